@@ -1,0 +1,171 @@
+//! What the agent inside a Python of the job says: one JSON object a datagram, tagged by `kind`.
+//!
+//! Written by `python/ullage/agent/agent.py`; every field may be absent, because at a limit the agent says
+//! what it can. Numbers are counts or bytes.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One message of the agent. `pid` is checked against the sender's credentials by the receiver.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum AgentMessage {
+    /// A Python started and the agent is in it.
+    Hello {
+        /// `3.11.7`.
+        python: String,
+        /// True in a child that was forked (no new interpreter).
+        #[serde(default)]
+        forked: bool,
+    },
+    /// A `multiprocessing.Process` began to run in this process.
+    Process {
+        /// `Process-1`, as CPython names it.
+        name: String,
+        /// Module and name of the target, `torch.utils.data._utils.worker._worker_loop`.
+        #[serde(default)]
+        target: String,
+        /// Number of the loader worker, where it is one.
+        #[serde(default)]
+        worker: Option<u32>,
+        /// `fork`, `spawn`, `forkserver`: how this process was started.
+        #[serde(default)]
+        start_method: Option<String>,
+    },
+    /// A DataLoader makes a multi-process iterator.
+    Loader(LoaderSettings),
+    /// An exception leaves a main program, a Process, a thread, a loader or an executor worker.
+    Exception(Box<ExceptionReport>),
+    /// The process ends normally; the figures at that moment.
+    Bye {
+        /// Allocator, collector and other figures by name.
+        #[serde(default)]
+        figures: BTreeMap<String, f64>,
+    },
+}
+
+/// Settings of one DataLoader iterator.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoaderSettings {
+    /// num_workers.
+    pub workers: u32,
+    /// Start method of its workers: `fork`, `spawn`, `forkserver`.
+    pub start_method: Option<String>,
+    /// True where multiprocessing_context was not given, so that the process's default decided.
+    pub start_method_is_default: bool,
+    /// torch.multiprocessing.get_sharing_strategy().
+    pub sharing_strategy: Option<String>,
+    /// batch_size.
+    pub batch_size: Option<u64>,
+    /// prefetch_factor.
+    pub prefetch_factor: Option<u64>,
+    /// pin_memory.
+    pub pin_memory: bool,
+    /// persistent_workers.
+    pub persistent_workers: bool,
+    /// Type of the dataset, `__main__.Tensors`.
+    pub dataset: Option<String>,
+    /// len(dataset), where it has one.
+    pub dataset_len: Option<u64>,
+}
+
+/// An exception, as it leaves.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ExceptionReport {
+    /// Where it left: `main`, `process`, `thread`, `loader-worker`, `executor-worker`.
+    pub left: String,
+    /// Name of the `Process` or thread.
+    pub name: String,
+    /// Type name, `RuntimeError`.
+    pub type_name: String,
+    /// Text, at most 2000 characters.
+    pub text: String,
+    /// errno, for an OSError.
+    pub errno: Option<i32>,
+    /// file, line and function of each frame, innermost last, at most 40, `…/torch/multiprocessing/reductions.py:557 reduce_storage`.
+    pub stack: Vec<String>,
+    /// Type and text of `__cause__`/`__context__`, innermost last.
+    pub chain: Vec<String>,
+    /// Counts taken in the process at that moment.
+    pub counts: CountsAtFailure,
+    /// Settings of the last loader iterator that this process began to make.
+    pub loader: Option<LoaderSettings>,
+    /// multiprocessing.get_start_method(allow_none=True).
+    pub start_method: Option<String>,
+    /// torch.multiprocessing.get_sharing_strategy().
+    pub sharing_strategy: Option<String>,
+    /// How this process was started, where multiprocessing started it.
+    pub started_by: Option<String>,
+    /// torch.__version__.
+    pub torch: Option<String>,
+    /// True where the process has initialised CUDA.
+    pub cuda_initialized: Option<bool>,
+}
+
+/// Counts inside a process at the moment of a failure. None: could not be counted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CountsAtFailure {
+    /// Mappings as the kernel counts them (`[vsyscall]` left out).
+    pub mappings: Option<u64>,
+    /// Of these, torch's shared segments.
+    pub mappings_torch: Option<u64>,
+    /// Bytes asked for by the torch segments' names is not known; their address space is this.
+    pub mappings_torch_bytes: Option<u64>,
+    /// vm.max_map_count as read in the process.
+    pub max_map_count: Option<u64>,
+    /// Open descriptors.
+    pub fds: Option<u64>,
+    /// Of these, links to torch's segments.
+    pub fds_torch: Option<u64>,
+    /// RLIMIT_NOFILE soft at that moment.
+    pub nofile: Option<u64>,
+    /// RLIMIT_NOFILE hard; absent where unlimited.
+    pub nofile_hard: Option<u64>,
+    /// RLIMIT_AS soft; absent where unlimited.
+    pub address_space_limit: Option<u64>,
+    /// VmSize.
+    pub virtual_size: Option<u64>,
+    /// VmRSS.
+    pub resident: Option<u64>,
+    /// RLIMIT_NPROC soft; absent where unlimited.
+    pub nproc: Option<u64>,
+    /// Threads of this process.
+    pub threads: Option<u64>,
+    /// /dev/shm bytes in use, size, inodes in use, inodes.
+    pub shm_used: Option<u64>,
+    /// Size of /dev/shm.
+    pub shm_size: Option<u64>,
+    /// Inodes in use in /dev/shm.
+    pub shm_inodes_used: Option<u64>,
+    /// Inodes of /dev/shm.
+    pub shm_inodes: Option<u64>,
+    /// Directory of tempfile.gettempdir() where already known, free bytes of it.
+    pub tmp_free: Option<u64>,
+    /// Path named by the error (OSError.filename), and free bytes of its filesystem.
+    pub path: Option<String>,
+    /// Free bytes there.
+    pub path_free: Option<u64>,
+    /// Free inodes there.
+    pub path_inodes_free: Option<u64>,
+    /// Committed_AS and CommitLimit of /proc/meminfo, bytes.
+    pub committed: Option<u64>,
+    /// CommitLimit.
+    pub commit_limit: Option<u64>,
+    /// Live torch tensors seen by the collector, and those shared.
+    pub tensors: Option<u64>,
+    /// Of these in shared memory.
+    pub tensors_shared: Option<u64>,
+}
+
+impl AgentMessage {
+    /// The exception report, where this is one.
+    pub fn exception(&self) -> Option<&ExceptionReport> {
+        match self {
+            AgentMessage::Exception(report) => Some(report),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What one reading of a cgroup holds. v1 and v2 differ in where OOM kills are counted: v1 counts them in
+//! the victim's own (leaf) group while `failcnt` moves in the limiting ancestor; v2 counts in the ancestor too.
+
+use crate::{Bytes, Limit, Measured};
+use serde::{Deserialize, Serialize};
+
+/// Which interface a reading came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CgroupVersion {
+    /// One hierarchy a controller.
+    V1,
+    /// The unified hierarchy.
+    V2,
+}
+
+/// One cgroup (the job's own or an ancestor) in one sample.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CgroupReading {
+    /// v1 or v2.
+    pub version: CgroupVersion,
+    /// Path below the hierarchy's mount as this mount namespace sees it, `/` for the top.
+    pub path: String,
+    /// Memory controller; missing where this hierarchy does not carry it.
+    pub memory: Measured<CgroupMemory>,
+    /// Pids controller; missing where this hierarchy does not carry it.
+    pub pids: Measured<CgroupPids>,
+}
+
+/// The memory controller of one group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CgroupMemory {
+    /// memory.current, or v1 memory.usage_in_bytes.
+    pub current: Bytes,
+    /// memory.max, or v1 memory.limit_in_bytes.
+    pub limit: Limit,
+    /// memory.high; unlimited on v1.
+    pub high: Limit,
+    /// memory.peak, or v1 memory.max_usage_in_bytes.
+    pub peak: Measured<Bytes>,
+    /// memory.swap.current, or v1 memsw minus memory usage.
+    pub swap: Measured<Bytes>,
+    /// memory.swap.max, or v1 memsw limit minus memory limit.
+    pub swap_limit: Measured<Limit>,
+    /// `oom_kill` of memory.events.local where present, else memory.events (v2), or memory.oom_control (v1).
+    pub oom_kills: Measured<u64>,
+    /// Same, of this group and all below it: memory.events (v2). On v1 equal to `oom_kills`.
+    pub oom_kills_subtree: Measured<u64>,
+    /// Times the limit was met: `max` of memory.events, or v1 memory.failcnt.
+    pub limit_hits: Measured<u64>,
+    /// memory.oom.group = 1: the kernel kills the whole group at once.
+    pub oom_group: Measured<bool>,
+    /// Parts, from memory.stat (hierarchical figures).
+    pub parts: Measured<CgroupMemoryParts>,
+}
+
+/// Parts of a group's memory, from memory.stat.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CgroupMemoryParts {
+    /// anon, or v1 total_rss.
+    pub anonymous: Bytes,
+    /// file, or v1 total_cache: page cache, shmem included.
+    pub file: Bytes,
+    /// shmem, or v1 total_shmem.
+    pub shared: Bytes,
+    /// inactive_file: what the kernel gives back first.
+    pub inactive_file: Bytes,
+    /// kernel memory (v2 `kernel`, else slab + kernel_stack + pagetables; v1 memory.kmem.usage_in_bytes).
+    pub kernel: Bytes,
+}
+
+/// The pids controller of one group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CgroupPids {
+    /// pids.current: tasks (threads) in the group and below.
+    pub current: u64,
+    /// pids.max.
+    pub limit: Limit,
+    /// `max` of pids.events: forks refused.
+    pub refused: Measured<u64>,
+}

@@ -1,0 +1,185 @@
+//! Findings and verdicts: what diagnosis says, and what the reports show.
+
+use crate::{At, Limit, Measured, Outcome, ProcessId, Role, RunId};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A share of certainty from 0 to 1.
+pub type Confidence = f64;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// Worth knowing; leaves a run healthy.
+    Note,
+    /// It will go wrong, or did without ending the run.
+    Warning,
+    /// It ended the run or a process of it.
+    Fatal,
+}
+
+/// How a finding is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// Consistent, not proven.
+    Hypothesis,
+    /// Readings around it.
+    Supported,
+    /// The limit was counted in the process that failed, or a kernel counter for it moved.
+    Established,
+}
+
+/// A process as a finding names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessRef {
+    /// Pid and start time.
+    pub id: ProcessId,
+    /// What it is in the job.
+    pub role: Role,
+    /// comm.
+    pub name: String,
+}
+
+/// A number, a text, or why it is missing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EvidenceValue {
+    /// A count or a number of bytes.
+    Number(f64),
+    /// A message, a name.
+    Text(String),
+    /// No value.
+    Missing(crate::Missing),
+}
+
+/// One reading that a finding rests on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// What was read: `mappings`, `exception`.
+    pub what: String,
+    /// Its value.
+    pub value: EvidenceValue,
+    /// The limit beside it, where there is one.
+    pub limit: Option<Limit>,
+    /// `mappings`, `bytes`, `descriptors`, `processes`; empty for text.
+    pub unit: String,
+    /// File or message it came from: `/proc/4711/maps`, `agent in 4711`.
+    pub source: String,
+    /// When; none where time does not apply (a log).
+    pub at: Option<At>,
+    /// The sentence it supports, for people: ends with a full stop.
+    pub sentence: String,
+}
+
+/// One way to remove a cause.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fix {
+    /// What it does, in a few words.
+    pub title: String,
+    /// Exact command or code; may have several lines.
+    pub command: String,
+    /// Name of the remedy of `ullage run --fix` that does it, where there is one.
+    pub automatic: Option<String>,
+}
+
+/// A cause, seen in a recording.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Id in the catalogue.
+    pub cause: String,
+    /// One line.
+    pub title: String,
+    /// How bad.
+    pub severity: Severity,
+    /// 0 to 1.
+    pub confidence: Confidence,
+    /// How it is known.
+    pub status: Status,
+    /// Whose; none for a finding on the host or a cgroup.
+    pub process: Option<ProcessRef>,
+    /// When the cause took effect: ranks findings along the causal chain.
+    pub at: Option<At>,
+    /// What it rests on, most telling first.
+    pub evidence: Vec<Evidence>,
+    /// What to do, best first.
+    pub fixes: Vec<Fix>,
+}
+
+/// A limit at the end of what was seen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LimitState {
+    /// `mappings`, `descriptors`, `cgroup memory`, …
+    pub name: String,
+    /// `process 4711 (trainer)`, `cgroup /x`, `host`, `/dev/shm`.
+    pub scope: String,
+    /// In use.
+    pub used: Measured<u64>,
+    /// Allowed.
+    pub limit: Measured<Limit>,
+    /// Unit of both: `mappings`, `bytes`, …
+    pub unit: String,
+    /// Growth a second over the last part of the run; none where it cannot be told.
+    pub slope_per_s: Option<f64>,
+    /// Seconds until `used` meets `limit` at that slope; none where it does not grow.
+    pub time_left_s: Option<f64>,
+}
+
+impl LimitState {
+    /// What is left; none where unlimited or unknown.
+    pub fn headroom(&self) -> Option<u64> {
+        self.limit.as_known()?.headroom(*self.used.as_known()?)
+    }
+}
+
+/// A cause that could be neither found nor ruled out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undetermined {
+    /// Id in the catalogue.
+    pub cause: String,
+    /// What could not be read.
+    pub because: String,
+}
+
+/// Memory of the whole tree.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MemorySummary {
+    /// Largest use of the tree in one sample.
+    pub peak_bytes: u64,
+    /// Where that figure comes from: `cgroup`, `sum of resident anonymous + shared once`.
+    pub source: String,
+    /// Share of `peak_bytes` not in a category.
+    pub unexplained_share: f64,
+    /// Bytes by category id at the peak.
+    pub categories: BTreeMap<String, u64>,
+}
+
+/// The answer: how the run ended and why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Name of the run.
+    pub run: RunId,
+    /// COMMAND.
+    pub command: Vec<String>,
+    /// Of COMMAND's own process.
+    pub outcome: Outcome,
+    /// Exited 0, and nothing found above `note`.
+    pub healthy: bool,
+    /// First the most severe, then the earliest in the causal chain, then the most certain.
+    pub findings: Vec<Finding>,
+    /// The limits that matter, first met first.
+    pub limits: Vec<LimitState>,
+    /// Memory of the tree.
+    pub memory: MemorySummary,
+    /// Causes that could not be told.
+    pub undetermined: Vec<Undetermined>,
+    /// What could not be seen, one sentence each.
+    pub not_seen: Vec<String>,
+    /// Share of one core that ullage used.
+    pub cost_cpu_share: Option<f64>,
+    /// Largest resident set of ullage, bytes.
+    pub cost_peak_rss: Option<u64>,
+    /// Length of the run, seconds.
+    pub duration_s: Option<f64>,
+}

@@ -1,0 +1,42 @@
+//! The vocabulary of ullage: plain values that every room knows.
+//!
+//! Nothing here opens a file, asks a clock or formats text for people. A value that could not be read is
+//! [`Measured::Missing`] with its reason; a limit that does not exist is [`Limit::Unlimited`]; a process is
+//! named by pid *and* start time ([`ProcessId`]), because pids are reused.
+#![forbid(unsafe_code)]
+
+pub mod agent;
+pub mod cgroup;
+pub mod event;
+pub mod finding;
+pub mod host;
+pub mod identity;
+pub mod limit;
+pub mod measured;
+pub mod names;
+pub mod outcome;
+pub mod process;
+pub mod run;
+pub mod sample;
+pub mod source;
+pub mod units;
+
+pub use agent::{AgentMessage, CountsAtFailure, ExceptionReport, LoaderSettings};
+pub use cgroup::{CgroupReading, CgroupVersion};
+pub use event::{Event, EventKind, KernelOomKill, OomConstraint};
+pub use finding::{
+    Confidence, Evidence, EvidenceValue, Finding, Fix, LimitState, MemorySummary, ProcessRef, Severity,
+    Status, Undetermined, Verdict,
+};
+pub use host::{FilesystemReading, FilesystemUse, HostReading, MachineFacts};
+pub use identity::ProcessId;
+pub use limit::Limit;
+pub use measured::{Measured, Missing};
+pub use outcome::{Ending, EndingSource, Outcome, OutcomeKind};
+pub use process::{
+    Descriptors, Mappings, ProcessFacts, ProcessMemory, ProcessReading, ProcessState, ResourceLimits, Role,
+};
+pub use run::{RunFacts, RunId};
+pub use sample::{Cost, Sample};
+pub use source::{Item, Source, SourceError};
+pub use units::{At, Bytes, ClockTicks};

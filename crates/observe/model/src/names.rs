@@ -1,0 +1,12 @@
+//! Names that two sides must agree on: environment variables and file names.
+
+/// Path of the agent's socket; its presence is what switches the agent on inside a Python.
+pub const ENV_AGENT_SOCKET: &str = "ULLAGE_AGENT_SOCKET";
+/// `1` keeps the agent and the Python package out of the job.
+pub const ENV_DISABLE: &str = "ULLAGE_DISABLE";
+/// The directory of all recordings.
+pub const ENV_HOME: &str = "ULLAGE_HOME";
+/// Where torchrun looks for a rank's error; written when set and the job left none.
+pub const ENV_TORCHELASTIC_ERROR_FILE: &str = "TORCHELASTIC_ERROR_FILE";
+/// Facts of a run: command, machine, outcome.
+pub const FILE_RUN: &str = "run.json";

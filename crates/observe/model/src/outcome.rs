@@ -1,0 +1,113 @@
+//! How a process ended, and how the run as a whole did.
+
+use crate::{Measured, Missing};
+use serde::{Deserialize, Serialize};
+
+/// How one process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// exit(code).
+    Exited(i32),
+    /// Killed by this signal.
+    Signaled(i32),
+    /// It is gone, and its status could not be read.
+    NotSeen(Missing),
+}
+
+impl Ending {
+    /// From a wait(2) status word, which is also field 52 (exit_code) of `/proc/PID/stat`.
+    pub fn from_wait_status(status: i32) -> Ending {
+        let signal = status & 0x7f;
+        if signal == 0 {
+            Ending::Exited((status >> 8) & 0xff)
+        } else {
+            Ending::Signaled(signal)
+        }
+    }
+}
+
+/// Where the knowledge of an ending comes from, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndingSource {
+    /// wait(2) by ullage, its parent or subreaper.
+    Wait,
+    /// PIDFD_GET_INFO, kernel 6.15 and later.
+    Pidfd,
+    /// `exit_code` in the zombie's stat.
+    ZombieStat,
+    /// Nothing could tell.
+    NotSeen,
+}
+
+/// How COMMAND's own process ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Which kind of end.
+    pub kind: OutcomeKind,
+    /// Exit code, where it exited.
+    pub code: Option<i32>,
+    /// Signal number, where one killed it.
+    pub signal: Option<i32>,
+    /// Who did it: `kernel memcg`, `kernel oom`, `ullage budget`, `sender unknown`; none for an exit.
+    pub by: Option<String>,
+}
+
+/// Which kind of end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OutcomeKind {
+    /// exit(code).
+    Exit,
+    /// Killed by a signal.
+    Signal,
+    /// Killed by the kernel's OOM killer, proven.
+    OomKill,
+    /// Ended by ullage at a budget that the user set.
+    Budget,
+    /// The recording ends while it ran.
+    StillRunning,
+    /// It could not be started.
+    NotStarted,
+    /// Not known.
+    Unknown,
+}
+
+impl Outcome {
+    /// The outcome of a process that ended like this, sender of a signal unknown.
+    pub fn from_ending(ending: Ending) -> Outcome {
+        match ending {
+            Ending::Exited(code) => {
+                Outcome { kind: OutcomeKind::Exit, code: Some(code), signal: None, by: None }
+            }
+            Ending::Signaled(signal) => Outcome {
+                kind: OutcomeKind::Signal,
+                code: None,
+                signal: Some(signal),
+                by: Some("sender unknown".into()),
+            },
+            Ending::NotSeen(_) => Outcome::of(OutcomeKind::Unknown),
+        }
+    }
+
+    /// An outcome without code, signal or author.
+    pub fn of(kind: OutcomeKind) -> Outcome {
+        Outcome { kind, code: None, signal: None, by: None }
+    }
+}
+
+/// A process's end, with its source.
+pub type MeasuredEnding = Measured<(Ending, EndingSource)>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wait_status_words_are_read_as_wait_2_writes_them() {
+        assert_eq!(Ending::from_wait_status(77 << 8), Ending::Exited(77));
+        assert_eq!(Ending::from_wait_status(9), Ending::Signaled(9));
+        assert_eq!(Ending::from_wait_status(0x80 | 11), Ending::Signaled(11), "core dumped");
+    }
+}
