@@ -1,0 +1,96 @@
+//! Puts the agent on a job's path: two Python files and a socket in a private directory.
+//!
+//! The surprise: the directory is not the recording's. A socket's path may be at most 107 bytes long
+//! (unix(7)), and a recording may lie deep or on a read-only disk.
+
+use anyhow::Context;
+use std::ffi::OsString;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use ullage_model::names;
+
+const AGENT: &str = include_str!("../../../../python/ullage/agent/agent.py");
+const SITECUSTOMIZE: &str = include_str!("../../../../python/ullage/agent/sitecustomize.py");
+
+/// The directory, removed when dropped.
+#[derive(Debug)]
+pub struct AgentFiles {
+    directory: PathBuf,
+}
+
+impl AgentFiles {
+    /// Writes the files into a new directory that only this user may enter.
+    pub fn create() -> anyhow::Result<AgentFiles> {
+        let bases = [std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from), Some(std::env::temp_dir()), Some("/tmp".into()), Some("/dev/shm".into())];
+        let mut last = None;
+        for base in bases.into_iter().flatten() {
+            match Self::create_in(&base) {
+                Ok(files) => return Ok(files),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.unwrap_or_else(|| anyhow::anyhow!("no directory for the agent's socket")))
+    }
+
+    fn create_in(base: &Path) -> anyhow::Result<AgentFiles> {
+        // Long $TMPDIRs (pytest, Nix) would not leave room for the socket's name.
+        anyhow::ensure!(base.as_os_str().len() < 70, "{} is too long for a socket's path", base.display());
+        let pid = std::process::id();
+        let mut last = None;
+        for attempt in 0..16u32 {
+            let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
+            let directory = base.join(format!("ullage-{pid}-{:x}", nanos.wrapping_add(attempt)));
+            match std::fs::DirBuilder::new().mode(0o700).create(&directory) {
+                Ok(()) => {
+                    let files = AgentFiles { directory };
+                    std::fs::write(files.directory.join("ullage_agent.py"), AGENT)
+                        .and_then(|()| std::fs::write(files.directory.join("sitecustomize.py"), SITECUSTOMIZE))
+                        .with_context(|| format!("cannot write the agent into {}", files.directory.display()))?;
+                    return Ok(files);
+                }
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.map_or_else(|| anyhow::anyhow!("no attempt"), anyhow::Error::from))
+            .with_context(|| format!("cannot make a private directory in {}", base.display()))
+    }
+
+    /// Where the socket goes.
+    pub fn socket(&self) -> PathBuf {
+        self.directory.join("agent")
+    }
+
+    /// Variables that make the job's Pythons load the agent.
+    pub fn environment(&self) -> Vec<(OsString, OsString)> {
+        let mut path = self.directory.clone().into_os_string();
+        if let Some(before) = std::env::var_os("PYTHONPATH").filter(|before| !before.is_empty()) {
+            path.push(":");
+            path.push(before);
+        }
+        vec![("PYTHONPATH".into(), path), (names::ENV_AGENT_SOCKET.into(), self.socket().into_os_string())]
+    }
+}
+
+impl Drop for AgentFiles {
+    fn drop(&mut self) {
+        // Survivors of the job lose the agent for Pythons that they start later, and nothing else.
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn the_directory_is_private_and_goes_away() {
+        let files = AgentFiles::create().unwrap();
+        let directory = files.directory.clone();
+        assert_eq!(std::fs::metadata(&directory).unwrap().permissions().mode() & 0o777, 0o700);
+        assert!(directory.join("sitecustomize.py").exists());
+        assert!(files.socket().as_os_str().len() < 107);
+        drop(files);
+        assert!(!directory.exists());
+    }
+}

@@ -1,0 +1,164 @@
+//! What may be typed: every command, flag and environment variable of `ullage`. What it means is decided
+//! where it is used.
+
+use crate::size::{parse_interval, parse_size};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Sees where every byte of host memory of a multi-process PyTorch job goes, says which limit it meets next,
+/// and names the cause when it dies.
+#[derive(Debug, Parser)]
+#[command(name = "ullage", version, disable_help_subcommand = true, max_term_width = 100)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run COMMAND, watch it, and say why it died or grew
+    Run(RunArguments),
+    /// Show the verdict of a run (default: the newest)
+    Report(ReportArguments),
+    /// Explain a cause, or a log of a job that failed without ullage
+    Explain(ExplainArguments),
+    /// Say whether this machine or container is fit for a multi-process PyTorch job
+    Check(CheckArguments),
+    /// List the recorded runs, or remove some
+    Runs(RunsArguments),
+    /// Print everything that a recording holds
+    Export(ExportArguments),
+}
+
+/// `ullage run`.
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// Budget for the whole job: at 90 % a warning, then SIGTERM, a grace, SIGKILL, and exit status 53
+    #[arg(long, value_name = "SIZE", env = "ULLAGE_MEMORY_MAX", value_parser = parse_size)]
+    pub memory_max: Option<u64>,
+    /// Time between two samples
+    #[arg(long, value_name = "TIME", env = "ULLAGE_INTERVAL", default_value = "1s", value_parser = parse_interval)]
+    pub interval: f64,
+    /// Record into this directory instead of a new one under $ULLAGE_HOME
+    #[arg(long, value_name = "DIR", env = "ULLAGE_RECORD")]
+    pub record: Option<PathBuf>,
+    /// Write the verdict as JSON to FILE (- for standard output) when the job has ended
+    #[arg(long, value_name = "FILE", env = "ULLAGE_JSON")]
+    pub json: Option<PathBuf>,
+    /// Keep the agent out of the job's Pythons
+    #[arg(long, env = "ULLAGE_NO_AGENT", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0, default_missing_value = "true")]
+    pub no_agent: bool,
+    /// Print nothing but errors
+    #[arg(short, long, env = "ULLAGE_QUIET", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0, default_missing_value = "true")]
+    pub quiet: bool,
+    /// The job: a program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub job: Vec<OsString>,
+}
+
+/// `ullage report`.
+#[derive(Debug, Args)]
+pub struct ReportArguments {
+    /// Name of a run, the beginning of one, or a directory
+    pub run: Option<String>,
+    /// As JSON, schema 1
+    #[arg(long, conflicts_with = "text")]
+    pub json: bool,
+    /// As text (the default)
+    #[arg(long)]
+    pub text: bool,
+}
+
+/// `ullage explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArguments {
+    /// A cause (max-map-count-exhausted), a log file, or - for standard input; nothing: the list of causes
+    pub what: Option<String>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `ullage check`.
+#[derive(Debug, Args)]
+pub struct CheckArguments {
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `ullage runs`.
+#[derive(Debug, Args)]
+pub struct RunsArguments {
+    /// What to do with them (default: list)
+    #[command(subcommand)]
+    pub action: Option<RunsAction>,
+}
+
+/// `ullage runs rm`.
+#[derive(Debug, Subcommand)]
+pub enum RunsAction {
+    /// Remove recordings
+    Rm {
+        /// Names of runs, or the beginnings of names
+        #[arg(required = true, value_name = "RUN")]
+        runs: Vec<String>,
+    },
+}
+
+/// `ullage export`.
+#[derive(Debug, Args)]
+pub struct ExportArguments {
+    /// Name of a run, the beginning of one, or a directory
+    pub run: String,
+    /// How
+    #[arg(long, value_enum)]
+    pub format: ExportFormat,
+}
+
+/// Formats of `ullage export`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum ExportFormat {
+    /// One JSON object a line: {"sample": …} or {"event": …}
+    Json,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn flags_after_the_command_belong_to_the_job() {
+        let parsed = Arguments::try_parse_from(["ullage", "run", "python", "-q", "--json", "x"]).unwrap();
+        let Command::Run(run) = parsed.command else { panic!("not run") };
+        assert_eq!(run.job.len(), 4);
+        assert!(run.json.is_none() && !run.quiet);
+    }
+
+    #[test]
+    fn flags_before_the_dashes_are_ours() {
+        let parsed =
+            Arguments::try_parse_from(["ullage", "run", "-q", "--memory-max", "1GiB", "--", "a", "--", "b"]).unwrap();
+        let Command::Run(run) = parsed.command else { panic!("not run") };
+        assert!(run.quiet);
+        assert_eq!(run.memory_max, Some(1 << 30));
+        assert_eq!(run.job, ["a", "--", "b"]);
+    }
+
+    #[test]
+    fn no_command_and_unknown_flags_are_usage_errors() {
+        for wrong in [vec!["ullage", "run"], vec!["ullage", "run", "--frobnicate", "x"], vec!["ullage", "run", "--memory-max", "lots", "x"]] {
+            let error = Arguments::try_parse_from(wrong).unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+        }
+    }
+}

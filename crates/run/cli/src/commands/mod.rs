@@ -1,0 +1,8 @@
+//! One file per command.
+
+pub mod check;
+pub mod explain;
+pub mod export;
+pub mod report;
+pub mod run;
+pub mod runs;

@@ -1,0 +1,203 @@
+//! `ullage run`: starts COMMAND, watches it, says why it died or grew, and ends with its exit status.
+//!
+//! The surprise: everything that watching needs may fail (no place to record, no socket, no /proc) and COMMAND
+//! is started all the same; only COMMAND itself that cannot be started ends in 126 or 127.
+
+use crate::agent_files::AgentFiles;
+use crate::arguments::RunArguments;
+use crate::live::{self, Watch};
+use crate::{exit, printer};
+use anyhow::Context;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use ullage_kernel::KernelRoot;
+use ullage_model::{names, EventKind, Outcome, OutcomeKind, ProcessId, RunFacts, RunId, Verdict};
+use ullage_recording::Writer;
+use ullage_sampler::{Sampler, SamplerSettings};
+use ullage_supervisor::budget::Budget;
+use ullage_supervisor::{SpawnSettings, StartError, Supervisor};
+
+/// Variables that are kept in a recording: they change how memory behaves and hold no secrets.
+const ENVIRONMENT_KEPT: &[&str] = &[
+    "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "MALLOC_ARENA_MAX",
+    "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF",
+    "CUDA_VISIBLE_DEVICES", "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "PYTHONMALLOC",
+    "ONEDNN_PRIMITIVE_CACHE_CAPACITY", "KMP_AFFINITY", "KMP_BLOCKTIME",
+];
+
+/// Runs the job.
+pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
+    let started = Instant::now();
+    let root = KernelRoot::live();
+    let mut facts = run_facts(arguments, &root);
+    let mut not_seen = Vec::new();
+
+    let agent = if arguments.no_agent || disabled() { None } else { AgentFiles::create().map_err(|error| not_seen.push(format!("The agent could not be offered to the job: {error:#}."))).ok() };
+    facts.agent = agent.is_some();
+
+    let budget = arguments.memory_max.map(|bytes| Budget::prepare(bytes, &root));
+    let spawn = SpawnSettings {
+        command: arguments.job.clone(),
+        environment: agent.as_ref().map(AgentFiles::environment).unwrap_or_default(),
+        agent_socket: agent.as_ref().map(AgentFiles::socket),
+        cgroup: budget.as_ref().and_then(Budget::cgroup),
+    };
+    let mut supervisor = match Supervisor::start(spawn) {
+        Ok(supervisor) => supervisor,
+        Err(error) => return Ok(not_started(arguments, facts, &error)),
+    };
+    let main = supervisor.main();
+    facts.main = Some(main);
+
+    let (directory, writer) = open_recording(arguments, &facts, &mut not_seen);
+    let settings = SamplerSettings { interval_s: arguments.interval, ..SamplerSettings::default() };
+    let sampler = Sampler::new(root, settings, main);
+    let mut watch = Watch::new(started, sampler, writer, budget);
+    watch.event(EventKind::Machine { facts: Box::new(facts.machine.clone()) });
+    for text in not_seen {
+        watch.event(EventKind::NotSeen { text });
+    }
+
+    let watched = live::watch_until_end(&mut supervisor, watch, main);
+    drop(agent);
+    let outcome = live::first_outcome(watched.ending, watched.by_budget);
+    let status = if watched.by_budget { exit::BUDGET } else { ullage_supervisor::exit_status(watched.ending) };
+
+    match watched.watch {
+        Some(watch) => {
+            let verdict = watch.conclude(&mut facts, outcome);
+            tell(arguments, &verdict, directory.as_deref());
+            write_torchelastic_error(&verdict);
+        }
+        None => printer::note(&format!(
+            "watching failed ({}); the job was not touched, and its exit status is passed on",
+            watched.failure.as_deref().unwrap_or("no reason given")
+        )),
+    }
+    Ok(status)
+}
+
+fn disabled() -> bool {
+    std::env::var_os(names::ENV_DISABLE).is_some_and(|value| value == "1")
+}
+
+fn run_facts(arguments: &RunArguments, root: &KernelRoot) -> RunFacts {
+    let command: Vec<String> = arguments.job.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let started_unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+    let environment: BTreeMap<String, String> = ENVIRONMENT_KEPT
+        .iter()
+        .filter_map(|name| Some(((*name).to_string(), std::env::var(name).ok()?)))
+        .collect();
+    let first = |names: &[&str]| names.iter().find_map(|name| std::env::var(name).ok());
+    RunFacts {
+        format: ullage_recording::FORMAT,
+        run: RunId(ullage_recording::run_name(&command, started_unix, std::process::id())),
+        command,
+        started_unix,
+        main: None,
+        recorder: recorder(root),
+        interval_s: arguments.interval,
+        agent: false,
+        node: None,
+        job: first(&["SLURM_JOB_ID", "TORCHELASTIC_RUN_ID"]),
+        rank: std::env::var("RANK").ok().and_then(|rank| rank.parse().ok()),
+        environment,
+        machine: ullage_kernel::machine::read(root),
+        outcome: None,
+        duration_s: None,
+        cost: None,
+        not_seen: Vec::new(),
+        memory_max: arguments.memory_max,
+    }
+}
+
+fn recorder(root: &KernelRoot) -> Option<ProcessId> {
+    ullage_kernel::process::identity(root, i32::try_from(std::process::id()).ok()?).ok()
+}
+
+/// The recording's directory and writer; without them the run goes on, and the report says so.
+fn open_recording(
+    arguments: &RunArguments,
+    facts: &RunFacts,
+    not_seen: &mut Vec<String>,
+) -> (Option<PathBuf>, Option<Writer>) {
+    let opened = match &arguments.record {
+        Some(directory) => Ok(directory.clone()),
+        None => ullage_recording::home().map(|home| home.join(&facts.run.0)),
+    }
+    .and_then(|directory| Ok((Writer::create(&directory, facts)?, directory)));
+    match opened {
+        Ok((writer, directory)) => (Some(directory), Some(writer)),
+        Err(error) => {
+            printer::note(&format!("nothing will be recorded: {error}"));
+            not_seen.push(format!("Nothing was recorded: {error}."));
+            (None, None)
+        }
+    }
+}
+
+fn not_started(arguments: &RunArguments, mut facts: RunFacts, error: &StartError) -> u8 {
+    printer::note(&error.to_string());
+    facts.outcome = Some(Outcome::of(OutcomeKind::NotStarted));
+    let verdict = ullage_diagnosis::diagnose(&facts, &ullage_diagnosis::Timeline::default());
+    write_json(arguments, &verdict);
+    match error {
+        StartError::NotFound { .. } => exit::NOT_FOUND,
+        StartError::NotExecutable { .. } => exit::NOT_EXECUTABLE,
+        _ => exit::FAILED,
+    }
+}
+
+/// Shows the verdict on standard error: standard output belongs to the job.
+fn tell(arguments: &RunArguments, verdict: &Verdict, directory: Option<&Path>) {
+    write_json(arguments, verdict);
+    if arguments.quiet {
+        return;
+    }
+    let style = printer::stderr_style();
+    let text = if verdict.healthy {
+        ullage_report::text::summary(verdict, &style)
+    } else {
+        ullage_report::text::verdict(verdict, &style)
+    };
+    printer::say(&text);
+    if let (Some(_), false) = (directory, verdict.healthy) {
+        printer::say(&format!("  Again: ullage report {}\n", verdict.run.0));
+    }
+}
+
+fn write_json(arguments: &RunArguments, verdict: &Verdict) {
+    let Some(file) = &arguments.json else { return };
+    let text = ullage_report::json::verdict_text(verdict);
+    let written = if file.as_os_str() == "-" {
+        printer::out(&text)
+    } else {
+        std::fs::write(file, &text).with_context(|| format!("the verdict could not be written to {}", file.display()))
+    };
+    if let Err(error) = written {
+        printer::error(&error);
+    }
+}
+
+/// torchrun shows the error file of a rank as the root cause; ours is written only where the job left none.
+fn write_torchelastic_error(verdict: &Verdict) {
+    let (Some(path), Some(finding)) = (std::env::var_os(names::ENV_TORCHELASTIC_ERROR_FILE), verdict.findings.first())
+    else {
+        return;
+    };
+    let path = Path::new(&path);
+    if verdict.healthy || std::fs::metadata(path).is_ok_and(|file| file.len() > 0) {
+        return;
+    }
+    let timestamp = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let sentences: Vec<&str> = finding.evidence.iter().map(|evidence| evidence.sentence.as_str()).collect();
+    let body = serde_json::json!({"message": {
+        "message": format!("{} ({}): {}", finding.title, finding.cause, sentences.join(" ")),
+        "errorCode": verdict.outcome.code,
+        "extraInfo": {"timestamp": timestamp.to_string(), "py_callstack": ""},
+    }});
+    if let Err(error) = std::fs::write(path, body.to_string()) {
+        printer::note(&format!("{} could not be written: {error}", path.display()));
+    }
+}

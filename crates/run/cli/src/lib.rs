@@ -1,0 +1,46 @@
+//! The front door: wires the rooms together, one file per command.
+//!
+//! What was typed is in [`arguments`]; every command returns an exit status or an [`anyhow::Error`], which is
+//! printed here as one line with its hints, and ends in 125 (ullage itself failed).
+#![forbid(unsafe_code)]
+
+pub mod agent_files;
+pub mod arguments;
+pub mod commands;
+pub mod exit;
+pub mod live;
+pub mod machine;
+pub mod printer;
+pub mod size;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+/// Runs the command that was typed.
+pub fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version go to standard output and end with 0; everything else is usage, 2.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { exit::USAGE } else { 0 });
+        }
+    };
+    let result = match arguments.command {
+        Command::Run(run) => commands::run::run(&run),
+        Command::Report(report) => commands::report::run(&report),
+        Command::Explain(explain) => commands::explain::run(&explain),
+        Command::Check(check) => commands::check::run(&check),
+        Command::Runs(runs) => commands::runs::run(&runs),
+        Command::Export(export) => commands::export::run(&export),
+    };
+    match result {
+        Ok(status) => ExitCode::from(status),
+        Err(error) if printer::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            printer::error(&error);
+            ExitCode::from(exit::FAILED)
+        }
+    }
+}
