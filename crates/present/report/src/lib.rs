@@ -1,1 +1,10 @@
-//! x
+//! Verdicts, limits and tables as people ([`text`]) and programs ([`json`]) read them.
+//!
+//! Pure functions of the model's values: no file, no clock and no terminal is touched here, so the same
+//! verdict always gives the same bytes.
+#![forbid(unsafe_code)]
+
+pub mod format;
+pub mod json;
+pub mod schema;
+pub mod text;

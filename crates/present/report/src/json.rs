@@ -1,0 +1,35 @@
+//! The verdict as JSON, schema 1, for programs. The keys and their order are in [`crate::schema`].
+
+use crate::schema::{FindingJson, VerdictJson};
+use crate::text::LogView;
+use serde_json::{json, Value};
+use ullage_model::Verdict;
+
+/// The verdict as a JSON value (`ullage run --json`, `ullage report --json`).
+pub fn verdict(verdict: &Verdict) -> Value {
+    serde_json::to_value(VerdictJson::from(verdict)).unwrap_or_else(failure)
+}
+
+/// The verdict as the bytes of a JSON file: indented, one newline at the end.
+pub fn verdict_text(verdict: &Verdict) -> String {
+    // `{:#}` of a Value is its indented form and cannot fail.
+    format!("{:#}\n", self::verdict(verdict))
+}
+
+/// What a log says, as JSON: its findings in the shape that a verdict's have.
+pub fn log(log: &LogView<'_>) -> Value {
+    let findings: Vec<FindingJson<'_>> = log.findings.iter().map(FindingJson::from).collect();
+    json!({
+        "schema": crate::schema::SCHEMA,
+        "log": log.source,
+        "lines": log.lines,
+        "findings": serde_json::to_value(findings).unwrap_or_else(failure),
+        "notes": log.notes,
+    })
+}
+
+/// The types of the schema have string keys and finite numbers, so that this is not reached; a reader gets
+/// the reason all the same.
+fn failure(error: serde_json::Error) -> Value {
+    json!({"schema": crate::schema::SCHEMA, "error": error.to_string()})
+}

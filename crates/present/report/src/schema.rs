@@ -1,0 +1,282 @@
+//! What does a verdict look like as JSON, schema 1? The serialised types, apart from the model's, so that a
+//! change in the vocabulary cannot change what other programs read.
+//!
+//! Stable: within a schema number keys are only added. `docs/schema/verdict-1.json` says the same as a JSON
+//! Schema, and a test holds both together.
+
+use crate::format::whole;
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+use ullage_model::{
+    Evidence, EvidenceValue, Finding, Fix, Limit, LimitState, Measured, MemorySummary, Outcome, ProcessRef,
+    Severity, Status, Undetermined, Verdict,
+};
+
+/// The number in `schema`.
+pub const SCHEMA: u32 = 1;
+
+#[derive(Serialize)]
+pub(crate) struct VerdictJson<'a> {
+    schema: u32,
+    run: &'a str,
+    command: &'a [String],
+    outcome: OutcomeJson<'a>,
+    healthy: bool,
+    findings: Vec<FindingJson<'a>>,
+    limits: Vec<LimitJson<'a>>,
+    memory: MemoryJson<'a>,
+    undetermined: Vec<UndeterminedJson<'a>>,
+    not_seen: &'a [String],
+    cost: CostJson,
+    duration_s: Value<f64>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct OutcomeJson<'a> {
+    kind: ullage_model::OutcomeKind,
+    code: Option<i32>,
+    signal: Option<i32>,
+    by: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct FindingJson<'a> {
+    cause: &'a str,
+    title: &'a str,
+    severity: Severity,
+    confidence: f64,
+    status: Status,
+    process: Option<ProcessJson<'a>>,
+    evidence: Vec<EvidenceJson<'a>>,
+    fixes: Vec<FixJson<'a>>,
+    why: Vec<&'a str>,
+    at: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct ProcessJson<'a> {
+    pid: i32,
+    start: u64,
+    role: String,
+    name: &'a str,
+}
+
+#[derive(Serialize)]
+struct EvidenceJson<'a> {
+    what: &'a str,
+    value: Value<Scalar<'a>>,
+    limit: Option<LimitValue>,
+    unit: &'a str,
+    source: &'a str,
+    at: Option<f64>,
+    sentence: &'a str,
+}
+
+#[derive(Serialize)]
+struct FixJson<'a> {
+    title: &'a str,
+    command: &'a str,
+    automatic: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct LimitJson<'a> {
+    name: &'a str,
+    scope: &'a str,
+    used: Value<u64>,
+    limit: Value<LimitValue>,
+    slope_per_s: Option<f64>,
+    time_left_s: Option<f64>,
+    unit: &'a str,
+    headroom: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct MemoryJson<'a> {
+    peak_bytes: Value<u64>,
+    unexplained_share: Value<f64>,
+    categories: &'a BTreeMap<String, u64>,
+    source: &'a str,
+}
+
+#[derive(Serialize)]
+struct UndeterminedJson<'a> {
+    cause: &'a str,
+    because: &'a str,
+}
+
+#[derive(Serialize)]
+struct CostJson {
+    cpu_share_of_one_core: Value<f64>,
+    peak_rss_bytes: Value<u64>,
+}
+
+/// A value, or `{"missing": "reason"}`.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Value<T> {
+    Known(T),
+    Missing { missing: &'static str },
+}
+
+/// Number or text; a whole number comes out without a fraction.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Scalar<'a> {
+    Whole(u64),
+    Number(f64),
+    Text(&'a str),
+}
+
+/// A number, or `"unlimited"`.
+struct LimitValue(Limit);
+
+impl Serialize for LimitValue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Limit::Unlimited => serializer.serialize_str("unlimited"),
+            Limit::At(n) => serializer.serialize_u64(n),
+        }
+    }
+}
+
+impl<T> Value<T> {
+    fn of<U>(measured: &Measured<U>, convert: impl FnOnce(&U) -> T) -> Value<T> {
+        match measured {
+            Measured::Known(value) => Value::Known(convert(value)),
+            Measured::Missing(reason) => Value::Missing { missing: reason.reason() },
+        }
+    }
+
+    fn or(value: Option<T>, missing: &'static str) -> Value<T> {
+        value.map_or(Value::Missing { missing }, Value::Known)
+    }
+}
+
+impl<'a> From<&'a Verdict> for VerdictJson<'a> {
+    fn from(verdict: &'a Verdict) -> Self {
+        VerdictJson {
+            schema: SCHEMA,
+            run: &verdict.run.0,
+            command: &verdict.command,
+            outcome: (&verdict.outcome).into(),
+            healthy: verdict.healthy,
+            findings: verdict.findings.iter().map(FindingJson::from).collect(),
+            limits: verdict.limits.iter().map(LimitJson::from).collect(),
+            memory: (&verdict.memory).into(),
+            undetermined: verdict.undetermined.iter().map(UndeterminedJson::from).collect(),
+            not_seen: &verdict.not_seen,
+            cost: CostJson {
+                cpu_share_of_one_core: Value::or(verdict.cost_cpu_share.filter(finite), "not measured"),
+                peak_rss_bytes: Value::or(verdict.cost_peak_rss, "not measured"),
+            },
+            duration_s: Value::or(verdict.duration_s.filter(finite), "the end was not seen"),
+        }
+    }
+}
+
+impl<'a> From<&'a Outcome> for OutcomeJson<'a> {
+    fn from(outcome: &'a Outcome) -> Self {
+        OutcomeJson {
+            kind: outcome.kind,
+            code: outcome.code,
+            signal: outcome.signal,
+            by: outcome.by.as_deref(),
+        }
+    }
+}
+
+impl<'a> From<&'a Finding> for FindingJson<'a> {
+    fn from(finding: &'a Finding) -> Self {
+        FindingJson {
+            cause: &finding.cause,
+            title: &finding.title,
+            severity: finding.severity,
+            confidence: if finding.confidence.is_finite() { finding.confidence.clamp(0.0, 1.0) } else { 0.0 },
+            status: finding.status,
+            process: finding.process.as_ref().map(ProcessJson::from),
+            evidence: finding.evidence.iter().map(EvidenceJson::from).collect(),
+            fixes: finding.fixes.iter().map(FixJson::from).collect(),
+            why: finding.evidence.iter().map(|e| e.sentence.as_str()).filter(|s| !s.is_empty()).collect(),
+            at: finding.at.map(ullage_model::At::seconds),
+        }
+    }
+}
+
+impl<'a> From<&'a ProcessRef> for ProcessJson<'a> {
+    fn from(process: &'a ProcessRef) -> Self {
+        ProcessJson {
+            pid: process.id.pid,
+            start: process.id.start.0,
+            role: process.role.label(),
+            name: &process.name,
+        }
+    }
+}
+
+impl<'a> From<&'a Evidence> for EvidenceJson<'a> {
+    fn from(evidence: &'a Evidence) -> Self {
+        let value = match &evidence.value {
+            EvidenceValue::Text(text) => Value::Known(Scalar::Text(text)),
+            EvidenceValue::Missing(reason) => Value::Missing { missing: reason.reason() },
+            EvidenceValue::Number(n) if !n.is_finite() => Value::Missing { missing: "unreadable" },
+            EvidenceValue::Number(n) => Value::Known(whole(*n).map_or(Scalar::Number(*n), Scalar::Whole)),
+        };
+        EvidenceJson {
+            what: &evidence.what,
+            value,
+            limit: evidence.limit.map(LimitValue),
+            unit: &evidence.unit,
+            source: &evidence.source,
+            at: evidence.at.map(ullage_model::At::seconds),
+            sentence: &evidence.sentence,
+        }
+    }
+}
+
+impl<'a> From<&'a Fix> for FixJson<'a> {
+    fn from(fix: &'a Fix) -> Self {
+        FixJson { title: &fix.title, command: &fix.command, automatic: fix.automatic.as_deref() }
+    }
+}
+
+impl<'a> From<&'a LimitState> for LimitJson<'a> {
+    fn from(state: &'a LimitState) -> Self {
+        LimitJson {
+            name: &state.name,
+            scope: &state.scope,
+            used: Value::of(&state.used, |n| *n),
+            limit: Value::of(&state.limit, |limit| LimitValue(*limit)),
+            slope_per_s: state.slope_per_s.filter(finite),
+            time_left_s: state.time_left_s.filter(finite),
+            unit: &state.unit,
+            headroom: state.headroom(),
+        }
+    }
+}
+
+impl<'a> From<&'a MemorySummary> for MemoryJson<'a> {
+    fn from(memory: &'a MemorySummary) -> Self {
+        // A job that ended before the first sample has used memory, only nobody saw how much.
+        let seen = memory.peak_bytes > 0;
+        MemoryJson {
+            peak_bytes: Value::or(seen.then_some(memory.peak_bytes), "no sample was taken"),
+            unexplained_share: Value::or(
+                seen.then_some(memory.unexplained_share).filter(finite),
+                "no sample was taken",
+            ),
+            categories: &memory.categories,
+            source: &memory.source,
+        }
+    }
+}
+
+impl<'a> From<&'a Undetermined> for UndeterminedJson<'a> {
+    fn from(undetermined: &'a Undetermined) -> Self {
+        UndeterminedJson { cause: &undetermined.cause, because: &undetermined.because }
+    }
+}
+
+fn finite(n: &f64) -> bool {
+    n.is_finite()
+}

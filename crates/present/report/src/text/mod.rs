@@ -1,0 +1,14 @@
+//! Reports for a screen: the verdict, a cause's page, what a log says, and the tables of runs and checks.
+
+mod layout;
+mod log;
+mod page;
+mod style;
+mod tables;
+mod verdict;
+
+pub use log::{log, LogView};
+pub use page::page;
+pub use style::Style;
+pub use tables::{check, runs, CheckRow, CheckState, RunRow};
+pub use verdict::{outcome, verdict};

@@ -1,0 +1,290 @@
+//! What does a person see when the run is over? Verdict, Why, Do, Limits, and what could not be seen, on one
+//! screen. The most severe finding is told in full; those behind it get a line or two.
+
+use super::layout::Screen;
+use super::style::{Ink, Style};
+use crate::format;
+use ullage_model::{
+    Evidence, Finding, Limit, LimitState, Outcome, OutcomeKind, ProcessRef, Severity, Status, Verdict,
+};
+
+/// Readings told of the first finding; the rest is in the JSON.
+const EVIDENCE_SHOWN: usize = 6;
+/// Fixes told of the first finding.
+const FIXES_SHOWN: usize = 4;
+/// Findings told after the first.
+const ALSO_SHOWN: usize = 3;
+/// Limits told, nearest first.
+const LIMITS_SHOWN: usize = 5;
+/// Sentences told of what could not be seen.
+const NOT_SEEN_SHOWN: usize = 6;
+
+/// The verdict as text for a screen; ends with a newline.
+pub fn verdict(verdict: &Verdict, style: &Style) -> String {
+    let mut screen = Screen::new(*style);
+    head(&mut screen, *style, verdict);
+    if let Some(first) = verdict.findings.first() {
+        why(&mut screen, *style, first);
+        what_to_do(&mut screen, *style, first);
+    }
+    also(&mut screen, *style, verdict.findings.get(1..).unwrap_or_default());
+    limits(&mut screen, *style, &verdict.limits);
+    not_told(&mut screen, *style, verdict);
+    cost(&mut screen, *style, verdict);
+    screen.finish()
+}
+
+fn head(screen: &mut Screen, style: Style, verdict: &Verdict) {
+    let ending = outcome(&verdict.outcome, verdict.duration_s);
+    let first = verdict.findings.first();
+    let worst = first.map(|finding| finding.severity);
+    let ink = match worst {
+        Some(Severity::Fatal) => Ink::Bad,
+        Some(Severity::Warning) => Ink::Warn,
+        _ if verdict.healthy => Ink::Good,
+        _ => Ink::Strong,
+    };
+    screen.section("Verdict", ink);
+    match first {
+        Some(finding) if finding.severity > Severity::Note => {
+            screen.prose(0, 0, &style.paint(ink, &format::clean(&finding.title)));
+            screen.prose(0, 0, &style.paint(Ink::Quiet, &standing(finding)));
+            screen.prose(0, 0, &ending);
+        }
+        _ if verdict.healthy => {
+            screen.prose(0, 0, &style.paint(ink, "Healthy: nothing was found to be wrong with memory."));
+            screen.prose(0, 0, &ending);
+        }
+        _ => {
+            screen.prose(0, 0, &style.paint(ink, &ending));
+            if verdict.outcome.kind != OutcomeKind::NotStarted {
+                let known =
+                    if verdict.undetermined.is_empty() { "" } else { " among those that could be told" };
+                screen.prose(0, 0, &format!("No memory cause was found{known}."));
+            }
+        }
+    }
+}
+
+/// Whose and how sure, in words: `max-map-count-exhausted in the trainer (…): established (…), 97 % certain.`
+fn standing(finding: &Finding) -> String {
+    let status = match finding.status {
+        Status::Established => "established (counted where it failed)",
+        Status::Supported => "supported (by readings around it)",
+        Status::Hypothesis => "a hypothesis (fits what was seen, not proven)",
+    };
+    let process = finding.process.as_ref().map(|p| format!(" in {}", process_words(p))).unwrap_or_default();
+    let cause = format::clean(&finding.cause);
+    format!("{cause}{process}: {status}, {} certain.", format::share(finding.confidence))
+}
+
+/// How the command's own process ended, as a sentence.
+pub fn outcome(outcome: &Outcome, duration_s: Option<f64>) -> String {
+    let after = duration_s.map(|s| format!(" after {}", format::duration(s))).unwrap_or_default();
+    let by = outcome.by.as_deref().map(format::clean);
+    let signal = || match outcome.signal {
+        Some(n) => format!("{} (signal {n})", format::signal(n)),
+        None => "a signal".into(),
+    };
+    match outcome.kind {
+        OutcomeKind::Exit => match outcome.code {
+            Some(code) => format!("The command ended with exit status {code}{after}."),
+            None => format!("The command exited{after}; its exit status is not known."),
+        },
+        OutcomeKind::Signal => match by.as_deref() {
+            None | Some("sender unknown") => {
+                format!("The command was killed by {}{after}; who sent it is not known.", signal())
+            }
+            Some(sender) => format!("The command was killed by {}{after}, sent by {sender}.", signal()),
+        },
+        OutcomeKind::OomKill => {
+            let whose = match by.as_deref() {
+                Some("kernel memcg") => " at the memory limit of its cgroup",
+                Some("kernel oom") => " because the machine ran out of memory",
+                _ => "",
+            };
+            format!("The kernel's out-of-memory killer ended the command{whose}{after}.")
+        }
+        OutcomeKind::Budget => format!("ullage ended the command at the --memory-max budget{after}."),
+        OutcomeKind::StillRunning => format!("The command still ran when the recording ends{after}."),
+        OutcomeKind::NotStarted => "The command could not be started.".into(),
+        OutcomeKind::Unknown => format!("The command ended{after}; how was not seen."),
+    }
+}
+
+fn process_words(process: &ProcessRef) -> String {
+    let role = match process.role.label().as_str() {
+        "main" => "the main process".to_owned(),
+        "other" => "a process of the job".to_owned(),
+        role => format!("the {role}"),
+    };
+    format!("{role} ({}, pid {})", format::clean(&process.name), process.id.pid)
+}
+
+fn why(screen: &mut Screen, style: Style, finding: &Finding) {
+    screen.section("Why", Ink::Strong);
+    for evidence in finding.evidence.iter().take(EVIDENCE_SHOWN) {
+        screen.prose(0, 2, &evidence_words(style, evidence));
+    }
+    more(screen, style, finding.evidence.len(), EVIDENCE_SHOWN, "readings: ullage report --json");
+}
+
+/// The sentence, then the reading that it rests on.
+fn evidence_words(style: Style, evidence: &Evidence) -> String {
+    let reading = format::reading(&evidence.value, evidence.limit, &evidence.unit);
+    let mut source = format::clean(&evidence.source);
+    if let Some(at) = evidence.at {
+        source = format!("{source} {}", format::at(at)).trim_start().to_owned();
+    }
+    let sentence = format::clean(&evidence.sentence);
+    // A quoted message is often the sentence itself: it is not told twice.
+    let told = sentence.is_empty() || sentence.contains(&reading);
+    let tag = match (told && !sentence.is_empty(), source.is_empty()) {
+        (true, true) => return sentence,
+        (true, false) => format!("[{source}]"),
+        (false, true) => format!("[{reading}]"),
+        (false, false) => format!("[{reading}; {source}]"),
+    };
+    let sentence = if sentence.is_empty() { format!("{}:", format::clean(&evidence.what)) } else { sentence };
+    format!("{sentence} {}", style.paint(Ink::Quiet, &tag))
+}
+
+fn what_to_do(screen: &mut Screen, style: Style, finding: &Finding) {
+    screen.section("Do", Ink::Strong);
+    let shown = finding.fixes.iter().take(FIXES_SHOWN);
+    for (i, fix) in shown.enumerate() {
+        screen.prose(0, 3, &format!("{}. {}", i + 1, format::clean(&fix.title)));
+        screen.code(3, &fix.command);
+    }
+    let page = format!("ullage explain {}", format::clean(&finding.cause));
+    if finding.fixes.len() > FIXES_SHOWN || finding.fixes.is_empty() {
+        screen.prose(0, 3, &format!("More about it: {}", style.paint(Ink::Code, &page)));
+    }
+}
+
+fn also(screen: &mut Screen, style: Style, findings: &[Finding]) {
+    screen.section("Also", Ink::Strong);
+    for finding in findings.iter().take(ALSO_SHOWN) {
+        let process =
+            finding.process.as_ref().map(|p| format!(", in {}", process_words(p))).unwrap_or_default();
+        let status = match finding.status {
+            Status::Established => "established",
+            Status::Supported => "supported",
+            Status::Hypothesis => "hypothesis",
+        };
+        let tag = format!("[{}, {status}]", format::clean(&finding.cause));
+        let title = format::clean(&finding.title);
+        let title = title.trim_end_matches('.');
+        screen.prose(0, 2, &format!("{title}{process}. {}", style.paint(Ink::Quiet, &tag)));
+    }
+    more(screen, style, findings.len(), ALSO_SHOWN, "findings: ullage report --json");
+}
+
+fn limits(screen: &mut Screen, style: Style, limits: &[LimitState]) {
+    // A limit without a number cannot be met.
+    let finite: Vec<&LimitState> =
+        limits.iter().filter(|l| !matches!(l.limit.as_known(), Some(Limit::Unlimited))).collect();
+    if finite.is_empty() {
+        return;
+    }
+    screen.section("Limits", Ink::Strong);
+    let mut rows = vec![["nearest first", "used", "limit", "left", "time left"].map(String::from).to_vec()];
+    for state in finite.iter().take(LIMITS_SHOWN) {
+        rows.push(vec![
+            whose(state),
+            state.used.as_known().map_or_else(|| "?".into(), |n| format::quantity(*n, &state.unit)),
+            state.limit.as_known().map_or_else(|| "?".into(), |limit| format::limit(*limit, &state.unit)),
+            state.headroom().map_or_else(|| "?".into(), |n| format::quantity(n, &state.unit)),
+            time_left(state),
+        ]);
+    }
+    screen.table(&rows);
+    for state in finite.iter().take(LIMITS_SHOWN) {
+        for (what, reason) in [("used", state.used.missing()), ("limit", state.limit.missing())] {
+            if let Some(reason) = reason {
+                screen.prose(
+                    0,
+                    2,
+                    &style.paint(
+                        Ink::Quiet,
+                        &format!("? {}: {what} {}", whose(state), format::missing(reason)),
+                    ),
+                );
+            }
+        }
+    }
+    more(screen, style, finite.len(), LIMITS_SHOWN, "limits, further away: ullage report --json");
+}
+
+/// `mappings, trainer 4742` for the scope `process 4742 (trainer)`; other scopes as they are.
+fn whose(state: &LimitState) -> String {
+    let scope = format::clean(&state.scope);
+    let short = scope
+        .strip_prefix("process ")
+        .and_then(|rest| rest.strip_suffix(')'))
+        .and_then(|rest| rest.split_once(" ("))
+        .map(|(pid, role)| format!("{role} {pid}"));
+    format!("{}, {}", format::clean(&state.name), short.unwrap_or(scope))
+}
+
+fn time_left(state: &LimitState) -> String {
+    match (state.headroom(), state.time_left_s, state.slope_per_s) {
+        (Some(0), _, _) => "met".into(),
+        (_, Some(seconds), _) => format::duration(seconds),
+        (_, None, Some(slope)) if slope <= 0.0 => "not growing".into(),
+        _ => "cannot tell".into(),
+    }
+}
+
+fn not_told(screen: &mut Screen, style: Style, verdict: &Verdict) {
+    screen.section("Not seen", Ink::Strong);
+    for sentence in verdict.not_seen.iter().take(NOT_SEEN_SHOWN) {
+        screen.prose(0, 2, &format::clean(sentence));
+    }
+    more(screen, style, verdict.not_seen.len(), NOT_SEEN_SHOWN, "things: ullage report --json");
+    // A proven cause leaves nothing to ask about the others.
+    let proven = verdict
+        .findings
+        .first()
+        .is_some_and(|f| f.severity == Severity::Fatal && f.status == Status::Established);
+    if proven {
+        return;
+    }
+    for open in verdict.undetermined.iter().take(NOT_SEEN_SHOWN) {
+        let because = format::clean(&open.because);
+        screen.prose(
+            0,
+            2,
+            &format!(
+                "Cannot tell whether it was {}: {}.",
+                format::clean(&open.cause),
+                because.trim_end_matches('.')
+            ),
+        );
+    }
+    more(screen, style, verdict.undetermined.len(), NOT_SEEN_SHOWN, "causes not told: ullage report --json");
+}
+
+fn cost(screen: &mut Screen, style: Style, verdict: &Verdict) {
+    let cpu = verdict.cost_cpu_share.map(|s| format!("{} of one core", format::share(s)));
+    let memory = verdict.cost_peak_rss.map(|n| format!("{} of memory", format::bytes(n)));
+    let told: Vec<String> = cpu.into_iter().chain(memory).collect();
+    let mut sentences = Vec::new();
+    if !told.is_empty() {
+        sentences.push(format!("Watching took {}.", told.join(" and ")));
+    }
+    if !verdict.run.0.is_empty() && verdict.outcome.kind != OutcomeKind::NotStarted {
+        sentences.push(format!("Recording: {}", format::clean(&verdict.run.0)));
+    }
+    screen.section("Cost", Ink::Strong);
+    if !sentences.is_empty() {
+        screen.prose(0, 0, &style.paint(Ink::Quiet, &sentences.join(" ")));
+    }
+}
+
+/// Says how many were left out, where some were.
+fn more(screen: &mut Screen, style: Style, all: usize, shown: usize, of_what: &str) {
+    if all > shown {
+        screen.prose(0, 2, &style.paint(Ink::Quiet, &format!("and {} more {of_what}", all - shown)));
+    }
+}

@@ -1,0 +1,131 @@
+//! What stands on the screen, byte for byte. `cargo insta review` shows what a change does to it.
+
+mod verdicts;
+
+use ullage_report::text::{self, CheckRow, CheckState, LogView, RunRow, Style};
+
+#[test]
+fn each_verdict_at_80_columns() {
+    for (name, verdict) in verdicts::all() {
+        insta::assert_snapshot!(name, text::verdict(&verdict, &Style::plain(80)));
+    }
+}
+
+#[test]
+fn the_crash_on_a_narrow_screen() {
+    insta::assert_snapshot!("crash_narrow", text::verdict(&verdicts::crash_established(), &Style::plain(44)));
+}
+
+#[test]
+fn prose_stays_inside_the_screen_and_colours_do_not_count() {
+    for width in [44, 60, 80, 100] {
+        for (name, verdict) in verdicts::all() {
+            let plain = text::verdict(&verdict, &Style::plain(width));
+            let coloured = text::verdict(&verdict, &Style { color: true, width });
+            assert_eq!(strip(&coloured), plain, "{name} at {width}");
+            let code: Vec<&str> =
+                verdict.findings.iter().flat_map(|f| &f.fixes).flat_map(|f| f.command.lines()).collect();
+            for line in plain.lines() {
+                let whole = code.contains(&line.trim()) || !line.trim().contains(' ');
+                assert!(whole || line.chars().count() <= width, "{name} at {width}: {line:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_screen_fits_a_terminal_of_forty_lines() {
+    for (name, verdict) in verdicts::all() {
+        let lines = text::verdict(&verdict, &Style::plain(80)).lines().count();
+        assert!(lines <= 40, "{name} takes {lines} lines");
+    }
+}
+
+#[test]
+fn a_finding_tells_the_command_whole_and_no_escape_of_the_job() {
+    let screen = text::verdict(&verdicts::crash_established(), &Style::plain(44));
+    assert!(screen.contains("DataLoader(dataset, num_workers=1, multiprocessing_context=\"fork\")"));
+    assert!(!text::verdict(&verdicts::missing_values(), &Style::plain(80)).contains('\u{1b}'));
+}
+
+#[test]
+fn a_log_with_and_without_a_finding() {
+    let mut verdict = verdicts::crash_supported();
+    verdict.findings[0].evidence = vec![ullage_model::Evidence {
+        what: "message".into(),
+        value: ullage_model::EvidenceValue::Text(
+            "RuntimeError: unable to mmap 320 bytes from file </torch_4742_2903847_64976>: Cannot allocate memory (12)".into(),
+        ),
+        limit: None,
+        unit: String::new(),
+        source: "line 1,204".into(),
+        at: None,
+        sentence: "A tiny mapping was refused, and the segment's number is near 65,530.".into(),
+    }];
+    let notes = ["3 lines were not text.".to_owned()];
+    let view = LogView { source: "train.log", lines: 1210, findings: &verdict.findings, notes: &notes };
+    insta::assert_snapshot!("log_finding", text::log(&view, &Style::plain(80)));
+    let none = LogView { source: "train.log", lines: 3, findings: &[], notes: &[] };
+    insta::assert_snapshot!("log_nothing", text::log(&none, &Style::plain(80)));
+    let json = ullage_report::json::log(&view);
+    assert_eq!(json["findings"][0]["cause"], "max-map-count-exhausted");
+    assert_eq!(json["lines"], 1210);
+}
+
+#[test]
+fn the_list_of_runs() {
+    let rows = [
+        RunRow {
+            run: "20261121-035512-python-4711".into(),
+            age_s: Some(273_600.0),
+            duration_s: Some(14.8),
+            outcome: "exit 1".into(),
+            cause: Some("max-map-count-exhausted".into()),
+            bytes: Some(84_213),
+            command: ["python", "train.py", "--name", "a b"].map(String::from).to_vec(),
+            damage: None,
+        },
+        RunRow {
+            run: "20261121-04-x".into(),
+            outcome: "unknown".into(),
+            damage: Some("run.json cannot be read: expected value at line 1".into()),
+            ..RunRow::default()
+        },
+    ];
+    insta::assert_snapshot!("runs", text::runs(&rows, &Style::plain(80)));
+    assert!(text::runs(&[], &Style::plain(80)).contains("ullage run --"));
+}
+
+#[test]
+fn the_table_of_checks() {
+    let row = |state, what: &str, value: &str, meaning: &str, fix: &str| CheckRow {
+        state,
+        what: what.into(),
+        value: value.into(),
+        meaning: meaning.into(),
+        fix: fix.into(),
+    };
+    let rows = [
+        row(CheckState::Fine, "/dev/shm", "11.5 GiB, 0 bytes used", "", ""),
+        row(
+            CheckState::Warning,
+            "vm.max_map_count",
+            "65,530",
+            "A dataset of more small tensors than that cannot be sent to workers.",
+            "sysctl -w vm.max_map_count=1048576",
+        ),
+        row(CheckState::Bad, "open files", "256", "Too few for a loader.", "ulimit -n 65536"),
+        row(CheckState::Unknown, "kernel log", "(no permission)", "", ""),
+    ];
+    insta::assert_snapshot!("check", text::check(&rows, &Style::plain(80)));
+}
+
+fn strip(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find('\u{1b}') {
+        out.push_str(&rest[..start]);
+        rest = rest[start..].split_once('m').map_or("", |(_, tail)| tail);
+    }
+    out + rest
+}

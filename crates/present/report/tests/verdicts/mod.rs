@@ -1,0 +1,260 @@
+//! Verdicts as diagnosis builds them, one for each thing that a report must be able to say.
+
+use ullage_model::{
+    At, ClockTicks, Evidence, EvidenceValue, Finding, Fix, Limit, LimitState, Measured, MemorySummary,
+    Missing, Outcome, OutcomeKind, ProcessId, ProcessRef, Role, RunId, Severity, Status, Undetermined,
+    Verdict,
+};
+
+pub(crate) fn all() -> Vec<(&'static str, Verdict)> {
+    vec![
+        ("crash_established", crash_established()),
+        ("crash_supported", crash_supported()),
+        ("healthy", healthy()),
+        ("killed_sender_unknown", killed()),
+        ("memcg_oom_kill", memcg()),
+        ("ordinary_exception", ordinary()),
+        ("missing_values", missing_values()),
+        ("not_started", not_started()),
+    ]
+}
+
+fn evidence(
+    what: &str,
+    value: f64,
+    limit: Option<u64>,
+    unit: &str,
+    source: &str,
+    sentence: &str,
+) -> Evidence {
+    Evidence {
+        what: what.into(),
+        value: EvidenceValue::Number(value),
+        limit: limit.map(Limit::At),
+        unit: unit.into(),
+        source: source.into(),
+        at: Some(At::from_seconds(12.3)),
+        sentence: sentence.into(),
+    }
+}
+
+fn quote(text: &str, source: &str, sentence: &str) -> Evidence {
+    Evidence {
+        what: "exception".into(),
+        value: EvidenceValue::Text(text.into()),
+        limit: None,
+        unit: String::new(),
+        source: source.into(),
+        at: Some(At::from_seconds(12.3)),
+        sentence: sentence.into(),
+    }
+}
+
+fn limit(name: &str, scope: &str, used: u64, limit: Limit, unit: &str) -> LimitState {
+    LimitState {
+        name: name.into(),
+        scope: scope.into(),
+        used: Measured::Known(used),
+        limit: Measured::Known(limit),
+        unit: unit.into(),
+        slope_per_s: Some(0.0),
+        time_left_s: None,
+    }
+}
+
+fn base() -> Verdict {
+    Verdict {
+        run: RunId("20261121-035512-python-4711".into()),
+        command: vec!["python".into(), "train.py".into()],
+        outcome: Outcome { kind: OutcomeKind::Exit, code: Some(0), signal: None, by: None },
+        healthy: true,
+        findings: vec![],
+        limits: vec![],
+        memory: MemorySummary {
+            peak_bytes: 812_000_000,
+            source: "sum of resident anonymous + shared once".into(),
+            unexplained_share: 0.01,
+            categories: [("anonymous".to_owned(), 500_000_000), ("shared".to_owned(), 266_153_984)].into(),
+        },
+        undetermined: vec![],
+        not_seen: vec![],
+        cost_cpu_share: Some(0.002),
+        cost_peak_rss: Some(11_534_336),
+        duration_s: Some(14.8),
+    }
+}
+
+pub(crate) fn crash_established() -> Verdict {
+    let mut grown = limit("mappings", "process 4742 (trainer)", 65_530, Limit::At(65_530), "mappings");
+    grown.slope_per_s = Some(5200.0);
+    grown.time_left_s = Some(0.0);
+    let mut shm = limit("/dev/shm bytes", "/dev/shm", 266_153_984, Limit::At(64 << 30), "bytes");
+    shm.slope_per_s = Some(21_299_200.0);
+    shm.time_left_s = Some(3213.0);
+    Verdict {
+        outcome: Outcome { kind: OutcomeKind::Exit, code: Some(1), signal: None, by: None },
+        healthy: false,
+        findings: vec![
+            Finding {
+                cause: "max-map-count-exhausted".into(),
+                title: "The trainer has used up its memory mappings: 65,530 of 65,530, nearly all of them torch's shared tensors.".into(),
+                severity: Severity::Fatal,
+                confidence: 0.97,
+                status: Status::Established,
+                process: Some(ProcessRef {
+                    id: ProcessId { pid: 4742, start: ClockTicks(123_456) },
+                    role: Role::Trainer,
+                    name: "python".into(),
+                }),
+                at: Some(At::from_seconds(12.3)),
+                evidence: vec![
+                    evidence("mappings", 65_530.0, Some(65_530), "mappings", "/proc/4742/maps", "The trainer had 65,530 mappings as the exception left it; the kernel allows 65,530 (vm.max_map_count)."),
+                    evidence("mappings of torch's segments", 64_975.0, None, "mappings", "/proc/4742/maps", "64,975 of them are torch's shared segments, one for each tensor of a few hundred bytes."),
+                    quote("RuntimeError: unable to mmap 320 bytes from file </torch_4742_2903847_64976>: Cannot allocate memory (12)", "agent in 4742", "The kernel refused one more mapping."),
+                    evidence("/dev/shm bytes", 266_153_984.0, Some(64 << 30), "bytes", "statvfs /dev/shm", "/dev/shm shows 254 MiB because each segment takes a page of 4 KiB; it is not full."),
+                    quote("forkserver", "agent in 4742", "The loader's workers were started by forkserver because the parent was, so the dataset was pickled and every tensor moved to shared memory."),
+                ],
+                fixes: vec![
+                    Fix { title: "Start the loader's workers by fork, which copies no tensor".into(), command: "DataLoader(dataset, num_workers=1, multiprocessing_context=\"fork\")".into(), automatic: None },
+                    Fix { title: "Keep the samples in one tensor".into(), command: "data = torch.stack(tensors)      # then return data[i] in __getitem__".into(), automatic: None },
+                    Fix { title: "Allow more mappings on this machine (as root)".into(), command: "sysctl -w vm.max_map_count=1048576".into(), automatic: None },
+                ],
+            },
+            Finding {
+                cause: "orphan-workers".into(),
+                title: "A loader worker outlived the trainer".into(),
+                severity: Severity::Warning,
+                confidence: 0.9,
+                status: Status::Supported,
+                process: Some(ProcessRef { id: ProcessId { pid: 4750, start: ClockTicks(123_999) }, role: Role::LoaderWorker(Some(0)), name: "pt_data_worker".into() }),
+                at: Some(At::from_seconds(13.0)),
+                evidence: vec![],
+                fixes: vec![],
+            },
+        ],
+        limits: vec![
+            grown,
+            shm,
+            limit("descriptors", "process 4742 (trainer)", 104, Limit::At(1024), "descriptors"),
+            limit("cgroup memory", "cgroup /user.slice/user-1000.slice/session-3.scope/a-long-name", 812_000_000, Limit::At(8 << 30), "bytes"),
+            limit("address space", "process 4742 (trainer)", 9 << 30, Limit::Unlimited, "bytes"),
+        ],
+        not_seen: vec!["The agent reached 3 of 4 Pythons of the job (python -S keeps it out).".into()],
+        undetermined: vec![Undetermined { cause: "host-oom-kill".into(), because: "the kernel log may not be read".into() }],
+        ..base()
+    }
+}
+
+pub(crate) fn crash_supported() -> Verdict {
+    let mut verdict = crash_established();
+    verdict.findings.truncate(1);
+    let finding = &mut verdict.findings[0];
+    finding.status = Status::Supported;
+    finding.confidence = 0.8;
+    finding.evidence = vec![
+        evidence("mappings", 65_102.0, Some(65_530), "mappings", "/proc/4742/maps", "The trainer had 65,102 of 65,530 mappings at the last reading, 0.2 s before it ended, and gained 5,200 a second."),
+        evidence("exit status", 1.0, None, "", "wait of its parent", "The trainer ended with exit status 1."),
+    ];
+    verdict.not_seen =
+        vec!["The agent was switched off (--no-agent): the exception itself was not seen.".into()];
+    verdict
+}
+
+pub(crate) fn healthy() -> Verdict {
+    let mut near = limit("mappings", "process 4711 (main)", 1_210, Limit::At(65_530), "mappings");
+    near.slope_per_s = Some(2.0);
+    near.time_left_s = Some(32_160.0);
+    Verdict {
+        limits: vec![near, limit("host memory and swap", "host", 3 << 30, Limit::At(23 << 30), "bytes")],
+        ..base()
+    }
+}
+
+pub(crate) fn killed() -> Verdict {
+    Verdict {
+        outcome: Outcome::from_ending(ullage_model::Ending::Signaled(9)),
+        healthy: false,
+        undetermined: vec![Undetermined {
+            cause: "host-oom-kill".into(),
+            because: "the kernel log may not be read here.".into(),
+        }],
+        duration_s: Some(245.0),
+        ..base()
+    }
+}
+
+pub(crate) fn memcg() -> Verdict {
+    let mut full = limit("cgroup memory", "cgroup /job", 1 << 30, Limit::At(1 << 30), "bytes");
+    full.time_left_s = Some(0.0);
+    Verdict {
+        outcome: Outcome {
+            kind: OutcomeKind::OomKill,
+            code: None,
+            signal: Some(9),
+            by: Some("kernel memcg".into()),
+        },
+        healthy: false,
+        findings: vec![Finding {
+            cause: "memcg-oom-kill".into(),
+            title: "The kernel killed the main process at the memory limit of its cgroup: 1 GiB.".into(),
+            severity: Severity::Fatal,
+            confidence: 0.99,
+            status: Status::Established,
+            process: None,
+            at: Some(At::from_seconds(4.0)),
+            evidence: vec![evidence(
+                "oom_kill",
+                1.0,
+                None,
+                "kills",
+                "/sys/fs/cgroup/job/memory.events",
+                "The kernel counted 1 OOM kill in the cgroup while the job ran.",
+            )],
+            fixes: vec![],
+        }],
+        limits: vec![full],
+        ..base()
+    }
+}
+
+pub(crate) fn ordinary() -> Verdict {
+    Verdict {
+        outcome: Outcome { kind: OutcomeKind::Exit, code: Some(1), signal: None, by: None },
+        healthy: false,
+        ..base()
+    }
+}
+
+pub(crate) fn missing_values() -> Verdict {
+    let mut verdict = crash_established();
+    verdict.command = vec!["python".into(), "-c".into(), "print('\u{1b}[31m')".into()];
+    verdict.outcome = Outcome::of(OutcomeKind::Unknown);
+    verdict.findings.truncate(1);
+    let finding = &mut verdict.findings[0];
+    finding.status = Status::Hypothesis;
+    finding.confidence = 0.4;
+    finding.evidence[0].value = EvidenceValue::Missing(Missing::NoPermission);
+    finding.evidence[0].sentence = String::new();
+    finding.evidence[2].value = EvidenceValue::Text("bad\u{1b}[2J text\nsecond line".into());
+    finding.evidence.truncate(3);
+    verdict.limits[0].used = Measured::Missing(Missing::Vanished);
+    verdict.limits[0].time_left_s = None;
+    verdict.limits[1].limit = Measured::Missing(Missing::KernelTooOld);
+    verdict.limits[1].time_left_s = None;
+    verdict.limits[1].slope_per_s = None;
+    verdict.memory = MemorySummary::default();
+    verdict.cost_cpu_share = None;
+    verdict.cost_peak_rss = None;
+    verdict.duration_s = None;
+    verdict
+}
+
+pub(crate) fn not_started() -> Verdict {
+    Verdict {
+        outcome: Outcome::of(OutcomeKind::NotStarted),
+        healthy: false,
+        memory: MemorySummary::default(),
+        not_seen: vec!["COMMAND was not found: pyhton.".into()],
+        ..base()
+    }
+}
