@@ -1,1 +1,29 @@
-//! x
+//! The recording of a run: written so that a SIGKILL loses at most one sample, read whatever its state.
+//!
+//! A directory a run: `run.json`, closed parts as Parquet, a live tail as Arrow IPC streams. The format is told in
+//! `docs/recording-format.md`. Facts only: what they mean is computed on reading, so that an old recording profits
+//! from a new rule. This crate does not look at the machine: whether a run still runs, its callers say.
+#![forbid(unsafe_code)]
+
+mod columns;
+mod error;
+mod part;
+mod part_read;
+mod recording;
+mod replay;
+mod row;
+mod rows;
+mod run_file;
+mod store;
+mod table;
+mod tail;
+mod tail_read;
+mod writer;
+
+pub use error::{CreateError, Damage, OpenError, WriteError};
+pub use recording::Recording;
+pub use replay::Replay;
+pub use writer::{Writer, TAIL_BYTES};
+
+/// The format that this version writes, and the newest it reads.
+pub const FORMAT: u32 = 1;

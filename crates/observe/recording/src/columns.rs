@@ -1,0 +1,116 @@
+//! What did a part or a tail hold? Its columns in memory, whatever format they came from.
+
+use crate::table::{Kind, Table};
+use arrow_array::{Array, BooleanArray, Int32Array, RecordBatch, StringArray, UInt64Array};
+
+/// The cells of one column.
+#[derive(Debug)]
+pub(crate) enum Cells {
+    U64(Vec<Option<u64>>),
+    I32(Vec<Option<i32>>),
+    Bool(Vec<Option<bool>>),
+    Text(Vec<Option<String>>),
+}
+
+/// All columns of a part or a tail, in the order of the table; a column that the file lacks is all null.
+#[derive(Debug)]
+pub(crate) struct Columns {
+    pub(crate) table: &'static Table,
+    pub(crate) cells: Vec<Cells>,
+    pub(crate) rows: usize,
+}
+
+impl Cells {
+    pub(crate) fn nulls(kind: Kind, rows: usize) -> Cells {
+        match kind {
+            Kind::U64 => Cells::U64(vec![None; rows]),
+            Kind::I32 => Cells::I32(vec![None; rows]),
+            Kind::Bool => Cells::Bool(vec![None; rows]),
+            Kind::Text => Cells::Text(vec![None; rows]),
+        }
+    }
+
+    /// One column of a tail's batches.
+    pub(crate) fn of_batches(kind: Kind, name: &str, batches: &[RecordBatch]) -> Cells {
+        let rows = batches.iter().map(RecordBatch::num_rows).sum();
+        let mut cells = Cells::nulls(kind, 0);
+        cells.reserve(rows);
+        for batch in batches {
+            let array = batch.column_by_name(name).map(|array| array.as_any());
+            let absent = batch.num_rows();
+            match &mut cells {
+                Cells::U64(out) => match array.and_then(|a| a.downcast_ref::<UInt64Array>()) {
+                    Some(array) => out.extend(array.iter()),
+                    None => out.extend(std::iter::repeat_n(None, absent)),
+                },
+                Cells::I32(out) => match array.and_then(|a| a.downcast_ref::<Int32Array>()) {
+                    Some(array) => out.extend(array.iter()),
+                    None => out.extend(std::iter::repeat_n(None, absent)),
+                },
+                Cells::Bool(out) => match array.and_then(|a| a.downcast_ref::<BooleanArray>()) {
+                    Some(array) => out.extend(array.iter()),
+                    None => out.extend(std::iter::repeat_n(None, absent)),
+                },
+                Cells::Text(out) => match array.and_then(|a| a.downcast_ref::<StringArray>()) {
+                    Some(array) => out.extend(array.iter().map(|text| text.map(str::to_owned))),
+                    None => out.extend(std::iter::repeat_n(None, absent)),
+                },
+            }
+        }
+        cells
+    }
+
+    fn reserve(&mut self, rows: usize) {
+        match self {
+            Cells::U64(cells) => cells.reserve_exact(rows),
+            Cells::I32(cells) => cells.reserve_exact(rows),
+            Cells::Bool(cells) => cells.reserve_exact(rows),
+            Cells::Text(cells) => cells.reserve_exact(rows),
+        }
+    }
+}
+
+impl Columns {
+    /// All columns of a tail.
+    pub(crate) fn of_batches(table: &'static Table, batches: &[RecordBatch]) -> Columns {
+        let column = |c: &crate::table::Column| Cells::of_batches(c.kind, c.name, batches);
+        Columns {
+            table,
+            cells: table.columns.iter().map(column).collect(),
+            rows: batches.iter().map(RecordBatch::num_rows).sum(),
+        }
+    }
+
+    pub(crate) fn u64(&self, column: usize, row: usize) -> Option<u64> {
+        match self.cells.get(column)? {
+            Cells::U64(cells) => *cells.get(row)?,
+            _ => None,
+        }
+    }
+
+    pub(crate) fn i32(&self, column: usize, row: usize) -> Option<i32> {
+        match self.cells.get(column)? {
+            Cells::I32(cells) => *cells.get(row)?,
+            _ => None,
+        }
+    }
+
+    pub(crate) fn bool(&self, column: usize, row: usize) -> Option<bool> {
+        match self.cells.get(column)? {
+            Cells::Bool(cells) => *cells.get(row)?,
+            _ => None,
+        }
+    }
+
+    pub(crate) fn text(&self, column: usize, row: usize) -> Option<&str> {
+        match self.cells.get(column)? {
+            Cells::Text(cells) => cells.get(row)?.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The largest tick (or event number) of the rows; none where there are none.
+    pub(crate) fn last_number(&self) -> Option<u64> {
+        (0..self.rows).filter_map(|row| self.u64(0, row)).max()
+    }
+}

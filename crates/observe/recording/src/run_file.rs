@@ -1,0 +1,89 @@
+//! What does `run.json` say, and how is it replaced so that it is always whole?
+
+use crate::error::{Damage, OpenError};
+use crate::store::Store;
+use crate::FORMAT;
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use ullage_model::names::FILE_RUN;
+use ullage_model::{MachineFacts, RunFacts, RunId};
+
+/// No `run.json` of ours comes near this, bytes.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Writes the facts under a name of their own and renames it: a reader sees the old ones or the new ones.
+pub(crate) fn write(dir: &Path, run: &RunFacts) -> io::Result<()> {
+    let run = RunFacts { format: FORMAT, ..run.clone() };
+    let mut text = serde_json::to_vec_pretty(&run).map_err(io::Error::other)?;
+    text.push(b'\n');
+    let unfinished = dir.join("run.json.tmp");
+    let mut open = OpenOptions::new();
+    let mut file = open.write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
+    let written = file.write_all(&text).and_then(|()| std::fs::rename(&unfinished, dir.join(FILE_RUN)));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&unfinished);
+    }
+    written
+}
+
+/// The facts, and whether they are damaged. `path` is the directory's, for errors and for the run's name.
+pub(crate) fn read(store: &Store, path: &Path) -> Result<(RunFacts, Option<Damage>), OpenError> {
+    let text = match store.read(FILE_RUN, MOST_BYTES) {
+        Ok(text) => text,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            return Err(OpenError::NotARecording { path: path.to_owned() });
+        }
+        Err(source) => return Err(OpenError::Unreadable { path: path.join(FILE_RUN), source }),
+    };
+    // The format first: what else a newer run.json holds is not ours to judge.
+    #[derive(serde::Deserialize)]
+    struct Format {
+        format: u64,
+    }
+    if let Ok(Format { format }) = serde_json::from_slice(&text) {
+        if format > FORMAT.into() {
+            return Err(OpenError::Newer { path: path.to_owned(), format });
+        }
+    }
+    match serde_json::from_slice(&text) {
+        Ok(run) => Ok((run, None)),
+        Err(e) => {
+            let what =
+                format!("the facts of the run cannot be read ({e}); the samples and events may still be");
+            Ok((unknown(path), Some(Damage::new(FILE_RUN, None, what))))
+        }
+    }
+}
+
+/// What is left to say of a run whose facts are damaged: its name.
+fn unknown(path: &Path) -> RunFacts {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    RunFacts {
+        format: FORMAT,
+        run: RunId(name.unwrap_or_default()),
+        command: Vec::new(),
+        started_unix: 0.0,
+        main: None,
+        recorder: None,
+        interval_s: 0.0,
+        agent: false,
+        node: None,
+        job: None,
+        rank: None,
+        environment: BTreeMap::new(),
+        machine: MachineFacts::default(),
+        outcome: None,
+        duration_s: None,
+        cost: None,
+        not_seen: vec!["run.json is damaged: the command and the outcome are not known".to_owned()],
+        memory_max: None,
+    }
+}
+
+/// The directory that an image of a recording stands for in errors.
+pub(crate) fn image_path() -> PathBuf {
+    PathBuf::from("(image)")
+}

@@ -1,0 +1,46 @@
+//! Where do a recording's files come from: a directory, or bytes in memory (tests, fuzzing, an archive)?
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+/// The files of one recording, by name.
+#[derive(Debug)]
+pub(crate) enum Store {
+    Directory(PathBuf),
+    Image(BTreeMap<String, Vec<u8>>),
+}
+
+impl Store {
+    /// Names of the files; those that are not UTF-8 are not ours.
+    pub(crate) fn names(&self) -> io::Result<Vec<String>> {
+        match self {
+            Store::Directory(dir) => std::fs::read_dir(dir)?
+                .filter_map(|entry| entry.map(|entry| entry.file_name().into_string().ok()).transpose())
+                .collect(),
+            Store::Image(files) => Ok(files.keys().cloned().collect()),
+        }
+    }
+
+    /// A whole file, refused where it is larger than `most` bytes.
+    pub(crate) fn read(&self, name: &str, most: u64) -> io::Result<Vec<u8>> {
+        let too_large = || io::Error::new(io::ErrorKind::InvalidData, "it is larger than such a file can be");
+        match self {
+            Store::Directory(dir) => {
+                let file = File::open(dir.join(name))?;
+                let mut bytes = Vec::new();
+                file.take(most + 1).read_to_end(&mut bytes)?;
+                if bytes.len() as u64 > most {
+                    return Err(too_large());
+                }
+                Ok(bytes)
+            }
+            Store::Image(files) => match files.get(name) {
+                Some(bytes) if bytes.len() as u64 <= most => Ok(bytes.clone()),
+                Some(_) => Err(too_large()),
+                None => Err(io::ErrorKind::NotFound.into()),
+            },
+        }
+    }
+}

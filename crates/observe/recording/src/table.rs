@@ -1,0 +1,253 @@
+//! Which tables and columns does a recording have? The one list that writers and readers go by.
+//!
+//! The surprise: every column is nullable in the files. A null always has its reason in the row's last column,
+//! `absent` (`limit_bytes=unlimited swap_bytes=kernel-too-old`), so that "could not know" never looks like zero.
+
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use std::sync::{Arc, OnceLock};
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    U64,
+    I32,
+    Bool,
+    Text,
+}
+
+/// One column.
+#[derive(Debug)]
+pub(crate) struct Column {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+}
+
+/// One table. `sorted_by` are the columns by which rows are grouped in closed parts, so that a column's
+/// neighbours are readings of one and the same thing and their differences small.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) name: &'static str,
+    pub(crate) columns: &'static [Column],
+    pub(crate) sorted_by: &'static [usize],
+    /// Column that counts up through the table: `tick`, or `number` of an event. Always the first one.
+    pub(crate) schema: OnceLock<SchemaRef>,
+}
+
+impl Table {
+    const fn new(name: &'static str, columns: &'static [Column], sorted_by: &'static [usize]) -> Table {
+        Table { name, columns, sorted_by, schema: OnceLock::new() }
+    }
+
+    /// The Arrow schema of the live tail.
+    pub(crate) fn schema(&self) -> SchemaRef {
+        let schema = self.schema.get_or_init(|| {
+            let field = |column: &Column| Field::new(column.name, column.kind.arrow(), true);
+            Arc::new(Schema::new(self.columns.iter().map(field).collect::<Vec<_>>()))
+        });
+        Arc::clone(schema)
+    }
+
+    /// File name of the live tail.
+    pub(crate) fn tail_name(&self) -> String {
+        format!("{}.arrows", self.name)
+    }
+
+    /// File name of closed part `number`.
+    pub(crate) fn part_name(&self, number: u32) -> String {
+        format!("{}-{number:06}.parquet", self.name)
+    }
+
+    /// The number of a closed part of this table, where `file` is the name of one.
+    pub(crate) fn part_number(&self, file: &str) -> Option<u32> {
+        let digits = file.strip_prefix(self.name)?.strip_prefix('-')?.strip_suffix(".parquet")?;
+        (digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().ok())?
+    }
+}
+
+impl Kind {
+    pub(crate) fn arrow(self) -> DataType {
+        match self {
+            Kind::U64 => DataType::UInt64,
+            Kind::I32 => DataType::Int32,
+            Kind::Bool => DataType::Boolean,
+            Kind::Text => DataType::Utf8,
+        }
+    }
+}
+
+const fn u64(name: &'static str) -> Column {
+    Column { name, kind: Kind::U64 }
+}
+const fn i32(name: &'static str) -> Column {
+    Column { name, kind: Kind::I32 }
+}
+const fn bool(name: &'static str) -> Column {
+    Column { name, kind: Kind::Bool }
+}
+const fn text(name: &'static str) -> Column {
+    Column { name, kind: Kind::Text }
+}
+
+/// One row a sample. The counts say how many rows of the other tables belong to it: it is complete only when
+/// all of them are there.
+pub(crate) static TICKS: Table = Table::new(
+    "ticks",
+    &[
+        u64("tick"),
+        u64("at_ns"),
+        u64("process_rows"),
+        u64("mapping_rows"),
+        u64("descriptor_rows"),
+        u64("filesystem_rows"),
+        u64("cgroup_rows"),
+        u64("forks_since_last"),
+        u64("cost_cpu_ns"),
+        u64("cost_peak_rss_bytes"),
+        u64("total_bytes"),
+        u64("free_bytes"),
+        u64("available_bytes"),
+        u64("swap_total_bytes"),
+        u64("swap_free_bytes"),
+        u64("shared_bytes"),
+        u64("cached_bytes"),
+        u64("anonymous_bytes"),
+        u64("commit_limit_bytes"),
+        u64("committed_bytes"),
+        u64("oom_kills"),
+        u64("swap_in_pages"),
+        u64("swap_out_pages"),
+        u64("memory_stall_full_us"),
+        u64("memory_stall_some_us"),
+        u64("open_files"),
+        u64("open_files_limit"),
+        text("absent"),
+    ],
+    &[],
+);
+
+/// One row a process a sample.
+pub(crate) static PROCESSES: Table = Table::new(
+    "processes",
+    &[
+        u64("tick"),
+        u64("position"),
+        i32("pid"),
+        u64("start_ticks"),
+        i32("parent"),
+        text("state"),
+        text("comm"),
+        u64("threads"),
+        u64("cpu_ticks"),
+        u64("minor_faults"),
+        u64("major_faults"),
+        u64("peak_virtual_bytes"),
+        u64("virtual_bytes"),
+        u64("locked_bytes"),
+        u64("peak_resident_bytes"),
+        u64("anonymous_bytes"),
+        u64("file_bytes"),
+        u64("shared_bytes"),
+        u64("page_tables_bytes"),
+        u64("swap_bytes"),
+        u64("descriptors"),
+        text("absent"),
+    ],
+    &[2, 3],
+);
+
+/// Rows only for processes whose mappings were counted in that sample.
+pub(crate) static MAPPINGS: Table = Table::new(
+    "mappings",
+    &[
+        u64("tick"),
+        u64("position"),
+        i32("pid"),
+        u64("start_ticks"),
+        u64("count"),
+        u64("torch_shared"),
+        u64("torch_shared_bytes"),
+        u64("other_shared"),
+        u64("anonymous"),
+        u64("file"),
+        u64("file_bytes"),
+    ],
+    &[2, 3],
+);
+
+/// Rows only for processes whose descriptors were told apart by kind in that sample.
+pub(crate) static DESCRIPTORS: Table = Table::new(
+    "descriptors",
+    &[
+        u64("tick"),
+        u64("position"),
+        i32("pid"),
+        u64("start_ticks"),
+        u64("torch_shared"),
+        u64("files"),
+        u64("sockets"),
+        u64("pipes"),
+        u64("other"),
+    ],
+    &[2, 3],
+);
+
+/// One row a filesystem a sample.
+pub(crate) static FILESYSTEMS: Table = Table::new(
+    "filesystems",
+    &[
+        u64("tick"),
+        u64("position"),
+        text("used_for"),
+        text("path"),
+        u64("device"),
+        bool("tmpfs"),
+        u64("size_bytes"),
+        u64("used_bytes"),
+        u64("inodes"),
+        u64("inodes_used"),
+        text("absent"),
+    ],
+    &[1],
+);
+
+/// One row a cgroup a sample.
+pub(crate) static CGROUPS: Table = Table::new(
+    "cgroups",
+    &[
+        u64("tick"),
+        u64("position"),
+        text("version"),
+        text("path"),
+        u64("current_bytes"),
+        u64("limit_bytes"),
+        u64("high_bytes"),
+        u64("peak_bytes"),
+        u64("swap_bytes"),
+        u64("swap_limit_bytes"),
+        u64("oom_kills"),
+        u64("oom_kills_subtree"),
+        u64("limit_hits"),
+        bool("oom_group"),
+        u64("anonymous_bytes"),
+        u64("file_bytes"),
+        u64("shared_bytes"),
+        u64("inactive_file_bytes"),
+        u64("kernel_bytes"),
+        u64("pids"),
+        u64("pids_limit"),
+        u64("pids_refused"),
+        text("absent"),
+    ],
+    &[1],
+);
+
+/// One row an event; `tick` is that of the sample written next after it.
+pub(crate) static EVENTS: Table = Table::new(
+    "events",
+    &[u64("number"), u64("tick"), u64("at_ns"), text("event"), i32("pid"), text("payload")],
+    &[],
+);
+
+/// All of them. Ticks come last: what belongs to a tick is written before the row that makes it count.
+pub(crate) static ALL: [&Table; 7] =
+    [&EVENTS, &PROCESSES, &MAPPINGS, &DESCRIPTORS, &FILESYSTEMS, &CGROUPS, &TICKS];

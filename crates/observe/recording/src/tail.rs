@@ -1,0 +1,97 @@
+//! How is the live tail of a table written? As an Arrow IPC stream, one record batch a sample (or event), each
+//! given to the kernel by one write: what was written survives a SIGKILL of ullage, because it is the kernel's.
+
+use crate::error::WriteError;
+use crate::row::{Record, TableBuilder};
+use crate::table::Table;
+use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
+use arrow_ipc::MetadataVersion;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Buffers of a batch are padded to this, bytes: the least that Arrow allows. At 64, the default, the padding
+/// of a tick's single row would be most of the file.
+const ALIGNMENT: usize = 8;
+
+/// The live tail of one table.
+pub(crate) struct Tail {
+    pub(crate) table: &'static Table,
+    path: PathBuf,
+    file: File,
+    encoder: StreamWriter<Vec<u8>>,
+    rows: TableBuilder,
+    /// Length of the schema message, where the first batch begins.
+    schema_length: u64,
+    /// Length of what was written completely.
+    length: u64,
+}
+
+impl Tail {
+    pub(crate) fn create(dir: &Path, table: &'static Table) -> Result<Tail, WriteError> {
+        let path = dir.join(table.tail_name());
+        let wrong = |e: &dyn std::fmt::Display| WriteError::new("create", &path, e);
+        let options =
+            IpcWriteOptions::try_new(ALIGNMENT, false, MetadataVersion::V5).map_err(|e| wrong(&e))?;
+        let mut encoder = StreamWriter::try_new_with_options(Vec::new(), &table.schema(), options)
+            .map_err(|e| wrong(&e))?;
+        let mut open = OpenOptions::new();
+        open.read(true).append(true).create_new(true).mode(0o600);
+        let mut file = open.open(&path).map_err(|e| wrong(&e))?;
+        file.write_all(encoder.get_ref()).map_err(|e| wrong(&e))?;
+        let schema_length = encoder.get_ref().len() as u64;
+        encoder.get_mut().clear();
+        let rows = TableBuilder::new(table);
+        Ok(Tail { table, path, file, encoder, rows, schema_length, length: schema_length })
+    }
+
+    /// Adds a row to the batch that [`Tail::write`] writes.
+    pub(crate) fn push(&mut self, record: &impl Record) {
+        self.rows.push(record);
+    }
+
+    /// Writes the rows pushed since the last time as one batch. On an error the file ends where it did before.
+    pub(crate) fn write(&mut self) -> Result<(), WriteError> {
+        if self.rows.rows() == 0 {
+            return Ok(());
+        }
+        let encoded = self.rows.take().and_then(|batch| self.encoder.write(&batch));
+        encoded.map_err(|e| WriteError::new("encode a sample for", &self.path, e))?;
+        let written = self.file.write_all(self.encoder.get_ref());
+        if let Err(e) = written {
+            // A torn batch would be dropped on reading, too; this is tidier where it works.
+            let _ = self.file.set_len(self.length);
+            return Err(WriteError::new("write", &self.path, e));
+        }
+        self.length += self.encoder.get_ref().len() as u64;
+        self.encoder.get_mut().clear();
+        Ok(())
+    }
+
+    /// Bytes of batches in the file.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.length - self.schema_length
+    }
+
+    /// What the file holds.
+    pub(crate) fn read_back(&self) -> Result<Vec<u8>, WriteError> {
+        let mut bytes = vec![0; self.length as usize];
+        match self.file.read_exact_at(&mut bytes, 0) {
+            Ok(()) => Ok(bytes),
+            Err(e) => Err(WriteError::new("read", &self.path, e)),
+        }
+    }
+
+    /// Empties the tail, after its rows went into a part.
+    pub(crate) fn restart(&mut self) -> Result<(), WriteError> {
+        self.file.set_len(self.schema_length).map_err(|e| WriteError::new("empty", &self.path, e))?;
+        self.length = self.schema_length;
+        Ok(())
+    }
+
+    /// Removes the file, after its rows went into a part.
+    pub(crate) fn remove(self) -> Result<(), WriteError> {
+        std::fs::remove_file(&self.path).map_err(|e| WriteError::new("remove", &self.path, e))
+    }
+}

@@ -1,0 +1,221 @@
+//! How do samples and events reach the disk, so that a SIGKILL loses at most the one being written?
+//!
+//! Everything of a tick is written before its row in `ticks`, which says how many rows there must be elsewhere:
+//! a tick counts only when it is complete. Nothing is fsynced: a killed process's writes are safe with the
+//! kernel, and a machine that loses power may lose the last seconds.
+
+use crate::error::{CreateError, WriteError};
+use crate::part::write_part;
+use crate::row::Record;
+use crate::rows::event::EventRow;
+use crate::rows::tick::{RowCounts, TickRow};
+use crate::rows::Placed;
+use crate::run_file;
+use crate::table::{Table, ALL};
+use crate::tail::Tail;
+use crate::tail_read::read_tail;
+use std::fs::{DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use ullage_model::names::FILE_RUN;
+use ullage_model::{Descriptors, Event, Measured, RunFacts, Sample};
+
+/// All tails together are kept below this, bytes; the largest becomes a part when they meet it. The promise is
+/// 5 MB; the rest is room for one more sample.
+pub const TAIL_BYTES: u64 = 4_500_000;
+
+/// Writes one recording. After the first error it stays silent: see [`Writer::trouble`].
+pub struct Writer {
+    dir: PathBuf,
+    tails: Vec<Tail>,
+    /// By position in [`ALL`]: number of the next part.
+    next_part: [u32; ALL.len()],
+    ticks: u64,
+    events: u64,
+    most_tail_bytes: u64,
+    trouble: Option<String>,
+}
+
+impl Writer {
+    /// Begins a recording in `dir`, which is made (0700, its parents too) or is empty.
+    ///
+    /// # Errors
+    /// Where the directory cannot be made or written, or holds something.
+    pub fn create(dir: impl AsRef<Path>, run: &RunFacts) -> Result<Writer, CreateError> {
+        let dir = dir.as_ref();
+        let io = |doing, path: &Path| {
+            let path = path.to_owned();
+            move |source: io::Error| CreateError::Io { doing, path, source }
+        };
+        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(io("create", dir))?;
+        if std::fs::read_dir(dir).map_err(io("read", dir))?.next().is_some() {
+            return Err(CreateError::NotEmpty { path: dir.to_owned() });
+        }
+        // It may have been there, empty, and open to others.
+        std::fs::set_permissions(dir, Permissions::from_mode(0o700)).map_err(io("restrict", dir))?;
+        run_file::write(dir, run).map_err(io("write", &dir.join(FILE_RUN)))?;
+        Ok(Writer {
+            dir: dir.to_owned(),
+            tails: Vec::new(),
+            next_part: [1; ALL.len()],
+            ticks: 0,
+            events: 0,
+            most_tail_bytes: TAIL_BYTES,
+            trouble: None,
+        })
+    }
+
+    /// Keeps less in the live tail than [`TAIL_BYTES`]: for tests of what happens when it is full.
+    pub fn with_tail_bytes(mut self, most: u64) -> Writer {
+        self.most_tail_bytes = most.min(TAIL_BYTES);
+        self
+    }
+
+    /// The directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Why nothing is recorded any more, in a sentence; none while all is well.
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
+    /// Replaces the facts of the run, for what becomes known after the start.
+    pub fn update_run(&mut self, run: &RunFacts) {
+        if self.trouble.is_none() {
+            let path = self.dir.join(FILE_RUN);
+            self.note(run_file::write(&self.dir, run).map_err(|e| WriteError::new("write", &path, e)));
+        }
+    }
+
+    /// Records one tick.
+    pub fn sample(&mut self, sample: &Sample) {
+        if self.trouble.is_none() {
+            let written = self.write_sample(sample).and_then(|()| self.roll_when_full());
+            self.note(written);
+        }
+    }
+
+    /// Records one event.
+    pub fn event(&mut self, event: &Event) {
+        if self.trouble.is_none() {
+            let written = self.write_event(event).and_then(|()| self.roll_when_full());
+            self.note(written);
+        }
+    }
+
+    /// Ends the recording: the tail becomes parts, and `run.json` says how it ended.
+    ///
+    /// # Errors
+    /// The first error of the whole recording. What was written stays readable, and `run.json` is replaced
+    /// where that is possible at all.
+    pub fn close(mut self, run: &RunFacts) -> Result<(), WriteError> {
+        let path = self.dir.join(FILE_RUN);
+        let rolled = match self.trouble.take() {
+            Some(why) => Err(WriteError { doing: "go on in", path: self.dir.clone(), why }),
+            None => (0..self.tails.len()).try_for_each(|tail| self.roll(tail)),
+        };
+        let rolled =
+            rolled.and_then(|()| std::mem::take(&mut self.tails).into_iter().try_for_each(Tail::remove));
+        let written = run_file::write(&self.dir, run).map_err(|e| WriteError::new("write", &path, e));
+        rolled.and(written)
+    }
+
+    fn note(&mut self, result: Result<(), WriteError>) {
+        if let Err(error) = result {
+            self.trouble = Some(error.to_string());
+        }
+    }
+
+    fn tail(&mut self, table: &'static Table) -> Result<&mut Tail, WriteError> {
+        let at = match self.tails.iter().position(|tail| std::ptr::eq(tail.table, table)) {
+            Some(at) => at,
+            None => {
+                self.tails.push(Tail::create(&self.dir, table)?);
+                self.tails.len() - 1
+            }
+        };
+        Ok(&mut self.tails[at])
+    }
+
+    /// Writes these records as one batch, and says how many they were.
+    fn write<R: Record>(&mut self, records: impl IntoIterator<Item = R>) -> Result<u64, WriteError> {
+        let mut records = records.into_iter().peekable();
+        if records.peek().is_none() {
+            return Ok(0);
+        }
+        let tail = self.tail(R::TABLE)?;
+        let mut count = 0;
+        for record in records {
+            tail.push(&record);
+            count += 1;
+        }
+        tail.write().map(|()| count)
+    }
+
+    fn write_sample(&mut self, sample: &Sample) -> Result<(), WriteError> {
+        let tick = self.ticks;
+        let processes = || (0u64..).zip(&sample.processes);
+        let rows = RowCounts {
+            processes: self.write(placed(tick, sample.processes.iter().cloned()))?,
+            mappings: self.write(processes().filter_map(|(position, process)| {
+                let mappings = process.mappings.known()?;
+                Some(Placed { tick, position, what: (process.id, mappings) })
+            }))?,
+            descriptors: self.write(processes().filter_map(
+                |(position, process)| match process.descriptors {
+                    Measured::Known(Descriptors { kinds: Measured::Known(kinds), .. }) => {
+                        Some(Placed { tick, position, what: (process.id, kinds) })
+                    }
+                    _ => None,
+                },
+            ))?,
+            filesystems: self.write(placed(tick, sample.filesystems.iter().cloned()))?,
+            cgroups: self.write(placed(tick, sample.cgroups.iter().cloned()))?,
+        };
+        let Sample { at, forks_since_last, cost, .. } = *sample;
+        let host = sample.host.clone();
+        self.write([TickRow { tick, at, rows, forks_since_last, cost, host }])?;
+        self.ticks += 1;
+        Ok(())
+    }
+
+    fn write_event(&mut self, event: &Event) -> Result<(), WriteError> {
+        let row = EventRow::new(self.events, self.ticks, event)
+            .map_err(|e| WriteError::new("encode an event for", &self.dir, e))?;
+        self.write([row])?;
+        self.events += 1;
+        Ok(())
+    }
+
+    fn roll_when_full(&mut self) -> Result<(), WriteError> {
+        while self.tails.iter().map(Tail::bytes).sum::<u64>() > self.most_tail_bytes {
+            let largest = (0..self.tails.len()).max_by_key(|&tail| self.tails[tail].bytes());
+            let Some(largest) = largest else { break };
+            self.roll(largest)?;
+        }
+        Ok(())
+    }
+
+    /// Moves a tail's rows into a part. Between the part's appearance and the tail's emptying they are in both;
+    /// readers drop rows of the tail whose numbers the parts hold already.
+    fn roll(&mut self, tail: usize) -> Result<(), WriteError> {
+        let tail = &mut self.tails[tail];
+        let (batches, damage) = read_tail(tail.table, tail.read_back()?);
+        if let Some(damage) = damage.first() {
+            return Err(WriteError::new("read back", &self.dir, damage));
+        }
+        if let Some(table) = ALL.iter().position(|table| std::ptr::eq(*table, tail.table)) {
+            if write_part(&self.dir, tail.table, self.next_part[table], &batches, |_| true)? {
+                self.next_part[table] += 1;
+            }
+        }
+        tail.restart()
+    }
+}
+
+fn placed<T>(tick: u64, list: impl Iterator<Item = T>) -> impl Iterator<Item = Placed<T>> {
+    (0..).zip(list).map(move |(position, what)| Placed { tick, position, what })
+}
