@@ -1,0 +1,43 @@
+# Puts ullage's agent into a Python of the job, then runs the program's own `sitecustomize` as if this file
+# were not there.
+#
+# `ullage run` writes this file and agent.py (as ullage_agent.py) into a private directory and puts that first on PYTHONPATH.
+# Everything here must also parse on Python 2 (any Python of the job imports it), and nothing here may raise
+# what CPython would not have raised by itself: without a sitecustomize of the user's, `import sitecustomize`
+# below raises the very ImportError that site.py expects and swallows.
+import sys
+
+
+def _start():
+    here = __file__.rpartition("/")[0]
+    # Out of sys.path before anything else is looked up; os.environ keeps it for the children.
+    sys.path[:] = [entry for entry in sys.path if entry != here]
+    sys.path_importer_cache.pop(here, None)
+    if sys.version_info < (3, 9) or sys.implementation.name != "cpython":
+        return
+    import posix
+
+    if posix.environ.get(b"ULLAGE_DISABLE") == b"1" or not posix.environ.get(b"ULLAGE_AGENT_SOCKET"):
+        return
+    # Compiled once, beside this file: parsing the agent at each start would cost more than it may.
+    kept = sys.dont_write_bytecode, sys.pycache_prefix
+    sys.dont_write_bytecode, sys.pycache_prefix = False, None
+    try:
+        external = sys.modules["_frozen_importlib_external"]
+        loader = external.SourceFileLoader("_ullage_agent", here + "/ullage_agent.py")
+        module = type(sys)("_ullage_agent")
+        code = loader.get_code("_ullage_agent")
+    finally:
+        sys.dont_write_bytecode, sys.pycache_prefix = kept
+    exec(code, module.__dict__)
+    sys.modules["_ullage_agent"] = module
+    module.start()
+
+
+_SELF = sys.modules.pop(__name__)  # Python 2 clears a module that nobody holds while it still runs.
+try:
+    _start()
+except Exception:  # the job goes on without the agent
+    pass
+
+import sitecustomize  # noqa: E402,F401  the next one on the path
