@@ -7,13 +7,16 @@
 
 mod columns;
 mod error;
+mod home;
 mod part;
 mod part_read;
 mod recording;
+mod repair;
 mod replay;
 mod row;
 mod rows;
 mod run_file;
+mod runs;
 mod store;
 mod table;
 mod tail;
@@ -21,8 +24,11 @@ mod tail_read;
 mod writer;
 
 pub use error::{CreateError, Damage, OpenError, WriteError};
+pub use home::{home, run_id};
 pub use recording::Recording;
+pub use repair::{repair, RepairError};
 pub use replay::Replay;
+pub use runs::{find, list_runs, remove, FindError, RemoveError, Run, RunState};
 pub use writer::{Writer, TAIL_BYTES};
 
 /// The format that this version writes, and the newest it reads.

@@ -2,7 +2,7 @@
 
 use crate::columns::Columns;
 use crate::error::{Damage, OpenError};
-use crate::part_read::check_part;
+use crate::part_read::{check_part, read_part};
 use crate::replay::Replay;
 use crate::run_file;
 use crate::store::Store;
@@ -122,9 +122,12 @@ impl Files {
         self.tables.iter().find(|files| std::ptr::eq(files.table, table))
     }
 
-    /// The newest sample in the tail of the ticks.
-    pub(crate) fn last_tick_of_tail(&self) -> Option<u64> {
-        self.of(&TICKS).and_then(|ticks| ticks.tail.last_number())
+    /// The newest tick or event number that stands in the closed parts of a table.
+    pub(crate) fn last_number_of_parts(&self, table: &TableFiles) -> Option<u64> {
+        table.parts.iter().rev().find_map(|name| {
+            let bytes = self.store.read(name, MOST_PART_BYTES).ok()?;
+            read_part(table.table, bytes).ok()?.last_number()
+        })
     }
 }
 
@@ -169,7 +172,7 @@ fn parts_of(
 
 /// A sample whose rows are there, but not the row that would make it count.
 fn unfinished_sample(files: &Files) -> Option<Damage> {
-    let last = files.last_tick_of_tail()?;
+    let last = files.of(&TICKS)?.tail.last_number()?;
     let children =
         files.tables.iter().filter(|t| t.table.columns[0].name == "tick" && !std::ptr::eq(t.table, &TICKS));
     let newest = children.filter_map(|child| child.tail.last_number()).max()?;
