@@ -1,0 +1,10 @@
+//! Files of one process, `/proc/PID/…`.
+
+pub mod cgroup;
+pub mod command_line;
+pub mod descriptors;
+pub mod limits;
+pub mod links;
+pub mod maps;
+pub mod stat;
+pub mod status;

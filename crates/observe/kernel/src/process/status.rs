@@ -1,0 +1,117 @@
+//! `/proc/PID/status`: sizes of a process's memory and its user (proc_pid_status(5)).
+//!
+//! ```text
+//! Name:   python3
+//! Uid:    0       0       0       0            real, effective, saved, filesystem
+//! VmPeak:     3060 kB
+//! RssShmem:      0 kB
+//! ```
+//! The surprise: a zombie and a kernel thread have no Vm lines at all; that is "gone", not zero.
+
+use crate::error::{KernelError, ParseError};
+use crate::root::ProcessDir;
+use crate::scan::{lines, number, words};
+use ullage_model::{Bytes, ProcessMemory};
+
+/// One reading of `status`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// Real user id.
+    pub uid: Option<u32>,
+    /// Sizes; none for a zombie or kernel thread.
+    pub memory: Option<ProcessMemory>,
+}
+
+/// Parses `status`. Allocates nothing.
+pub fn parse_status(bytes: &[u8]) -> Result<Status, ParseError> {
+    let mut status = Status::default();
+    let mut memory = ProcessMemory::default();
+    let mut seen_memory = false;
+    for (index, line) in lines(bytes).enumerate() {
+        let Some(colon) = line.iter().position(|&byte| byte == b':') else {
+            continue;
+        };
+        let (key, rest) = (&line[..colon], &line[colon + 1..]);
+        if key == b"Uid" {
+            status.uid = words(rest).next().and_then(number).and_then(|uid| u32::try_from(uid).ok());
+            continue;
+        }
+        let (field, name) = match key {
+            b"VmPeak" => (&mut memory.peak_virtual, "VmPeak in kB"),
+            b"VmSize" => (&mut memory.virtual_size, "VmSize in kB"),
+            b"VmLck" => (&mut memory.locked, "VmLck in kB"),
+            b"VmHWM" => (&mut memory.peak_resident, "VmHWM in kB"),
+            b"RssAnon" => (&mut memory.anonymous, "RssAnon in kB"),
+            b"RssFile" => (&mut memory.file, "RssFile in kB"),
+            b"RssShmem" => (&mut memory.shared, "RssShmem in kB"),
+            b"VmPTE" => (&mut memory.page_tables, "VmPTE in kB"),
+            b"VmSwap" => (&mut memory.swap, "VmSwap in kB"),
+            _ => continue,
+        };
+        let mut words = words(rest);
+        let value = words.next().and_then(number);
+        let kib =
+            value.filter(|_| words.next() == Some(b"kB")).ok_or(ParseError::at(index as u32 + 1, name))?;
+        *field = Bytes::from_kib(kib);
+        seen_memory = true;
+    }
+    status.memory = seen_memory.then_some(memory);
+    Ok(status)
+}
+
+impl ProcessDir {
+    /// Reads `status`.
+    pub fn status(&self, buffer: &mut Vec<u8>) -> Result<Status, KernelError> {
+        self.parsed("status", buffer, parse_status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const REAL: &[u8] = include_bytes!("../../fixtures/process/status");
+    const ZOMBIE: &[u8] = include_bytes!("../../fixtures/process/status-zombie");
+
+    #[test]
+    fn a_captured_status_is_read_in_bytes() {
+        let status = parse_status(REAL).unwrap();
+        let memory = status.memory.unwrap();
+        assert_eq!(status.uid, Some(0));
+        assert!(memory.virtual_size > memory.resident() && memory.resident() > Bytes(1 << 20));
+        assert_eq!(memory.virtual_size.0 % 1024, 0);
+    }
+
+    #[test]
+    fn a_zombie_has_no_memory_which_is_not_zero() {
+        assert_eq!(parse_status(ZOMBIE).unwrap().memory, None);
+    }
+
+    #[test]
+    fn a_number_without_kb_is_refused_with_its_line() {
+        let error = parse_status(b"Name:\tx\nVmSize:\t 12 MB\n").unwrap_err();
+        assert_eq!((error.line, error.item), (2, "VmSize in kB"));
+    }
+
+    #[test]
+    fn a_name_cannot_fake_a_field() {
+        // The kernel escapes newlines in Name; a colon stays.
+        let status = parse_status(b"Name:\tVmSize: 1 kB\nUid:\t5\t5\t5\t5\n").unwrap();
+        assert_eq!((status.uid, status.memory), (Some(5), None));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(bytes: Vec<u8>) {
+            let _ = parse_status(&bytes);
+        }
+
+        #[test]
+        fn no_damage_to_a_real_one_panics(at in 0..REAL.len(), byte: u8) {
+            let mut bytes = REAL.to_vec();
+            bytes[at] = byte;
+            let _ = parse_status(&bytes);
+        }
+    }
+}

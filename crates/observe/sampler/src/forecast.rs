@@ -1,0 +1,157 @@
+//! How soon a figure meets its limit, and how many mappings a process has since they were last counted.
+
+use ullage_model::{At, Limit};
+
+/// A figure at two moments.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Trend {
+    last: Option<(At, u64)>,
+    per_second: f64,
+}
+
+impl Trend {
+    /// Takes the figure of this tick. Readings closer than 20 ms to the last one change no slope.
+    pub fn push(&mut self, at: At, value: u64) {
+        match self.last {
+            Some((before, _)) if at.since(before) < 0.02 => {}
+            Some((before, old)) => {
+                self.per_second = (value as f64 - old as f64) / at.since(before);
+                self.last = Some((at, value));
+            }
+            None => self.last = Some((at, value)),
+        }
+    }
+
+    /// Growth a second between the last two readings.
+    pub fn per_second(&self) -> f64 {
+        self.per_second
+    }
+
+    /// Seconds until the limit at this slope; none while it does not grow or has no limit.
+    pub fn time_left(&self, limit: Limit) -> Option<f64> {
+        let (_, value) = self.last?;
+        let headroom = limit.headroom(value)? as f64;
+        (self.per_second > 0.0).then(|| headroom / self.per_second)
+    }
+}
+
+/// The cheap signs that mappings move with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Signs {
+    /// Inodes in use in the process's /dev/shm.
+    pub shm_inodes: u64,
+    /// RssShmem, pages.
+    pub shared_pages: u64,
+    /// VmSize, pages.
+    pub virtual_pages: u64,
+    /// Open descriptors.
+    pub descriptors: u64,
+}
+
+/// A complete count, the signs at that moment, and what one more mapping took of address space since the count before.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted {
+    /// When.
+    pub at: At,
+    /// Mappings.
+    pub count: u64,
+    /// Signs then.
+    pub signs: Signs,
+    /// Pages of address space for each new mapping between the last two counts, where both grew.
+    pub pages_each: Option<f64>,
+}
+
+impl Counted {
+    /// The next count, which knows how large the mappings between the two were.
+    pub fn next(&self, at: At, count: u64, signs: Signs) -> Counted {
+        let pages = signs.virtual_pages.saturating_sub(self.signs.virtual_pages);
+        let grown = count.saturating_sub(self.count);
+        let pages_each =
+            if grown >= 16 && pages > 0 { Some(pages as f64 / grown as f64) } else { self.pages_each };
+        Counted { at, count, signs, pages_each }
+    }
+
+    /// Mappings now, estimated: a shared tensor is one inode (file_system) or one descriptor (file_descriptor),
+    /// at least one shared page once it is read, and at least one page of address space. The inodes may be
+    /// another process's, so that the address space bounds them.
+    pub fn estimate(&self, now: Signs) -> u64 {
+        let grown = |field: fn(&Signs) -> u64| field(&now).saturating_sub(field(&self.signs));
+        let pages = grown(|signs| signs.virtual_pages);
+        let shared =
+            grown(|s| s.shm_inodes).max(grown(|s| s.shared_pages)).max(grown(|s| s.descriptors)).min(pages);
+        // Only for small mappings: one large allocation says nothing about their number.
+        let by_size = self
+            .pages_each
+            .filter(|&each| each <= 64.0)
+            .map_or(0, |each| (pages as f64 / each.max(1.0)) as u64);
+        self.count.saturating_add(shared.max(by_size))
+    }
+
+    /// True where a new count is worth its cost: half of the headroom may be gone, or the number doubled.
+    pub fn stale(&self, estimate: u64, limit: u64) -> bool {
+        if estimate <= self.count {
+            return false;
+        }
+        let (before, left) = (limit.saturating_sub(self.count), limit.saturating_sub(estimate));
+        left <= before / 2 || estimate >= self.count.saturating_mul(2).max(self.count + 2000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIGNS: Signs = Signs { shm_inodes: 10, shared_pages: 100, virtual_pages: 100_000, descriptors: 20 };
+
+    fn counted(count: u64) -> Counted {
+        Counted { at: At(0), count, signs: SIGNS, pages_each: None }
+    }
+
+    #[test]
+    fn time_left_is_headroom_by_slope() {
+        let mut trend = Trend::default();
+        trend.push(At::from_seconds(1.0), 100);
+        assert_eq!(trend.time_left(Limit::At(1000)), None, "one reading has no slope");
+        trend.push(At::from_seconds(2.0), 400);
+        assert_eq!(trend.time_left(Limit::At(1000)), Some(2.0));
+        assert_eq!(trend.time_left(Limit::Unlimited), None);
+        trend.push(At::from_seconds(2.001), 900);
+        assert_eq!(trend.per_second(), 300.0, "too close to tell");
+    }
+
+    #[test]
+    fn each_shared_tensor_counts_once() {
+        let now = Signs { shm_inodes: 5010, shared_pages: 5100, virtual_pages: 106_000, descriptors: 20 };
+        assert_eq!(counted(1000).estimate(now), 6000);
+    }
+
+    #[test]
+    fn inodes_of_other_processes_are_bounded_by_the_own_address_space() {
+        let now = Signs { shm_inodes: 50_010, virtual_pages: 100_003, ..SIGNS };
+        assert_eq!(counted(1000).estimate(now), 1003);
+    }
+
+    #[test]
+    fn a_large_allocation_is_no_sign_but_repeated_small_ones_are() {
+        let now = Signs { virtual_pages: 900_000, ..SIGNS };
+        assert_eq!(counted(1000).estimate(now), 1000);
+        let later = counted(1000).next(At(1), 3000, Signs { virtual_pages: 108_000, ..SIGNS });
+        assert_eq!(later.pages_each, Some(4.0));
+        assert_eq!(later.estimate(Signs { virtual_pages: 112_000, ..SIGNS }), 4000);
+    }
+
+    #[test]
+    fn counts_come_at_every_halving_of_the_headroom() {
+        let mut last = counted(1000);
+        let mut counts = 0;
+        for estimate in (1000..=65_530).step_by(100) {
+            if last.stale(estimate, 65_530) {
+                last.count = estimate;
+                counts += 1;
+            }
+        }
+        assert!((8..=20).contains(&counts), "{counts}");
+        assert!(last.count > 65_000);
+        assert!(!last.stale(last.count, 65_530), "nothing moves, nothing is counted");
+    }
+}

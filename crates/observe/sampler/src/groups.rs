@@ -1,0 +1,56 @@
+//! The job's cgroups and every ancestor: which, and their readings. A group stays on the list after its
+//! processes ended, because that is where the kernel counts their OOM kills.
+
+use ullage_kernel::cgroup::{CgroupKey, CgroupMounts};
+use ullage_kernel::process::cgroup::parse_cgroup;
+use ullage_kernel::KernelRoot;
+use ullage_model::{CgroupReading, Missing};
+
+/// Groups read at most in one tick.
+const MOST: usize = 64;
+
+#[derive(Debug)]
+pub(crate) struct Groups {
+    mounts: CgroupMounts,
+    keys: Vec<CgroupKey>,
+}
+
+impl Groups {
+    pub(crate) fn find(root: &KernelRoot, buffer: &mut Vec<u8>) -> Groups {
+        Groups { mounts: CgroupMounts::find(root, buffer), keys: Vec::new() }
+    }
+
+    /// Takes in the groups of a process, as `/proc/PID/cgroup` lists them.
+    pub(crate) fn watch(&mut self, lines: &[String]) {
+        let memberships = parse_cgroup(lines.join("\n").as_bytes());
+        for key in self.mounts.groups(&memberships) {
+            if self.keys.len() < MOST && !self.keys.contains(&key) {
+                self.keys.push(key);
+            }
+        }
+    }
+
+    /// Reads them; groups that were removed are read no more, groups without both controllers left out.
+    pub(crate) fn read(&mut self, root: &KernelRoot, buffer: &mut Vec<u8>) -> Vec<CgroupReading> {
+        let mut readings = Vec::with_capacity(self.keys.len());
+        let mounts = &self.mounts;
+        self.keys.retain(|key| {
+            let reading = mounts.read(root, key, buffer);
+            let (memory, pids) = (reading.memory.missing(), reading.pids.missing());
+            if memory.is_none() || pids.is_none() {
+                readings.push(reading);
+                return true;
+            }
+            memory != Some(Missing::Vanished) && pids != Some(Missing::Vanished)
+        });
+        readings
+    }
+
+    /// Pids directly in a group of the unified or memory hierarchy, by path.
+    pub(crate) fn processes(&self, root: &KernelRoot, path: &str, buffer: &mut Vec<u8>) -> Vec<i32> {
+        [true, false]
+            .into_iter()
+            .flat_map(|v2| self.mounts.processes(root, &CgroupKey { v2, path: path.to_owned() }, buffer))
+            .collect()
+    }
+}

@@ -1,0 +1,124 @@
+//! What the sampler keeps of one process of the job between ticks.
+
+use crate::forecast::{Counted, Signs, Trend};
+use crate::roles::Program;
+use ullage_model::{At, Ending, Limit, Measured, ProcessFacts, ProcessId, ResourceLimits, Role};
+
+/// One process.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) id: ProcessId,
+    pub(crate) parent: i32,
+    pub(crate) comm: String,
+    /// startstack: another one after exec.
+    pub(crate) image: u64,
+    pub(crate) program: Program,
+    /// It runs the image of the parent that it was first seen with.
+    pub(crate) forked: bool,
+    /// Parent when first seen; orphans keep it.
+    pub(crate) born_to: i32,
+    pub(crate) rank: Option<u32>,
+    pub(crate) role: Role,
+    /// The agent said so; nothing from outside changes it.
+    pub(crate) role_exact: bool,
+    pub(crate) limits: Measured<ResourceLimits>,
+    /// When limits and cgroups were read last.
+    pub(crate) settings_at: At,
+    pub(crate) cgroups: Vec<String>,
+    pub(crate) mount_namespace: Option<u64>,
+    pub(crate) counted: Option<Counted>,
+    /// When a count was last tried, so that an unreadable maps is not tried every tick.
+    pub(crate) counted_at: Option<At>,
+    pub(crate) mappings: Trend,
+    pub(crate) descriptors: Trend,
+    pub(crate) address_space: Trend,
+    /// Descriptors when their links were last read.
+    pub(crate) kinds_at_count: Option<u64>,
+    /// Seen as a zombie: its wait status, where this user may know it.
+    pub(crate) ending: Option<Measured<Ending>>,
+}
+
+impl Member {
+    /// A member of whom nothing but these facts is known.
+    pub(crate) fn new(facts: &ProcessFacts, at: At) -> Member {
+        Member {
+            id: facts.id,
+            parent: facts.parent,
+            comm: facts.comm.clone(),
+            image: 0,
+            program: Program::Command,
+            forked: false,
+            born_to: facts.parent,
+            rank: None,
+            role: facts.role.clone(),
+            role_exact: false,
+            limits: facts.limits,
+            settings_at: at,
+            cgroups: facts.cgroups.clone(),
+            mount_namespace: None,
+            counted: None,
+            counted_at: None,
+            mappings: Trend::default(),
+            descriptors: Trend::default(),
+            address_space: Trend::default(),
+            kinds_at_count: None,
+            ending: None,
+        }
+    }
+
+    /// Mappings now, as far as the last count and the signs tell.
+    pub(crate) fn estimate(&self, signs: Signs) -> Option<u64> {
+        self.counted.map(|counted| counted.estimate(signs))
+    }
+
+    /// Soft limit of open files.
+    pub(crate) fn open_files(&self) -> Limit {
+        self.limits.as_known().map_or(Limit::Unlimited, |limits| limits.open_files)
+    }
+
+    /// Whether descriptor links are worth reading: a fifth more (and 64) than when they were read, or above
+    /// 70 % of the limit and a twentieth more.
+    pub(crate) fn kinds_stale(&self, count: u64) -> bool {
+        let before = self.kinds_at_count.unwrap_or(0);
+        let near =
+            self.open_files().at().is_some_and(|limit| count.saturating_mul(10) >= limit.saturating_mul(7));
+        let moved = count.abs_diff(before);
+        moved >= (before / 5).max(64) || (near && moved > before / 20)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ullage_model::ClockTicks;
+
+    #[test]
+    fn links_are_read_when_the_count_moved_or_the_limit_is_near() {
+        let facts = ProcessFacts {
+            id: ProcessId { pid: 1, start: ClockTicks(1) },
+            parent: 0,
+            uid: Measured::default(),
+            command_line: vec![],
+            comm: "x".into(),
+            limits: Measured::Known(ResourceLimits {
+                open_files: Limit::At(1000),
+                open_files_hard: Limit::At(1000),
+                address_space: Limit::Unlimited,
+                processes: Limit::Unlimited,
+                locked_memory: Limit::Unlimited,
+                stack: Limit::Unlimited,
+                file_size: Limit::Unlimited,
+            }),
+            cgroups: vec![],
+            role: Role::Other,
+        };
+        let mut member = Member::new(&facts, At(0));
+        assert!(!member.kinds_stale(10));
+        assert!(member.kinds_stale(70));
+        member.kinds_at_count = Some(680);
+        assert!(!member.kinds_stale(690));
+        assert!(member.kinds_stale(720), "70 % of the limit");
+        member.kinds_at_count = Some(720);
+        assert!(!member.kinds_stale(730));
+    }
+}

@@ -1,0 +1,230 @@
+//! What a process is in the job, from outside: command line, comm, parent and siblings; exactly, where the
+//! agent says so.
+//!
+//! ```text
+//! python -c from multiprocessing.forkserver import main; main(3, 4, …)      the fork server, and each of its children
+//! python -c from multiprocessing.resource_tracker import main;main(5)
+//! python -c from multiprocessing.spawn import spawn_main; spawn_main(…) --multiprocessing-fork
+//! ```
+//! The surprise: every child of a fork server hangs below it, the trainer's loader workers too; only comm
+//! (`pt_data_worker`, torch 2.5 and later), the order of birth, or the agent tell them apart.
+
+use ullage_model::{AgentMessage, Role};
+
+/// Which program a command line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// CPython's fork server, or a child that it forked.
+    Forkserver,
+    /// Resource or semaphore tracker.
+    ResourceTracker,
+    /// A child started by spawn.
+    SpawnChild,
+    /// torch_shm_manager.
+    ShmManager,
+    /// torchrun and its kin.
+    Launcher,
+    /// Another Python program.
+    Python,
+    /// A shell.
+    Shell,
+    /// Anything else.
+    Command,
+}
+
+/// Tells the program by its arguments; `comm` helps where they are empty.
+pub fn program(arguments: &[String], comm: &str) -> Program {
+    let base = |path: &str| path.rsplit('/').next().unwrap_or_default().trim_start_matches('-').to_owned();
+    let name = arguments.first().map_or_else(|| comm.to_owned(), |first| base(first));
+    if name == "torch_shm_manager" || comm == "torch_shm_manag" {
+        return Program::ShmManager;
+    }
+    let has = |text: &str| arguments.iter().skip(1).take(8).any(|argument| argument.contains(text));
+    if !(name.starts_with("python") || name.starts_with("pypy") || comm.starts_with("python")) {
+        return match name.as_str() {
+            "sh" | "bash" | "dash" | "zsh" | "ksh" | "fish" => Program::Shell,
+            "torchrun" => Program::Launcher,
+            _ => Program::Command,
+        };
+    }
+    if has("from multiprocessing.forkserver import main") {
+        Program::Forkserver
+    } else if has("multiprocessing.resource_tracker") || has("multiprocessing.semaphore_tracker") {
+        Program::ResourceTracker
+    } else if has("from multiprocessing.spawn import spawn_main") || has("--multiprocessing-fork") {
+        Program::SpawnChild
+    } else if has("torch.distributed.run") || has("torch.distributed.launch") || has("torchrun") {
+        Program::Launcher
+    } else {
+        Program::Python
+    }
+}
+
+/// What is known of a process when its role is decided from outside.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// It is COMMAND's own process.
+    pub main: bool,
+    /// comm.
+    pub comm: &'a str,
+    /// Its program.
+    pub program: Program,
+    /// It runs the very program image of its parent: forked, not executed.
+    pub forked: bool,
+    /// Program of its parent, where that is of the job.
+    pub parent: Option<Program>,
+    /// Role of its parent.
+    pub parent_role: Option<&'a Role>,
+    /// RANK of its environment.
+    pub rank: Option<u32>,
+    /// Another multiprocessing child of the same parent lives that is older by more than half a second.
+    pub elder: bool,
+    /// One lives that is of nearly the same age.
+    pub twin: bool,
+}
+
+/// Decides.
+pub fn role(seen: &Seen<'_>) -> Role {
+    if seen.main {
+        return Role::Main;
+    }
+    if seen.comm == "pt_data_worker" {
+        return Role::LoaderWorker(None);
+    }
+    if multiprocessing_child(seen) {
+        let grandchild = matches!(
+            seen.parent_role,
+            Some(Role::Trainer | Role::LoaderWorker(_) | Role::PoolWorker | Role::Other | Role::Rank(_))
+        );
+        return if grandchild || seen.elder || seen.twin { Role::Other } else { Role::Trainer };
+    }
+    match seen.program {
+        Program::Forkserver => Role::Forkserver,
+        Program::ResourceTracker => Role::ResourceTracker,
+        Program::ShmManager => Role::ShmManager,
+        Program::Launcher => Role::Other,
+        Program::Python | Program::SpawnChild => match (seen.rank, seen.parent) {
+            (Some(rank), Some(Program::Launcher)) => Role::Rank(rank),
+            // A shell's Python is as likely the job itself as a tool of it.
+            (_, Some(Program::Shell)) => Role::Other,
+            _ => Role::Helper,
+        },
+        Program::Shell | Program::Command => Role::Helper,
+    }
+}
+
+/// A child that multiprocessing (or fork) made of a Python of the job.
+pub fn multiprocessing_child(seen: &Seen<'_>) -> bool {
+    match seen.program {
+        Program::SpawnChild => true,
+        Program::Forkserver => seen.forked && seen.parent == Some(Program::Forkserver),
+        Program::Python => seen.forked && matches!(seen.parent, Some(Program::Python)),
+        _ => false,
+    }
+}
+
+/// The role that a message of the agent establishes.
+pub fn role_by_agent(message: &AgentMessage) -> Option<Role> {
+    match message {
+        AgentMessage::Process { target, worker, .. } => Some(if target.ends_with("_worker_loop") {
+            Role::LoaderWorker(*worker)
+        } else if target.starts_with("multiprocessing.pool")
+            || target.starts_with("concurrent.futures.process")
+        {
+            Role::PoolWorker
+        } else {
+            Role::Trainer
+        }),
+        AgentMessage::Exception(report) => match report.left.as_str() {
+            "loader-worker" => Some(Role::LoaderWorker(None)),
+            "executor-worker" => Some(Role::PoolWorker),
+            "process" => Some(Role::Trainer),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(line: &str) -> Program {
+        program(&line.split(' ').map(str::to_owned).collect::<Vec<_>>(), "")
+    }
+
+    const CHILD: Seen<'static> = Seen {
+        main: false,
+        comm: "python3",
+        program: Program::Python,
+        forked: true,
+        parent: Some(Program::Python),
+        parent_role: Some(&Role::Main),
+        rank: None,
+        elder: false,
+        twin: false,
+    };
+
+    #[test]
+    fn programs_are_told_by_their_arguments() {
+        let fork = ["/usr/bin/python3", "-c", "from multiprocessing.forkserver import main; main(3, 4, [])"];
+        assert_eq!(program(&fork.map(String::from), "python3"), Program::Forkserver);
+        let spawn = [
+            "python",
+            "-c",
+            "from multiprocessing.spawn import spawn_main; spawn_main()",
+            "--multiprocessing-fork",
+        ];
+        assert_eq!(program(&spawn.map(String::from), "python"), Program::SpawnChild);
+        let tracker = ["python", "-c", "from multiprocessing.resource_tracker import main;main(5)"];
+        assert_eq!(program(&tracker.map(String::from), "python"), Program::ResourceTracker);
+        assert_eq!(of("/opt/v/bin/torch_shm_manager"), Program::ShmManager);
+        assert_eq!(of("/usr/bin/python /opt/v/bin/torchrun --nproc 2 t.py"), Program::Launcher);
+        assert_eq!(of("-bash"), Program::Shell);
+        assert_eq!(of("git status"), Program::Command);
+        assert_eq!(program(&[], "python3"), Program::Python);
+    }
+
+    #[test]
+    fn a_single_child_of_multiprocessing_trains() {
+        assert_eq!(role(&CHILD), Role::Trainer);
+        assert_eq!(role(&Seen { program: Program::SpawnChild, forked: false, ..CHILD }), Role::Trainer);
+        let served = Seen { program: Program::Forkserver, parent: Some(Program::Forkserver), ..CHILD };
+        assert_eq!(role(&Seen { parent_role: Some(&Role::Forkserver), ..served }), Role::Trainer);
+        assert_eq!(role(&Seen { program: Program::Forkserver, forked: false, ..CHILD }), Role::Forkserver);
+    }
+
+    #[test]
+    fn workers_are_told_by_comm_and_never_guessed() {
+        assert_eq!(role(&Seen { comm: "pt_data_worker", ..CHILD }), Role::LoaderWorker(None));
+        assert_eq!(role(&Seen { twin: true, ..CHILD }), Role::Other, "several at once: workers or trainers");
+        assert_eq!(role(&Seen { elder: true, ..CHILD }), Role::Other);
+        assert_eq!(role(&Seen { parent_role: Some(&Role::Trainer), ..CHILD }), Role::Other);
+    }
+
+    #[test]
+    fn a_rank_is_a_child_of_the_launcher_only() {
+        let rank = Seen { forked: false, parent: Some(Program::Launcher), rank: Some(3), ..CHILD };
+        assert_eq!(role(&rank), Role::Rank(3));
+        assert_eq!(role(&Seen { parent: Some(Program::Python), ..rank }), Role::Helper);
+    }
+
+    #[test]
+    fn the_agent_decides_exactly() {
+        let says = |target: &str, worker| {
+            role_by_agent(&AgentMessage::Process {
+                name: "Process-1".into(),
+                target: target.into(),
+                worker,
+                start_method: None,
+            })
+        };
+        assert_eq!(
+            says("torch.utils.data._utils.worker._worker_loop", Some(2)),
+            Some(Role::LoaderWorker(Some(2)))
+        );
+        assert_eq!(says("multiprocessing.pool.worker", None), Some(Role::PoolWorker));
+        assert_eq!(says("concurrent.futures.process._process_worker", None), Some(Role::PoolWorker));
+        assert_eq!(says("__main__.train", None), Some(Role::Trainer));
+    }
+}

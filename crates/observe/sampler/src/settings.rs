@@ -1,0 +1,34 @@
+//! What the sampler is told by whoever wires it.
+
+use std::time::Duration;
+
+/// Settings of a [`crate::Sampler`].
+#[derive(Clone, Debug)]
+pub struct SamplerSettings {
+    /// Between two ticks while nothing moves.
+    pub interval: Duration,
+    /// Share of one core that watching may cost on average.
+    pub cpu_share: f64,
+    /// Pid of the subreaper that inherits the job's orphans (ullage itself): its children are of the job.
+    pub reaper: Option<i32>,
+    /// A cgroup that holds the job and nothing else but the reaper, as `/proc/PID/cgroup` names it.
+    pub own_cgroup: Option<String>,
+    /// The job's temporary directories: $TMPDIR, or /tmp.
+    pub temporary: Vec<String>,
+    /// Read /dev/kmsg from now on.
+    pub kernel_log: bool,
+}
+
+impl Default for SamplerSettings {
+    fn default() -> Self {
+        let temporary = std::env::var("TMPDIR").ok().filter(|path| path.starts_with('/'));
+        SamplerSettings {
+            interval: Duration::from_secs(1),
+            cpu_share: 0.005,
+            reaper: None,
+            own_cgroup: None,
+            temporary: vec![temporary.unwrap_or_else(|| "/tmp".into())],
+            kernel_log: true,
+        }
+    }
+}
