@@ -1,0 +1,66 @@
+//! A writer killed at random moments, again and again: the recording opens and misses at most the last sample.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod common;
+
+use common::{event, replayed, run, sample, samples};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use ullage_recording::{repair, Recording, Writer};
+
+const DIRECTORY: &str = "ULLAGE_TEST_WRITE_TO";
+const KILLS: u64 = 40;
+
+/// Not a test of its own: what the test below starts, and kills. Says each tick before and after writing it.
+#[test]
+fn writer_that_is_killed() {
+    let Some(dir) = std::env::var_os(DIRECTORY) else { return };
+    let mut writer = Writer::create(dir, &run()).unwrap().with_tail_bytes(40_000);
+    let mut out = std::io::stdout().lock();
+    for n in 0.. {
+        writer.event(&event(n));
+        writer.sample(&sample(n, 8));
+        assert_eq!(writer.trouble(), None);
+        writeln!(out, "\nwrote {n}").unwrap();
+    }
+}
+
+#[test]
+fn a_killed_writer_loses_at_most_one_sample() {
+    let home = tempfile::tempdir().unwrap();
+    let mut unclosed = 0;
+    for kill in 0..KILLS {
+        let dir = home.path().join(kill.to_string());
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "writer_that_is_killed", "--nocapture"])
+            .env(DIRECTORY, &dir)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Killed after so many samples, at whatever it does then: sampling, or making a part.
+        let stop_after = 1 + kill * kill % 97;
+        let mut said = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let told = |line: &String| line.strip_prefix("wrote ").and_then(|n| n.parse::<u64>().ok());
+        let mut last = said.by_ref().filter_map(|line| told(&line)).find(|n| *n >= stop_after).unwrap();
+        child.kill().unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+        // What it had said by then, the pipe still holds.
+        last = said.filter_map(|line| told(&line)).last().unwrap_or(last).max(last);
+
+        for repaired in [false, true] {
+            if repaired {
+                repair(&dir, |_| false).unwrap();
+            }
+            let recording = Recording::open(&dir).unwrap();
+            unclosed += u32::from(!recording.is_closed());
+            let read = samples(&replayed(&recording));
+            // Told as written: must be there. One more may be: written, and not told yet.
+            let whole = (0..read.len() as u64).map(|n| sample(n, 8)).collect::<Vec<_>>();
+            assert_eq!(read, whole, "kill {kill}");
+            let extra = read.len() as u64 - (last + 1);
+            assert!(extra <= 1, "kill {kill}: {} samples, told {last}", read.len());
+        }
+    }
+    assert_eq!(u64::from(unclosed), KILLS);
+}
