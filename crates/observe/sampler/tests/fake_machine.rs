@@ -1,0 +1,214 @@
+//! The sampler on a machine that a test writes: limits that near, groups, roles, ends, what cannot be read.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use ullage_model::{
+    AgentMessage, At, CgroupVersion, ClockTicks, Ending, EventKind, Limit, Measured, Missing, OomConstraint,
+    ProcessId, Role,
+};
+use ullage_sampler::{Sampler, SamplerSettings};
+use ullage_testing::fake_root::{anonymous_maps, torch_maps};
+use ullage_testing::FakeRoot;
+
+const MAIN: ProcessId = ProcessId { pid: 10, start: ClockTicks(100) };
+
+fn sampler(fake: &FakeRoot) -> Sampler {
+    Sampler::new(fake.root(), SamplerSettings { reaper: Some(5), ..SamplerSettings::default() }, MAIN)
+}
+
+fn seconds(seconds: f64) -> At {
+    At::from_seconds(seconds)
+}
+
+#[test]
+fn mappings_are_counted_at_first_sight_and_then_only_when_signs_move() {
+    let fake = FakeRoot::new();
+    fake.process(10).start(100).maps(anonymous_maps(300)).write();
+    let mut sampler = sampler(&fake);
+    let first = sampler.tick(seconds(0.0)).sample.processes[0].mappings;
+    assert_eq!(first.as_known().unwrap().count, 300);
+    for at in 1..20 {
+        let calm = sampler.tick(seconds(f64::from(at))).sample.processes[0].mappings;
+        assert_eq!(calm, Measured::Missing(Missing::NotAsked));
+    }
+    // 60,000 shared pages more: as many mappings, as far as can be told.
+    fake.process(10).start(100).memory(10_000, 240_000, 340_000).maps(torch_maps(60_300)).write();
+    let moved = sampler.tick(seconds(20.0));
+    let mappings = moved.sample.processes[0].mappings;
+    assert_eq!(
+        (mappings.as_known().unwrap().count, mappings.as_known().unwrap().torch_shared),
+        (60_300, 60_300)
+    );
+    assert!(moved.next_after.as_secs_f64() < 1.0, "a limit is near");
+}
+
+#[test]
+fn descriptor_links_are_read_when_the_count_moved() {
+    let fake = FakeRoot::new();
+    fake.process(10).start(100).write();
+    let mut sampler = sampler(&fake);
+    let few = *sampler.tick(seconds(0.0)).sample.processes[0].descriptors.as_known().unwrap();
+    assert_eq!((few.count, few.kinds), (3, Measured::Missing(Missing::NotAsked)));
+    let torch = (0..900).map(|n| format!("/dev/shm/torch_1_2_{n} (deleted)")).collect();
+    fake.process(10).start(100).descriptors(torch).write();
+    let many = *sampler.tick(seconds(1.0)).sample.processes[0].descriptors.as_known().unwrap();
+    assert_eq!((many.count, many.kinds.known().unwrap().torch_shared), (900, 900));
+}
+
+#[test]
+fn every_ancestor_of_v1_and_v2_is_read_and_stays_after_the_process() {
+    let fake = FakeRoot::new();
+    fake.cgroup_mounts();
+    fake.cgroup_v1_memory("", 9000, 0x7FFF_FFFF_FFFF_F000, 0, 0);
+    fake.cgroup_v1_memory("/a", 8000, 1 << 45, 3, 0);
+    fake.cgroup_v1_memory("/a/b", 7000, 8192, 0, 1);
+    fake.cgroup_pids("pids", "/a", 7, "max", 0).cgroup_pids("unified", "/s", 5, "12", 2);
+    fake.cgroup_v2_memory("/s", 4096, "max", 1);
+    fake.process(10).start(100).cgroup("4:memory:/a/b\n8:pids:/a\n0::/s\n").write();
+    let mut sampler = sampler(&fake);
+    let groups = sampler.tick(seconds(0.0)).sample.cgroups;
+    let of =
+        |path: &str, version| groups.iter().find(|g| g.path == path && g.version == version).unwrap().clone();
+    assert_eq!(groups.len(), 4, "the top of v2 has neither controller");
+    let leaf = of("/a/b", CgroupVersion::V1).memory.known().unwrap();
+    assert_eq!((leaf.limit, leaf.oom_kills), (Limit::At(8192), Measured::Known(1)));
+    assert_eq!(leaf.swap, Measured::Missing(Missing::KernelTooOld), "no memsw files");
+    let middle = of("/a", CgroupVersion::V1);
+    assert_eq!(middle.memory.known().unwrap().limit, Limit::At(1 << 45), "above the machine, still a number");
+    assert_eq!(middle.memory.known().unwrap().limit_hits, Measured::Known(3));
+    assert_eq!(middle.pids.known().unwrap().limit, Limit::Unlimited);
+    assert_eq!(of("/", CgroupVersion::V1).memory.known().unwrap().limit, Limit::Unlimited);
+    let v2 = of("/s", CgroupVersion::V2);
+    assert_eq!(
+        (v2.pids.known().unwrap().limit, v2.pids.known().unwrap().refused),
+        (Limit::At(12), Measured::Known(2))
+    );
+    assert_eq!(v2.memory.known().unwrap().oom_kills_subtree, Measured::Known(1));
+
+    fake.remove(10);
+    fake.cgroup_v1_memory("/a/b", 0, 8192, 0, 2);
+    let after = sampler.final_look(seconds(1.0));
+    let leaf = after.sample.cgroups.iter().find(|g| g.path == "/a/b").unwrap();
+    assert_eq!(leaf.memory.known().unwrap().oom_kills, Measured::Known(2));
+    assert_eq!(after.ended[0].id, MAIN);
+}
+
+#[test]
+fn a_zombie_tells_how_it_ended_and_has_no_memory() {
+    let fake = FakeRoot::new();
+    fake.process(10).start(100).write();
+    fake.process(11).parent(10).write();
+    let mut sampler = sampler(&fake);
+    sampler.tick(seconds(0.0));
+    fake.process(11).parent(10).zombie(9).write();
+    let tick = sampler.tick(seconds(1.0));
+    let reading = tick.sample.processes.iter().find(|process| process.id.pid == 11).unwrap();
+    assert_eq!(reading.memory, Measured::Missing(Missing::Vanished));
+    assert_eq!(sampler.zombie_ending(reading.id), Some(Measured::Known(Ending::Signaled(9))));
+    fake.remove(11);
+    let ended = sampler.tick(seconds(2.0)).ended;
+    assert_eq!(ended[0].ending, Measured::Known(Ending::Signaled(9)));
+}
+
+#[test]
+fn a_process_that_hides_its_files_is_missing_not_zero() {
+    let fake = FakeRoot::new();
+    fake.process(10).start(100).write();
+    for file in ["status", "maps", "limits"] {
+        std::fs::remove_file(fake.path(&format!("proc/10/{file}"))).unwrap();
+    }
+    std::fs::remove_dir_all(fake.path("proc/10/fd")).unwrap();
+    let tick = sampler(&fake).tick(seconds(0.0));
+    let reading = &tick.sample.processes[0];
+    assert!(reading.memory.missing().is_some() && reading.mappings.missing().is_some());
+    assert!(reading.descriptors.missing().is_some());
+}
+
+#[test]
+fn a_kernel_log_out_of_reach_is_said_once() {
+    let fake = FakeRoot::new();
+    std::fs::remove_file(fake.path("dev/kmsg")).unwrap();
+    fake.process(10).start(100).write();
+    let mut sampler = sampler(&fake);
+    let said = |tick: ullage_sampler::Tick| {
+        tick.events.iter().filter(|event| matches!(event.what, EventKind::NotSeen { .. })).count()
+    };
+    assert_eq!(said(sampler.tick(seconds(0.0))), 1);
+    assert_eq!(said(sampler.tick(seconds(1.0))), 0);
+}
+
+#[test]
+fn kernel_news_become_events() {
+    let fake = FakeRoot::new();
+    fake.process(10).start(100).write();
+    let mut sampler = sampler(&fake);
+    fake.kernel_log("4,1,2,-;cgroup: fork rejected by pids controller in /x");
+    // One record a read, as the device gives them: the fixture's read takes all that was appended.
+    let events = sampler.tick(seconds(0.0)).events;
+    assert!(events
+        .iter()
+        .any(|e| matches!(&e.what, EventKind::KernelForkRejected { cgroup } if cgroup == "/x")));
+    fake.kernel_log("3,2,3,-;Memory cgroup out of memory: Killed process 10 (python3) total-vm:1kB, anon-rss:2kB, file-rss:0kB, shmem-rss:0kB");
+    let events = sampler.final_look(seconds(1.0)).events;
+    let kill = events.iter().find_map(|event| match &event.what {
+        EventKind::KernelOomKill(kill) => Some(kill),
+        _ => None,
+    });
+    assert_eq!((kill.unwrap().pid, kill.unwrap().constraint), (10, OomConstraint::Cgroup));
+}
+
+#[test]
+fn the_agent_decides_a_role_and_exec_makes_another_program() {
+    let fake = FakeRoot::new();
+    fake.process(10).start(100).program(7).write();
+    fake.process(11).parent(10).start(200).program(7).write();
+    let mut sampler = sampler(&fake);
+    let role = |sampler: &Sampler| sampler.describe(ProcessId { pid: 11, start: ClockTicks(200) }).unwrap().0;
+    sampler.tick(seconds(0.0));
+    assert_eq!(role(&sampler), Role::Trainer);
+    let worker = AgentMessage::Process {
+        name: "Process-1".into(),
+        target: "torch.utils.data._utils.worker._worker_loop".into(),
+        worker: Some(3),
+        start_method: Some("fork".into()),
+    };
+    sampler.agent_said(11, &worker);
+    let events = sampler.tick(seconds(1.0)).events;
+    assert_eq!(role(&sampler), Role::LoaderWorker(Some(3)));
+    assert!(events.iter().any(|event| matches!(event.what, EventKind::RoleKnown { .. })));
+    fake.process(11).parent(10).start(200).program(8).comm("git").arguments(&["git", "status"]).write();
+    let events = sampler.tick(seconds(2.0)).events;
+    assert!(events
+        .iter()
+        .any(|event| matches!(&event.what, EventKind::ProcessSeen { facts } if facts.comm == "git")));
+    assert_eq!(role(&sampler), Role::Helper);
+}
+
+#[test]
+fn several_children_at_once_are_not_called_trainers() {
+    let fake = FakeRoot::new();
+    fake.process(10).start(100).program(7).write();
+    for pid in 11..14 {
+        fake.process(pid).parent(10).start(200).program(7).write();
+    }
+    fake.process(14).parent(10).start(200).program(7).comm("pt_data_worker").write();
+    let mut sampler = sampler(&fake);
+    sampler.tick(seconds(0.0));
+    let role = |pid| sampler.describe(ProcessId { pid, start: ClockTicks(200) }).unwrap().0;
+    assert_eq!([role(11), role(12), role(13)], [Role::Other, Role::Other, Role::Other]);
+    assert_eq!(role(14), Role::LoaderWorker(None));
+}
+
+#[test]
+fn a_changed_limit_is_told() {
+    let fake = FakeRoot::new();
+    fake.process(10).start(100).write();
+    let mut sampler = sampler(&fake);
+    sampler.tick(seconds(0.0));
+    fake.process(10).start(100).nofile(4096).write();
+    assert!(sampler.tick(seconds(1.0)).events.is_empty());
+    let events = sampler.tick(seconds(31.0)).events;
+    let told = events.iter().any(|event| {
+        matches!(&event.what, EventKind::LimitsChanged { limits, .. } if limits.open_files == Limit::At(4096))
+    });
+    assert!(told, "{events:?}");
+}
