@@ -21,12 +21,13 @@ AGENT = pathlib.Path(__file__).resolve().parent.parent / "ullage" / "agent"
 
 
 class Receiver:
-    """Listens in a private directory that also holds the agent's two files."""
+    """Listens in a private directory that also holds the agent's files."""
 
     def __init__(self, acknowledge=True):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="ua-", dir="/tmp"))
         shutil.copy(AGENT / "sitecustomize.py", self.directory / "sitecustomize.py")
-        shutil.copy(AGENT / "agent.py", self.directory / "ullage_agent.py")
+        for name in ("agent", "counts"):
+            shutil.copy(AGENT / f"{name}.py", self.directory / f"ullage_{name}.py")
         self.path = str(self.directory / "agent")
         self.acknowledge = acknowledge
         self.messages = []

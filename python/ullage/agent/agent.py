@@ -3,8 +3,8 @@ at the moment when an exception left it.
 
 Speaks JSON datagrams (crates/observe/model/src/agent.rs) over one SOCK_SEQPACKET socket. The surprise: at the
 limits it reports on, nothing can be opened, mapped, imported or started. So there is no thread here, only
-modules that are compiled into CPython or loaded at the start, a socket and a buffer made beforehand, one
-descriptor held in reserve and closed for the count, and `fstat` before each use, since a program may have
+modules that are compiled into CPython or loaded at the start, a socket made beforehand, one descriptor held in
+reserve and closed for the count, and `fstat` before each use, since a program may have
 closed our descriptor and got its number for a file of its own. Nothing here raises into the job.
 """
 
@@ -13,22 +13,21 @@ import posix
 import sys
 
 import _socket
+import _ullage_counts  # counts.py, put into sys.modules by sitecustomize.py
 
 AGENT_CODE = "<frozen importlib._bootstrap>"  # CPython cuts frames of this name out of tracebacks
 MAX_REPORTS = 16
 MAX_TEXT = 2000
 MAX_FRAMES = 40
 MAX_CHAIN = 8
-MAX_OBJECTS = 3_000_000
 ACKNOWLEDGE_S = 0.1
 SO_PEERCRED = 17
 
 _connection = None  # (descriptor, device, inode) of the socket
 _reserve = None  # the same of the descriptor that is closed so that another can be opened
-_buffer = bytearray(1 << 16)
-_buffers = [_buffer]
 _reports = 0
 _reported = None  # id and type of the exception reported last
+_failed = False  # the process itself ends by an exception
 _loader = None  # settings of the last loader iterator
 _process = None  # (name, start method) where multiprocessing started this process
 _callers = {}  # id of a code object that prints an exception it swallows -> where that exception left
@@ -146,9 +145,10 @@ def _send(message, wait=False):
 
 def _after_fork():
     # The child needs a connection of its own: an acknowledgement on a shared one could reach either.
-    global _process, _reports, _reported
+    global _process, _reports, _reported, _failed
     try:
         _process = _reported = None
+        _failed = False
         _reports = 0
         if _connection is None or not _is_ours(_connection):
             return
@@ -193,186 +193,12 @@ def _json(value):
     return "null"
 
 
-# --- counts at the moment of a failure ------------------------------------------------------------------
-
-
-def _read(path, most=1 << 16):
-    fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
-    try:
-        return posix.read(fd, most)
-    finally:
-        posix.close(fd)
-
-
-def _counts(error):
-    """What stands around this process now; what cannot be counted is left out."""
-    counts = {}
-    _release_reserve()
-    try:
-        for count in (_count_descriptors, _count_mappings, _count_limits, _count_memory, _count_files):
-            try:
-                count(counts, error)
-            except Exception:
-                pass
-    finally:
-        _make_reserve()
-    try:
-        counts["tensors"] = _count_tensors()
-    except Exception:
-        pass
-    return counts
-
-
-def _count_descriptors(counts, _error):
-    fd = posix.open("/proc/self/fd", posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)
-    try:
-        # Before Linux 6.2 the size is 0. Ours is open and the reserve closed: the sum is as before.
-        total = posix.fstat(fd).st_size
-        if not total:
-            total = len(posix.listdir(fd))
-        counts["fds"] = total
-        torch, seen, number = 0, 0, 0
-        while seen < total and number < total * 2 + 4096:
-            try:
-                link = posix.readlink(str(number), dir_fd=fd)
-            except OSError:
-                pass
-            else:
-                seen += 1
-                if _is_torch_segment(link):
-                    torch += 1
-            number += 1
-        counts["fds_torch"] = torch
-    finally:
-        posix.close(fd)
-
-
-def _is_torch_segment(path):
-    return path.startswith("/dev/shm/torch_") or (path.startswith("/torch_") and path[7:8].isdigit())
-
-
-def _count_mappings(counts, _error):
-    fd = posix.open("/proc/self/maps", posix.O_RDONLY | posix.O_CLOEXEC)
-    mappings = torch = torch_bytes = 0
-    tail = b""
-    try:
-        while True:
-            length = posix.readv(fd, _buffers)
-            if not length:
-                break
-            chunk = tail + bytes(memoryview(_buffer)[:length])
-            end = chunk.rfind(b"\n") + 1
-            tail = chunk[end:]
-            mappings += chunk.count(b"\n")
-            if chunk.find(b"[vsyscall]") >= 0:  # listed, and not counted by the kernel
-                mappings -= 1
-            if chunk.find(b"/torch_") < 0:
-                continue
-            for line in chunk[:end].split(b"\n"):
-                path = line.find(b"/")
-                if path < 0:
-                    continue
-                if line.startswith(b"/dev/shm/torch_", path) or (
-                    line.startswith(b"/torch_", path) and line[path + 7 : path + 8].isdigit()
-                ):
-                    low, _, high = line[: line.find(b" ")].partition(b"-")
-                    torch += 1
-                    torch_bytes += int(high, 16) - int(low, 16)
-    finally:
-        posix.close(fd)
-    counts["mappings"] = mappings
-    counts["mappings_torch"] = torch
-    counts["mappings_torch_bytes"] = torch_bytes
-
-
-def _count_limits(counts, _error):
-    names = {
-        b"Max open files": ("nofile", "nofile_hard"),
-        b"Max address space": ("address_space_limit", None),
-        b"Max processes": ("nproc", None),
-    }
-    for line in _read("/proc/self/limits").split(b"\n"):
-        wanted = names.get(line[:26].strip())
-        if wanted is not None:
-            for field, value in zip(wanted, line[26:].split()):
-                if field is not None and value.isdigit():
-                    counts[field] = int(value)
-    counts["max_map_count"] = int(_read("/proc/sys/vm/max_map_count"))
-
-
-def _count_memory(counts, _error):
-    for line in _read("/proc/self/status").split(b"\n"):
-        name, _, value = line.partition(b":")
-        if name == b"VmSize":
-            counts["virtual_size"] = int(value.split()[0]) * 1024
-        elif name == b"VmRSS":
-            counts["resident"] = int(value.split()[0]) * 1024
-        elif name == b"Threads":
-            counts["threads"] = int(value)
-    for line in _read("/proc/meminfo").split(b"\n"):
-        name, _, value = line.partition(b":")
-        if name == b"Committed_AS":
-            counts["committed"] = int(value.split()[0]) * 1024
-        elif name == b"CommitLimit":
-            counts["commit_limit"] = int(value.split()[0]) * 1024
-
-
-def _count_files(counts, error):
-    try:
-        shm = posix.statvfs("/dev/shm")
-        counts["shm_used"] = (shm.f_blocks - shm.f_bfree) * shm.f_frsize
-        counts["shm_size"] = shm.f_blocks * shm.f_frsize
-        counts["shm_inodes_used"] = shm.f_files - shm.f_ffree
-        counts["shm_inodes"] = shm.f_files
-    except OSError:
-        pass
-    directory = getattr(sys.modules.get("tempfile"), "tempdir", None)
-    if directory:
-        try:
-            place = posix.statvfs(directory)
-            counts["tmp_free"] = place.f_bavail * place.f_frsize
-        except OSError:
-            pass
-    path = getattr(error, "filename", None) if isinstance(error, OSError) else None
-    if isinstance(path, bytes):
-        path = path.decode("utf-8", "replace")
-    if not isinstance(path, str) or not path:
-        return
-    counts["path"] = path[:1000]
-    while path:
-        try:
-            place = posix.statvfs(path)
-        except OSError:
-            # The file itself may not exist: its directory tells as well.
-            parent = path.rstrip("/").rpartition("/")[0]
-            path = parent or ("/" if path.startswith("/") and path != "/" else "." if path != "." else "")
-            if path == "/" and not parent and counts.get("path_free") is None:
-                place = posix.statvfs("/")
-            else:
-                continue
-        counts["path_free"] = place.f_bavail * place.f_frsize
-        counts["path_inodes_free"] = place.f_favail
-        break
-
-
-def _count_tensors():
-    torch = sys.modules.get("torch")
-    tensor = getattr(torch, "Tensor", None)
-    if tensor is None:
-        return None
-    objects = gc.get_objects()
-    if len(objects) > MAX_OBJECTS:
-        return None
-    parameter = getattr(getattr(torch, "nn", None), "Parameter", tensor)
-    return sum([1 for one in objects if type(one) is tensor or type(one) is parameter])
-
-
 # --- exceptions that leave ------------------------------------------------------------------------------
 
 
 def _report(left, error, name=""):
     """Tells of an exception that leaves this program, process, thread or worker. Once each."""
-    global _reports, _reported
+    global _reports, _reported, _failed
     try:
         if error is None or isinstance(error, (SystemExit, KeyboardInterrupt, GeneratorExit)):
             return
@@ -381,6 +207,7 @@ def _report(left, error, name=""):
             return
         _reported = mark
         _reports += 1
+        _failed = _failed or left in ("main", "process")
         torch = sys.modules.get("torch")
         code = getattr(error, "errno", None) if isinstance(error, OSError) else None
         message = {
@@ -389,7 +216,7 @@ def _report(left, error, name=""):
             "name": name,
             "type_name": type(error).__name__,
             "errno": code if type(code) is int else None,
-            "counts": _counts(error),
+            "counts": _ullage_counts.take(error, _release_reserve, _make_reserve),
             "text": _text(error),
             "stack": _stack(error.__traceback__),
             "chain": _chain(error),
@@ -492,12 +319,12 @@ def _at_exit():
         pass
 
 
-_said_bye = None
+_said_bye = None  # pid: a forked child has its own end
 
 
 def _say_bye():
     global _said_bye
-    if _said_bye == posix.getpid():
+    if _said_bye == posix.getpid() or _failed:
         return
     _said_bye = posix.getpid()
     figures = {"allocated_blocks": float(sys.getallocatedblocks())}
@@ -611,13 +438,24 @@ def _process_begins(_self):
             "worker": _worker_number(target, process),
             "start_method": method,
         }
-        sys.modules["multiprocessing.util"].Finalize(None, _at_process_end, exitpriority=-1000)
+        finalize = sys.modules["multiprocessing.util"].Finalize
+        finalize(None, _at_process_end, exitpriority=1_000_000)
+        finalize(None, _after_process_end, exitpriority=-1000)
         _send(message)
     except Exception:
         pass
 
 
 def _at_process_end():
+    """First of multiprocessing's finalizers: up to CPython 3.11 they run while the exception is still in
+    flight, and the next ones may wait for children for ever."""
+    try:
+        _report("process", sys.exc_info()[1], _name_of("process"))
+    except Exception:
+        pass
+
+
+def _after_process_end():
     try:
         _say_bye()
     except Exception:

@@ -1,7 +1,8 @@
 # Puts ullage's agent into a Python of the job, then runs the program's own `sitecustomize` as if this file
 # were not there.
 #
-# `ullage run` writes this file and agent.py (as ullage_agent.py) into a private directory and puts that first on PYTHONPATH.
+# `ullage run` writes this file, agent.py and counts.py (as ullage_agent.py, ullage_counts.py) into a private
+# directory and puts it first on PYTHONPATH.
 # Everything here must also parse on Python 2 (any Python of the job imports it), and nothing here may raise
 # what CPython would not have raised by itself: without a sitecustomize of the user's, `import sitecustomize`
 # below raises the very ImportError that site.py expects and swallows.
@@ -19,19 +20,21 @@ def _start():
 
     if posix.environ.get(b"ULLAGE_DISABLE") == b"1" or not posix.environ.get(b"ULLAGE_AGENT_SOCKET"):
         return
-    # Compiled once, beside this file: parsing the agent at each start would cost more than it may.
+    _load("_ullage_counts", here + "/ullage_counts.py")
+    _load("_ullage_agent", here + "/ullage_agent.py").start()
+
+
+def _load(name, path):
+    # Compiled once, beside this file: to parse the agent at each start would cost more than it may.
     kept = sys.dont_write_bytecode, sys.pycache_prefix
     sys.dont_write_bytecode, sys.pycache_prefix = False, None
     try:
-        external = sys.modules["_frozen_importlib_external"]
-        loader = external.SourceFileLoader("_ullage_agent", here + "/ullage_agent.py")
-        module = type(sys)("_ullage_agent")
-        code = loader.get_code("_ullage_agent")
+        code = sys.modules["_frozen_importlib_external"].SourceFileLoader(name, path).get_code(name)
     finally:
         sys.dont_write_bytecode, sys.pycache_prefix = kept
+    module = sys.modules[name] = type(sys)(name)
     exec(code, module.__dict__)
-    sys.modules["_ullage_agent"] = module
-    module.start()
+    return module
 
 
 _SELF = sys.modules.pop(__name__)  # Python 2 clears a module that nobody holds while it still runs.
@@ -40,4 +43,4 @@ try:
 except Exception:  # the job goes on without the agent
     pass
 
-import sitecustomize  # noqa: E402,F401  the next one on the path
+import sitecustomize  # noqa: F401  the next one on the path

@@ -1,4 +1,4 @@
-//! Puts the agent on a job's path: two Python files and a socket in a private directory.
+//! Puts the agent on a job's path: Python files and a socket in a private directory.
 //!
 //! The surprise: the directory is not the recording's. A socket's path may be at most 107 bytes long
 //! (unix(7)), and a recording may lie deep or on a read-only disk.
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use ullage_model::names;
 
 const AGENT: &str = include_str!("../../../../python/ullage/agent/agent.py");
+const COUNTS: &str = include_str!("../../../../python/ullage/agent/counts.py");
 const SITECUSTOMIZE: &str = include_str!("../../../../python/ullage/agent/sitecustomize.py");
 
 /// The directory, removed when dropped.
@@ -44,6 +45,7 @@ impl AgentFiles {
                 Ok(()) => {
                     let files = AgentFiles { directory };
                     std::fs::write(files.directory.join("ullage_agent.py"), AGENT)
+                        .and_then(|()| std::fs::write(files.directory.join("ullage_counts.py"), COUNTS))
                         .and_then(|()| std::fs::write(files.directory.join("sitecustomize.py"), SITECUSTOMIZE))
                         .with_context(|| format!("cannot write the agent into {}", files.directory.display()))?;
                     return Ok(files);

@@ -1,0 +1,187 @@
+"""What stands around a Python process at the moment of a failure: mappings, descriptors, limits, memory,
+/dev/shm, as the kernel counts them (proc_pid_maps(5), proc_pid_limits(5), statvfs(3)).
+
+The surprise: the failure may be that nothing can be opened or mapped any more. So this opens one file at a
+time, in the place of a descriptor that the caller has just closed, and reads into a buffer made beforehand.
+What cannot be counted is left out.
+"""
+
+import gc
+import posix
+import sys
+
+MAX_OBJECTS = 3_000_000
+
+_buffer = bytearray(1 << 16)
+_buffers = [_buffer]
+
+
+def _read(path, most=1 << 16):
+    fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+    try:
+        return posix.read(fd, most)
+    finally:
+        posix.close(fd)
+
+
+def take(error, release, restore):
+    """All counts by the names of the model; `release` frees one descriptor, `restore` takes it again."""
+    counts = {}
+    release()
+    try:
+        for count in (_count_descriptors, _count_mappings, _count_limits, _count_memory, _count_files):
+            try:
+                count(counts, error)
+            except Exception:
+                pass
+    finally:
+        restore()
+    try:
+        counts["tensors"] = _count_tensors()
+    except Exception:
+        pass
+    return counts
+
+
+def _count_descriptors(counts, _error):
+    fd = posix.open("/proc/self/fd", posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)
+    try:
+        # Before Linux 6.2 the size is 0. Ours is open and the reserve closed: the sum is as before.
+        total = posix.fstat(fd).st_size
+        if not total:
+            total = len(posix.listdir(fd))
+        counts["fds"] = total
+        torch, seen, number = 0, 0, 0
+        while seen < total and number < total * 2 + 4096:
+            try:
+                link = posix.readlink(str(number), dir_fd=fd)
+            except OSError:
+                pass
+            else:
+                seen += 1
+                if _is_torch_segment(link):
+                    torch += 1
+            number += 1
+        counts["fds_torch"] = torch
+    finally:
+        posix.close(fd)
+
+
+def _is_torch_segment(path):
+    return path.startswith("/dev/shm/torch_") or (path.startswith("/torch_") and path[7:8].isdigit())
+
+
+def _count_mappings(counts, _error):
+    fd = posix.open("/proc/self/maps", posix.O_RDONLY | posix.O_CLOEXEC)
+    mappings = torch = torch_bytes = 0
+    tail = b""
+    try:
+        while True:
+            length = posix.readv(fd, _buffers)
+            if not length:
+                break
+            chunk = tail + bytes(memoryview(_buffer)[:length])
+            end = chunk.rfind(b"\n") + 1
+            tail = chunk[end:]
+            mappings += chunk.count(b"\n")
+            if chunk.find(b"[vsyscall]") >= 0:  # listed, and not counted by the kernel
+                mappings -= 1
+            if chunk.find(b"/torch_") < 0:
+                continue
+            for line in chunk[:end].split(b"\n"):
+                path = line.find(b"/")
+                if path < 0:
+                    continue
+                if line.startswith(b"/dev/shm/torch_", path) or (
+                    line.startswith(b"/torch_", path) and line[path + 7 : path + 8].isdigit()
+                ):
+                    low, _, high = line[: line.find(b" ")].partition(b"-")
+                    torch += 1
+                    torch_bytes += int(high, 16) - int(low, 16)
+    finally:
+        posix.close(fd)
+    counts["mappings"] = mappings
+    counts["mappings_torch"] = torch
+    counts["mappings_torch_bytes"] = torch_bytes
+
+
+def _count_limits(counts, _error):
+    names = {
+        b"Max open files": ("nofile", "nofile_hard"),
+        b"Max address space": ("address_space_limit", None),
+        b"Max processes": ("nproc", None),
+    }
+    for line in _read("/proc/self/limits").split(b"\n"):
+        wanted = names.get(line[:26].strip())
+        if wanted is not None:
+            for field, value in zip(wanted, line[26:].split()):
+                if field is not None and value.isdigit():
+                    counts[field] = int(value)
+    counts["max_map_count"] = int(_read("/proc/sys/vm/max_map_count"))
+
+
+def _count_memory(counts, _error):
+    for line in _read("/proc/self/status").split(b"\n"):
+        name, _, value = line.partition(b":")
+        if name == b"VmSize":
+            counts["virtual_size"] = int(value.split()[0]) * 1024
+        elif name == b"VmRSS":
+            counts["resident"] = int(value.split()[0]) * 1024
+        elif name == b"Threads":
+            counts["threads"] = int(value)
+    for line in _read("/proc/meminfo").split(b"\n"):
+        name, _, value = line.partition(b":")
+        if name == b"Committed_AS":
+            counts["committed"] = int(value.split()[0]) * 1024
+        elif name == b"CommitLimit":
+            counts["commit_limit"] = int(value.split()[0]) * 1024
+
+
+def _count_files(counts, error):
+    try:
+        shm = posix.statvfs("/dev/shm")
+        counts["shm_used"] = (shm.f_blocks - shm.f_bfree) * shm.f_frsize
+        counts["shm_size"] = shm.f_blocks * shm.f_frsize
+        counts["shm_inodes_used"] = shm.f_files - shm.f_ffree
+        counts["shm_inodes"] = shm.f_files
+    except OSError:
+        pass
+    directory = getattr(sys.modules.get("tempfile"), "tempdir", None)
+    if directory:
+        try:
+            place = posix.statvfs(directory)
+            counts["tmp_free"] = place.f_bavail * place.f_frsize
+        except OSError:
+            pass
+    path = getattr(error, "filename", None) if isinstance(error, OSError) else None
+    if isinstance(path, bytes):
+        path = path.decode("utf-8", "replace")
+    if not isinstance(path, str) or not path:
+        return
+    counts["path"] = path[:1000]
+    while path:
+        try:
+            place = posix.statvfs(path)
+        except OSError:
+            # The file itself may not exist: its directory tells as well.
+            parent = path.rstrip("/").rpartition("/")[0]
+            path = parent or ("/" if path.startswith("/") and path != "/" else "." if path != "." else "")
+            if path == "/" and not parent and counts.get("path_free") is None:
+                place = posix.statvfs("/")
+            else:
+                continue
+        counts["path_free"] = place.f_bavail * place.f_frsize
+        counts["path_inodes_free"] = place.f_favail
+        break
+
+
+def _count_tensors():
+    torch = sys.modules.get("torch")
+    tensor = getattr(torch, "Tensor", None)
+    if tensor is None:
+        return None
+    objects = gc.get_objects()
+    if len(objects) > MAX_OBJECTS:
+        return None
+    parameter = getattr(getattr(torch, "nn", None), "Parameter", tensor)
+    return sum([1 for one in objects if type(one) is tensor or type(one) is parameter])
