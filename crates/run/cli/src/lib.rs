@@ -8,6 +8,7 @@ pub mod agent_files;
 pub mod arguments;
 pub mod commands;
 pub mod exit;
+pub mod home;
 pub mod live;
 pub mod machine;
 pub mod printer;

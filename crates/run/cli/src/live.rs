@@ -3,7 +3,6 @@
 //! The surprise: whatever fails in here (a panic included) only ends the watching. The supervisor goes on
 //! waiting for COMMAND and passes its status through.
 
-use crate::commands::report::judge;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::time::{Duration, Instant};
 use ullage_diagnosis::Timeline;
@@ -164,7 +163,7 @@ impl Watch {
         run.cost = Some(self.sampler.cost());
         run.outcome = Some(outcome);
         run.not_seen.append(&mut self.not_seen);
-        let mut verdict = judge(run, &self.timeline);
+        let mut verdict = ullage_diagnosis::diagnose(run, &self.timeline);
         // Who killed COMMAND is known only after the findings are.
         run.outcome = Some(verdict.outcome.clone());
         if let Some(writer) = self.writer.take() {

@@ -46,13 +46,12 @@ pub fn stderr_style() -> Style {
 }
 
 fn style(terminal: bool, stream: rustix::fd::BorrowedFd<'_>) -> Style {
-    let width = rustix::termios::tcgetwinsize(stream).map_or(0, |size| usize::from(size.ws_col));
-    Style {
-        color: ullage_report::text::wants_color(
-            std::env::var("NO_COLOR").ok().as_deref(),
-            std::env::var("CLICOLOR_FORCE").ok().as_deref(),
-            terminal,
-        ),
-        width: if width < 20 { 80 } else { width.min(120) },
-    }
+    let columns = rustix::termios::tcgetwinsize(stream).ok().map(|size| usize::from(size.ws_col));
+    let variable = |name| std::env::var(name).ok();
+    Style::decide(
+        variable("NO_COLOR").as_deref(),
+        variable("CLICOLOR_FORCE").as_deref(),
+        terminal,
+        columns.filter(|columns| *columns >= 20),
+    )
 }

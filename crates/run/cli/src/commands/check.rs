@@ -3,112 +3,188 @@
 
 use crate::arguments::CheckArguments;
 use crate::printer;
-use ullage_kernel::KernelRoot;
-use ullage_report::text::{self, CheckLevel, CheckRow};
+use ullage_kernel::cgroup::CgroupMounts;
+use ullage_kernel::process::cgroup::parse_cgroup;
+use ullage_kernel::{KernelRoot, ProcessDir};
+use ullage_model::{CgroupReading, FilesystemUse, MachineFacts};
 use ullage_report::format;
+use ullage_report::text::{self, CheckRow, CheckState};
 
-/// Prints the table; ends with 0 even where something is tight: a check is no test of ullage.
+/// Prints the table; ends with 0 even where something is tight: the check itself went well.
 pub fn run(arguments: &CheckArguments) -> anyhow::Result<u8> {
     let rows = rows(&KernelRoot::live());
     if arguments.json {
         let list: Vec<_> = rows
             .iter()
-            .map(|row| serde_json::json!({"name": row.name, "level": row.level.word(), "value": row.value, "advice": row.advice}))
+            .map(|row| serde_json::json!({
+                "name": row.what, "state": word(row.state), "value": row.value, "meaning": row.meaning, "fix": row.fix,
+            }))
             .collect();
-        printer::out(&format!("{}\n", serde_json::to_string_pretty(&serde_json::json!({"schema": 1, "checks": list}))?))?;
+        let whole = serde_json::json!({"schema": 1, "checks": list});
+        printer::out(&format!("{}\n", serde_json::to_string_pretty(&whole)?))?;
     } else {
         printer::out(&text::check(&rows, &printer::stdout_style()))?;
     }
     Ok(0)
 }
 
-fn row(name: &str, level: CheckLevel, value: String, advice: Option<String>) -> CheckRow {
-    CheckRow { name: name.into(), level, value, advice }
+fn word(state: CheckState) -> &'static str {
+    match state {
+        CheckState::Fine => "fine",
+        CheckState::Warning => "warning",
+        CheckState::Bad => "bad",
+        CheckState::Unknown => "unknown",
+    }
+}
+
+fn fine(what: &str, value: String) -> CheckRow {
+    CheckRow { state: CheckState::Fine, what: what.into(), value, meaning: String::new(), fix: String::new() }
+}
+
+fn warn(what: &str, value: String, meaning: &str, fix: &str) -> CheckRow {
+    CheckRow { state: CheckState::Warning, what: what.into(), value, meaning: meaning.into(), fix: fix.into() }
+}
+
+fn unknown(what: &str, why: String) -> CheckRow {
+    CheckRow { state: CheckState::Unknown, what: what.into(), value: why, meaning: String::new(), fix: String::new() }
 }
 
 fn rows(root: &KernelRoot) -> Vec<CheckRow> {
-    let machine = ullage_kernel::machine::read(root);
-    let own = i32::try_from(std::process::id()).unwrap_or(0);
-    let mut rows = Vec::new();
+    let machine = root.machine_facts();
+    let mut rows = vec![map_count(&machine)];
+    let mut buffer = Vec::new();
+    match root.process(i32::try_from(std::process::id()).unwrap_or(0)) {
+        Ok(own) => {
+            rows.extend(ulimits(&own, &mut buffer));
+            rows.extend(shm(&own));
+            rows.push(overcommit(&machine));
+            rows.extend(groups(root, &own, &mut buffer).iter().flat_map(group));
+        }
+        Err(error) => rows.push(unknown("/proc", error.to_string())),
+    }
+    rows
+}
 
-    rows.push(match machine.max_map_count.known() {
-        Some(limit) if limit < 262_144 => row(
-            "vm.max_map_count",
-            CheckLevel::Tight,
+fn map_count(machine: &MachineFacts) -> CheckRow {
+    const NAME: &str = "vm.max_map_count";
+    match machine.max_map_count.known() {
+        // 262,144 is what databases ask their hosts for; below it torch is usually the first to meet the limit.
+        Some(limit) if limit < 262_144 => warn(
+            NAME,
             format!("{} mappings a process", format::count(limit)),
-            Some(format!(
-                "A dataset of more than about {} tensors cannot be sent to spawn or forkserver workers. Keep samples in one tensor plus offsets, or as root: sysctl -w vm.max_map_count=1048576",
-                format::count(limit - limit / 100)
-            )),
+            "torch maps each shared tensor by itself: a dataset of about that many tensors cannot be sent to spawn or forkserver workers. Keep samples in one tensor plus offsets.",
+            "sysctl -w vm.max_map_count=1048576",
         ),
-        Some(limit) => row("vm.max_map_count", CheckLevel::Good, format!("{} mappings a process", format::count(limit)), None),
-        None => row("vm.max_map_count", CheckLevel::Unknown, format::measured(&machine.max_map_count, |n| format::count(*n)), None),
-    });
-
-    match ullage_kernel::process::limits(root, own) {
-        Ok(limits) => {
-            let soft = limits.open_files.at();
-            let tight = soft.is_some_and(|n| n < 4096);
-            rows.push(row(
-                "open files (ulimit -n)",
-                if tight { CheckLevel::Tight } else { CheckLevel::Good },
-                format!("{} soft, {} hard", format::limit(limits.open_files, ""), format::limit(limits.open_files_hard, "")),
-                tight.then(|| "torch keeps one descriptor open for each tensor that it shares. Raise the soft limit to the hard one: ulimit -n $(ulimit -Hn)".to_string()),
-            ));
-            let limited = limits.address_space.at().is_some();
-            rows.push(row(
-                "address space (ulimit -v)",
-                if limited { CheckLevel::Tight } else { CheckLevel::Good },
-                format::limit(limits.address_space, "bytes"),
-                limited.then(|| "Address space is not memory: importing torch alone maps several GiB. Remove it: ulimit -v unlimited".to_string()),
-            ));
-        }
-        Err(error) => rows.push(row("ulimits", CheckLevel::Unknown, error.to_string(), None)),
+        Some(limit) => fine(NAME, format!("{} mappings a process", format::count(limit))),
+        None => unknown(NAME, format::measured(&machine.max_map_count, |n| format::count(*n))),
     }
+}
 
-    match ullage_kernel::memory::filesystem::shm(root, own) {
-        Ok(shm) => {
-            let small = shm.size.at().is_some_and(|size| size < 1 << 30);
-            rows.push(row(
-                "/dev/shm",
-                if small { CheckLevel::Tight } else { CheckLevel::Good },
-                format!("{} used of {}", format::bytes(shm.used.0), format::limit(shm.size, "bytes")),
-                small.then(|| "Batches of DataLoader workers travel through it. docker run --shm-size=16g; Kubernetes: an emptyDir with medium: Memory at /dev/shm; as root: mount -o remount,size=16G /dev/shm".to_string()),
-            ));
-            let few = shm.inodes.headroom(shm.inodes_used).is_some_and(|left| left < 65_536);
-            rows.push(row(
-                "/dev/shm inodes",
-                if few { CheckLevel::Tight } else { CheckLevel::Good },
-                format!("{} used of {}", format::count(shm.inodes_used), format::limit(shm.inodes, "")),
-                few.then(|| "Each shared tensor is a file. As root: mount -o remount,nr_inodes=0 /dev/shm".to_string()),
-            ));
+fn ulimits(own: &ProcessDir, buffer: &mut Vec<u8>) -> Vec<CheckRow> {
+    let limits = match own.limits(buffer) {
+        Ok(limits) => limits,
+        Err(error) => return vec![unknown("ulimit", error.to_string())],
+    };
+    let value = format!(
+        "{} soft, {} hard",
+        format::limit(limits.open_files, ""),
+        format::limit(limits.open_files_hard, "")
+    );
+    let files = match limits.open_files.at() {
+        Some(soft) if soft < 4096 => warn(
+            "ulimit -n",
+            value,
+            "torch keeps one descriptor open for each tensor that it shares.",
+            "ulimit -n $(ulimit -Hn)",
+        ),
+        _ => fine("ulimit -n", value),
+    };
+    let value = format::limit(limits.address_space, "bytes");
+    let space = match limits.address_space.at() {
+        Some(_) => warn(
+            "ulimit -v",
+            value,
+            "Address space is not memory: importing torch alone maps several GiB of it.",
+            "ulimit -v unlimited",
+        ),
+        None => fine("ulimit -v", value),
+    };
+    vec![files, space]
+}
+
+fn shm(own: &ProcessDir) -> Vec<CheckRow> {
+    let shm = match own.filesystem("/dev/shm", FilesystemUse::Shm) {
+        Ok(shm) => shm,
+        Err(error) => return vec![unknown("/dev/shm", error.to_string())],
+    };
+    let value = format!("{} used of {}", format::bytes(shm.used.0), format::limit(shm.size, "bytes"));
+    let bytes = match shm.size.at() {
+        Some(size) if size < 1 << 30 => warn(
+            "/dev/shm",
+            value,
+            "Batches of DataLoader workers travel through it. Docker: --shm-size=16g; Kubernetes: an emptyDir with medium Memory mounted there.",
+            "mount -o remount,size=16G /dev/shm",
+        ),
+        _ => fine("/dev/shm", value),
+    };
+    let value = format!("{} used of {}", format::count(shm.inodes_used), format::limit(shm.inodes, ""));
+    let inodes = match shm.inodes.headroom(shm.inodes_used) {
+        Some(left) if left < 65_536 => {
+            warn("/dev/shm inodes", value, "Each shared tensor is a file.", "mount -o remount,nr_inodes=0 /dev/shm")
         }
-        Err(error) => rows.push(row("/dev/shm", CheckLevel::Unknown, error.to_string(), Some("torch needs a tmpfs at /dev/shm to share tensors.".into()))),
+        _ => fine("/dev/shm inodes", value),
+    };
+    vec![bytes, inodes]
+}
+
+fn overcommit(machine: &MachineFacts) -> CheckRow {
+    const NAME: &str = "vm.overcommit_memory";
+    match machine.overcommit_memory.known() {
+        Some(2) => warn(
+            NAME,
+            "2 (strict)".into(),
+            "Large reservations and fork() fail while memory is free.",
+            "sysctl -w vm.overcommit_memory=0",
+        ),
+        Some(mode) => fine(NAME, mode.to_string()),
+        None => unknown(NAME, format::measured(&machine.overcommit_memory, ToString::to_string)),
     }
+}
 
-    let strict = machine.overcommit_memory.known();
-    rows.push(match strict {
-        Some(2) => row("vm.overcommit_memory", CheckLevel::Tight, "2 (strict)".into(), Some("Large reservations and fork() fail while memory is free. As root: sysctl -w vm.overcommit_memory=0".into())),
-        Some(mode) => row("vm.overcommit_memory", CheckLevel::Good, mode.to_string(), None),
-        None => row("vm.overcommit_memory", CheckLevel::Unknown, format::measured(&machine.overcommit_memory, ToString::to_string), None),
-    });
+fn groups(root: &KernelRoot, own: &ProcessDir, buffer: &mut Vec<u8>) -> Vec<CgroupReading> {
+    let mounts = CgroupMounts::find(root, buffer);
+    if own.cgroup(buffer).is_err() {
+        return Vec::new();
+    }
+    let keys = mounts.groups(&parse_cgroup(buffer));
+    keys.iter().map(|key| mounts.read(root, key, buffer)).collect()
+}
 
-    for group in ullage_kernel::cgroup::with_ancestors(root, own) {
-        if let Some(memory) = group.memory.as_known() {
-            if let Some(limit) = memory.limit.at() {
-                rows.push(row("cgroup memory", CheckLevel::Good, format!("{} used of {} in {}", format::bytes(memory.current.0), format::bytes(limit), group.path), None));
-            }
+fn group(group: &CgroupReading) -> Vec<CheckRow> {
+    let mut rows = Vec::new();
+    if let Some(memory) = group.memory.as_known() {
+        if let Some(limit) = memory.limit.at() {
+            let used = format::bytes(memory.current.0);
+            rows.push(fine(
+                "cgroup memory",
+                format!("{used} used of {} in {}", format::bytes(limit), group.path),
+            ));
         }
-        if let Some(pids) = group.pids.as_known() {
-            if let Some(limit) = pids.limit.at() {
-                let tight = limit < 1024;
-                rows.push(row(
+    }
+    if let Some(pids) = group.pids.as_known() {
+        if let Some(limit) = pids.limit.at() {
+            let value =
+                format!("{} used of {} in {}", format::count(pids.current), format::count(limit), group.path);
+            rows.push(if limit < 1024 {
+                warn(
                     "cgroup pids",
-                    if tight { CheckLevel::Tight } else { CheckLevel::Good },
-                    format!("{} used of {} in {}", format::count(pids.current), format::count(limit), group.path),
-                    tight.then(|| "Every thread counts. docker run --pids-limit=-1, systemd TasksMax=infinity, or fewer threads: export OMP_NUM_THREADS=1".to_string()),
-                ));
-            }
+                    value,
+                    "Every thread counts. Docker: --pids-limit=-1; systemd: TasksMax=infinity.",
+                    "export OMP_NUM_THREADS=1",
+                )
+            } else {
+                fine("cgroup pids", value)
+            });
         }
     }
     rows

@@ -8,11 +8,11 @@ use ullage_recording::Recording;
 
 /// Writes it to standard output.
 pub fn run(arguments: &ExportArguments) -> anyhow::Result<u8> {
-    let directory = ullage_recording::find(&ullage_recording::home()?, &arguments.run)?;
+    let directory = crate::home::find(Some(&arguments.run))?;
     let recording = Recording::open(&directory)?;
     let ExportFormat::Json = arguments.format;
     let mut out = BufWriter::new(std::io::stdout().lock());
-    let mut source = recording.replay()?;
+    let mut source = recording.replay();
     while let Some(item) = source.next_item().map_err(|error| anyhow::anyhow!("{}: {error}", directory.display()))? {
         let line = match &item {
             Item::Sample(sample) => serde_json::json!({ "sample": sample }),

@@ -6,15 +6,16 @@
 use crate::agent_files::AgentFiles;
 use crate::arguments::RunArguments;
 use crate::live::{self, Watch};
-use crate::{exit, printer};
+use crate::{exit, home, machine, printer};
 use anyhow::Context;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use ullage_kernel::KernelRoot;
-use ullage_model::{names, EventKind, Outcome, OutcomeKind, ProcessId, RunFacts, RunId, Verdict};
+use ullage_model::{names, EventKind, Outcome, OutcomeKind, RunFacts, Verdict};
 use ullage_recording::Writer;
 use ullage_sampler::{Sampler, SamplerSettings};
+use ullage_report::format;
 use ullage_supervisor::budget::Budget;
 use ullage_supervisor::{SpawnSettings, StartError, Supervisor};
 
@@ -92,28 +93,24 @@ fn run_facts(arguments: &RunArguments, root: &KernelRoot) -> RunFacts {
     let first = |names: &[&str]| names.iter().find_map(|name| std::env::var(name).ok());
     RunFacts {
         format: ullage_recording::FORMAT,
-        run: RunId(ullage_recording::run_name(&command, started_unix, std::process::id())),
+        run: ullage_recording::run_id(started_unix, &command, std::process::id()),
         command,
         started_unix,
         main: None,
-        recorder: recorder(root),
+        recorder: i32::try_from(std::process::id()).ok().and_then(|pid| machine::identity(root, pid)),
         interval_s: arguments.interval,
         agent: false,
         node: None,
         job: first(&["SLURM_JOB_ID", "TORCHELASTIC_RUN_ID"]),
         rank: std::env::var("RANK").ok().and_then(|rank| rank.parse().ok()),
         environment,
-        machine: ullage_kernel::machine::read(root),
+        machine: root.machine_facts(),
         outcome: None,
         duration_s: None,
         cost: None,
         not_seen: Vec::new(),
         memory_max: arguments.memory_max,
     }
-}
-
-fn recorder(root: &KernelRoot) -> Option<ProcessId> {
-    ullage_kernel::process::identity(root, i32::try_from(std::process::id()).ok()?).ok()
 }
 
 /// The recording's directory and writer; without them the run goes on, and the report says so.
@@ -124,14 +121,14 @@ fn open_recording(
 ) -> (Option<PathBuf>, Option<Writer>) {
     let opened = match &arguments.record {
         Some(directory) => Ok(directory.clone()),
-        None => ullage_recording::home().map(|home| home.join(&facts.run.0)),
+        None => home::home().map(|home| home.join(&facts.run.0)),
     }
     .and_then(|directory| Ok((Writer::create(&directory, facts)?, directory)));
     match opened {
         Ok((writer, directory)) => (Some(directory), Some(writer)),
         Err(error) => {
-            printer::note(&format!("nothing will be recorded: {error}"));
-            not_seen.push(format!("Nothing was recorded: {error}."));
+            printer::note(&format!("nothing will be recorded: {error:#}"));
+            not_seen.push(format!("Nothing was recorded: {error:#}."));
             (None, None)
         }
     }
@@ -157,7 +154,7 @@ fn tell(arguments: &RunArguments, verdict: &Verdict, directory: Option<&Path>) {
     }
     let style = printer::stderr_style();
     let text = if verdict.healthy {
-        ullage_report::text::summary(verdict, &style)
+        healthy_line(verdict)
     } else {
         ullage_report::text::verdict(verdict, &style)
     };
@@ -165,6 +162,20 @@ fn tell(arguments: &RunArguments, verdict: &Verdict, directory: Option<&Path>) {
     if let (Some(_), false) = (directory, verdict.healthy) {
         printer::say(&format!("  Again: ullage report {}\n", verdict.run.0));
     }
+}
+
+/// A healthy run gets one line: nobody reads a page that says that nothing is wrong.
+fn healthy_line(verdict: &Verdict) -> String {
+    let nearest = verdict.limits.first().and_then(|limit| {
+        let (used, most) = (limit.used.as_known()?, limit.limit.as_known()?.at()?);
+        (most > 0).then(|| format!("; nearest limit: {} of {} at {}", limit.name, limit.scope, format::share(*used as f64 / most as f64)))
+    });
+    format!(
+        "ullage: healthy, peak {} ({}){}\n",
+        format::bytes(verdict.memory.peak_bytes),
+        verdict.memory.source,
+        nearest.unwrap_or_default()
+    )
 }
 
 fn write_json(arguments: &RunArguments, verdict: &Verdict) {
