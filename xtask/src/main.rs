@@ -1,2 +1,115 @@
-//! x
-fn main(){}
+//! The chores of the repository: `cargo run -p xtask -- check-architecture` and `… check-docs`.
+//!
+//! A check prints how many things it looked at, so that one that looks at nothing is seen, and exits with 1
+//! when it finds a problem. The rules themselves stand in ARCHITECTURE.md, which is read here.
+#![forbid(unsafe_code)]
+
+mod dependencies;
+mod docs;
+mod rules;
+mod tree;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: cargo run -p xtask -- check-architecture|check-docs\n";
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let result = match (arguments.next().as_deref(), arguments.next()) {
+        (Some("check-architecture"), None) => check_architecture(),
+        (Some("check-docs"), None) => check_docs(),
+        _ => {
+            say(USAGE);
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(report) => {
+            for problem in &report.problems {
+                say(&format!("problem: {problem}\n"));
+            }
+            for (count, what) in &report.counted {
+                say(&format!("{count:>6} {what}\n"));
+            }
+            say(if report.problems.is_empty() { "ok\n" } else { "failed\n" });
+            ExitCode::from(u8::from(!report.problems.is_empty()))
+        }
+        Err(error) => {
+            say(&format!("cannot check: {error}\n"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What a check looked at, and what it found.
+#[derive(Default)]
+struct Report {
+    problems: Vec<String>,
+    counted: Vec<(usize, &'static str)>,
+}
+
+impl Report {
+    /// Takes in the problems of one check, and how many things it looked at; none at all is a problem too.
+    fn add(&mut self, looked_at: usize, what: &'static str, problems: Vec<String>) {
+        if looked_at == 0 {
+            self.problems.push(format!("nothing was checked: no {what}"));
+        }
+        self.counted.push((looked_at, what));
+        self.problems.extend(problems);
+    }
+}
+
+fn check_architecture() -> Result<Report, String> {
+    let root = tree::root()?;
+    let rules = rules::Rules::parse(&tree::read(&root.join("ARCHITECTURE.md"))?)?;
+    let packages = dependencies::packages(&root)?;
+    let files = tree::tracked(&root)?;
+    let mut report = Report::default();
+    let edges = packages.iter().map(|package| package.dependencies.len()).sum();
+    report.add(edges, "dependencies against the table", dependencies::check(&rules, &packages));
+    report.add(
+        packages.len(),
+        "crates for forbid(unsafe_code)",
+        tree::forbids_unsafe(&rules, &packages, &root)?,
+    );
+    let sources: Vec<&tree::File> = files.iter().filter(|file| tree::is_source(&file.path)).collect();
+    let mut problems = Vec::new();
+    for file in &sources {
+        problems.extend(tree::too_long(&rules, file));
+        problems.extend(tree::unsafe_out_of_place(&rules, file));
+    }
+    report.add(sources.len(), "source files for length and unsafe", problems);
+    let problems = files.iter().flat_map(|file| tree::machine_paths(&rules, file)).collect();
+    report.add(files.len(), "tracked text files for paths of a machine", problems);
+    Ok(report)
+}
+
+fn check_docs() -> Result<Report, String> {
+    let root = tree::root()?;
+    let files = tree::tracked(&root)?;
+    let mut report = Report::default();
+    let pages: Vec<&tree::File> = files.iter().filter(|file| file.path.ends_with(".md")).collect();
+    let (links, problems) = docs::links(&root, &pages);
+    report.add(links, "links to files of the repository", problems);
+    let readme = files.iter().find(|file| file.path == "README.md").ok_or("there is no README.md")?;
+    report.add(1, "README with the pasted output marked", docs::pasted_output(&readme.text));
+    Ok(report)
+}
+
+fn say(text: &str) {
+    // A closed pipe is no reason to fail a check.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_that_looks_at_nothing_fails() {
+        let mut report = Report::default();
+        report.add(0, "files", vec![]);
+        assert_eq!(report.problems, ["nothing was checked: no files"]);
+    }
+}
