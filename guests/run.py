@@ -165,15 +165,30 @@ def boot(kernel, archive, memory, cpus, timeout, console, show):
             process.wait()
 
 
-def save_artifacts(kernel, result, fixtures, log):
+FIXTURE_README = """# Linux {release}: {label}
+
+Captured in a guest without swap ({memory} MiB of memory, cgroup v2) by the case "{case}" of guests/inside,
+right after it ran, with
+
+    guests/run.py --kernel {kernel} --fixtures
+
+`dmesg` holds what the kernel logged during the case; `proc/` and `sys/` are the files at its end, the
+numbered folder being the job's main process. Files that this kernel does not have are absent.
+"""
+
+
+def save_artifacts(kernel, result, fixtures, log, about):
     """Files that a case brought along: to the log folder, and with --fixtures those meant for fixtures/hosts."""
     for name, content in result.pop("artifacts", {}).items():
         data = base64.b64decode(content["base64"]) if isinstance(content, dict) else str(content).encode()
         if name.startswith("fixture/"):
-            if not fixtures:
+            if not fixtures or not data:
                 continue
             folder, _, rest = name[len("fixture/") :].partition("/")
             path = ROOT / "fixtures" / "hosts" / f"{kernel}-{folder}" / rest
+            readme = ROOT / "fixtures" / "hosts" / f"{kernel}-{folder}" / "README.md"
+            readme.parent.mkdir(parents=True, exist_ok=True)
+            readme.write_text(FIXTURE_README.format(label=folder, kernel=kernel, case=result["case"], **about))
         else:
             path = log / result["case"] / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -190,15 +205,16 @@ def run_kernel(kernel, arguments):
     initramfs(arguments.ullage, arguments.only, modules + arguments.modules, archive)
     print(f"kernel {kernel}: initramfs {archive.stat().st_size >> 20} MiB, {arguments.memory} MiB of memory")
     results, expected, begun = {}, None, time.monotonic()
-    failure = None
+    failure, about = None, {}
     try:
         for said in boot(kernel, archive, arguments.memory, arguments.cpus, arguments.timeout, log / "console.log", arguments.verbose):
             if "start" in said:
                 expected = said["start"]
+                about = {"release": said["kernel"], "memory": arguments.memory}
                 print(f"  {said['kernel']}, up after {time.monotonic() - begun:.0f} s, {len(expected)} cases"
                       + (f", without ullage not run: {', '.join(said['skipped'])}" if said["skipped"] else ""))  # fmt: skip
             elif "case" in said:
-                save_artifacts(kernel, said, arguments.fixtures, log)
+                save_artifacts(kernel, said, arguments.fixtures, log, about)
                 results[said["case"]] = said
                 show(said, arguments.verbose)
     except GuestError as error:
@@ -240,7 +256,7 @@ def main():
     parser.add_argument("--fixtures", action="store_true", help="also capture fixtures/hosts/KERNEL-CASE/")
     parser.add_argument("--verbose", action="store_true", help="show the right checks too")
     arguments = parser.parse_args()
-    arguments.modules = ["cases_faults", "cases_processes"]
+    arguments.modules = ["cases_scenarios", "cases_faults", "cases_processes"]
     kernels = arguments.kernel or ["6.1"]
     if arguments.ullage and not os.access(arguments.ullage, os.X_OK):
         parser.error(f"{arguments.ullage} is not an executable; build it: cargo build --release -p ullage-cli")

@@ -12,6 +12,8 @@ ULLAGE = "/usr/bin/ullage"
 HAVE_ULLAGE = os.path.exists(ULLAGE)
 PYTHON = "/usr/bin/python3"
 CGROUPS = "/sys/fs/cgroup"
+CGROUP_FILES = [f"memory.{name}" for name in ("current", "max", "high", "peak", "stat", "events", "events.local", "oom.group",
+                "swap.current", "swap.max", "pressure")] + ["pids.current", "pids.max", "pids.events"]  # fmt: skip
 
 
 def read(path, default=""):
@@ -50,6 +52,10 @@ def new_kernel_lines(before):
     return now
 
 
+def killed_lines(lines, marker):
+    return [line for line in lines if marker in line]
+
+
 class Cgroup:
     """A cgroup of version 2 for one case. Files by name: group["memory.max"] = "64M"."""
 
@@ -61,6 +67,12 @@ class Cgroup:
 
     def __getitem__(self, name):
         return read(f"{self.path}/{name}")
+
+    def files(self):
+        """Path and content of the files that parsers read, as a fixture names them."""
+        for name in CGROUP_FILES:
+            if os.path.exists(f"{self.path}/{name}"):
+                yield f"{self.path.strip('/')}/{name}", self[name]
 
     def allow_children(self):
         write(f"{self.path}/cgroup.subtree_control", "+memory +pids")
