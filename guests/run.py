@@ -6,6 +6,7 @@
 Prints a table and `N passed, M failed`; exit status 1 where a case failed, 2 where a guest could not be made.
 guests/README.md says what the guests are made of. Only the standard library is needed.
 """
+
 import argparse
 import base64
 import hashlib
@@ -88,7 +89,9 @@ def user_space():
         archive.link("usr/bin/python3", "python3.11")
         for folder in ("proc", "sys", "dev", "tmp", "root", "runs", "etc"):
             archive.add(folder, stat.S_IFDIR | 0o755)
-        archive.add("etc/passwd", stat.S_IFREG | 0o644, b"root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000::/tmp:/bin/sh\n")
+        archive.add(
+            "etc/passwd", stat.S_IFREG | 0o644, b"root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000::/tmp:/bin/sh\n"
+        )
         archive.add("etc/group", stat.S_IFREG | 0o644, b"root:x:0:\nuser:x:1000:\n")
         archive.add("dev/console", stat.S_IFCHR | 0o600, device=(5, 1))
         archive.add("dev/null", stat.S_IFCHR | 0o666, device=(1, 3))
@@ -158,7 +161,9 @@ def boot(kernel, archive, memory, cpus, timeout, console, show):
                     print("   guest:", line.decode(errors="replace").rstrip())
         process.wait(10)
         if process.returncode:
-            raise GuestError(f"qemu ended with {process.returncode}: {process.stderr.read().decode(errors='replace')[-400:]}")
+            raise GuestError(
+                f"qemu ended with {process.returncode}: {process.stderr.read().decode(errors='replace')[-400:]}"
+            )
     finally:
         if process.poll() is None:
             process.kill()
@@ -207,12 +212,16 @@ def run_kernel(kernel, arguments):
     results, expected, begun = {}, None, time.monotonic()
     failure, about = None, {}
     try:
-        for said in boot(kernel, archive, arguments.memory, arguments.cpus, arguments.timeout, log / "console.log", arguments.verbose):
+        for said in boot(
+            kernel, archive, arguments.memory, arguments.cpus, arguments.timeout, log / "console.log", arguments.verbose
+        ):
             if "start" in said:
                 expected = said["start"]
                 about = {"release": said["kernel"], "memory": arguments.memory}
-                print(f"  {said['kernel']}, up after {time.monotonic() - begun:.0f} s, {len(expected)} cases"
-                      + (f", without ullage not run: {', '.join(said['skipped'])}" if said["skipped"] else ""))  # fmt: skip
+                up, skipped = time.monotonic() - begun, ", ".join(said["skipped"])
+                print(f"  {said['kernel']}, up after {up:.0f} s, {len(expected)} cases")
+                if skipped:
+                    print(f"  not run without --ullage: {skipped}")
             elif "case" in said:
                 save_artifacts(kernel, said, arguments.fixtures, log, about)
                 results[said["case"]] = said
@@ -239,7 +248,8 @@ def run_kernel(kernel, arguments):
 def show(said, verbose):
     wrong = [check for check in said["checks"] if not check["ok"]]
     right = len(said["checks"]) - len(wrong)
-    print(f"  {'FAILED' if wrong or not right else 'passed'} {said['case']}: {right} of {len(said['checks'])} checks, {said['seconds']:.0f} s", flush=True)
+    word = "FAILED" if wrong or not right else "passed"
+    print(f"  {word} {said['case']}: {right} of {len(said['checks'])} checks, {said['seconds']:.0f} s", flush=True)
     for check in said["checks"] if verbose else wrong:
         mark = "ok " if check["ok"] else "NOT"
         print(f"      {mark} {check['what']}" + (f": {check['detail']}" if check["detail"] else ""))
@@ -247,8 +257,12 @@ def show(said, verbose):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kernel", action="append", choices=["5.10", "6.1", "6.12"], help="may be given more than once (default: 6.1)")
-    parser.add_argument("--ullage", type=Path, help="the ullage binary; without it only the guest itself and the faults are proven")
+    parser.add_argument(
+        "--kernel", action="append", choices=["5.10", "6.1", "6.12"], help="may be given more than once (default: 6.1)"
+    )
+    parser.add_argument(
+        "--ullage", type=Path, help="the ullage binary; without it only the guest itself and the faults are proven"
+    )
     parser.add_argument("--only", nargs="*", default=[], metavar="WORD", help="cases whose name contains a WORD")
     parser.add_argument("--memory", type=int, default=768, help="of the guest, MiB")
     parser.add_argument("--cpus", type=int, default=2)

@@ -1,4 +1,5 @@
 """With --fixtures: files of /proc and /sys as the parsers will meet them on this kernel."""
+
 import os
 import time
 
@@ -6,9 +7,11 @@ from guest import CGROUPS, Cgroup, job, kernel_log, killed_lines, new_kernel_lin
 from registry import case
 
 OF_PROCESS = ("stat", "status", "maps", "limits", "cgroup", "mountinfo", "cmdline", "comm")
-OF_MACHINE = ("meminfo", "vmstat", "stat", "mounts", "pressure/memory", "pressure/cpu", "pressure/io", "sys/vm/max_map_count",
-              "sys/vm/overcommit_memory", "sys/vm/overcommit_ratio", "sys/kernel/pid_max", "sys/kernel/threads-max",
-              "sys/kernel/osrelease", "sys/fs/file-nr", "version")  # fmt: skip
+OF_MACHINE = """
+    meminfo vmstat stat mounts version pressure/memory pressure/cpu pressure/io sys/vm/max_map_count
+    sys/vm/overcommit_memory sys/vm/overcommit_ratio sys/kernel/pid_max sys/kernel/threads-max
+    sys/kernel/osrelease sys/fs/file-nr
+""".split()
 
 
 @case("fixtures: an idle process")
@@ -33,7 +36,11 @@ def idle(artifacts):
 @case("fixtures: forks refused by pids.max")
 def refused(artifacts):
     before, group = kernel_log(), Cgroup("few", pids_max=4)
-    ended = run(["/usr/bin/python3", "-c", "import os, time\nwhile os.fork(): time.sleep(0.05)\ntime.sleep(1)"], 20, cgroup=group)
+    ended = run(
+        ["/usr/bin/python3", "-c", "import os, time\nwhile os.fork(): time.sleep(0.05)\ntime.sleep(1)"],
+        20,
+        cgroup=group,
+    )
     lines = new_kernel_lines(before)
     artifacts["fixture/pids-limit/dmesg"] = "\n".join(lines) + "\n"
     artifacts.update((f"fixture/pids-limit/{name}", content) for name, content in group.files())

@@ -1,11 +1,26 @@
 """Machine-wide faults beyond those of scenarios/: in a worker, in fork, under a limit two groups up, and a kill
 that is nobody's OOM. Each first proves by the kernel's own words that the fault happened.
 """
+
 import json
 import os
 import time
 
-from guest import Cgroup, finish, job, kernel_log, killed_lines, new_kernel_lines, numbers, read, report, start, watched, write
+from guest import (
+    ULLAGE,
+    Cgroup,
+    finish,
+    job,
+    kernel_log,
+    killed_lines,
+    new_kernel_lines,
+    numbers,
+    read,
+    report,
+    start,
+    watched,
+    write,
+)
 from registry import case
 from verdicts import ended_like, expect, shape
 
@@ -16,7 +31,11 @@ def host_worker(artifacts):
     ended = watched(job("eat", "all", 160, "child"), "/runs/host-worker")
     lines = new_kernel_lines(before)
     yield "the kernel logs global_oom", killed_lines(lines, "global_oom"), lines[-3:]
-    yield "only the worker was killed", numbers("/proc/vmstat").get("oom_kill") == counted + 1, killed_lines(lines, "Killed process")
+    yield (
+        "only the worker was killed",
+        numbers("/proc/vmstat").get("oom_kill") == counted + 1,
+        killed_lines(lines, "Killed process"),
+    )
     yield ended_like(ended, 1)
     yield from expect("/runs/host-worker", "host-oom-kill", artifacts, outcome="exit")
 
@@ -32,7 +51,9 @@ def overcommit_fork(artifacts):
     yield ended_like(ended, 1)
     yield "fork failed with ENOMEM", "[Errno 12] Cannot allocate memory" in ended.err, ended.err[-300:]
     yield "nothing was killed", not killed_lines(new_kernel_lines(before), "Killed process")
-    yield from expect("/runs/overcommit-fork", "strict-overcommit", artifacts, ("established", "supported"), outcome="exit")
+    yield from expect(
+        "/runs/overcommit-fork", "strict-overcommit", artifacts, ("established", "supported"), outcome="exit"
+    )
 
 
 @case("cgroup v2 OOM kill of a worker")
@@ -63,20 +84,33 @@ def memcg_ancestor(artifacts):
 @case("an unrelated OOM kill while the job is killed by hand", needs_ullage=True)
 def unrelated(artifacts):
     pid_file = "/tmp/sleeper"
-    watcher = start(["/usr/bin/ullage", "run", "-q", "--record", "/runs/unrelated", "--", *job("sleeper", pid_file, 60)],
-                    cgroup=Cgroup("bystander", memory_max=400 << 20))  # fmt: skip
+    sleeper = job("sleeper", pid_file, 60)
+    bystander = Cgroup("bystander", memory_max=400 << 20)
+    watcher = start([ULLAGE, "run", "-q", "--record", "/runs/unrelated", "--", *sleeper], cgroup=bystander)
     deadline = time.monotonic() + 20
     while not os.path.exists(pid_file) and time.monotonic() < deadline:
         time.sleep(0.2)
     time.sleep(2)
     elsewhere = Cgroup("elsewhere", memory_max=64 << 20)
     other = finish(start(job("eat", "all"), cgroup=elsewhere), 40)
-    yield "the other job was killed by the kernel", other.code == -9 and "oom_kill 1" in elsewhere["memory.events"], other.code
+    yield (
+        "the other job was killed by the kernel",
+        other.code == -9 and "oom_kill 1" in elsewhere["memory.events"],
+        other.code,
+    )
     os.kill(int(read(pid_file)), 9)
     ended = finish(watcher, 20)
     yield ended_like(ended, -9)
     verdict = report("/runs/unrelated")
     artifacts["unrelated.json"] = json.dumps(verdict, indent=1)
-    yield "no finding blames the OOM killer", not [f for f in verdict["findings"] if "oom" in f["cause"]], shape(verdict)
+    yield (
+        "no finding blames the OOM killer",
+        not [f for f in verdict["findings"] if "oom" in f["cause"]],
+        shape(verdict),
+    )
     killed = verdict["outcome"]["kind"] == "signal" and verdict["outcome"]["signal"] == 9
-    yield "killed by signal 9, sender unknown", killed and "unknown" in str(verdict["outcome"]["by"]), verdict["outcome"]
+    yield (
+        "killed by signal 9, sender unknown",
+        killed and "unknown" in str(verdict["outcome"]["by"]),
+        verdict["outcome"],
+    )

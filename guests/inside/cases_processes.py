@@ -3,6 +3,7 @@
 On these kernels there is no PIDFD_GET_INFO (6.15), so an ending that was not waited for may be unknown; it
 must never be wrong.
 """
+
 import collections
 import json
 import os
@@ -101,7 +102,19 @@ def exit_status(artifacts):
 
 @case("ullage as PID 1", needs_ullage=True)
 def pid_one(artifacts):
-    inside = ["unshare", "--mount", "--pid", "--fork", "--mount-proc", ULLAGE, "run", "-q", "--record", "/runs/pid-one", "--"]
+    inside = [
+        "unshare",
+        "--mount",
+        "--pid",
+        "--fork",
+        "--mount-proc",
+        ULLAGE,
+        "run",
+        "-q",
+        "--record",
+        "/runs/pid-one",
+        "--",
+    ]
     ended = run([*inside, *job("leaves_orphans")], 60)
     yield "the job's exit status", ended.code == 77, f"{ended.code} {ended.err[-400:]}"
     facts = json.load(open("/runs/pid-one/run.json"))

@@ -3,12 +3,13 @@
 Each is proven first by what the kernel says itself, then judged by the verdict of `ullage run` and by the one
 of `ullage report` afterwards; and again without the agent, where "no finding" is allowed but another is not.
 """
+
 import glob
 import json
 import os
 import time
-import tomllib
 
+import tomllib
 from guest import HAVE_ULLAGE, PYTHON, Cgroup, kernel_log, killed_lines, new_kernel_lines, read, report, watched, write
 from registry import case
 from verdicts import shape
@@ -73,7 +74,11 @@ def judged(verdict, wanted, agent, by):
     if first and "status" in wanted and agent:
         yield f"{by}: {' or '.join(wanted['status'])}", first["status"] in wanted["status"], seen
     if first and "role" in wanted:
-        yield f"{by}: in {' or '.join(wanted['role'])}", (first["process"] or {}).get("role") in wanted["role"], first["process"]
+        yield (
+            f"{by}: in {' or '.join(wanted['role'])}",
+            (first["process"] or {}).get("role") in wanted["role"],
+            first["process"],
+        )
     outcome = {key: verdict["outcome"].get(key) for key in wanted.get("outcome", {})}
     yield f"{by}: outcome", outcome == wanted.get("outcome", {}), f"{seen}, wanted {wanted.get('outcome')}"
     yield f"{by}: not healthy", verdict["healthy"] is False, seen
@@ -87,7 +92,9 @@ def run_scenario(folder, about, agent, artifacts):
     setup = Setup(name, about.get("setup", {}))
     before = kernel_log()
     with setup:
-        ended = watched(argv, record, ["--json", verdict_file] + ([] if agent else ["--no-agent"]), JOB_TIMEOUT, cgroup=setup.group)
+        ended = watched(
+            argv, record, ["--json", verdict_file] + ([] if agent else ["--no-agent"]), JOB_TIMEOUT, cgroup=setup.group
+        )
     time.sleep(0.2)
     lines = new_kernel_lines(before)
     if agent and wanted:
@@ -102,7 +109,11 @@ def run_scenario(folder, about, agent, artifacts):
     else:
         yield "the kernel killed nothing", not killed_lines(lines, "Killed process"), lines[-3:]
     if wanted and wanted["finding"] == "strict-overcommit":
-        yield "the job met ENOMEM", "Cannot allocate memory" in ended.err or "MemoryError" in ended.err, ended.err[-300:]
+        yield (
+            "the job met ENOMEM",
+            "Cannot allocate memory" in ended.err or "MemoryError" in ended.err,
+            ended.err[-300:],
+        )
     if not HAVE_ULLAGE:
         return
     if wanted and wanted.get("by_report"):
@@ -129,7 +140,9 @@ def load():
             for agent in (True, False):
                 name = f"{os.path.basename(folder)} {about['name']}{'' if agent else ' --no-agent'}"
                 case(name, needs_ullage=not agent)(
-                    lambda artifacts, folder=folder, about=about, agent=agent: run_scenario(folder, about, agent, artifacts)
+                    lambda artifacts, folder=folder, about=about, agent=agent: run_scenario(
+                        folder, about, agent, artifacts
+                    )
                 )
 
 

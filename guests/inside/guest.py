@@ -2,6 +2,7 @@
 
 Everything started here gets oom_score_adj 0 back: only PID 1 and the harness are exempt from the OOM killer.
 """
+
 import json
 import os
 import signal
@@ -12,8 +13,10 @@ ULLAGE = "/usr/bin/ullage"
 HAVE_ULLAGE = os.path.exists(ULLAGE)
 PYTHON = "/usr/bin/python3"
 CGROUPS = "/sys/fs/cgroup"
-CGROUP_FILES = [f"memory.{name}" for name in ("current", "max", "high", "peak", "stat", "events", "events.local", "oom.group",
-                "swap.current", "swap.max", "pressure")] + ["pids.current", "pids.max", "pids.events"]  # fmt: skip
+CGROUP_FILES = """
+    memory.current memory.max memory.high memory.peak memory.stat memory.events memory.events.local
+    memory.oom.group memory.swap.current memory.swap.max memory.pressure pids.current pids.max pids.events
+""".split()
 
 
 def read(path, default=""):

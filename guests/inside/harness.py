@@ -3,6 +3,7 @@
 A case is a function in cases_*.py decorated with @case. It yields checks, (what, right or not, detail); a
 check that is wrong does not end the case, an exception does.
 """
+
 import importlib
 import json
 import os
@@ -11,8 +12,8 @@ import time
 import traceback
 
 sys.path.insert(0, "/guest")
-from guest import HAVE_ULLAGE, say  # noqa: E402
-from registry import CASES  # noqa: E402
+from guest import HAVE_ULLAGE, say
+from registry import CASES
 
 
 def tell(what):
@@ -27,7 +28,7 @@ def run_case(entry):
         for check in entry.function(artifacts):
             what, right, detail = (*check, "")[:3]
             checks.append({"what": what, "ok": bool(right), "detail": str(detail)[:1500]})
-    except BaseException as error:  # noqa: BLE001 - the next case must run whatever this one met
+    except BaseException as error:  # the next case must run whatever this one met
         checks.append({"what": "ran to its end", "ok": False, "detail": traceback.format_exc()[-1500:]})
         if isinstance(error, (KeyboardInterrupt, SystemExit)):
             raise

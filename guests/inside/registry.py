@@ -1,4 +1,5 @@
 """The list that @case fills. Cases run in the order in which they are written."""
+
 from dataclasses import dataclass
 from typing import Callable
 

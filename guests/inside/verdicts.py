@@ -1,4 +1,5 @@
 """Looking at verdicts: the part that a person would look at first, and the checks that cases share."""
+
 import json
 import os
 

@@ -3,6 +3,7 @@
 `commit.py fork|alloc`: by fork(2), which accounts the whole parent again, or by one more allocation. With
 vm.overcommit_memory=2 that is refused with ENOMEM while nearly all memory is free.
 """
+
 import mmap
 import os
 import sys

@@ -2,6 +2,7 @@
 
 With `child`, a child process does it, and the main notices that it died, as a training loop would.
 """
+
 import os
 import sys
 import time

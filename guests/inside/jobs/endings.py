@@ -5,6 +5,7 @@ zombies   the same, reaped only 3 s later
 orphans   the same, after their parent has ended
 mixed     60 that exit with codes 0 to 6, or die of SIGTERM, SIGKILL, SIGSEGV, by turns
 """
+
 import json
 import os
 import signal

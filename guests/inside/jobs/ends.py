@@ -1,4 +1,5 @@
 """Ends as asked: `ends.py exit CODE` or `ends.py signal NUMBER`."""
+
 import os
 import sys
 

@@ -4,6 +4,7 @@ Writes pid, start and kind of each as JSON lines, all of them alive for 4 s afte
 spawn, forkserver, fork from a second thread, double fork + setsid, a shell pipeline, a child that outlives
 its parent.
 """
+
 import json
 import multiprocessing
 import os

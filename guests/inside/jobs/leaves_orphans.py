@@ -1,4 +1,5 @@
 """Leaves children behind that end by themselves, some before it and some after it, then exits with 77."""
+
 import os
 import sys
 import time

@@ -1,4 +1,5 @@
 """Says its pid in a file and sleeps: a job that is killed by hand."""
+
 import os
 import sys
 import time
