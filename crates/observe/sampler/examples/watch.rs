@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 use ullage_kernel::KernelRoot;
-use ullage_model::{At, ProcessId};
+use ullage_model::{At, EventKind, ProcessId};
 use ullage_sampler::{Sampler, SamplerSettings};
 
 #[expect(clippy::print_stdout, clippy::unwrap_used, reason = "an example that prints")]
@@ -36,6 +36,15 @@ fn main() {
             tick.sample.cost.peak_rss.0 >> 20,
             tick.next_after.as_secs_f64()
         );
+        for event in &tick.events {
+            match &event.what {
+                EventKind::ProcessSeen { facts } => {
+                    println!("    {} {} of {}: {:?}", facts.id.pid, facts.comm, facts.parent, facts.role)
+                }
+                EventKind::RoleKnown { id, role } => println!("    {} is now {role:?}", id.pid),
+                other => println!("    {other:?}"),
+            }
+        }
         if child.try_wait().unwrap().is_some() {
             break;
         }

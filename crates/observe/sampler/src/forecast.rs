@@ -59,32 +59,45 @@ pub struct Counted {
     pub signs: Signs,
     /// Pages of address space for each new mapping between the last two counts, where both grew.
     pub pages_each: Option<f64>,
+    /// New mappings for each new shared page between the last two counts: 1 until it was seen. Far less where
+    /// large segments are filled.
+    pub per_shared_page: f64,
 }
 
 impl Counted {
+    /// The first count of a process.
+    pub fn first(at: At, count: u64, signs: Signs) -> Counted {
+        Counted { at, count, signs, pages_each: None, per_shared_page: 1.0 }
+    }
+
     /// The next count, which knows how large the mappings between the two were.
     pub fn next(&self, at: At, count: u64, signs: Signs) -> Counted {
         let pages = signs.virtual_pages.saturating_sub(self.signs.virtual_pages);
+        let shared = signs.shared_pages.saturating_sub(self.signs.shared_pages);
         let grown = count.saturating_sub(self.count);
         let pages_each =
             if grown >= 16 && pages > 0 { Some(pages as f64 / grown as f64) } else { self.pages_each };
-        Counted { at, count, signs, pages_each }
+        let per_shared_page =
+            if shared >= 64 { (grown as f64 / shared as f64).clamp(0.01, 2.0) } else { self.per_shared_page };
+        Counted { at, count, signs, pages_each, per_shared_page }
     }
 
     /// Mappings now, estimated: a shared tensor is one inode (file_system) or one descriptor (file_descriptor),
-    /// at least one shared page once it is read, and at least one page of address space. The inodes may be
-    /// another process's, so that the address space bounds them.
+    /// and one shared page once it is written or read. The inodes may be another process's, and descriptors may
+    /// be sockets, so that some growth of this process's own memory has to go with them; not a page each,
+    /// because the heap shrinks while its tensors move to shared memory.
     pub fn estimate(&self, now: Signs) -> u64 {
         let grown = |field: fn(&Signs) -> u64| field(&now).saturating_sub(field(&self.signs));
-        let pages = grown(|signs| signs.virtual_pages);
-        let shared =
-            grown(|s| s.shm_inodes).max(grown(|s| s.shared_pages)).max(grown(|s| s.descriptors)).min(pages);
+        let (pages, shared) = (grown(|signs| signs.virtual_pages), grown(|signs| signs.shared_pages));
+        let own = pages.max(shared).saturating_mul(4);
+        let named = grown(|signs| signs.shm_inodes).max(grown(|signs| signs.descriptors)).min(own);
+        let touched = (shared as f64 * self.per_shared_page) as u64;
         // Only for small mappings: one large allocation says nothing about their number.
         let by_size = self
             .pages_each
             .filter(|&each| each <= 64.0)
-            .map_or(0, |each| (pages as f64 / each.max(1.0)) as u64);
-        self.count.saturating_add(shared.max(by_size))
+            .map_or(0, |each| (pages as f64 / each.max(0.25)) as u64);
+        self.count.saturating_add(named.max(touched).max(by_size))
     }
 
     /// True where a new count is worth its cost: half of the headroom may be gone, or the number doubled.
@@ -104,7 +117,7 @@ mod tests {
     const SIGNS: Signs = Signs { shm_inodes: 10, shared_pages: 100, virtual_pages: 100_000, descriptors: 20 };
 
     fn counted(count: u64) -> Counted {
-        Counted { at: At(0), count, signs: SIGNS, pages_each: None }
+        Counted::first(At(0), count, SIGNS)
     }
 
     #[test]
@@ -128,7 +141,21 @@ mod tests {
     #[test]
     fn inodes_of_other_processes_are_bounded_by_the_own_address_space() {
         let now = Signs { shm_inodes: 50_010, virtual_pages: 100_003, ..SIGNS };
-        assert_eq!(counted(1000).estimate(now), 1003);
+        assert_eq!(counted(1000).estimate(now), 1012);
+        assert_eq!(counted(1000).estimate(Signs { shm_inodes: 50_010, ..SIGNS }), 1000);
+    }
+
+    #[test]
+    fn a_heap_that_shrinks_meanwhile_does_not_hide_new_mappings() {
+        let now = Signs { shm_inodes: 5010, shared_pages: 5100, virtual_pages: 102_000, descriptors: 20 };
+        assert_eq!(counted(1000).estimate(now), 6000);
+    }
+
+    #[test]
+    fn filling_a_large_segment_is_learned_not_to_be_many_mappings() {
+        let filled = Signs { shared_pages: 100_100, ..SIGNS };
+        let later = counted(1000).next(At(1), 1001, filled);
+        assert_eq!(later.estimate(Signs { shared_pages: 110_100, ..SIGNS }), 1101);
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub(crate) struct Member {
     /// The agent said so; nothing from outside changes it.
     pub(crate) role_exact: bool,
     pub(crate) limits: Measured<ResourceLimits>,
+    /// When it was first seen.
+    pub(crate) joined_at: At,
     /// When limits and cgroups were read last.
     pub(crate) settings_at: At,
     pub(crate) cgroups: Vec<String>,
@@ -53,6 +55,7 @@ impl Member {
             role: facts.role.clone(),
             role_exact: false,
             limits: facts.limits,
+            joined_at: at,
             settings_at: at,
             cgroups: facts.cgroups.clone(),
             mount_namespace: None,

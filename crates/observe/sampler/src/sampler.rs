@@ -1,7 +1,7 @@
 //! The tick: discovery, readings, roles and events in one pass, and when to look again.
 
 use crate::budget::Budget;
-use crate::forecast::{Signs, Trend};
+use crate::forecast::{Counted, Signs, Trend};
 use crate::groups::Groups;
 use crate::job::Job;
 use crate::member::Member;
@@ -17,13 +17,14 @@ use ullage_kernel::process::cgroup::lines_of_interest;
 use ullage_kernel::{KernelError, KernelRoot, ProcessDir};
 use ullage_model::{
     AgentMessage, At, Bytes, CgroupReading, Cost, Descriptors, Ending, Event, EventKind, FilesystemReading,
-    FilesystemUse, Limit, Measured, Missing, ProcessFacts, ProcessId, ProcessMemory, ProcessReading,
+    HostReading, Limit, Measured, Missing, ProcessFacts, ProcessId, ProcessMemory, ProcessReading,
     ProcessState, Role, Sample,
 };
 
 /// Limits and cgroups of a process are read again after this many seconds.
 const SETTINGS_EVERY_S: f64 = 30.0;
-/// A process that moved without telling signs is counted again after this many seconds.
+/// A process that moved without telling signs is counted again after this many seconds; a young one, which loads
+/// its libraries, after its age and two more.
 const RECOUNT_MOVED_S: f64 = 30.0;
 /// And one that did not move at all.
 const RECOUNT_CALM_S: f64 = 300.0;
@@ -176,11 +177,12 @@ impl Sampler {
         for id in changes.left {
             self.leave(id, &mut ended);
         }
-        let mut new: Vec<ProcessId> = changes.joined;
+        for id in changes.joined {
+            self.join(id, now, &mut ended);
+        }
         // Admitted ones (agent, cgroup) are members of the job that no listing reported.
-        new.extend(self.job.members().filter(|id| self.members.get(&id.pid).is_none_or(|m| m.id != *id)));
-        new.dedup();
-        for id in new {
+        let unseen = |id: &ProcessId| self.members.get(&id.pid).is_none_or(|member| member.id != *id);
+        for id in self.job.members().filter(unseen).collect::<Vec<_>>() {
             self.join(id, now, &mut ended);
         }
 
@@ -207,6 +209,7 @@ impl Sampler {
         let cgroups = self.groups.read(&self.root, &mut self.buffer);
         time_left = sooner(time_left, self.groups_left(now, &cgroups));
         let host = self.root.host(&mut self.buffer);
+        time_left = sooner(time_left, self.host_left(now, &host));
         let forks = self.root.forks(&mut self.buffer).known();
         let forks_since_last =
             forks.zip(self.forks).map_or(0, |(forks, before)| forks.saturating_sub(before));
@@ -385,6 +388,10 @@ impl Sampler {
         };
         let count = process.descriptor_count();
         reading.memory = memory;
+        if memory == Measured::Missing(Missing::Vanished) {
+            // Ending, and not a zombie yet: what is left of its descriptors and mappings says nothing.
+            return Some(reading);
+        }
         reading.mappings = Measured::Missing(Missing::NotAsked);
         let memory = memory.known().unwrap_or_default();
         let signs = self.signs(member, &memory, count.as_ref().copied().unwrap_or(0));
@@ -469,7 +476,8 @@ impl Sampler {
         let estimate = counted.estimate(signs);
         let age = now.since(counted.at);
         let moved = signs != counted.signs;
-        let due = age >= if moved { RECOUNT_MOVED_S } else { RECOUNT_CALM_S };
+        let again = (counted.at.since(member.joined_at) + 2.0).min(RECOUNT_MOVED_S);
+        let due = age >= if moved { again } else { RECOUNT_CALM_S };
         let expected = spent_ns + estimate as f64 * self.each_ns;
         let near = near(estimate, self.max_map_count);
         // A due recount of many mappings pays for itself only when it is seldom enough for the share.
@@ -500,7 +508,7 @@ impl Sampler {
         }
         member.counted = Some(match member.counted {
             Some(counted) => counted.next(now, mappings.count, signs),
-            None => crate::forecast::Counted { at: now, count: mappings.count, signs, pages_each: None },
+            None => Counted::first(now, mappings.count, signs),
         });
         Measured::Known(mappings)
     }
@@ -557,7 +565,7 @@ impl Sampler {
 
     fn room_left(&mut self, now: At, filesystems: &[FilesystemReading]) -> Option<f64> {
         let mut left = None;
-        for filesystem in filesystems.iter().filter(|filesystem| filesystem.used_for == FilesystemUse::Shm) {
+        for filesystem in filesystems {
             let key = filesystem.device.to_string();
             left = sooner(left, self.trend(now, 0, &key, filesystem.used.0, filesystem.size));
             left = sooner(left, self.trend(now, 1, &key, filesystem.inodes_used, filesystem.inodes));
@@ -579,6 +587,13 @@ impl Sampler {
             }
         }
         left
+    }
+
+    fn host_left(&mut self, now: At, host: &HostReading) -> Option<f64> {
+        let memory = host.memory.known()?;
+        let total = memory.total.saturating_add(memory.swap_total);
+        let free = memory.available.saturating_add(memory.swap_free);
+        self.trend(now, 4, "", total.saturating_sub(free).0, Limit::At(total.0))
     }
 
     fn trend(&mut self, now: At, kind: u8, key: &str, used: u64, limit: Limit) -> Option<f64> {

@@ -1,7 +1,11 @@
 //! Every way a job makes processes, with real ones: all that are alive at a tick are found, and nobody else.
 //!
 //! One test, because this process is the subreaper of all of them: whatever is re-parented to it is of the job.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a panic is how a test fails; the table is to be read"
+)]
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};

@@ -26,13 +26,13 @@ fn mappings_are_counted_at_first_sight_and_then_only_when_signs_move() {
     let mut sampler = sampler(&fake);
     let first = sampler.tick(seconds(0.0)).sample.processes[0].mappings;
     assert_eq!(first.as_known().unwrap().count, 300);
-    for at in 1..20 {
+    for at in 1..200 {
         let calm = sampler.tick(seconds(f64::from(at))).sample.processes[0].mappings;
         assert_eq!(calm, Measured::Missing(Missing::NotAsked));
     }
     // 60,000 shared pages more: as many mappings, as far as can be told.
     fake.process(10).start(100).memory(10_000, 240_000, 340_000).maps(torch_maps(60_300)).write();
-    let moved = sampler.tick(seconds(20.0));
+    let moved = sampler.tick(seconds(200.0));
     let mappings = moved.sample.processes[0].mappings;
     assert_eq!(
         (mappings.as_known().unwrap().count, mappings.as_known().unwrap().torch_shared),
@@ -196,6 +196,22 @@ fn several_children_at_once_are_not_called_trainers() {
     let role = |pid| sampler.describe(ProcessId { pid, start: ClockTicks(200) }).unwrap().0;
     assert_eq!([role(11), role(12), role(13)], [Role::Other, Role::Other, Role::Other]);
     assert_eq!(role(14), Role::LoaderWorker(None));
+}
+
+#[test]
+fn every_process_is_told_once() {
+    let fake = FakeRoot::new();
+    fake.process(10).start(100).write();
+    for pid in 11..20 {
+        fake.process(pid).parent(10).comm("sh").arguments(&["sh"]).write();
+    }
+    let mut sampler = sampler(&fake);
+    assert_eq!(sampler.identify(15).map(|id| id.pid), Some(15));
+    let seen = |tick: ullage_sampler::Tick| {
+        tick.events.iter().filter(|event| matches!(event.what, EventKind::ProcessSeen { .. })).count()
+    };
+    assert_eq!(seen(sampler.tick(seconds(0.0))), 10);
+    assert_eq!(seen(sampler.tick(seconds(1.0))), 0);
 }
 
 #[test]

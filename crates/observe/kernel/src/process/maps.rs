@@ -133,7 +133,11 @@ impl ProcessDir {
         let mut counter = MapsCounter::default();
         loop {
             match rustix::io::read(&file, &mut buffer[..]) {
-                Ok(0) => return Ok(counter.finish()),
+                // Without a single line: it is ending, and its address space is gone already.
+                Ok(0) => match counter.finish() {
+                    mappings if mappings.count == 0 => return Err(self.error("maps", Errno::SRCH)),
+                    mappings => return Ok(mappings),
+                },
                 Ok(count) => counter.push(&buffer[..count]),
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(self.error("maps", errno)),
