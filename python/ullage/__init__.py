@@ -1,0 +1,37 @@
+"""ullage: sees where every byte of a multi-process PyTorch job goes, and names the cause when it dies.
+
+    ullage run -- python train.py          # the command
+    p = ullage.Process(target=train)       # the same for one process of a program
+
+Importing this imports no torch and no multiprocessing; what needs them is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ullage.errors import Error
+
+if TYPE_CHECKING:
+    from ullage._binary import find_binary
+    from ullage.process import Process
+
+__all__ = ["Error", "Process", "find_binary"]
+__version__ = "0.1.0"
+
+_LAZY = {"Process": "ullage.process", "find_binary": "ullage._binary"}
+
+
+def __getattr__(name: str) -> object:
+    module = _LAZY.get(name)
+    if module is None:
+        raise AttributeError(f"module 'ullage' has no attribute {name!r}")
+    import importlib
+
+    value: object = getattr(importlib.import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})
