@@ -120,6 +120,10 @@ impl ProcessDir {
         self.dir.as_fd()
     }
 
+    pub(crate) fn path_of(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
     pub(crate) fn error(&self, name: &str, errno: Errno) -> KernelError {
         KernelError::read(self.path.join(name), errno)
     }

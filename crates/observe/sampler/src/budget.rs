@@ -35,15 +35,19 @@ impl Budget {
         self.last = Some((now_ns, cpu_ns));
     }
 
-    /// Takes what a read inside this tick will cost, ahead of the next update. True where it is allowed.
+    /// Whether a read of this expected cost, with what this tick spent already, is allowed.
     pub fn allows(&self, expected_ns: f64, near_a_limit: bool) -> bool {
         let floor = if near_a_limit { -OVERDRAFT_NS } else { 0.0 };
         self.balance_ns - expected_ns >= floor
     }
 
-    /// How long the next tick has to wait for the bucket to be out of debt.
-    pub fn recovery(&self) -> Duration {
-        Duration::from_secs_f64((-self.balance_ns / 1e9 / self.share).clamp(0.0, 3600.0))
+    /// How long the next tick has to wait: while in debt, so long that cheap ticks, at this cost each, take at
+    /// most half of the share, and the other half pays the debt back.
+    pub fn recovery(&self, tick_ns: f64) -> Duration {
+        if self.balance_ns >= 0.0 {
+            return Duration::ZERO;
+        }
+        Duration::from_secs_f64((tick_ns / 1e9 / (self.share / 2.0)).clamp(0.0, 3600.0))
     }
 }
 
@@ -62,13 +66,14 @@ mod tests {
     }
 
     #[test]
-    fn debt_is_paid_back_at_the_share() {
+    fn debt_is_paid_back_with_half_of_the_share() {
         let mut budget = Budget::new(0.005);
         budget.update(0, 0);
         budget.update(0, 350_000_000);
-        assert_eq!(budget.recovery().as_secs_f64().round(), 10.0);
+        assert_eq!(budget.recovery(0.7e6).as_millis(), 280, "a small job keeps its pace");
+        assert_eq!(budget.recovery(15e6).as_secs(), 6, "a job of a thousand processes does not");
         budget.update(10_000_000_000, 350_000_000);
-        assert_eq!(budget.recovery(), Duration::ZERO);
+        assert_eq!(budget.recovery(15e6), Duration::ZERO);
     }
 
     #[test]

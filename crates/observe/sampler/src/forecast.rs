@@ -15,14 +15,16 @@ impl Trend {
         match self.last {
             Some((before, _)) if at.since(before) < 0.02 => {}
             Some((before, old)) => {
-                self.per_second = (value as f64 - old as f64) / at.since(before);
+                let now = (value as f64 - old as f64) / at.since(before);
+                // A pause between two batches is no end of the growth: it fades, by half a tick.
+                self.per_second = now.max(self.per_second / 2.0);
                 self.last = Some((at, value));
             }
             None => self.last = Some((at, value)),
         }
     }
 
-    /// Growth a second between the last two readings.
+    /// Growth a second between the last two readings, or half of what it was before, if that is more.
     pub fn per_second(&self) -> f64 {
         self.per_second
     }
@@ -130,6 +132,8 @@ mod tests {
         assert_eq!(trend.time_left(Limit::Unlimited), None);
         trend.push(At::from_seconds(2.001), 900);
         assert_eq!(trend.per_second(), 300.0, "too close to tell");
+        trend.push(At::from_seconds(3.0), 400);
+        assert_eq!(trend.per_second(), 150.0, "a pause");
     }
 
     #[test]

@@ -166,7 +166,8 @@ impl Sampler {
     }
 
     fn look(&mut self, now: At, deep: bool) -> Tick {
-        self.budget.update(now.0, process_cpu_ns());
+        let cpu_before = process_cpu_ns();
+        self.budget.update(now.0, cpu_before);
         let mut ended = Vec::new();
         if let Some(group) = self.settings.own_cgroup.clone() {
             for pid in self.groups.processes(&self.root, &group, &mut self.buffer) {
@@ -218,11 +219,12 @@ impl Sampler {
 
         let cost = own_cost();
         self.budget.update(now.0, cost.cpu_ns);
+        let cheap_ns = cost.cpu_ns.saturating_sub(cpu_before) as f64 - spent_ns;
         let pace = Pace {
             interval: self.settings.interval,
             since_start: now.seconds(),
             time_left,
-            recovery: self.budget.recovery(),
+            recovery: self.budget.recovery(cheap_ns),
             exhausted: !self.budget.allows(0.0, true),
         };
         Tick {

@@ -26,10 +26,11 @@ fn mappings_are_counted_at_first_sight_and_then_only_when_signs_move() {
     let mut sampler = sampler(&fake);
     let first = sampler.tick(seconds(0.0)).sample.processes[0].mappings;
     assert_eq!(first.as_known().unwrap().count, 300);
-    for at in 1..200 {
-        let calm = sampler.tick(seconds(f64::from(at))).sample.processes[0].mappings;
-        assert_eq!(calm, Measured::Missing(Missing::NotAsked));
-    }
+    let counted_again = (1..200)
+        .filter(|&at| sampler.tick(seconds(f64::from(at))).sample.processes[0].mappings.known().is_some())
+        .count();
+    // /dev/shm of the fixture is a folder of this machine, so that its inodes may move: every 30 s then.
+    assert!(counted_again <= 10, "{counted_again}");
     // 60,000 shared pages more: as many mappings, as far as can be told.
     fake.process(10).start(100).memory(10_000, 240_000, 340_000).maps(torch_maps(60_300)).write();
     let moved = sampler.tick(seconds(200.0));

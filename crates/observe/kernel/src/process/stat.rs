@@ -100,7 +100,7 @@ impl ProcessDir {
     /// Reads `stat` into `buffer`, which the result borrows from.
     pub fn stat<'a>(&self, buffer: &'a mut Vec<u8>) -> Result<Stat<'a>, KernelError> {
         self.read("stat", buffer)?;
-        parse_stat(buffer).map_err(|source| KernelError::Parse { path: "stat".into(), source })
+        parse_stat(buffer).map_err(|source| KernelError::Parse { path: self.path_of("stat"), source })
     }
 }
 
