@@ -1,0 +1,117 @@
+"""Reads scenario.toml files and the matrix into cases, and says whether a verdict is the expected one."""
+
+import os
+import tomllib
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+KNOWN = {"name", "job", "needs", "setup", "expect", "healthy", "fix", "smoke", "by_hand", "timeout"}
+KNOWN_SETUP = {
+    "inside",
+    "tmpfs",
+    "cgroup_memory",
+    "cgroup_below",
+    "cgroup_pids",
+    "limits",
+    "user",
+    "environment",
+    "oom_group",
+    "sysctl",
+}
+KNOWN_EXPECT = {"finding", "status", "status_without_agent", "role", "outcome", "by_report"}
+RANK = {"note": 0, "warning": 1, "fatal": 2}
+
+
+def check_keys(path, where, given, known):
+    unknown = set(given) - known
+    if unknown:
+        raise SystemExit(f"{path}: {where}: unknown key {min(unknown)!r}; known: {', '.join(sorted(known))}")
+
+
+def read_scenarios():
+    cases = []
+    for folder in sorted(os.listdir(HERE)):
+        path = os.path.join(HERE, folder, "scenario.toml")
+        if not os.path.exists(path):
+            continue
+        with open(path, "rb") as file:
+            content = tomllib.load(file)
+        for case in content["case"]:
+            check_keys(path, case.get("name", "case"), case, KNOWN)
+            check_keys(path, case["name"], case.get("setup", {}), KNOWN_SETUP)
+            check_keys(path, case["name"], case.get("expect", {}), KNOWN_EXPECT)
+            if case.get("healthy"):
+                case["expect"] = {"finding": "", "outcome": {"kind": "exit", "code": 0}}
+            cases.append({**case, "id": f"{folder}/{case['name']}", "here": os.path.join(HERE, folder)})
+    return cases
+
+
+def read_matrix():
+    with open(os.path.join(HERE, "matrix", "expected.toml"), "rb") as file:
+        content = tomllib.load(file)
+    cases = []
+    for row in content["row"]:
+        for nofile in content["nofile"]:
+            expected = row["expect"] if isinstance(row["expect"], str) else row["expect"][str(nofile)]
+            healthy = expected == ""
+            case = {
+                "id": f"matrix/{row['start_method']}-{row['strategy']}-{row['tensors']}-nofile-{nofile}",
+                "here": os.path.join(HERE, "matrix"),
+                "job": [
+                    "{python}",
+                    "{here}/job.py",
+                    "--start-method",
+                    row["start_method"],
+                    "--strategy",
+                    row["strategy"],
+                    "--tensors",
+                    str(row["tensors"]),
+                ],
+                "needs": ["torch", "max-map-count-65530", f"nofile-{nofile}"],
+                "setup": {"limits": {"nofile": nofile}},
+                "healthy": healthy,
+                "expect": {"finding": expected, "outcome": {"kind": "exit", "code": 0 if healthy else 1}},
+            }
+            if not healthy:
+                case["expect"]["role"] = ["trainer"]
+                case["expect"]["status"] = ["established", "supported"]
+            cases.append(case)
+    return cases
+
+
+def above_note(verdict):
+    return [f for f in verdict["findings"] if RANK[f["severity"]] > 0]
+
+
+def differences(case, verdict, agent):
+    """What is wrong with the verdict, one sentence each. Without the agent, "cannot tell" is a right answer."""
+    expect, wrong = case["expect"], []
+    if verdict.get("schema") != 1:
+        wrong.append(f"schema is {verdict.get('schema')!r}")
+    findings = above_note(verdict)
+    got = findings[0]["cause"] if findings else ""
+    wanted = expect["finding"]
+    undetermined = [u["cause"] for u in verdict["undetermined"]]
+    if got != wanted and not (not agent and not findings and wanted in undetermined):
+        wrong.append(f"first finding is {got or 'none'}")
+    elif findings and wanted:
+        first = findings[0]
+        allowed = expect.get("status", ["established", "supported", "hypothesis"])
+        if not agent:
+            allowed = expect.get("status_without_agent", ["established", "supported", "hypothesis"])
+        if first["status"] not in allowed:
+            wrong.append(f"status is {first['status']}, not {' or '.join(allowed)}")
+        role = (first["process"] or {}).get("role")
+        if agent and "role" in expect and not any((role or "").startswith(r) for r in expect["role"]):
+            wrong.append(f"role is {role}, not {' or '.join(expect['role'])}")
+        if not first["evidence"]:
+            wrong.append("the finding has no evidence")
+        if not first["fixes"]:
+            wrong.append("the finding has no fix")
+    for key, value in expect.get("outcome", {}).items():
+        if verdict["outcome"].get(key) != value:
+            wrong.append(f"outcome {key} is {verdict['outcome'].get(key)!r}, not {value!r}")
+    if case.get("healthy") and not verdict["healthy"]:
+        wrong.append("healthy is false")
+    if not case.get("healthy") and verdict["healthy"]:
+        wrong.append("healthy is true")
+    return wrong

@@ -1,0 +1,51 @@
+"""Becomes COMMAND inside the surroundings that a scenario asks for: cgroups, mounts, limits, a user.
+
+    enter.py '{"cgroups": [...], "tmpfs": [...], "limits": {...}, "user": 64646}' COMMAND...
+
+The order is the point: mounts need root, the cgroup must be joined before a limit bites, and the user is
+given up last. It ends in exec, so that COMMAND keeps this pid.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import subprocess
+import sys
+
+CLONE_NEWNS = 0x00020000
+LIMITS = {
+    "nofile": resource.RLIMIT_NOFILE,
+    "as": resource.RLIMIT_AS,
+    "nproc": resource.RLIMIT_NPROC,
+}
+
+
+def mount_privately(mounts):
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNS) != 0:
+        raise OSError(ctypes.get_errno(), "unshare(CLONE_NEWNS)")
+    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+    for mount in mounts:
+        os.makedirs(mount["path"], exist_ok=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", mount["options"], "tmpfs", mount["path"]], check=True)
+
+
+def main():
+    setup, command = json.loads(sys.argv[1]), sys.argv[2:]
+    if setup.get("tmpfs"):
+        mount_privately(setup["tmpfs"])
+    for cgroup in setup.get("cgroups", []):
+        with open(os.path.join(cgroup, "cgroup.procs"), "w") as file:
+            file.write(str(os.getpid()))
+    for name, value in setup.get("limits", {}).items():
+        resource.setrlimit(LIMITS[name], (value, value))
+    if setup.get("user"):
+        os.setgroups([])
+        os.setgid(setup["user"])
+        os.setuid(setup["user"])
+    os.execvp(command[0], command)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,15 @@
+"""Starts threads that wait; the number is the argument."""
+
+import sys
+import threading
+import time
+
+done = threading.Event()
+time.sleep(0.5)
+try:
+    for number in range(int(sys.argv[1])):
+        threading.Thread(target=done.wait, args=(20,)).start()
+    time.sleep(0.5)
+    print("started", number + 1)
+finally:
+    done.set()

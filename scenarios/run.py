@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""Runs each scenario under `ullage run --json` and compares the verdict with the one it must get.
+
+    run.py --ullage PATH --python PYTHON-WITH-TORCH [--set smoke|all|matrix] [--only PATTERN]
+
+Prints a table and `N passed, N failed, N skipped`; a case that this machine cannot run is listed with the reason.
+"""
+
+import argparse
+import concurrent.futures
+import fnmatch
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+
+import cases as descriptions
+import surroundings
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ENTER = os.path.join(HERE, "enter.py")
+
+
+class Case:
+    """One case in its surroundings; leaving the `with` block puts everything back."""
+
+    def __init__(self, case, arguments, python):
+        self.case, self.arguments, self.python = case, arguments, python
+        self.token = uuid.uuid4().hex
+        self.cgroups = []
+
+    def __enter__(self):
+        self.scratch = surroundings.scratch_folder()
+        self.before = surroundings.segments()
+        return self
+
+    def __exit__(self, *_):
+        surroundings.end_marked(self.token)
+        surroundings.remove_cgroups(self.cgroups)
+        if self.arguments.jobs == 1:
+            surroundings.remove_torch_segments(self.before)
+        surroundings.remove_folder(self.scratch)
+
+    def fill(self, text):
+        names = {"python": self.python, "plain": self.arguments.plain_python, "scenarios": HERE}
+        names |= {"here": self.case["here"], "scratch": self.scratch}
+        for name, value in names.items():
+            text = text.replace("{" + name + "}", value)
+        return text
+
+    def setup(self):
+        setup, prepared = self.case.get("setup", {}), {"cgroups": []}
+        for key in ("memory", "pids"):
+            if f"cgroup_{key}" in setup:
+                limit = surroundings.in_bytes(setup[f"cgroup_{key}"])
+                made = surroundings.make_cgroup(key, limit, setup.get("cgroup_below", False))
+                self.cgroups += made
+                prepared["cgroups"].append(made[0])
+        prepared["tmpfs"] = [{**m, "path": self.fill(m["path"])} for m in setup.get("tmpfs", [])]
+        prepared["limits"] = {k: surroundings.in_bytes(v) for k, v in setup.get("limits", {}).items()}
+        prepared["user"] = setup.get("user")
+        return prepared
+
+    def command(self):
+        job = [self.fill(part) for part in self.case["job"]]
+        if self.arguments.replaced_pythonpath:
+            job = ["env", f"PYTHONPATH={self.scratch}", *job]
+        options = ["--json", f"{self.scratch}/verdict.json"]
+        if self.arguments.no_agent:
+            options.append("--no-agent")
+        run = [self.arguments.ullage, "run", *options, "--"]
+        prepared = self.setup()
+        if not any(prepared.values()):
+            return [*run, *job]
+        enter = [self.arguments.plain_python, "-I", "-S", ENTER, json.dumps(prepared)]
+        if self.case.get("setup", {}).get("inside"):
+            return [*run, *enter, *job]
+        return [*enter, *run, *job]
+
+    def environment(self):
+        environment = {**os.environ, surroundings.MARK: self.token, "ULLAGE_HOME": f"{self.scratch}/home"}
+        environment["HOME"] = self.scratch
+        for name, value in self.case.get("setup", {}).get("environment", {}).items():
+            environment[name] = self.fill(value)
+        return environment
+
+    def by_hand(self, process):
+        """Waits for the job's sign, lets something happen beside it, and sends it a signal."""
+        by_hand = self.case["by_hand"]
+        ready = self.fill(by_hand["ready"])
+        deadline = time.monotonic() + 60
+        while not os.path.exists(ready):
+            if process.poll() is not None or time.monotonic() > deadline:
+                return "the job did not become ready"
+            time.sleep(0.05)
+        if "beside" in by_hand:
+            made = surroundings.make_cgroup("memory", surroundings.in_bytes(by_hand["beside_cgroup_memory"]))
+            self.cgroups += made
+            beside = [self.fill(part) for part in by_hand["beside"]]
+            enter = [self.arguments.plain_python, "-I", "-S", ENTER, json.dumps({"cgroups": made})]
+            rc = subprocess.run([*enter, *beside], capture_output=True).returncode
+            if rc != -signal.SIGKILL:
+                return f"the process beside it was not OOM-killed (status {rc})"
+        with open(ready) as file:
+            os.kill(int(file.read()), by_hand["signal"])
+        return None
+
+    def run(self):
+        """(verdict or none, seconds, what went wrong)"""
+        begin = time.monotonic()
+        log = open(f"{self.scratch}/log", "wb")
+        errors = subprocess.DEVNULL if self.arguments.discard_stderr else log
+        process = subprocess.Popen(
+            self.command(),
+            env=self.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=errors,
+            cwd=self.scratch,
+            start_new_session=True,
+        )
+        wrong = []
+        if "by_hand" in self.case:
+            problem = self.by_hand(process)
+            wrong += [problem] if problem else []
+        try:
+            process.wait(timeout=self.case.get("timeout", 180))
+        except subprocess.TimeoutExpired:
+            wrong.append(f"still running after {self.case.get('timeout', 180)} s")
+            surroundings.end_marked(self.token)
+            process.wait()
+        seconds = time.monotonic() - begin
+        log.close()
+        try:
+            with open(f"{self.scratch}/verdict.json") as file:
+                return json.load(file), seconds, wrong
+        except (OSError, ValueError) as error:
+            return None, seconds, [*wrong, f"no verdict: {error}"]
+
+    def log(self):
+        with open(f"{self.scratch}/log", errors="replace") as file:
+            return file.read()
+
+
+def run_case(case, arguments, python):
+    with Case(case, arguments, python) as running:
+        verdict, seconds, wrong = running.run()
+        agent = not (arguments.no_agent or arguments.replaced_pythonpath)
+        if verdict is not None:
+            wrong += descriptions.differences(case, verdict, agent)
+        result = {
+            "scenario": case["id"],
+            "python": python,
+            "expected": case["expect"]["finding"] or "none",
+            "got": "-",
+            "status": "-",
+            "role": "-",
+            "seconds": round(seconds, 1),
+            "ok": not wrong,
+            "wrong": wrong,
+            "verdict": verdict,
+            "log": running.log() if wrong else "",
+        }
+    if verdict is not None:
+        findings = descriptions.above_note(verdict)
+        result["got"] = findings[0]["cause"] if findings else "none"
+        if findings:
+            result["status"] = findings[0]["status"]
+            result["role"] = (findings[0]["process"] or {}).get("role", "-")
+        elif case["expect"]["finding"] in [u["cause"] for u in verdict["undetermined"]]:
+            result["got"] = "cannot tell"
+    return result
+
+
+def chosen(arguments):
+    if arguments.set == "matrix":
+        found = descriptions.read_matrix()
+    else:
+        found = descriptions.read_scenarios()
+        if arguments.set == "smoke":
+            found = [case for case in found if case.get("smoke")]
+    return [case for case in found if fnmatch.fnmatch(case["id"], f"*{arguments.only}*")]
+
+
+def print_row(result):
+    ok = "ok" if result["ok"] else "WRONG"
+    print(
+        f"{result['scenario']:<62} {result['expected']:<32} {result['got']:<32} "
+        f"{result['status']:<12} {result['role']:<16} {result['seconds']:>6}  {ok}",
+        flush=True,
+    )
+    for sentence in result["wrong"]:
+        print(f"    {sentence}", flush=True)
+
+
+def read_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ullage", required=True, help="the binary to try")
+    parser.add_argument("--python", action="append", help="a Python with torch; several: each runs every case")
+    parser.add_argument(
+        "--plain-python", default="/usr/bin/python3", help="for jobs without torch; any user may run it"
+    )
+    parser.add_argument("--only", default="", metavar="PATTERN")
+    parser.add_argument("--set", choices=["smoke", "all", "matrix"], default="all")
+    parser.add_argument("--no-agent", action="store_true")
+    parser.add_argument(
+        "--replaced-pythonpath", action="store_true", help="start jobs with a PYTHONPATH that hides the agent"
+    )
+    parser.add_argument("--discard-stderr", action="store_true")
+    parser.add_argument("--json", metavar="OUT", help="write every result, with the whole verdict")
+    parser.add_argument("--logs", action="store_true", help="print what a wrong case printed")
+    parser.add_argument("--jobs", type=int, default=1, help="cases at the same time")
+    arguments = parser.parse_args()
+    arguments.ullage = os.path.abspath(arguments.ullage)
+    arguments.python = arguments.python or [sys.executable]
+    if not os.access(arguments.ullage, os.X_OK):
+        parser.error(f"{arguments.ullage} is not an executable; build it with `cargo build --release -p ullage-cli`")
+    if not os.access(arguments.plain_python, os.X_OK):
+        arguments.plain_python = sys.executable
+    return arguments
+
+
+def main():
+    arguments = read_arguments()
+    results, skipped, reasons = [], [], {}
+    todo = []
+    for python in arguments.python:
+        for case in chosen(arguments):
+            for need in case.get("needs", []):
+                if (need, python) not in reasons:
+                    reasons[need, python] = surroundings.missing(need, python)
+            reason = next((reasons[n, python] for n in case.get("needs", []) if reasons[n, python]), None)
+            if reason:
+                skipped.append((case["id"], reason))
+            else:
+                todo.append((case, python))
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        for result in pool.map(lambda item: run_case(item[0], arguments, item[1]), todo):
+            results.append(result)
+            print_row(result)
+            if arguments.logs and not result["ok"]:
+                print(result["log"], flush=True)
+    for name, reason in skipped:
+        print(f"{name:<62} skipped: {reason}")
+    if arguments.json:
+        with open(arguments.json, "w") as file:
+            json.dump({"results": results, "skipped": skipped}, file, indent=1)
+    passed = sum(result["ok"] for result in results)
+    print(f"{passed} passed, {len(results) - passed} failed, {len(skipped)} skipped")
+    return 0 if passed == len(results) and results else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

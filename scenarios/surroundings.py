@@ -1,0 +1,171 @@
+"""What a scenario needs of the machine, and what is put back when it is over: cgroups, processes, segments."""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+MARK = "ULLAGE_SCENARIO"
+
+
+def in_bytes(size):
+    """`700m` in bytes; a number stays as it is."""
+    if isinstance(size, int):
+        return size
+    factor = {"k": 10, "m": 20, "g": 30}[size[-1].lower()]
+    return int(size[:-1]) << factor
+
+
+def own_cgroup(controller):
+    """Folder of this process's cgroup for a controller, in v1 or v2; none where it is not mounted."""
+    with open("/proc/self/cgroup") as file:
+        lines = [line.rstrip("\n").split(":", 2) for line in file]
+    for _, names, path in lines:
+        if controller in names.split(","):
+            for folder in (f"/sys/fs/cgroup/{controller}{path}", f"/sys/fs/cgroup/{controller}"):
+                if os.path.isdir(folder):
+                    return folder
+    for _, names, path in lines:
+        if names == "":
+            # A process may not sit beside a controlled child, so a new cgroup goes beside the own one.
+            folder = os.path.dirname(f"/sys/fs/cgroup{path}".rstrip("/"))
+            if os.path.exists(f"{folder}/cgroup.subtree_control"):
+                return folder
+    return None
+
+
+def make_cgroup(controller, limit, below=False):
+    """A new cgroup with a limit; returns the folders to remove, innermost first. OSError where not allowed."""
+    parent = own_cgroup(controller)
+    if parent is None:
+        raise OSError(f"the {controller} controller is not mounted")
+    folder = tempfile.mkdtemp(prefix="ullage-scenario-", dir=parent)
+    made = [folder]
+    try:
+        v1 = f"/{controller}" in folder
+        file = {"memory": "memory.limit_in_bytes" if v1 else "memory.max", "pids": "pids.max"}[controller]
+        with open(f"{folder}/{file}", "w") as out:
+            out.write(str(limit))
+        if below:
+            inner = f"{folder}/inner"
+            os.mkdir(inner)
+            made.insert(0, inner)
+    except OSError:
+        remove_cgroups(made)
+        raise
+    return made
+
+
+def remove_cgroups(folders):
+    for folder in folders:
+        for _ in range(100):
+            try:
+                os.rmdir(folder)
+                break
+            except FileNotFoundError:
+                break
+            except OSError:
+                for pid in cgroup_pids(folder):
+                    end(pid)
+                time.sleep(0.05)
+
+
+def cgroup_pids(folder):
+    try:
+        with open(f"{folder}/cgroup.procs") as file:
+            return [int(line) for line in file]
+    except OSError:
+        return []
+
+
+def end(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except OSError:
+        pass
+
+
+def marked(token):
+    """Pids whose environment carries the mark of one case: survivors of it."""
+    wanted = f"{MARK}={token}".encode()
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/environ", "rb") as file:
+                    if wanted in file.read().split(b"\0"):
+                        found.append(int(name))
+            except OSError:
+                pass
+    return found
+
+
+def end_marked(token):
+    for _ in range(50):
+        left = marked(token)
+        if not left:
+            return
+        for pid in left:
+            end(pid)
+        time.sleep(0.05)
+
+
+def segments():
+    try:
+        return set(os.listdir("/dev/shm"))
+    except OSError:
+        return set()
+
+
+def remove_torch_segments(before):
+    """Segments of torch that appeared since `before` and whose maker is gone; its manager was killed too."""
+    for name in segments() - before:
+        parts = name.split("_")
+        if parts[0] == "torch" and len(parts) > 2 and not os.path.exists(f"/proc/{parts[1]}"):
+            try:
+                os.unlink(f"/dev/shm/{name}")
+            except OSError:
+                pass
+
+
+def missing(need, python):
+    """Why this machine cannot run a case that needs this; none where it can."""
+    if need == "guest":
+        return "machine-wide: runs in a virtual machine (guests/)"
+    if need == "root":
+        return None if os.geteuid() == 0 else "not root"
+    if need == "mount-namespace":
+        rc = subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode
+        return None if rc == 0 else "may not make a mount namespace"
+    if need in ("cgroup-memory", "cgroup-pids"):
+        controller = need.split("-")[1]
+        try:
+            remove_cgroups(make_cgroup(controller, 1 << 30 if controller == "memory" else 1000))
+            return None
+        except OSError as error:
+            return f"may not make a {controller} cgroup ({error})"
+    if need == "torch":
+        rc = subprocess.run([python, "-c", "import torch"], capture_output=True).returncode
+        return None if rc == 0 else f"{python} has no torch"
+    if need == "max-map-count-65530":
+        with open("/proc/sys/vm/max_map_count") as file:
+            count = int(file.read())
+        return None if count <= 65530 else f"vm.max_map_count is {count}"
+    if need.startswith("nofile-"):
+        wanted = need.split("-")[1]
+        rc = subprocess.run(["sh", "-c", f"ulimit -n {wanted}"], capture_output=True).returncode
+        return None if rc == 0 else f"may not raise the hard limit of open files to {wanted} (CAP_SYS_RESOURCE)"
+    raise ValueError(f"unknown need {need!r}")
+
+
+def scratch_folder():
+    """A folder that another user may enter, too."""
+    folder = tempfile.mkdtemp(prefix="ullage-scenario-")
+    os.chmod(folder, 0o777)
+    return folder
+
+
+def remove_folder(folder):
+    shutil.rmtree(folder, ignore_errors=True)
