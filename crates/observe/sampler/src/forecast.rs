@@ -2,11 +2,15 @@
 
 use ullage_model::{At, Limit};
 
+/// Growth that paused for longer has ended, seconds.
+const PAUSE_S: f64 = 2.0;
+
 /// A figure at two moments.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Trend {
     last: Option<(At, u64)>,
     per_second: f64,
+    grown_at: At,
 }
 
 impl Trend {
@@ -17,7 +21,11 @@ impl Trend {
             Some((before, old)) => {
                 let now = (value as f64 - old as f64) / at.since(before);
                 // A pause between two batches is no end of the growth: it fades, by half a tick.
-                self.per_second = now.max(self.per_second / 2.0);
+                let faded = if at.since(self.grown_at) < PAUSE_S { self.per_second / 2.0 } else { 0.0 };
+                self.per_second = now.max(faded);
+                if now > 0.0 {
+                    self.grown_at = at;
+                }
                 self.last = Some((at, value));
             }
             None => self.last = Some((at, value)),
@@ -134,6 +142,8 @@ mod tests {
         assert_eq!(trend.per_second(), 300.0, "too close to tell");
         trend.push(At::from_seconds(3.0), 400);
         assert_eq!(trend.per_second(), 150.0, "a pause");
+        trend.push(At::from_seconds(4.5), 400);
+        assert_eq!(trend.time_left(Limit::At(1000)), None, "the end of the growth");
     }
 
     #[test]

@@ -1,0 +1,26 @@
+//! What watching costs: CPU clocks of this process and thread, and its largest resident set.
+
+use rustix::time::{clock_gettime, ClockId};
+use ullage_kernel::KernelRoot;
+use ullage_model::{Bytes, Cost};
+
+pub(super) fn own_cost() -> Cost {
+    // ru_maxrss is in KiB on Linux (getrusage(2)); VmHWM says the same and needs no unsafe call.
+    let mut buffer = Vec::new();
+    let own = KernelRoot::live().process(rustix::process::getpid().as_raw_nonzero().get());
+    let memory = own.and_then(|own| own.status(&mut buffer)).ok().and_then(|status| status.memory);
+    Cost { cpu_ns: process_cpu_ns(), peak_rss: memory.map_or(Bytes(0), |memory| memory.peak_resident) }
+}
+
+pub(super) fn process_cpu_ns() -> u64 {
+    nanoseconds(ClockId::ProcessCPUTime)
+}
+
+pub(super) fn thread_cpu_ns() -> u64 {
+    nanoseconds(ClockId::ThreadCPUTime)
+}
+
+pub(super) fn nanoseconds(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

@@ -1,0 +1,129 @@
+//! Processes join and leave: their facts, their program, their role.
+
+use super::{Ended, Sampler};
+use crate::member::Member;
+use crate::roles::{self, Seen};
+use ullage_kernel::process::cgroup::lines_of_interest;
+use ullage_kernel::ProcessDir;
+use ullage_model::{At, Ending, EventKind, Measured, Missing, ProcessFacts, ProcessId, Role};
+
+impl Sampler {
+    pub(super) fn join(&mut self, id: ProcessId, now: At, ended: &mut Vec<Ended>) {
+        if let Some(old) = self.members.get(&id.pid).map(|member| member.id).filter(|old| *old != id) {
+            self.leave(old, ended);
+        }
+        let Ok(process) = self.root.process(id.pid) else { return };
+        let Some(facts) = self.facts(&process, id) else { return };
+        let mut member = Member::new(&facts, now);
+        member.mount_namespace = process.namespace("mnt").ok().flatten();
+        self.groups.watch(&facts.cgroups);
+        self.identify_program(&process, &mut member, &facts.command_line);
+        self.members.insert(id.pid, member);
+        let role = self.role_from_outside(id.pid);
+        if let Some(member) = self.members.get_mut(&id.pid) {
+            member.role = role.clone();
+        }
+        self.say(now, EventKind::ProcessSeen { facts: Box::new(ProcessFacts { role, ..facts }) });
+    }
+
+    pub(super) fn leave(&mut self, id: ProcessId, ended: &mut Vec<Ended>) {
+        if self.members.get(&id.pid).is_some_and(|member| member.id == id) {
+            let member = self.members.remove(&id.pid);
+            ended.push(Ended { id, ending: member.and_then(|member| member.ending).unwrap_or(GONE) });
+            self.pending_roles.remove(&id.pid);
+        }
+    }
+
+    pub(super) fn facts(&mut self, process: &ProcessDir, id: ProcessId) -> Option<ProcessFacts> {
+        let buffer = &mut self.buffer;
+        let stat = process.stat(buffer).ok().filter(|stat| stat.id == id)?;
+        let (parent, comm) = (stat.parent, String::from_utf8_lossy(stat.comm).into_owned());
+        let uid = match process.status(buffer) {
+            Ok(status) => status.uid.into(),
+            Err(error) => Measured::Missing(error.missing()),
+        };
+        let limits = match process.limits(buffer) {
+            Ok(limits) => Measured::Known(limits),
+            Err(error) => Measured::Missing(error.missing()),
+        };
+        let command_line = process.command_line(buffer).unwrap_or_default();
+        let cgroups = process.cgroup(buffer).map(|()| lines_of_interest(buffer)).unwrap_or_default();
+        Some(ProcessFacts { id, parent, uid, command_line, comm, limits, cgroups, role: Role::Other })
+    }
+
+    pub(super) fn identify_program(
+        &mut self,
+        process: &ProcessDir,
+        member: &mut Member,
+        command_line: &[String],
+    ) {
+        member.program = roles::program(command_line, &member.comm);
+        member.image = process.stat(&mut self.buffer).map_or(0, |stat| stat.program);
+        let parent = self.members.get(&member.born_to);
+        // Without the right to know the image, the same kind of program counts as forked.
+        member.forked = parent.is_some_and(|parent| match (parent.image, member.image) {
+            (0, _) | (_, 0) => parent.program == member.program && parent.comm == member.comm,
+            (parent, child) => parent == child,
+        });
+        if parent.is_some_and(|parent| parent.program == roles::Program::Launcher) {
+            let rank = process.environment_variable("RANK", &mut self.buffer).ok().flatten();
+            member.rank = rank.and_then(|rank| rank.parse().ok());
+        }
+    }
+
+    pub(super) fn role_from_outside(&self, pid: i32) -> Role {
+        let Some(member) = self.members.get(&pid) else { return Role::Other };
+        let parent = self.members.get(&member.born_to);
+        let sibling = |other: &&Member| {
+            other.born_to == member.born_to && other.id != member.id && other.program == member.program
+        };
+        let seen = Seen {
+            main: member.id == self.main,
+            comm: &member.comm,
+            program: member.program,
+            forked: member.forked,
+            parent: parent.map(|parent| parent.program),
+            parent_role: parent.map(|parent| &parent.role),
+            rank: member.rank,
+            elder: false,
+            twin: false,
+        };
+        if !roles::multiprocessing_child(&seen) {
+            return roles::role(&seen);
+        }
+        let (mut elder, mut twin) = (false, false);
+        for other in self.members.values().filter(sibling).filter(|other| other.forked == member.forked) {
+            let apart = member.id.start.0 as i64 - other.id.start.0 as i64;
+            // 50 clock ticks are half a second.
+            twin |= apart.abs() <= 50;
+            elder |= apart > 50;
+        }
+        roles::role(&Seen { elder, twin, ..seen })
+    }
+
+    /// Decides all roles again; what the agent said stands.
+    pub(super) fn roles(&mut self, now: At) {
+        for pid in self.members.keys().copied().collect::<Vec<_>>() {
+            let said = self.pending_roles.remove(&pid);
+            let Some(member) = self.members.get(&pid) else { continue };
+            // A number, once known, is not lost to a message that does not know it.
+            let vague =
+                said == Some(Role::LoaderWorker(None)) && matches!(member.role, Role::LoaderWorker(Some(_)));
+            let (role, exact) = match said {
+                _ if member.id == self.main => continue,
+                Some(role) if !vague => (role, true),
+                _ if member.role_exact || member.ending.is_some() => continue,
+                _ => (self.role_from_outside(pid), false),
+            };
+            let Some(member) = self.members.get_mut(&pid) else { continue };
+            member.role_exact |= exact;
+            if member.role != role {
+                member.role = role.clone();
+                let id = member.id;
+                self.say(now, EventKind::RoleKnown { id, role });
+            }
+        }
+    }
+}
+
+pub(super) const GONE: Measured<Ending> = Measured::Missing(Missing::Vanished);

@@ -1,0 +1,283 @@
+//! The tick: discovery, readings, roles and events in one pass, and when to look again.
+
+mod cost;
+mod membership;
+mod nearness;
+mod reading;
+
+use self::cost::{own_cost, process_cpu_ns};
+use self::membership::GONE;
+use self::nearness::sooner;
+use self::reading::ending_of_zombie;
+use crate::budget::Budget;
+use crate::forecast::Trend;
+use crate::groups::Groups;
+use crate::job::Job;
+use crate::member::Member;
+use crate::pace::{jitter, Pace};
+use crate::places::Places;
+use crate::roles;
+use crate::settings::SamplerSettings;
+use std::collections::HashMap;
+use std::time::Duration;
+use ullage_kernel::host::kmsg::{KernelLog, KernelNews};
+use ullage_kernel::{KernelError, KernelRoot};
+use ullage_model::{
+    AgentMessage, At, Ending, Event, EventKind, Limit, Measured, ProcessId, ProcessState, Role, Sample,
+};
+
+/// One tick's harvest.
+#[derive(Debug)]
+pub struct Tick {
+    /// What was read.
+    pub sample: Sample,
+    /// What happened since the last tick; processes before anything that names them.
+    pub events: Vec<Event>,
+    /// Processes of the job that are gone since the last tick.
+    pub ended: Vec<Ended>,
+    /// When to call again.
+    pub next_after: Duration,
+}
+
+/// A process that is no longer there. Whoever waits for processes knows better how it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Which.
+    pub id: ProcessId,
+    /// From its zombie's stat, where one was seen.
+    pub ending: Measured<Ending>,
+}
+
+/// Watches one job.
+#[derive(Debug)]
+pub struct Sampler {
+    root: KernelRoot,
+    settings: SamplerSettings,
+    main: ProcessId,
+    job: Job,
+    members: HashMap<i32, Member>,
+    groups: Groups,
+    places: Places,
+    log: Option<KernelLog>,
+    budget: Budget,
+    /// Measured cost of one mapping or link, nanoseconds.
+    each_ns: f64,
+    max_map_count: Limit,
+    trends: HashMap<(u8, String), Trend>,
+    forks: Option<u64>,
+    events: Vec<Event>,
+    pending_roles: HashMap<i32, Role>,
+    told: Vec<String>,
+    jitter: u64,
+    buffer: Vec<u8>,
+    maps_buffer: Vec<u8>,
+}
+
+impl Sampler {
+    /// Starts to watch. Reads nothing of the job yet, but remembers the end of the kernel log.
+    pub fn new(root: KernelRoot, settings: SamplerSettings, main: ProcessId) -> Sampler {
+        let mut buffer = Vec::new();
+        let log = settings.kernel_log.then(|| KernelLog::open(&root));
+        let groups = Groups::find(&root, &mut buffer);
+        let max_map_count =
+            root.sysctl("vm/max_map_count", &mut buffer).known().map_or(Limit::Unlimited, Limit::At);
+        let mut sampler = Sampler {
+            job: Job::new(main, settings.reaper),
+            members: HashMap::new(),
+            groups,
+            places: Places::new(settings.temporary.clone()),
+            log: None,
+            budget: Budget::new(settings.cpu_share),
+            each_ns: 1200.0,
+            max_map_count,
+            trends: HashMap::new(),
+            forks: None,
+            events: Vec::new(),
+            pending_roles: HashMap::new(),
+            told: Vec::new(),
+            jitter: 0x9E37_79B9_7F4A_7C15 ^ (main.start.0 << 20) ^ main.pid as u64,
+            buffer,
+            maps_buffer: Vec::new(),
+            root,
+            settings,
+            main,
+        };
+        match log {
+            Some(Ok(log)) => sampler.log = Some(log),
+            Some(Err(error)) => sampler.not_seen(At(0), log_unreadable(&error)),
+            None => {}
+        }
+        sampler
+    }
+
+    /// One tick. `now` must not run backwards.
+    pub fn tick(&mut self, now: At) -> Tick {
+        self.look(now, true)
+    }
+
+    /// A quick look at everything but mappings and links, for the moment a process ended or failed: the counters
+    /// that tell why are in it.
+    pub fn final_look(&mut self, now: At) -> Tick {
+        self.look(now, false)
+    }
+
+    /// The agent in process `pid` said something: its role may be known exactly now. Told as events of the next tick.
+    pub fn agent_said(&mut self, pid: i32, message: &AgentMessage) {
+        if let Some(role) = roles::role_by_agent(message) {
+            self.job.admit(&self.root, pid);
+            self.pending_roles.insert(pid, role);
+        }
+    }
+
+    /// A child of the reaper that is not of the job.
+    pub fn ignore(&mut self, pid: i32) {
+        self.job.ignore(pid);
+    }
+
+    /// The identity of a pid of the job, read now; the process becomes a member by this.
+    pub fn identify(&mut self, pid: i32) -> Option<ProcessId> {
+        self.job.admit(&self.root, pid)
+    }
+
+    /// Processes of the job that were there at the last tick.
+    pub fn alive(&self) -> Vec<ProcessId> {
+        let mut alive: Vec<ProcessId> = self.members.values().map(|member| member.id).collect();
+        alive.sort_unstable();
+        alive
+    }
+
+    /// Role and comm of a process that was there at the last tick.
+    pub fn describe(&self, id: ProcessId) -> Option<(Role, String)> {
+        let member = self.members.get(&id.pid).filter(|member| member.id == id)?;
+        Some((member.role.clone(), member.comm.clone()))
+    }
+
+    /// How a process ended, from its zombie, if it is one at this moment.
+    pub fn zombie_ending(&mut self, id: ProcessId) -> Option<Measured<Ending>> {
+        let process = self.root.process(id.pid).ok()?;
+        let stat = process.stat(&mut self.buffer).ok().filter(|stat| stat.id == id)?;
+        let (state, exit_code) = (stat.state, stat.exit_code);
+        (state == ProcessState::Zombie).then(|| ending_of_zombie(&process, exit_code, &mut self.buffer))
+    }
+
+    fn look(&mut self, now: At, deep: bool) -> Tick {
+        let cpu_before = process_cpu_ns();
+        self.budget.update(now.0, cpu_before);
+        let mut ended = Vec::new();
+        if let Some(group) = self.settings.own_cgroup.clone() {
+            for pid in self.groups.processes(&self.root, &group, &mut self.buffer) {
+                self.job.admit(&self.root, pid);
+            }
+        }
+        let changes = self.job.look(&self.root);
+        for id in changes.left {
+            self.leave(id, &mut ended);
+        }
+        for id in changes.joined {
+            self.join(id, now, &mut ended);
+        }
+        // Admitted ones (agent, cgroup) are members of the job that no listing reported.
+        let unseen = |id: &ProcessId| self.members.get(&id.pid).is_none_or(|member| member.id != *id);
+        for id in self.job.members().filter(unseen).collect::<Vec<_>>() {
+            self.join(id, now, &mut ended);
+        }
+
+        let through = self.representatives();
+        let filesystems = self.places.read(&self.root, &through);
+        let mut time_left = self.room_left(now, &filesystems);
+        let mut processes = Vec::with_capacity(self.members.len());
+        let mut pids: Vec<i32> = self.members.keys().copied().collect();
+        pids.sort_unstable();
+        let mut spent_ns = 0.0;
+        for pid in pids {
+            let Some(mut member) = self.members.remove(&pid) else { continue };
+            if let Some(reading) = self.read_process(&mut member, now, deep, &mut spent_ns) {
+                time_left = sooner(time_left, self.process_left(&member));
+                processes.push(reading);
+                self.members.insert(pid, member);
+            } else {
+                // It ended between the listing and the reading; the next listing would not tell.
+                self.job.forget(member.id);
+                ended.push(Ended { id: member.id, ending: member.ending.unwrap_or(GONE) });
+            }
+        }
+        self.roles(now);
+        let cgroups = self.groups.read(&self.root, &mut self.buffer);
+        time_left = sooner(time_left, self.groups_left(now, &cgroups));
+        let host = self.root.host(&mut self.buffer);
+        time_left = sooner(time_left, self.host_left(now, &host));
+        let forks = self.root.forks(&mut self.buffer).known();
+        let forks_since_last =
+            forks.zip(self.forks).map_or(0, |(forks, before)| forks.saturating_sub(before));
+        self.forks = forks.or(self.forks);
+        self.kernel_log(now);
+
+        let cost = own_cost();
+        self.budget.update(now.0, cost.cpu_ns);
+        let cheap_ns = cost.cpu_ns.saturating_sub(cpu_before) as f64 - spent_ns;
+        let pace = Pace {
+            interval: self.settings.interval,
+            since_start: now.seconds(),
+            time_left,
+            recovery: self.budget.recovery(cheap_ns),
+            exhausted: !self.budget.allows(0.0, true),
+        };
+        Tick {
+            sample: Sample { at: now, processes, host, filesystems, cgroups, forks_since_last, cost },
+            events: std::mem::take(&mut self.events),
+            ended,
+            next_after: jitter(pace.next_after(), &mut self.jitter),
+        }
+    }
+
+    /// One living process of each mount namespace, main's first; ullage itself where main is gone.
+    fn representatives(&self) -> Vec<(Option<u64>, i32)> {
+        let mut found: Vec<(Option<u64>, i32)> = Vec::new();
+        let main = self.members.get(&self.main.pid).filter(|main| main.ending.is_none());
+        let mut others: Vec<&Member> =
+            self.members.values().filter(|member| member.ending.is_none()).collect();
+        others.sort_unstable_by_key(|member| member.id);
+        for member in main.into_iter().chain(others) {
+            if !found.iter().any(|(namespace, _)| *namespace == member.mount_namespace) {
+                found.push((member.mount_namespace, member.id.pid));
+            }
+        }
+        if found.is_empty() {
+            found.extend(self.settings.reaper.map(|reaper| (None, reaper)));
+        }
+        found
+    }
+
+    fn kernel_log(&mut self, now: At) {
+        let Some(log) = &mut self.log else { return };
+        let mut news = Vec::new();
+        log.poll(&mut news);
+        for item in news {
+            self.say(
+                now,
+                match item {
+                    KernelNews::OomKill(kill) => EventKind::KernelOomKill(kill),
+                    KernelNews::ForkRejected(cgroup) => EventKind::KernelForkRejected { cgroup },
+                },
+            );
+        }
+    }
+
+    fn not_seen(&mut self, now: At, text: String) {
+        if !self.told.contains(&text) {
+            self.told.push(text.clone());
+            self.say(now, EventKind::NotSeen { text });
+        }
+    }
+
+    fn say(&mut self, at: At, what: EventKind) {
+        self.events.push(Event { at, what });
+    }
+}
+
+fn log_unreadable(error: &KernelError) -> String {
+    format!(
+        "The kernel log cannot be read ({}): OOM kills are known from cgroup counters only.",
+        error.missing_feature().reason()
+    )
+}

@@ -1,0 +1,68 @@
+//! Which limit is met first, in seconds: it sets the pace of the ticks.
+
+use super::Sampler;
+use crate::member::Member;
+use ullage_model::{At, Bytes, CgroupReading, FilesystemReading, HostReading, Limit, Measured};
+
+impl Sampler {
+    pub(super) fn process_left(&self, member: &Member) -> Option<f64> {
+        let address_space = member.limits.as_known().map_or(Limit::Unlimited, |limits| limits.address_space);
+        let lefts = [
+            member.mappings.time_left(self.max_map_count),
+            member.descriptors.time_left(member.open_files()),
+            member.address_space.time_left(address_space),
+        ];
+        lefts.into_iter().fold(None, sooner)
+    }
+
+    pub(super) fn room_left(&mut self, now: At, filesystems: &[FilesystemReading]) -> Option<f64> {
+        let mut left = None;
+        for filesystem in filesystems {
+            let key = filesystem.device.to_string();
+            left = sooner(left, self.trend(now, 0, &key, filesystem.used.0, filesystem.size));
+            left = sooner(left, self.trend(now, 1, &key, filesystem.inodes_used, filesystem.inodes));
+        }
+        left
+    }
+
+    pub(super) fn groups_left(&mut self, now: At, groups: &[CgroupReading]) -> Option<f64> {
+        let mut left = None;
+        for group in groups {
+            if let Measured::Known(memory) = &group.memory {
+                // What the kernel can give back is no step towards the limit.
+                let cache = memory.parts.as_known().map_or(Bytes(0), |parts| parts.inactive_file);
+                let used = memory.current.saturating_sub(cache).0;
+                left = sooner(left, self.trend(now, 2, &group.path, used, memory.limit));
+            }
+            if let Measured::Known(pids) = &group.pids {
+                left = sooner(left, self.trend(now, 3, &group.path, pids.current, pids.limit));
+            }
+        }
+        left
+    }
+
+    pub(super) fn host_left(&mut self, now: At, host: &HostReading) -> Option<f64> {
+        let memory = host.memory.known()?;
+        let total = memory.total.saturating_add(memory.swap_total);
+        let free = memory.available.saturating_add(memory.swap_free);
+        self.trend(now, 4, "", total.saturating_sub(free).0, Limit::At(total.0))
+    }
+
+    pub(super) fn trend(&mut self, now: At, kind: u8, key: &str, used: u64, limit: Limit) -> Option<f64> {
+        limit.at()?;
+        let trend = self.trends.entry((kind, key.to_owned())).or_default();
+        trend.push(now, used);
+        trend.time_left(limit)
+    }
+}
+
+pub(super) fn near(used: u64, limit: Limit) -> bool {
+    limit.at().is_some_and(|limit| used.saturating_mul(10) >= limit.saturating_mul(5))
+}
+
+pub(super) fn sooner(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
