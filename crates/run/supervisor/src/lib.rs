@@ -1,1 +1,21 @@
-//! x
+//! Starts COMMAND, watches over its processes, ends it at a budget, and says how everything ended.
+//!
+//! COMMAND keeps its streams, its terminal, its process group and its signals: ullage never stands between the
+//! job and them. Nothing here kills the job when ullage ends. Unsafe stands in `spawn` (what a child does
+//! between fork and exec, and one ioctl), and nowhere else.
+#![deny(unsafe_code)]
+
+mod agent_socket;
+pub mod budget;
+mod children;
+pub mod outcome;
+mod pidfd;
+pub mod policy;
+mod signals;
+mod spawn;
+mod supervisor;
+
+pub use agent_socket::{parse_message, Connection};
+pub use outcome::exit_status;
+pub use spawn::{SpawnSettings, StartError};
+pub use supervisor::{Happening, Supervisor};

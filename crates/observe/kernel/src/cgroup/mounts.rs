@@ -87,6 +87,25 @@ impl CgroupMounts {
         keys
     }
 
+    /// Where the memory controller keeps a process's own group: (v2, directory, path as in `/proc/PID/cgroup`).
+    /// At most one of each version.
+    pub fn memory_directories(&self, memberships: &[Membership]) -> Vec<(bool, String, String)> {
+        let directory = |hierarchy: &Hierarchy, membership: &Membership| {
+            let below = below_mount(&hierarchy.root, &membership.path)?;
+            let directory = format!("{}{}", hierarchy.mount_point, below.trim_end_matches('/'));
+            Some((membership.is_v2(), directory, membership.path.clone()))
+        };
+        let carries = |membership: &&Membership| {
+            membership.is_v2() || membership.controllers.iter().any(|controller| controller == "memory")
+        };
+        let hierarchy = |membership: &Membership| if membership.is_v2() { &self.v2 } else { &self.memory_v1 };
+        memberships
+            .iter()
+            .filter(carries)
+            .filter_map(|membership| directory(hierarchy(membership).as_ref()?, membership))
+            .collect()
+    }
+
     /// Reads one group.
     pub fn read(&self, root: &KernelRoot, key: &CgroupKey, buffer: &mut Vec<u8>) -> CgroupReading {
         let absent = Measured::Missing(Missing::KernelTooOld);

@@ -1,0 +1,153 @@
+//! Carries out the budget of `--memory-max`: an own child cgroup with a hard limit where that is allowed,
+//! else what polling sees; signals to the job's processes as [`crate::policy`] decides.
+//!
+//! The surprise: on cgroup v2 a group with processes in it may not hand the memory controller to a child
+//! ("no internal processes"), so an ordinary shell's group does not allow it; then polling alone holds the
+//! budget, and one process can overshoot it by hundreds of megabytes within a second.
+
+use crate::policy::{Action, Policy, GRACE};
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use ullage_kernel::cgroup::CgroupMounts;
+use ullage_kernel::process::cgroup::parse_cgroup;
+use ullage_kernel::KernelRoot;
+use ullage_model::{EventKind, ProcessId};
+
+/// A budget over the whole job.
+#[derive(Debug)]
+pub struct Budget {
+    bytes: u64,
+    policy: Policy,
+    started: Instant,
+    group: Option<OwnGroup>,
+    peak: u64,
+    kernel_killed: bool,
+}
+
+impl Budget {
+    /// Sets up a budget of `bytes`, in an own cgroup where one can be made.
+    pub fn prepare(bytes: u64, root: &KernelRoot) -> Budget {
+        Budget {
+            bytes,
+            policy: Policy::new(bytes, GRACE),
+            started: Instant::now(),
+            group: OwnGroup::create(root, bytes),
+            peak: 0,
+            kernel_killed: false,
+        }
+    }
+
+    /// `cgroup.procs` of the own group, for the spawn.
+    pub fn cgroup(&self) -> Option<PathBuf> {
+        self.group.as_ref().map(|group| group.directory.join("cgroup.procs"))
+    }
+
+    /// Path of the own group as `/proc/PID/cgroup` names it.
+    pub fn cgroup_name(&self) -> Option<String> {
+        self.group.as_ref().map(|group| group.name.clone())
+    }
+
+    /// Takes what the tree uses (each shared byte once); does what the policy says, and tells it.
+    pub fn observe(&mut self, tree_bytes: u64, alive: &[ProcessId]) -> Option<EventKind> {
+        let used = self.group.as_ref().and_then(OwnGroup::used).unwrap_or(tree_bytes);
+        self.peak = self.peak.max(used);
+        let action = self.policy.decide(used, self.started.elapsed());
+        let what = match action {
+            Action::Nothing => return None,
+            Action::Warn => "warn",
+            Action::Terminate => {
+                signal_all(alive, Signal::SIGTERM);
+                "terminate"
+            }
+            Action::Kill => {
+                signal_all(alive, Signal::SIGKILL);
+                "kill"
+            }
+        };
+        Some(EventKind::Budget { action: what.into(), used, budget: self.bytes })
+    }
+
+    /// After COMMAND's end: did the kernel enforce the own group's limit?
+    pub fn finish(&mut self) -> Option<EventKind> {
+        let kills = self.group.as_ref().map_or(0, OwnGroup::oom_kills);
+        if kills == 0 || self.policy.ended_the_job() {
+            return None;
+        }
+        self.kernel_killed = true;
+        Some(EventKind::Budget { action: "kernel-kill".into(), used: self.bytes, budget: self.bytes })
+    }
+
+    /// True where the job was ended for this budget, by ullage or by the kernel at its limit.
+    pub fn ended_the_job(&self) -> bool {
+        self.kernel_killed || self.policy.ended_the_job()
+    }
+}
+
+fn signal_all(processes: &[ProcessId], signal: Signal) {
+    for process in processes {
+        // Gone already is as good as done; another user's process cannot be ended by us.
+        let _ = kill(Pid::from_raw(process.pid), signal);
+    }
+}
+
+/// A child cgroup of ullage's own, for this job alone.
+#[derive(Debug)]
+struct OwnGroup {
+    directory: PathBuf,
+    name: String,
+    v2: bool,
+}
+
+impl OwnGroup {
+    fn create(root: &KernelRoot, bytes: u64) -> Option<OwnGroup> {
+        let mut buffer = Vec::new();
+        let mounts = CgroupMounts::find(root, &mut buffer);
+        root.process(i32::try_from(std::process::id()).ok()?).ok()?.cgroup(&mut buffer).ok()?;
+        let memberships = parse_cgroup(&buffer);
+        mounts.memory_directories(&memberships).into_iter().find_map(|(v2, directory, name)| {
+            let child = format!("ullage-{}", std::process::id());
+            let group = OwnGroup {
+                directory: root.below(&directory).join(&child),
+                name: format!("{}/{child}", name.trim_end_matches('/')),
+                v2,
+            };
+            fs::create_dir(&group.directory).ok()?;
+            let file = if v2 { "memory.max" } else { "memory.limit_in_bytes" };
+            // The guard removes the directory again where the controller is not there.
+            fs::OpenOptions::new()
+                .write(true)
+                .open(group.directory.join(file))
+                .and_then(|mut file| std::io::Write::write_all(&mut file, bytes.to_string().as_bytes()))
+                .ok()?;
+            Some(group)
+        })
+    }
+
+    fn used(&self) -> Option<u64> {
+        read_number(&self.directory.join(if self.v2 { "memory.current" } else { "memory.usage_in_bytes" }))
+    }
+
+    fn oom_kills(&self) -> u64 {
+        let file = if self.v2 { "memory.events" } else { "memory.oom_control" };
+        fs::read_to_string(self.directory.join(file))
+            .ok()
+            .and_then(|text| {
+                text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+            })
+            .unwrap_or(0)
+    }
+}
+
+impl Drop for OwnGroup {
+    fn drop(&mut self) {
+        // Survivors keep it: a group with processes in it cannot be removed, and their limit stays.
+        let _ = fs::remove_dir(&self.directory);
+    }
+}
+
+fn read_number(path: &Path) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}

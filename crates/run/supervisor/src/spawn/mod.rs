@@ -1,0 +1,151 @@
+//! How COMMAND is started: with the streams, terminal, process group, signal mask and limits that ullage
+//! itself was given.
+//!
+//! The surprise: ullage blocks signals for its signalfd and raises its own descriptor limit for its pidfds;
+//! both are inherited over exec, so the child puts them back in between. Ignored signals (nohup) pass
+//! through untouched; SIGPIPE, which Rust's runtime ignores before `main`, is set back to its default by
+//! `std::process`.
+
+pub(crate) mod pidfd_info;
+
+use nix::sys::resource::{getrlimit, setrlimit, Resource};
+use nix::sys::signal::{SigSet, SigmaskHow};
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+
+/// What to start, and with what beside it.
+#[derive(Clone, Debug, Default)]
+pub struct SpawnSettings {
+    /// Program and arguments; at least the program.
+    pub command: Vec<OsString>,
+    /// Variables set for the job, beside those of ullage.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Where the agent's socket is made; none without an agent.
+    pub agent_socket: Option<PathBuf>,
+    /// `cgroup.procs` of a group that the job is moved into before it executes.
+    pub cgroup: Option<PathBuf>,
+}
+
+/// Why COMMAND was not started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// Nothing to run.
+    #[error("no command: write what to run after --, for example: ullage run -- python train.py")]
+    Empty,
+    /// ENOENT, for the program itself.
+    #[error("{}: command not found; check its spelling and $PATH", command.to_string_lossy())]
+    NotFound {
+        /// As typed.
+        command: OsString,
+    },
+    /// EACCES, ENOEXEC, a directory, or a script whose interpreter does not exist.
+    #[error("{}: cannot be executed: {source}{hint}", command.to_string_lossy())]
+    NotExecutable {
+        /// As typed.
+        command: OsString,
+        /// What the kernel said.
+        source: io::Error,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// Anything else, before the program could run: no processes or memory left.
+    #[error("{}: could not be started: {source}", command.to_string_lossy())]
+    Other {
+        /// As typed.
+        command: OsString,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+/// Starts COMMAND. `mask` is the signal mask that ullage was given.
+pub(crate) fn spawn(settings: &SpawnSettings, mask: SigSet) -> Result<Child, StartError> {
+    let Some((program, arguments)) = settings.command.split_first() else { return Err(StartError::Empty) };
+    let files = getrlimit(Resource::RLIMIT_NOFILE).ok();
+    // A group that cannot be entered is no reason not to start.
+    let mut group = settings.cgroup.as_ref().and_then(|path| OpenOptions::new().write(true).open(path).ok());
+    let mut command = Command::new(program);
+    command.args(arguments).envs(settings.environment.iter().map(|(name, value)| (name, value)));
+    let restore = move || {
+        if let Some((soft, hard)) = files {
+            let _ = setrlimit(Resource::RLIMIT_NOFILE, soft, hard);
+        }
+        if let Some(group) = &mut group {
+            let _ = group.write_all(b"0");
+        }
+        nix::sys::signal::sigprocmask(SigmaskHow::SIG_SETMASK, Some(&mask), None).map_err(io::Error::from)
+    };
+    #[expect(unsafe_code, reason = "pre_exec: what must happen between fork and exec")]
+    // SAFETY: the closure runs in the forked child and calls only setrlimit(2), write(2) and sigprocmask(2),
+    // which are async-signal-safe; it allocates nothing and takes no lock.
+    unsafe {
+        command.pre_exec(restore);
+    }
+    let child = command.spawn().map_err(|source| start_error(program.clone(), source));
+    if let Some((_, hard)) = files {
+        // For pidfds, one a process of the job; where refused, fewer endings are seen.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+    child
+}
+
+fn start_error(command: OsString, source: io::Error) -> StartError {
+    let is_path = command.to_string_lossy().contains('/');
+    match source.kind() {
+        io::ErrorKind::NotFound if is_path && Path::new(&command).exists() => StartError::NotExecutable {
+            command,
+            source,
+            hint: "; the interpreter named in its first line, or its dynamic loader, does not exist",
+        },
+        io::ErrorKind::NotFound => StartError::NotFound { command },
+        io::ErrorKind::PermissionDenied => StartError::NotExecutable {
+            command,
+            source,
+            hint: "; make it executable with chmod +x, or name its interpreter, for example: python train.py",
+        },
+        _ if source.raw_os_error() == Some(nix::errno::Errno::ENOEXEC as i32) => StartError::NotExecutable {
+            command,
+            source,
+            hint: "; it is neither a program nor a script with a #! line",
+        },
+        _ => StartError::Other { command, source },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error_of(words: &[&str]) -> StartError {
+        let command = words.iter().map(OsString::from).collect();
+        spawn(&SpawnSettings { command, ..SpawnSettings::default() }, SigSet::empty()).unwrap_err()
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_found() {
+        assert!(matches!(error_of(&["no-such-program-anywhere"]), StartError::NotFound { .. }));
+        assert!(matches!(error_of(&["/no/such/file"]), StartError::NotFound { .. }));
+        assert!(matches!(error_of(&[]), StartError::Empty));
+    }
+
+    #[test]
+    fn what_cannot_be_executed_says_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("job");
+        std::fs::write(&file, "echo").unwrap();
+        let path = file.to_str().unwrap();
+        assert!(matches!(error_of(&[path]), StartError::NotExecutable { .. }));
+        assert!(matches!(error_of(&[folder.path().to_str().unwrap()]), StartError::NotExecutable { .. }));
+        std::fs::write(&file, "#!/no/such/interpreter\n").unwrap();
+        let mut rights = std::fs::metadata(&file).unwrap().permissions();
+        std::os::unix::fs::PermissionsExt::set_mode(&mut rights, 0o755);
+        std::fs::set_permissions(&file, rights).unwrap();
+        let error = error_of(&[path]);
+        assert!(error.to_string().contains("interpreter"), "{error}");
+    }
+}

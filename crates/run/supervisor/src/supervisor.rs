@@ -1,0 +1,260 @@
+//! One loop over everything that can happen: signals, children, watched descendants, the agent's messages.
+
+use crate::agent_socket::{AgentSocket, Connection};
+use crate::children::{is_stopped, reap, stopped_or_continued};
+use crate::pidfd::Watched;
+use crate::signals::{Arrived, Signals};
+use crate::spawn::{spawn, SpawnSettings, StartError};
+use nix::sys::signal::{kill, raise, Signal};
+use nix::unistd::{getpgid, getpgrp, Pid};
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::fd::AsFd;
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+use ullage_kernel::KernelRoot;
+use ullage_model::{AgentMessage, ClockTicks, Ending, EndingSource, ProcessId};
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub enum Happening {
+    /// COMMAND's own process ended.
+    MainEnded {
+        /// How.
+        ending: Ending,
+    },
+    /// A descendant ended.
+    DescendantEnded {
+        /// Which.
+        id: ProcessId,
+        /// How.
+        ending: Ending,
+        /// How that is known.
+        source: EndingSource,
+    },
+    /// The agent in a Python of the job spoke.
+    Agent {
+        /// Over this connection.
+        connection: Connection,
+        /// Its pid, by its credentials.
+        pid: i32,
+        /// What it said.
+        message: AgentMessage,
+    },
+    /// Something that could not be seen, as a sentence.
+    NotSeen(String),
+}
+
+/// COMMAND, started and watched over. Dropping it ends nothing but the watching.
+#[derive(Debug)]
+pub struct Supervisor {
+    root: KernelRoot,
+    main: ProcessId,
+    main_ended: bool,
+    signals: Option<Signals>,
+    agent: Option<AgentSocket>,
+    watched: Vec<Watched>,
+    /// Descendants by pid: an orphan that we reap has no other identity any more.
+    known: HashMap<i32, ProcessId>,
+    /// Endings already told, so that a child that is also watched is told once.
+    told: HashSet<ProcessId>,
+    news: Vec<Happening>,
+}
+
+/// Where signals cannot be had as a descriptor, children are looked after this often.
+const WITHOUT_SIGNALS: Duration = Duration::from_millis(100);
+
+impl Supervisor {
+    /// Starts COMMAND. Only COMMAND's own failure to start is an error.
+    pub fn start(settings: &SpawnSettings) -> Result<Supervisor, StartError> {
+        let root = KernelRoot::live();
+        let mut news = Vec::new();
+        if let Err(error) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
+            news.push(Happening::NotSeen(format!("Orphans of the job could not be adopted: {error}.")));
+        }
+        let (signals, mask) = match Signals::open() {
+            Ok((signals, mask)) => (Some(signals), mask),
+            Err(error) => {
+                news.push(Happening::NotSeen(format!("Signals could not be watched: {error}.")));
+                (None, nix::sys::signal::SigSet::empty())
+            }
+        };
+        let agent = settings.agent_socket.as_ref().and_then(|path| {
+            AgentSocket::listen(path)
+                .map_err(|error| {
+                    news.push(Happening::NotSeen(format!("The agent's socket could not be made: {error}.")));
+                })
+                .ok()
+        });
+        let child = spawn(settings, mask)?;
+        let pid = i32::try_from(child.id()).unwrap_or(0);
+        // `Child` is forgotten, not waited for: `reap` waits for all children alike.
+        drop(child);
+        let mut buffer = Vec::new();
+        let start = root
+            .process(pid)
+            .ok()
+            .and_then(|process| process.stat(&mut buffer).ok().map(|stat| stat.id.start))
+            .unwrap_or(ClockTicks(0));
+        let main = ProcessId { pid, start };
+        Ok(Supervisor {
+            root,
+            main,
+            main_ended: false,
+            signals,
+            agent,
+            watched: Vec::new(),
+            known: HashMap::new(),
+            told: HashSet::new(),
+            news,
+        })
+    }
+
+    /// COMMAND's own process.
+    pub fn main(&self) -> ProcessId {
+        self.main
+    }
+
+    /// Watches a descendant that is not our child, so that its ending is seen. Too many descriptors: not watched.
+    pub fn watch(&mut self, id: ProcessId) {
+        if id == self.main || self.known.insert(id.pid, id) == Some(id) {
+            return;
+        }
+        self.watched.extend(Watched::open(&self.root, id));
+    }
+
+    /// Lets a process go on that waits after its exception report.
+    pub fn acknowledge(&self, connection: Connection) {
+        if let Some(agent) = &self.agent {
+            agent.acknowledge(connection);
+        }
+    }
+
+    /// Waits until something happens or `timeout` is over, and returns all of it. COMMAND's end comes last.
+    pub fn wait(&mut self, timeout: Duration) -> Vec<Happening> {
+        let mut happenings = std::mem::take(&mut self.news);
+        let timeout = if happenings.is_empty() { timeout } else { Duration::ZERO };
+        let ready = self.poll(timeout);
+        // Messages first: a process speaks before it ends.
+        if let Some(agent) = &mut self.agent {
+            let heard = agent.read().into_iter();
+            happenings.extend(heard.map(|(connection, pid, message)| Happening::Agent {
+                connection,
+                pid,
+                message,
+            }));
+        }
+        self.signals();
+        self.children(&mut happenings);
+        self.descendants(&ready, &mut happenings);
+        happenings.sort_by_key(|happening| matches!(happening, Happening::MainEnded { .. }));
+        happenings
+    }
+
+    /// Polls; returns which of the watched descendants are ready.
+    fn poll(&self, timeout: Duration) -> Vec<bool> {
+        let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(self.watched.len() + 8);
+        for watched in &self.watched {
+            fds.push(PollFd::from_borrowed_fd(watched.as_fd(), watched.interest()));
+        }
+        if let Some(signals) = &self.signals {
+            fds.push(PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN));
+        }
+        if let Some(agent) = &self.agent {
+            fds.extend(agent.descriptors().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+        }
+        let timeout = if self.signals.is_some() { timeout } else { timeout.min(WITHOUT_SIGNALS) };
+        let timeout = Timespec {
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(timeout.subsec_nanos()),
+        };
+        // EINTR is one of the things that can happen.
+        let _ = poll(&mut fds, Some(&timeout));
+        fds[..self.watched.len()].iter().map(|fd| !fd.revents().is_empty()).collect()
+    }
+
+    fn signals(&mut self) {
+        let mut child = self.signals.is_none();
+        let mut pass_on = Vec::new();
+        while let Some(arrived) = self.signals.as_mut().and_then(Signals::next) {
+            match arrived {
+                Arrived::Child => child = true,
+                Arrived::PassOn(signal) => pass_on.push(signal),
+                Arrived::Nothing => {}
+            }
+        }
+        if !self.main_ended {
+            for signal in pass_on {
+                let _ = kill(Pid::from_raw(self.main.pid), signal);
+            }
+        }
+        if child && stopped_or_continued(self.main.pid) {
+            self.follow_into_stop();
+        }
+    }
+
+    /// COMMAND stopped itself (an editor's suspend): stop as well, so that the shell gets its terminal back.
+    /// Ctrl-Z stops both at once, and both are continued at once: then COMMAND runs again when we look.
+    fn follow_into_stop(&self) {
+        let main = Pid::from_raw(self.main.pid);
+        let terminal = std::fs::File::open("/dev/tty").is_ok();
+        let same_group = getpgid(Some(main)).is_ok_and(|group| group == getpgrp());
+        if terminal && same_group && is_stopped(&self.root, self.main) {
+            let _ = raise(Signal::SIGSTOP);
+            let _ = kill(main, Signal::SIGCONT);
+        }
+    }
+
+    fn children(&mut self, happenings: &mut Vec<Happening>) {
+        for (pid, ending) in reap() {
+            if pid == self.main.pid && !self.main_ended {
+                self.main_ended = true;
+                happenings.push(Happening::MainEnded { ending });
+            } else if let Some(id) = self.known.get(&pid).copied() {
+                self.watched.retain(|watched| watched.id != id);
+                self.tell(id, ending, EndingSource::Wait, happenings);
+            }
+        }
+    }
+
+    fn descendants(&mut self, ready: &[bool], happenings: &mut Vec<Happening>) {
+        // `reap` may have removed some since the poll: then look at all, which is rare and harmless.
+        let all = ready.len() != self.watched.len();
+        let mut ended = Vec::new();
+        let root = &self.root;
+        let mut index = 0;
+        self.watched.retain_mut(|watched| {
+            let look = all || ready.get(index).copied().unwrap_or(true) || watched.is_zombie();
+            index += 1;
+            if !look || (all && is_running(root, watched.id)) {
+                return true;
+            }
+            match watched.ending(root) {
+                Some((ending, source)) => {
+                    ended.push((watched.id, ending, source));
+                    false
+                }
+                None => true,
+            }
+        });
+        for (id, ending, source) in ended {
+            self.tell(id, ending, source, happenings);
+        }
+    }
+
+    fn tell(&mut self, id: ProcessId, ending: Ending, source: EndingSource, happenings: &mut Vec<Happening>) {
+        if self.told.insert(id) {
+            happenings.push(Happening::DescendantEnded { id, ending, source });
+        }
+    }
+}
+
+fn is_running(root: &KernelRoot, id: ProcessId) -> bool {
+    let mut buffer = Vec::new();
+    root.process(id.pid)
+        .ok()
+        .and_then(|process| process.stat(&mut buffer).ok().map(|stat| (stat.id, stat.state)))
+        .is_some_and(|(found, state)| {
+            found == id
+                && !matches!(state, ullage_model::ProcessState::Zombie | ullage_model::ProcessState::Dead)
+        })
+}
