@@ -7,6 +7,7 @@ use bytes::Bytes;
 use parquet::basic::Type as Physical;
 use parquet::column::reader::get_typed_column_reader;
 use parquet::data_type::{BoolType, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -33,14 +34,25 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
 }
 
 fn open(bytes: Bytes) -> Result<SerializedFileReader<Bytes>, String> {
+    let length = bytes.len() as i64;
     let reader = SerializedFileReader::new(bytes).map_err(|e| e.to_string())?;
     let metadata = reader.metadata();
-    let rows = |g: &parquet::file::metadata::RowGroupMetaData| usize::try_from(g.num_rows()).ok();
+    let rows = |g: &RowGroupMetaData| usize::try_from(g.num_rows()).ok();
     let all = metadata.row_groups().iter().try_fold(0usize, |sum, group| sum.checked_add(rows(group)?));
     let columns = metadata.row_groups().iter().flat_map(|group| group.columns());
     let bytes = columns.map(|column| column.uncompressed_size()).fold(0i64, i64::saturating_add);
     if all.is_none_or(|all| all > MOST_ROWS) || !(0..=MOST_BYTES).contains(&bytes) {
         return Err("it claims more rows than a part can have".to_owned());
+    }
+    // The library asserts this later; a panic's message is nothing for a user.
+    let mut columns = metadata.row_groups().iter().flat_map(|group| group.columns());
+    let holds = |column: &ColumnChunkMetaData| {
+        let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+        let end = start.checked_add(column.compressed_size());
+        start >= 0 && column.compressed_size() >= 0 && end.is_some_and(|end| end <= length)
+    };
+    if !columns.all(holds) {
+        return Err("its columns lie outside the file".to_owned());
     }
     Ok(reader)
 }

@@ -154,7 +154,7 @@ fn measure(batch: &arrow_ipc::RecordBatch<'_>, body: usize, schema: &SchemaRef) 
         for least in least.into_iter().flatten() {
             let buffer = buffers.next()?;
             let (offset, length) = (buffer.offset(), buffer.length());
-            if offset < 0 || length < least || offset.checked_add(length)? > body {
+            if offset < 0 || offset % 8 != 0 || length < least || offset.checked_add(length)? > body {
                 return None;
             }
         }

@@ -58,7 +58,8 @@ fn inside_a_small_disk() {
 #[test]
 fn a_full_disk_stops_the_recording_and_nothing_else() {
     let home = tempfile::tempdir().unwrap();
-    let script = r#"mount -t tmpfs -o size=1m tmpfs "$1" && exec "$2" --exact inside_a_small_disk --nocapture"#;
+    let script =
+        r#"mount -t tmpfs -o size=1m tmpfs "$1" && exec "$2" --exact inside_a_small_disk --nocapture"#;
     let output = Command::new("unshare")
         .args(["--mount", "--", "sh", "-c", script, "sh"])
         .arg(home.path())

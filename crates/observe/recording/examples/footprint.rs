@@ -1,0 +1,257 @@
+//! How large is an hour of a recording, and how much memory and CPU does writing it take?
+//!
+//! `cargo run --release -p ullage-recording --example footprint -- [PROCESSES] [idle|busy] [DIRECTORY]` writes a
+//! simulated hour at 1 Hz: processes that sleep, or that compute, fault and grow as a training job's do. The numbers
+//! come from a fixed pseudo-random sequence, so that two runs of it can be compared.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use ullage_model::cgroup::{CgroupMemory, CgroupMemoryParts, CgroupPids};
+use ullage_model::host::HostMemory;
+use ullage_model::*;
+use ullage_recording::Writer;
+
+const HOUR: u64 = 3600;
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let processes: u64 = arguments.next().map_or(64, |n| n.parse().unwrap());
+    let busy = arguments.next().is_some_and(|kind| kind == "busy");
+    let dir = arguments.next().map_or_else(|| std::env::temp_dir().join("ullage-footprint"), PathBuf::from);
+    let _ = std::fs::remove_dir_all(&dir);
+
+    let run = run();
+    let mut simulated = Job::new(processes, busy);
+    let before = status("VmRSS:");
+    let mut writer = Writer::create(&dir, &run).unwrap();
+    for k in 0..processes {
+        let what = EventKind::ProcessSeen { facts: Box::new(facts(k)) };
+        writer.event(&Event { at: At(0), what });
+    }
+    let (mut largest_tail, mut cpu) = (0, 0.0);
+    for second in 0..HOUR {
+        let sample = simulated.tick(second);
+        let start = cpu_seconds();
+        writer.sample(&sample);
+        cpu += cpu_seconds() - start;
+        largest_tail = largest_tail.max(size(&dir, ".arrows"));
+    }
+    assert_eq!(writer.trouble(), None);
+    writer.close(&run).unwrap();
+    let kind = if busy { "busy" } else { "idle" };
+    println!("{processes} {kind} processes, one hour at 1 Hz: {} bytes on disk", size(&dir, ""));
+    let mut tables: BTreeMap<String, u64> = BTreeMap::new();
+    for entry in std::fs::read_dir(&dir).unwrap().map(Result::unwrap) {
+        let name = entry.file_name().into_string().unwrap();
+        let table = name.split(['-', '.']).next().unwrap_or_default().to_owned();
+        *tables.entry(table).or_default() += entry.metadata().unwrap().len();
+    }
+    println!("by table: {tables:?}, in {} files", std::fs::read_dir(&dir).unwrap().count());
+    println!("largest live tail: {largest_tail} bytes");
+    println!("CPU of writing: {cpu:.2} s, {:.3} % of a core", cpu / HOUR as f64 * 100.0);
+    println!("resident: {before} kB before, {} kB at most", status("VmHWM:"));
+}
+
+struct Job {
+    processes: Vec<ProcessReading>,
+    busy: bool,
+    random: u64,
+}
+
+impl Job {
+    fn new(processes: u64, busy: bool) -> Job {
+        let process = |k: u64| ProcessReading {
+            id: ProcessId { pid: 4000 + k as i32, start: ClockTicks(880_000 + 7 * k) },
+            parent: 3999,
+            state: ProcessState::Sleeping,
+            comm: if k == 0 { "python".into() } else { "pt_data_worker".into() },
+            threads: 3 + k as u32 % 5,
+            cpu: ClockTicks(100 + k),
+            minor_faults: 40_000 + 31 * k,
+            major_faults: k,
+            memory: Measured::Known(ProcessMemory {
+                peak_virtual: Bytes(9 << 30),
+                virtual_size: Bytes(8 << 30),
+                locked: Bytes(0),
+                peak_resident: Bytes((300 << 20) + 4096 * k),
+                anonymous: Bytes((200 << 20) + 4096 * k),
+                file: Bytes(70 << 20),
+                shared: Bytes(8192),
+                page_tables: Bytes(900 << 10),
+                swap: Bytes(0),
+            }),
+            descriptors: Measured::Known(Descriptors {
+                count: 30 + k,
+                kinds: Measured::Missing(Missing::NotAsked),
+            }),
+            mappings: Measured::Missing(Missing::NotAsked),
+        };
+        Job { processes: (0..processes).map(process).collect(), busy, random: 0x9e37_79b9_7f4a_7c15 }
+    }
+
+    /// xorshift64.
+    fn random(&mut self, below: u64) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % below
+    }
+
+    fn tick(&mut self, second: u64) -> Sample {
+        for k in 0..self.processes.len() {
+            // An idle process still wakes for a timer now and then.
+            if !self.busy && self.random(60) != 0 {
+                continue;
+            }
+            let (cpu, faults, pages) = if self.busy {
+                (60 + self.random(40), self.random(3000), self.random(4000))
+            } else {
+                (1, self.random(2), 0)
+            };
+            let running = self.busy && self.random(4) != 0;
+            let process = &mut self.processes[k];
+            process.cpu.0 += cpu;
+            process.minor_faults += faults;
+            process.state = if running { ProcessState::Running } else { ProcessState::Sleeping };
+            if let Measured::Known(memory) = &mut process.memory {
+                memory.anonymous.0 = (200 << 20) + pages * 4096;
+                memory.shared.0 = 8192 + pages / 3 * 4096;
+                memory.peak_resident.0 = memory.peak_resident.0.max(memory.resident().0);
+                memory.page_tables.0 = (900 << 10) + pages / 512 * 4096;
+            }
+        }
+        let (host, used) = (self.random(1 << 16) * 4096, self.random(1 << 14) * 4096);
+        Sample {
+            at: At(second * 1_000_000_000 + self.random(40_000_000)),
+            processes: self.processes.clone(),
+            host: HostReading {
+                memory: Measured::Known(HostMemory {
+                    total: Bytes(256 << 30),
+                    free: Bytes((90 << 30) + host),
+                    available: Bytes((200 << 30) + host),
+                    cached: Bytes((80 << 30) - host),
+                    anonymous: Bytes((40 << 30) + used),
+                    committed: Bytes((90 << 30) + used),
+                    commit_limit: Bytes(128 << 30),
+                    ..HostMemory::default()
+                }),
+                oom_kills: Measured::Known(3),
+                swap_in: Measured::Known(0),
+                swap_out: Measured::Known(0),
+                memory_stall_full_us: Measured::Known(second / 7 * 113),
+                memory_stall_some_us: Measured::Known(second / 5 * 211),
+                open_files: Measured::Known((9000 + self.random(200), 9_000_000)),
+            },
+            filesystems: [FilesystemUse::Shm, FilesystemUse::Temporary, FilesystemUse::Work]
+                .map(|used_for| FilesystemReading {
+                    used_for,
+                    path: format!("/{used_for:?}"),
+                    device: 60 + used_for as u64,
+                    tmpfs: used_for == FilesystemUse::Shm,
+                    size: Limit::At(64 << 30),
+                    used: Bytes((3 << 30) + used / (1 + used_for as u64)),
+                    inodes: Limit::At(1 << 20),
+                    inodes_used: 4000 + used / 40_960,
+                })
+                .into(),
+            cgroups: ["/a/b/c", "/a/b", "/a", "/"]
+                .map(|path| CgroupReading {
+                    version: CgroupVersion::V2,
+                    path: path.into(),
+                    memory: Measured::Known(cgroup_memory(used)),
+                    pids: Measured::Known(CgroupPids {
+                        current: 200 + used / 40_960_000,
+                        limit: Limit::Unlimited,
+                        refused: Measured::Known(0),
+                    }),
+                })
+                .into(),
+            forks_since_last: self.random(30),
+            cost: Cost { cpu_ns: second * 2_000_000 + self.random(500_000), peak_rss: Bytes(14 << 20) },
+        }
+    }
+}
+
+fn cgroup_memory(used: u64) -> CgroupMemory {
+    CgroupMemory {
+        current: Bytes((30 << 30) + used),
+        limit: Limit::At(64 << 30),
+        high: Limit::Unlimited,
+        peak: Measured::Known(Bytes(31 << 30)),
+        swap: Measured::Known(Bytes(0)),
+        swap_limit: Measured::Known(Limit::Unlimited),
+        oom_kills: Measured::Known(0),
+        oom_kills_subtree: Measured::Known(0),
+        limit_hits: Measured::Known(0),
+        oom_group: Measured::Known(false),
+        parts: Measured::Known(CgroupMemoryParts {
+            anonymous: Bytes((20 << 30) + used / 2),
+            file: Bytes((9 << 30) + used / 3),
+            shared: Bytes(1 << 30),
+            inactive_file: Bytes((5 << 30) + used / 5),
+            kernel: Bytes(300 << 20),
+        }),
+    }
+}
+
+fn facts(k: u64) -> ProcessFacts {
+    ProcessFacts {
+        id: ProcessId { pid: 4000 + k as i32, start: ClockTicks(880_000 + 7 * k) },
+        parent: 3999,
+        uid: Measured::Known(1000),
+        command_line: [
+            "python",
+            "-c",
+            "from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=5)",
+        ]
+        .map(str::to_owned)
+        .into(),
+        comm: "python".into(),
+        limits: Measured::Missing(Missing::NoPermission),
+        cgroups: vec!["0::/a/b/c".into()],
+        role: Role::LoaderWorker(None),
+    }
+}
+
+fn run() -> RunFacts {
+    RunFacts {
+        format: 1,
+        run: RunId("footprint".into()),
+        command: vec!["footprint".into()],
+        started_unix: 0.0,
+        main: None,
+        recorder: None,
+        interval_s: 1.0,
+        agent: false,
+        node: None,
+        job: None,
+        rank: None,
+        environment: BTreeMap::new(),
+        machine: MachineFacts::default(),
+        outcome: None,
+        duration_s: None,
+        cost: None,
+        not_seen: Vec::new(),
+        memory_max: None,
+    }
+}
+
+fn size(dir: &Path, suffix: &str) -> u64 {
+    let files = std::fs::read_dir(dir).unwrap().map(Result::unwrap);
+    let ours = files.filter(|entry| entry.file_name().to_string_lossy().ends_with(suffix));
+    ours.map(|entry| entry.metadata().unwrap().len()).sum()
+}
+
+/// A figure of /proc/self/status, kB.
+fn status(name: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// User and system time of this process so far (nanoseconds on the CPU, /proc/self/schedstat).
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap();
+    stat.split(' ').next().unwrap().parse::<f64>().unwrap() / 1e9
+}
