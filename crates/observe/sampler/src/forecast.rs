@@ -85,8 +85,13 @@ impl Counted {
         let pages = signs.virtual_pages.saturating_sub(self.signs.virtual_pages);
         let shared = signs.shared_pages.saturating_sub(self.signs.shared_pages);
         let grown = count.saturating_sub(self.count);
-        let pages_each =
-            if grown >= 16 && pages > 0 { Some(pages as f64 / grown as f64) } else { self.pages_each };
+        // A size that foretold four times too many was of another kind of mapping.
+        let misled = grown < self.estimate(signs).saturating_sub(self.count) / 4;
+        let pages_each = match self.pages_each {
+            _ if grown >= 16 && pages > 0 => Some(pages as f64 / grown as f64),
+            _ if misled => None,
+            before => before,
+        };
         let per_shared_page =
             if shared >= 64 { (grown as f64 / shared as f64).clamp(0.01, 2.0) } else { self.per_shared_page };
         Counted { at, count, signs, pages_each, per_shared_page }
@@ -179,6 +184,15 @@ mod tests {
         let later = counted(1000).next(At(1), 3000, Signs { virtual_pages: 108_000, ..SIGNS });
         assert_eq!(later.pages_each, Some(4.0));
         assert_eq!(later.estimate(Signs { virtual_pages: 112_000, ..SIGNS }), 4000);
+    }
+
+    #[test]
+    fn a_size_that_misled_is_forgotten() {
+        let small = Counted { pages_each: Some(1.0), ..counted(60_000) };
+        let large = Signs { virtual_pages: 125_000, ..SIGNS };
+        assert!(small.stale(small.estimate(large), 65_530));
+        let after = small.next(At(1), 60_001, large);
+        assert_eq!(after.estimate(Signs { virtual_pages: 150_000, ..SIGNS }), 60_001);
     }
 
     #[test]
