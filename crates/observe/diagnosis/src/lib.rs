@@ -1,1 +1,39 @@
-//! x
+//! Diagnosis: a run's samples and events become a verdict. Pure: opens nothing, asks no clock, prints nothing.
+//!
+//! [`Timeline`] holds what a rule may look at, [`diagnose`] asks every rule and ranks what they find, and
+//! [`explain_log`] does what can be done with nothing but a log. One rule a file in `rules/`; the head of the
+//! file is the manual page that [`cause_page`] returns.
+#![forbid(unsafe_code)]
+
+mod catalogue;
+mod descriptors;
+mod explain;
+mod failure;
+mod found;
+mod history;
+mod limits;
+mod memory;
+mod oom;
+mod ranking;
+mod requested;
+mod rule;
+mod rules;
+mod say;
+mod series;
+mod sharing;
+mod space;
+mod timeline;
+
+pub use catalogue::{cause_page, cause_title, causes, similar_cause, Cause};
+pub use explain::{explain_log, LogError, LogMatch, LogVerdict};
+pub use history::{CgroupHistory, FilesystemHistory, HostHistory, ProcessHistory};
+pub use limits::limits;
+pub use memory::tree_bytes;
+pub use memory::tree_bytes;
+pub use ranking::{diagnose, rank};
+pub use rule::{rule, rules, Case, Judgement, Rule};
+pub use series::Series;
+pub use timeline::{BudgetStep, ExceptionSeen, Timeline};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,262 @@
+//! A process at its limit of open files: shared by the two causes that differ in whose descriptors they are.
+
+use crate::failure::{reach, Failure, Reach, Symptom, SHARED_A_SECOND};
+use crate::found::{better, finding};
+use crate::rule::{Case, Judgement, Rule, Setting};
+use crate::{say, sharing};
+use ullage_model::{At, Evidence, Finding, Fix, Status};
+
+/// Whose descriptors fill the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// torch's shared segments.
+    Torch,
+    /// Files, sockets, pipes and the rest.
+    Other,
+}
+
+/// What filled the table, as far as it was read: torch's, all, when, and where from.
+struct Kinds {
+    torch: u64,
+    all: u64,
+    at: At,
+    source: String,
+    words: String,
+}
+
+impl Kinds {
+    fn owner(&self) -> Owner {
+        if self.torch * 2 >= self.all {
+            Owner::Torch
+        } else {
+            Owner::Other
+        }
+    }
+}
+
+pub(crate) fn judge(case: &Case, rule: &Rule, owner: Owner) -> Judgement {
+    let mut found: Option<Finding> = None;
+    let mut unsure = None;
+    for failure in &case.failures {
+        let result = match failure.symptom() {
+            Symptom::NoDescriptors => told(case, rule, failure, owner),
+            Symptom::NoDescriptorsOnMachine => machine(case, rule, failure, owner),
+            _ if failure.unexplained_end() => read(case, rule, failure, owner),
+            _ => Ok(None),
+        };
+        match result {
+            Ok(Some(next)) => found = better(found, next),
+            Ok(None) => {}
+            Err(because) => {
+                unsure.get_or_insert(because);
+            }
+        }
+    }
+    match (found, unsure) {
+        (Some(found), _) => Judgement::one(found),
+        (None, Some(because)) => Judgement::CannotTell { because },
+        (None, None) => Judgement::Nothing,
+    }
+}
+
+fn kinds(failure: &Failure) -> Option<Kinds> {
+    if let Some((counts, seen)) = failure.counts().zip(failure.exception) {
+        if let Some((torch, all)) = counts.fds_torch.zip(counts.fds) {
+            return Some(Kinds {
+                torch,
+                all,
+                at: seen.at,
+                source: failure.agent_source(),
+                words: format!("{} of them link to torch's shared segments", say::count(torch)),
+            });
+        }
+    }
+    let process = failure.process?;
+    let (at, all, kinds) = process.kinds?;
+    Some(Kinds {
+        torch: kinds.torch_shared,
+        all,
+        at,
+        source: format!("/proc/{}/fd", process.id.pid),
+        words: format!(
+            "of {} descriptors, {} link to torch's shared segments, {} to files, {} to sockets, {} to pipes",
+            say::count(all),
+            say::count(kinds.torch_shared),
+            say::count(kinds.files),
+            say::count(kinds.sockets),
+            say::count(kinds.pipes)
+        ),
+    })
+}
+
+/// The text, where no link could be read.
+fn owner_by_text(failure: &Failure) -> Option<Owner> {
+    let text = failure.text();
+    if text.contains("/torch_") || text.contains("ancdata") || text.contains("Communication with the") {
+        return Some(Owner::Torch);
+    }
+    let path = failure.counts().and_then(|counts| counts.path.clone())?;
+    Some(if path.contains("/torch_") { Owner::Torch } else { Owner::Other })
+}
+
+/// The agent reported EMFILE.
+fn told(case: &Case, rule: &Rule, failure: &Failure, owner: Owner) -> Result<Option<Finding>, String> {
+    let kinds = kinds(failure);
+    // A failed open of torch's own object says whose table was being filled, but not who filled it.
+    let Some(whose) = kinds.as_ref().map(Kinds::owner).or_else(|| owner_by_text(failure)) else {
+        return Err("a process met its limit of open files (EMFILE), but the links of its descriptors could not be read".into());
+    };
+    if whose != owner {
+        return Ok(None);
+    }
+    let name = failure.process.map_or_else(|| "the process".to_owned(), say::who);
+    let counts = failure.counts();
+    let limit = counts
+        .and_then(|counts| counts.nofile)
+        .or_else(|| failure.process?.limits?.open_files.at());
+    let mut evidence = Vec::new();
+    let mut known = (Status::Supported, 0.85);
+    match (counts.and_then(|counts| counts.fds), limit) {
+        (Some(fds), Some(limit)) => {
+            if near(fds, limit) && !failure.is_echo() {
+                known = (Status::Established, 0.97);
+            }
+            let sentence = format!(
+                "{} had {} of the {} descriptors open that its limit of open files (ulimit -n) allows, counted inside it at the exception.",
+                say::capital(&name),
+                say::count(fds),
+                say::count(limit)
+            );
+            let met = say::number("descriptors", fds, "descriptors", &failure.agent_source(), failure.at, sentence);
+            evidence.push(say::of(met, limit));
+        }
+        _ => evidence.extend(last_count(failure, limit, &name)),
+    }
+    evidence.extend(kinds.as_ref().and_then(kinds_sentence));
+    evidence.extend(sharing::exception_sentence(failure));
+    if owner == Owner::Torch {
+        evidence.extend(sharing::loader_sentence(failure));
+    }
+    Ok(Some(finding(case, rule, failure, known, evidence, &case.setting(Some(failure)))))
+}
+
+/// Within 2 % or 24 of the limit: the interpreter needs a few to report anything at all.
+fn near(fds: u64, limit: u64) -> bool {
+    fds + 24 >= limit || fds >= limit - limit / 50
+}
+
+/// The machine's own limit: no single process need be near its own.
+fn machine(case: &Case, rule: &Rule, failure: &Failure, owner: Owner) -> Result<Option<Finding>, String> {
+    if kinds(failure).map_or(Owner::Other, |kinds| kinds.owner()) != owner {
+        return Ok(None);
+    }
+    let mut evidence: Vec<Evidence> = sharing::exception_sentence(failure).into_iter().collect();
+    if let Some((open, limit)) = case.timeline.host().last.open_files.known() {
+        let sentence = format!(
+            "The whole machine had {} of {} file handles open.",
+            say::count(open),
+            say::count(limit)
+        );
+        let met = say::number("file handles of the machine", open, "descriptors", "/proc/sys/fs/file-nr", failure.at, sentence);
+        evidence.push(say::of(met, limit));
+    }
+    let known = (Status::Supported, 0.7);
+    Ok(Some(finding(case, rule, failure, known, evidence, &case.setting(Some(failure)))))
+}
+
+/// Without the agent: the last count before the process ended.
+fn read(case: &Case, rule: &Rule, failure: &Failure, owner: Owner) -> Result<Option<Finding>, String> {
+    let Some(process) = failure.process else { return Ok(None) };
+    let Some(limit) = process.limits.and_then(|limits| limits.open_files.at()) else { return Ok(None) };
+    let name = say::who(process);
+    // Descriptors and mappings of shared tensors grow together: the nearer limit is met first.
+    if owner == Owner::Torch && mappings_first(case, failure, limit) {
+        return Ok(None);
+    }
+    match reach(&process.descriptors, limit, failure.at, SHARED_A_SECOND) {
+        how @ (Reach::Met | Reach::Projected) => {
+            let Some(kinds) = kinds(failure).filter(|kinds| kinds.all * 10 >= limit) else {
+                return Err(format!("{name} stood near its limit of {} open files, but their links could not be read", say::count(limit)));
+            };
+            if kinds.owner() != owner {
+                return Ok(None);
+            }
+            let mut evidence: Vec<Evidence> = last_count(failure, Some(limit), &name).into_iter().collect();
+            evidence.extend(kinds_sentence(&kinds));
+            let known = (Status::Supported, if how == Reach::Met { 0.85 } else { 0.7 });
+            Ok(Some(finding(case, rule, failure, known, evidence, &case.setting(Some(failure)))))
+        }
+        Reach::Possible => Err(match process.descriptors.last() {
+            Some((at, value)) => format!(
+                "{name} ended on its own; its descriptors were last counted {} before ({} of {}), a limit that is met in less time than that, and the agent reported no exception from it",
+                say::seconds(failure.at.since(at)),
+                say::count(value as u64),
+                say::count(limit)
+            ),
+            None => format!("{name} ended on its own before its descriptors were counted, and the agent reported no exception from it"),
+        }),
+        Reach::Excluded => Ok(None),
+    }
+}
+
+fn mappings_first(case: &Case, failure: &Failure, limit: u64) -> bool {
+    case.machine().max_map_count.known().is_some_and(|maps| {
+        maps < limit
+            && failure.process.is_some_and(|process| {
+                matches!(
+                    reach(&process.mapping_count, maps, failure.at, 0.0),
+                    Reach::Met | Reach::Projected
+                )
+            })
+    })
+}
+
+fn last_count(failure: &Failure, limit: Option<u64>, name: &str) -> Option<Evidence> {
+    let process = failure.process?;
+    let (at, value) = process.descriptors.last()?;
+    let value = value as u64;
+    let of = limit.map_or(String::new(), |limit| format!(" of the {}", say::count(limit)));
+    let rate = process.descriptors.rate_at_end().filter(|rate| *rate >= 1.0);
+    let growth = rate.map_or(String::new(), |rate| format!(" and opened {} more a second", say::count(rate as u64)));
+    let sentence = format!(
+        "{} had {}{of} descriptors open that its limit of open files (ulimit -n) allows{growth}, last counted {} before it ended.",
+        say::capital(name),
+        say::count(value),
+        say::seconds(failure.at.since(at)),
+    );
+    let source = format!("/proc/{}/fd", process.id.pid);
+    let evidence = say::number("descriptors", value, "descriptors", &source, at, sentence);
+    Some(limit.map_or(evidence.clone(), |limit| say::of(evidence, limit)))
+}
+
+fn kinds_sentence(kinds: &Kinds) -> Option<Evidence> {
+    let sentence = format!("{}.", say::capital(&kinds.words));
+    Some(say::number("descriptors of torch's segments", kinds.torch, "descriptors", &kinds.source, kinds.at, sentence))
+}
+
+/// Up to the hard limit nobody needs a right for it.
+pub(crate) fn raise_soft_limit(setting: &Setting) -> Vec<Fix> {
+    let mut fixes = Vec::new();
+    let hard = setting.nofile_hard;
+    if hard.is_none_or(|hard| hard > 1024) {
+        fixes.push(Fix {
+            title: match hard {
+                Some(hard) => format!("Raise the soft limit to the hard one ({}), before the workers start", say::count(hard)),
+                None => "Raise the soft limit to the hard one, before the workers start".into(),
+            },
+            command: "import resource\n\
+                      hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n\
+                      resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))"
+                .into(),
+            automatic: None,
+        });
+    }
+    if setting.is_root() {
+        fixes.push(Fix {
+            title: "Start the job with a higher limit".into(),
+            command: "ulimit -n 1048576".into(),
+            automatic: None,
+        });
+    }
+    fixes
+}

@@ -1,0 +1,177 @@
+//! How likely each cause is, given the messages of a log, and which of the messages came first.
+//!
+//! The surprise: the last lines of a log are mostly echoes. "DataLoader worker exited unexpectedly", "Killed"
+//! and a leaked semaphore all report that something else failed before.
+
+use super::LogMatch;
+use crate::catalogue::{cause, cause_title};
+use crate::rule::{rule, Setting};
+use crate::say;
+use regex::Regex;
+use std::collections::BTreeMap;
+use ullage_model::{Evidence, Finding, Fix, Severity, Status};
+
+/// Messages that report the failure of another process, or an end without a reason.
+const ECHOES: [&str; 20] = [
+    "torch-worker-killed",
+    "torch-worker-exited",
+    "torch-worker-exit-code",
+    "torch-worker-sigbus",
+    "torch-pin-thread",
+    "torch-dl-timeout",
+    "torchrun-signal9",
+    "torchrun-signal7",
+    "deepspeed-rc-9",
+    "torch-nccl-watchdog-timeout",
+    "torch-destroy-pg",
+    "py-leaked-objects",
+    "py-pool-broken",
+    "loky-terminated",
+    "py-died-sigkill",
+    "exit-137",
+    "exit-135",
+    "shell-killed",
+    "nccl-unhandled-system",
+    "torch-ipc-producer",
+];
+/// Findings told.
+const TOLD: usize = 5;
+/// The kernel's default of vm.max_map_count.
+const DEFAULT_MAPS: f64 = 65_530.0;
+
+/// Numbers in a message that make a cause more or less likely.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Figures {
+    /// Bytes asked for.
+    pub(crate) bytes: Option<u64>,
+    /// Number of torch's segment: how many this process has made.
+    pub(crate) segment: Option<u64>,
+}
+
+impl Figures {
+    pub(crate) fn of(regex: &Regex, text: &str) -> Figures {
+        let Some(found) = regex.captures(text) else { return Figures::default() };
+        let group = |name: &str| found.name(name).map(|part| part.as_str());
+        Figures {
+            bytes: group("bytes").and_then(|bytes| bytes.parse().ok()),
+            segment: group("file")
+                .filter(|file| file.contains("torch_"))
+                .and_then(|file| file.rsplit('_').next()?.parse().ok()),
+        }
+    }
+}
+
+/// Marks echoes, and whatever stands behind the first message that is none.
+pub(crate) fn mark_what_follows(matches: &mut [LogMatch]) {
+    let echo = |found: &LogMatch| ECHOES.contains(&found.pattern);
+    let first = matches.iter().find(|found| !echo(found)).or(matches.first()).map(|found| found.line);
+    for found in matches {
+        let is_first = Some(found.line) == first;
+        found.follows = !is_first;
+    }
+}
+
+/// Causes with their confidence, likeliest first, and the command that settles each.
+pub(crate) fn findings(matches: &[LogMatch]) -> (Vec<Finding>, Vec<String>) {
+    let mut likely: BTreeMap<&'static str, (f64, &LogMatch)> = BTreeMap::new();
+    for found in matches {
+        for (index, id) in found.causes.iter().enumerate() {
+            let weight = weight(found, id, index);
+            let best = likely.entry(id.as_str()).or_insert((weight, found));
+            if weight > best.0 {
+                *best = (weight, found);
+            }
+        }
+    }
+    let mut ranked: Vec<_> = likely.into_iter().collect();
+    ranked.sort_by(|a, b| b.1 .0.total_cmp(&a.1 .0).then(a.1 .1.line.cmp(&b.1 .1.line)).then(a.0.cmp(b.0)));
+    ranked.truncate(TOLD);
+    let settle = ranked.iter().map(|(id, _)| settles(id).to_owned()).collect();
+    (ranked.into_iter().map(|(id, (confidence, found))| finding(id, confidence, found)).collect(), settle)
+}
+
+fn weight(found: &LogMatch, id: &str, index: usize) -> f64 {
+    let mut weight = 0.6 * 0.65f64.powi(i32::try_from(index).unwrap_or(i32::MAX));
+    if found.causes.len() == 1 {
+        weight = 0.75;
+    }
+    if ECHOES.contains(&found.pattern) {
+        weight *= 0.55;
+    } else if found.follows {
+        weight *= 0.8;
+    }
+    if id == "max-map-count-exhausted" {
+        match found.figures.segment {
+            Some(segment) if (0.9..=1.05).contains(&(segment as f64 / DEFAULT_MAPS)) => weight += 0.25,
+            Some(segment) if (segment as f64) < 0.5 * DEFAULT_MAPS => weight *= 0.7,
+            _ => {}
+        }
+        match found.figures.bytes {
+            Some(bytes) if bytes < 1 << 20 => weight += 0.05,
+            Some(bytes) if bytes > 1 << 30 => weight *= 0.4,
+            _ => {}
+        }
+    }
+    weight.min(0.92)
+}
+
+fn finding(id: &'static str, confidence: f64, found: &LogMatch) -> Finding {
+    let sentence = format!("Line {}, printed by {}: \"{}\".", found.line, found.emitter, found.text.trim_end_matches('.'));
+    let mut evidence: Vec<Evidence> = vec![say::text("message", &found.text, &format!("line {}", found.line), None, sentence)];
+    evidence.extend(segment_sentence(id, found));
+    if let Some(hint) = found.hint {
+        let sentence = format!("{}.", say::capital(hint.trim_end_matches('.')));
+        evidence.push(say::text("hint", hint, "catalogue", None, sentence));
+    }
+    let fixes = match (rule(id), cause(id)) {
+        (Some(rule), _) => (rule.fixes)(&Setting::default()),
+        (None, Some(cause)) => {
+            let page = |title: &String| Fix { title: title.clone(), command: format!("ullage explain {id}"), automatic: None };
+            cause.fixes.iter().map(page).collect()
+        }
+        (None, None) => Vec::new(),
+    };
+    Finding {
+        cause: id.into(),
+        title: cause_title(id).unwrap_or(id).into(),
+        severity: Severity::Fatal,
+        confidence: (confidence * 100.0).round() / 100.0,
+        status: Status::Hypothesis,
+        process: None,
+        at: None,
+        evidence,
+        fixes,
+    }
+}
+
+fn segment_sentence(id: &str, found: &LogMatch) -> Option<Evidence> {
+    let segment = found.figures.segment.filter(|_| id == "max-map-count-exhausted")?;
+    let near = (segment as f64 / DEFAULT_MAPS) > 0.9;
+    let asked = found.figures.bytes.map_or(String::new(), |bytes| {
+        format!(" It asked for {} only: each segment takes one mapping and a page of 4 KiB, however small it is, so that /dev/shm shows about {}.", say::bytes(bytes), say::bytes(segment.saturating_mul(4096)))
+    });
+    let sentence = if near {
+        format!(
+            "The failing segment is number {} of its process, just below the 65,530 mappings that the kernel allows to one process by default.{asked}",
+            say::count(segment)
+        )
+    } else {
+        format!("The failing segment is number {} of its process; the kernel's default allows 65,530 mappings.{asked}", say::count(segment))
+    };
+    Some(say::text("number of the segment", &segment.to_string(), &format!("line {}", found.line), None, sentence))
+}
+
+/// The command that tells this cause from its look-alikes.
+fn settles(id: &str) -> &'static str {
+    match id {
+        "memcg-oom-kill" | "host-oom-kill" | "invisible-child-oom" => "dmesg | grep -i -e oom-kill -e 'Killed process'",
+        "pids-limit-cgroup" => "dmesg | grep 'fork rejected'",
+        "shm-full-bytes" | "shm-stale-files" => "df -h /dev/shm",
+        "tmpfs-inodes" => "df -i /dev/shm",
+        "disk-full-tmp" => "df -h \"${TMPDIR:-/tmp}\"",
+        "strict-overcommit" => "cat /proc/sys/vm/overcommit_memory; grep -i commit /proc/meminfo",
+        "rlimit-as-virtual-memory" => "ulimit -v",
+        "nproc-rlimit" => "ulimit -u; ps -L -u \"$USER\" | wc -l",
+        _ => "ullage run -- python train.py",
+    }
+}

@@ -1,0 +1,207 @@
+//! What went wrong in the job, in order of time: exceptions that left a program and processes that ended badly.
+//!
+//! The surprise: one exception shows up several times. A worker's exception is raised again in the trainer,
+//! and the trainer's end is noticed by main. The first in time is where the cause is.
+
+use crate::history::ProcessHistory;
+use crate::series::Series;
+use crate::timeline::{ExceptionSeen, Timeline};
+use ullage_model::{At, CountsAtFailure, Ending, Role, RunFacts};
+
+/// One thing that went wrong.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure<'a> {
+    /// When.
+    pub(crate) at: At,
+    /// In which process; none where it ended before it was ever read.
+    pub(crate) process: Option<&'a ProcessHistory>,
+    /// What the agent reported.
+    pub(crate) exception: Option<&'a ExceptionSeen>,
+    /// How the process ended, where that is how the failure is known.
+    pub(crate) ending: Option<Ending>,
+}
+
+/// All failures, earliest first.
+pub(crate) fn failures<'a>(timeline: &'a Timeline, _run: &RunFacts) -> Vec<Failure<'a>> {
+    let mut failures: Vec<Failure> = timeline
+        .exceptions()
+        .iter()
+        .filter(|seen| !matches!(seen.report.type_name.as_str(), "SystemExit" | "KeyboardInterrupt"))
+        .map(|seen| Failure {
+            at: seen.at,
+            process: seen.id.and_then(|id| timeline.process(id)).or_else(|| timeline.by_pid(seen.pid)),
+            exception: Some(seen),
+            ending: None,
+        })
+        .collect();
+    for (at, process, ending) in timeline.endings() {
+        let badly = match ending {
+            Ending::Exited(code) => code != 0 && process.role != Role::Helper,
+            Ending::Signaled(_) => true,
+            Ending::NotSeen(_) => false,
+        };
+        if badly && (process.exceptions == 0 || matches!(ending, Ending::Signaled(_))) {
+            failures.push(Failure { at, process: Some(process), exception: None, ending: Some(ending) });
+        }
+    }
+    failures.sort_by_key(|failure| (failure.at, failure.process.map(|process| process.id)));
+    failures
+}
+
+/// What the message of an exception speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Symptom {
+    /// ENOMEM.
+    NoMemory,
+    /// EMFILE, or descriptors lost on the way.
+    NoDescriptors,
+    /// ENFILE.
+    NoDescriptorsOnMachine,
+    /// ENOSPC.
+    NoSpace,
+    /// EAGAIN of fork and clone.
+    NoTask,
+    /// CPython's forkserver refused the number of descriptors.
+    ForkserverFds,
+    /// None that memory has to do with.
+    Other,
+}
+
+impl<'a> Failure<'a> {
+    /// Type, text and the chain of causes as one text.
+    pub(crate) fn text(&self) -> String {
+        self.exception.map_or(String::new(), |seen| {
+            let mut text = format!("{}: {}", seen.report.type_name, seen.report.text);
+            for link in &seen.report.chain {
+                text.push('\n');
+                text.push_str(link);
+            }
+            text
+        })
+    }
+
+    /// The exception's first line, as a person sees it.
+    pub(crate) fn message(&self) -> String {
+        let Some(seen) = self.exception else { return String::new() };
+        // A worker's exception comes wrapped: the line that counts is the last of its traceback.
+        let text = seen.report.text.trim();
+        if text.starts_with("Caught ") {
+            let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or(text);
+            return last.trim().to_owned();
+        }
+        format!("{}: {}", seen.report.type_name, text.lines().next().unwrap_or_default())
+    }
+
+    /// What the message speaks of.
+    pub(crate) fn symptom(&self) -> Symptom {
+        let Some(seen) = self.exception else { return Symptom::Other };
+        let text = self.text();
+        let has = |needle: &str| text.contains(needle);
+        if has("too many fds") {
+            Symptom::ForkserverFds
+        } else if has("Too many open files in system") {
+            Symptom::NoDescriptorsOnMachine
+        } else if seen.report.errno == Some(24) || has("Too many open files") || has("items of ancdata") {
+            Symptom::NoDescriptors
+        } else if (seen.report.errno == Some(28) || has("No space left on device")) && !has("inotify") {
+            Symptom::NoSpace
+        } else if has("can't start new thread") || (has("Resource temporarily unavailable") && self.in_fork()) {
+            Symptom::NoTask
+        } else if seen.report.errno == Some(12)
+            || has("MemoryError")
+            || has("Cannot allocate memory")
+            || has("can't allocate memory")
+            || has("failed to map segment")
+            || has("bad_alloc")
+            || has("Unable to allocate")
+        {
+            Symptom::NoMemory
+        } else {
+            Symptom::Other
+        }
+    }
+
+    fn in_fork(&self) -> bool {
+        let Some(seen) = self.exception else { return false };
+        let near: Vec<_> = seen.report.stack.iter().rev().take(8).collect();
+        near.is_empty()
+            || near.iter().any(|frame| {
+                ["fork", "subprocess", "popen", "_start_new_thread", "os.py"].iter().any(|word| frame.contains(word))
+            })
+    }
+
+    /// The stack runs through a file or function of this name.
+    pub(crate) fn passes(&self, part: &str) -> bool {
+        self.exception.is_some_and(|seen| seen.report.stack.iter().any(|frame| frame.contains(part)))
+            || self.text().contains(part)
+    }
+
+    /// Counts at the moment of the exception.
+    pub(crate) fn counts(&self) -> Option<&'a CountsAtFailure> {
+        self.exception.map(|seen| &seen.report.counts)
+    }
+
+    /// It says what happened somewhere else: the exception of a worker, raised again by who waited for it.
+    pub(crate) fn is_echo(&self) -> bool {
+        self.text().contains("Caught ") && self.text().contains("in DataLoader worker process")
+    }
+
+    /// Where what the agent counted comes from.
+    pub(crate) fn agent_source(&self) -> String {
+        let pid = self.exception.map_or(0, |seen| seen.pid);
+        format!("agent in {pid}")
+    }
+
+    /// It ended by its own failing, as far as seen from outside: neither told to end nor killed.
+    pub(crate) fn unexplained_end(&self) -> bool {
+        self.exception.is_none()
+            && matches!(
+                self.ending,
+                Some(Ending::Exited(_) | Ending::Signaled(SIGABRT) | Ending::Signaled(SIGSEGV))
+            )
+    }
+}
+
+/// abort(3).
+pub(crate) const SIGABRT: i32 = 6;
+/// A page that could not be had.
+pub(crate) const SIGBUS: i32 = 7;
+/// Nobody can handle it.
+pub(crate) const SIGKILL: i32 = 9;
+/// A wrong address.
+pub(crate) const SIGSEGV: i32 = 11;
+
+/// Whether a figure met its limit between its last reading and the end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Reach {
+    /// The last reading stood at the limit.
+    Met,
+    /// At the rate of its last readings it met the limit before the end.
+    Projected,
+    /// Nothing could have grown fast enough to tell "no", nor did it grow so that "yes" can be said.
+    Possible,
+    /// It stayed away.
+    Excluded,
+}
+
+/// Judges a figure at the end of its process. `fastest` is the growth a second that no machine exceeds.
+pub(crate) fn reach(series: &Series, limit: u64, until: At, fastest: f64) -> Reach {
+    let limit = limit as f64;
+    let Some((at, value)) = series.last() else { return Reach::Possible };
+    let age = until.since(at).max(0.0);
+    if value >= 0.98 * limit {
+        return Reach::Met;
+    }
+    let rate = series.rate_at_end().unwrap_or(0.0);
+    if value >= 0.4 * limit && rate > 0.0 && value + rate * 1.3 * age >= 0.98 * limit {
+        return Reach::Projected;
+    }
+    if value + fastest * age >= limit {
+        Reach::Possible
+    } else {
+        Reach::Excluded
+    }
+}
+
+/// Tensors that any machine shares in a second: torch takes 100 µs or more for one (about 100 system calls).
+pub(crate) const SHARED_A_SECOND: f64 = 20_000.0;

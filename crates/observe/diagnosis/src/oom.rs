@@ -1,0 +1,258 @@
+//! Who was killed by the kernel's OOM killer: shared by the three causes that name it.
+//!
+//! SIGKILL alone is never one: it takes the kernel's line that names the process, or the `oom_kill` counter of
+//! the victim's own cgroup (v1 and v2 count it there; v2 in ancestors too, where other jobs count as well, so
+//! ancestors never count here), or, where the counter could not be read afterwards, memory at the limit.
+
+use crate::failure::SIGKILL;
+use crate::history::{CgroupHistory, ProcessHistory};
+use crate::rule::Case;
+use ullage_model::{At, Ending, KernelOomKill, Measured, OomConstraint, OutcomeKind};
+
+/// Time between a kill and what is noticed of it.
+const SLACK_S: f64 = 2.0;
+/// Whoever waits for a process has noticed its end by then (a DataLoader looks every 5 s).
+const NOTICED_WITHIN_S: f64 = 10.0;
+
+/// How a kill is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Proof {
+    /// The kernel log names the victim.
+    Log,
+    /// The counter of its cgroup moved.
+    Counter,
+    /// Its cgroup stood at the limit, and the counter could not be read afterwards.
+    AtLimit,
+}
+
+/// One process killed.
+#[derive(Clone, Debug)]
+pub(crate) struct Victim<'a> {
+    /// Which; none where everything died at once and only the cgroup is known.
+    pub(crate) process: Option<&'a ProcessHistory>,
+    /// When.
+    pub(crate) at: At,
+    /// By the machine's lack of memory, not a cgroup's.
+    pub(crate) host: bool,
+    /// How it is known.
+    pub(crate) proof: Proof,
+    /// The kernel's line.
+    pub(crate) line: Option<&'a KernelOomKill>,
+    /// The victim's own cgroup.
+    pub(crate) group: Option<&'a CgroupHistory>,
+}
+
+/// The recording ends while COMMAND ran, and the job is known to be over: the caller says so (outcome unknown), or
+/// something was read after the last reading of a process. A job that runs has the outcome "still running".
+pub(crate) fn cut_short(case: &Case) -> bool {
+    if case.timeline.finished().is_some() || case.timeline.samples() == 0 {
+        return false;
+    }
+    match (&case.run.outcome, case.plain_outcome().kind) {
+        (Some(_), kind) => return kind == OutcomeKind::Unknown,
+        (None, OutcomeKind::StillRunning) => {}
+        (None, _) => return false,
+    }
+    case.timeline.last_alive().is_some_and(|alive| {
+        case.timeline.cgroups().any(|group| group.last_at > alive) || case.timeline.end() > alive && !case.timeline.oom_kills().is_empty()
+    })
+}
+
+/// All kills of processes of the job.
+pub(crate) fn victims<'a>(case: &Case<'a>) -> Vec<Victim<'a>> {
+    let mut victims: Vec<Victim<'a>> = Vec::new();
+    for (at, line) in case.timeline.oom_kills() {
+        if let Some(process) = named_by(case, line) {
+            let at = process.ended.map_or((*at).min(process.last_seen.max(At(1))), |(ended, _, _)| ended);
+            let host = line.constraint == OomConstraint::Host;
+            let group = group_of(case, process);
+            victims.push(Victim { process: Some(process), at, host, proof: Proof::Log, line: Some(line), group });
+        }
+    }
+    for group in own_groups(case) {
+        by_counter(case, group, &mut victims);
+    }
+    if victims.is_empty() {
+        victims.extend(by_reading(case));
+    }
+    victims.sort_by_key(|victim| (victim.at, victim.process.map(|process| process.id)));
+    victims
+}
+
+/// The process that a line of the kernel names. Its pid is the machine's, so that inside a container it is
+/// matched by name and cgroup instead.
+fn named_by<'a>(case: &Case<'a>, line: &KernelOomKill) -> Option<&'a ProcessHistory> {
+    let can_be = |process: &&ProcessHistory| match process.ended {
+        Some((_, Ending::Signaled(signal), _)) => signal == SIGKILL,
+        Some((_, Ending::Exited(_), _)) => false,
+        Some((_, Ending::NotSeen(_), _)) => true,
+        None => case.timeline.finished().is_none(),
+    };
+    let same_name = |process: &&ProcessHistory| process.name() == line.task || line.task.is_empty();
+    let by_pid = case.timeline.processes().filter(|process| process.id.pid == line.pid).filter(can_be).find(same_name);
+    by_pid.or_else(|| {
+        let group = line.task_cgroup.as_deref().filter(|group| group.len() > 1)?;
+        let mut here = case
+            .timeline
+            .processes()
+            .filter(can_be)
+            .filter(same_name)
+            .filter(|process| process.ended.is_some() && process.id.pid != line.pid)
+            .filter(|process| memory_path(process).is_some_and(|path| path.len() > 1 && group.ends_with(path)));
+        // One such process is a match; several cannot be told apart.
+        here.next().filter(|_| here.next().is_none())
+    })
+}
+
+/// Path of a process's memory cgroup: v1's memory line, else the unified one.
+fn memory_path(process: &ProcessHistory) -> Option<&str> {
+    let lines = &process.facts.as_ref()?.cgroups;
+    let path = |line: &'_ String| line.splitn(3, ':').nth(2).map(str::len).map(|len| line.len() - len);
+    let v1 = lines.iter().find(|line| line.split(':').nth(1).is_some_and(|names| names.split(',').any(|name| name == "memory")));
+    let line = v1.or_else(|| lines.iter().find(|line| line.starts_with("0::")))?;
+    path(line).map(|from| &line[from..])
+}
+
+fn group_of<'a>(case: &Case<'a>, process: &ProcessHistory) -> Option<&'a CgroupHistory> {
+    let path = memory_path(process);
+    let with_memory = || case.timeline.cgroups().filter(|group| group.memory.last().is_some());
+    path.and_then(|path| with_memory().find(|group| same_group(group.path(), path)))
+        // A path as the mount namespace shows it may be shorter than the one of /proc/PID/cgroup.
+        .or_else(|| with_memory().max_by_key(|group| group.path().len()))
+}
+
+fn same_group(shown: &str, path: &str) -> bool {
+    shown == path || (shown.len() > 1 && path.ends_with(shown))
+}
+
+/// Memory cgroups that hold processes of the job themselves.
+fn own_groups<'a>(case: &Case<'a>) -> Vec<&'a CgroupHistory> {
+    let mut groups: Vec<&CgroupHistory> = Vec::new();
+    for process in case.timeline.processes() {
+        if let Some(group) = group_of(case, process) {
+            if !groups.iter().any(|known| std::ptr::eq(*known, group)) {
+                groups.push(group);
+            }
+        }
+    }
+    groups
+}
+
+fn by_counter<'a>(case: &Case<'a>, group: &'a CgroupHistory, victims: &mut Vec<Victim<'a>>) {
+    let (Some(grown), Some((before, shown))) = (group.oom_kills.growth(), group.oom_kills.moved) else { return };
+    let already = victims.iter().filter(|victim| victim.group.is_some_and(|known| std::ptr::eq(known, group))).count() as u64;
+    let missing = grown.saturating_sub(already);
+    if missing == 0 || told_as_others(case, group, grown) {
+        return;
+    }
+    let last_move = group.oom_kills.last.map_or(shown, |(at, _)| at);
+    let mut killed: Vec<&ProcessHistory> = case
+        .timeline
+        .processes()
+        .filter(|process| !victims.iter().any(|victim| victim.process.is_some_and(|known| known.id == process.id)))
+        .filter(|process| matches!(process.ended, Some((_, Ending::Signaled(SIGKILL), _))))
+        .filter(|process| process.ended.is_some_and(|(at, _, _)| at.since(before) >= -SLACK_S && at.since(last_move) <= SLACK_S))
+        .filter(|process| group_of(case, process).is_some_and(|own| std::ptr::eq(own, group)))
+        .collect();
+    // The kernel takes the largest first.
+    killed.sort_by_key(|process| std::cmp::Reverse(process.memory.map_or(0, |(_, memory)| memory.resident().0)));
+    let proof = Proof::Counter;
+    for process in killed.iter().take(usize::try_from(missing).unwrap_or(usize::MAX)) {
+        let at = process.ended.map_or(shown, |(at, _, _)| at);
+        victims.push(Victim { process: Some(process), at, host: false, proof, line: None, group: Some(group) });
+    }
+    if killed.is_empty() && victims.is_empty() && cut_short(case) {
+        let at = case.timeline.last_alive().unwrap_or(before);
+        victims.push(Victim { process: None, at, host: false, proof, line: None, group: Some(group) });
+    }
+}
+
+/// The kernel log accounts for every kill in this group, and none of them is a process of the job.
+fn told_as_others(case: &Case, group: &CgroupHistory, grown: u64) -> bool {
+    let lines: Vec<_> = case
+        .kernel_log()
+        .filter(|line| line.task_cgroup.as_deref().is_some_and(|path| path.ends_with(group.path())))
+        .collect();
+    lines.len() as u64 >= grown
+        && lines.iter().all(|line| {
+            named_by(case, line).is_none() && !case.timeline.processes().any(|process| process.name() == line.task)
+        })
+}
+
+/// No counter after the kill: the last readings, where they stand at the limit.
+fn by_reading<'a>(case: &Case<'a>) -> Option<Victim<'a>> {
+    let all_gone = cut_short(case);
+    let process = case.timeline.endings().into_iter().find(|(_, _, ending)| *ending == Ending::Signaled(SIGKILL));
+    let (at, process) = match process {
+        Some((at, process, _)) => (at, Some(process)),
+        None if all_gone => (case.timeline.last_alive()?, None),
+        None => return None,
+    };
+    let group = match process {
+        Some(process) => group_of(case, process)?,
+        None => own_groups(case).into_iter().next()?,
+    };
+    let read_after = group.oom_kills.last.is_some_and(|(last, _)| last >= at);
+    let (limiting, limit) = limiting(case, group)?;
+    let from = At::from_seconds(at.seconds() - 5.0);
+    let (_, used) = limiting.memory.peak_between(from, at).or_else(|| limiting.memory.at_or_before(at))?;
+    let share = used / limit as f64;
+    let enough = if all_gone { 0.85 } else { 0.95 };
+    let hits = limiting.limit_hits.growth().unwrap_or(0) > 0;
+    (!read_after && share >= enough && (hits || share >= 0.95)).then_some(Victim {
+        process,
+        at,
+        host: false,
+        proof: Proof::AtLimit,
+        line: None,
+        group: Some(group),
+    })
+}
+
+/// The cgroup whose limit was met: `group` or an ancestor of it.
+pub(crate) fn limiting<'a>(case: &Case<'a>, group: &CgroupHistory) -> Option<(&'a CgroupHistory, u64)> {
+    case.timeline
+        .cgroups()
+        .filter(|other| other.is_v2() == group.is_v2() && is_ancestor(other.path(), group.path()))
+        .filter_map(|other| Some((other, limit(other)?)))
+        .max_by(|a, b| {
+            let key = |(other, limit): &(&CgroupHistory, u64)| {
+                let hit = other.limit_hits.growth().unwrap_or(0) > 0;
+                let share = other.memory.peak().map_or(0.0, |(_, peak)| peak) / (*limit).max(1) as f64;
+                (hit && share > 0.8, share)
+            };
+            let ((a_hit, a_share), (b_hit, b_share)) = (key(a), key(b));
+            a_hit.cmp(&b_hit).then(a_share.total_cmp(&b_share))
+        })
+}
+
+fn is_ancestor(path: &str, of: &str) -> bool {
+    path == "/" || path == of || of.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// memory.max of a group.
+pub(crate) fn limit(group: &CgroupHistory) -> Option<u64> {
+    match &group.last.memory {
+        Measured::Known(memory) => memory.limit.at(),
+        Measured::Missing(_) => group.first.memory.as_known()?.limit.at(),
+    }
+}
+
+/// COMMAND lived on although one of its children was killed: it neither failed with it nor soon after it.
+pub(crate) fn unnoticed(case: &Case, victim: &Victim) -> bool {
+    let (Some(process), Some(main)) = (victim.process, case.main()) else { return false };
+    if process.id == main || victim.host {
+        return false;
+    }
+    let is_victim =
+        |id| case.oom_victims().iter().any(|other| other.process.is_some_and(|process| Some(process.id) == id));
+    let noticed = case.failures.iter().any(|failure| {
+        let after = failure.at.since(victim.at);
+        (-0.5..=NOTICED_WITHIN_S).contains(&after) && !is_victim(failure.process.map(|process| process.id))
+    });
+    if noticed || is_victim(Some(main)) {
+        return false;
+    }
+    let end = case.timeline.process(main).and_then(|main| main.ended).map_or(case.timeline.end(), |(at, _, _)| at);
+    case.ended_well() || end.since(victim.at) > NOTICED_WITHIN_S
+}

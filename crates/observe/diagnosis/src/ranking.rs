@@ -1,0 +1,104 @@
+//! The verdict: all rules asked, findings ranked, and how COMMAND ended.
+//!
+//! First the most severe, then the earliest in the causal chain, then the best known, then the most certain;
+//! what is still equal goes by id, so that one recording always gives one answer. A cause that could not be
+//! told is listed only where no fatal one was at least supported.
+
+use crate::oom::cut_short;
+use crate::rule::{rules, Case, Judgement};
+use crate::timeline::Timeline;
+use std::cmp::Ordering;
+use ullage_model::{
+    Cost, Finding, MemorySummary, Outcome, OutcomeKind, RunFacts, Severity, Status, Undetermined, Verdict,
+};
+
+/// Judges a run by every rule.
+pub fn diagnose(run: &RunFacts, timeline: &Timeline) -> Verdict {
+    let case = Case::new(run, timeline);
+    let mut findings = Vec::new();
+    let mut undetermined = Vec::new();
+    for rule in rules() {
+        match (rule.judge)(&case) {
+            Judgement::Found(found) => findings.extend(found),
+            Judgement::Nothing => {}
+            Judgement::CannotTell { because } => {
+                undetermined.push(Undetermined { cause: rule.id.into(), because });
+            }
+        }
+    }
+    findings.sort_by(rank);
+    let explained =
+        findings.iter().any(|finding| finding.severity == Severity::Fatal && finding.status >= Status::Supported);
+    if explained {
+        undetermined.clear();
+    }
+    let outcome = outcome(&case, &findings);
+    let well = outcome.kind == OutcomeKind::Exit && outcome.code == Some(0);
+    let healthy = well && findings.iter().all(|finding| finding.severity == Severity::Note);
+    let mut not_seen = run.not_seen.clone();
+    for sentence in timeline.not_seen() {
+        if !not_seen.contains(sentence) {
+            not_seen.push(sentence.clone());
+        }
+    }
+    let cost = run.cost;
+    let duration_s = run.duration_s.or_else(|| (timeline.samples() > 0).then(|| timeline.end().seconds()));
+    Verdict {
+        run: run.run.clone(),
+        command: run.command.clone(),
+        outcome,
+        healthy,
+        findings,
+        limits: crate::limits::limits(run, timeline),
+        memory: memory(timeline),
+        undetermined,
+        not_seen,
+        cost_cpu_share: cost.and_then(|cost| share(cost, duration_s)),
+        cost_peak_rss: cost.map(|cost| cost.peak_rss.0),
+        duration_s,
+    }
+}
+
+fn memory(timeline: &Timeline) -> MemorySummary {
+    timeline.memory.clone()
+}
+
+fn share(cost: Cost, duration_s: Option<f64>) -> Option<f64> {
+    duration_s.filter(|seconds| *seconds > 0.0).map(|seconds| cost.cpu_ns as f64 / 1e9 / seconds)
+}
+
+/// The order in which findings are told.
+pub fn rank(a: &Finding, b: &Finding) -> Ordering {
+    let at = |finding: &Finding| finding.at.map_or(u64::MAX, |at| at.0);
+    b.severity
+        .cmp(&a.severity)
+        .then_with(|| at(a).cmp(&at(b)))
+        .then_with(|| b.status.cmp(&a.status))
+        .then_with(|| b.confidence.total_cmp(&a.confidence))
+        .then_with(|| a.cause.cmp(&b.cause))
+}
+
+/// How COMMAND ended, with the killer where the kernel's own words or counters prove it.
+fn outcome(case: &Case, findings: &[Finding]) -> Outcome {
+    let plain = case.plain_outcome();
+    let by_sigkill = plain.kind == OutcomeKind::Signal && plain.signal == Some(9);
+    let gone = cut_short(case);
+    if !by_sigkill && !gone {
+        return plain;
+    }
+    let established = |cause: &str| {
+        findings.iter().any(|finding| {
+            let main = finding.process.as_ref().map(|process| process.id);
+            finding.cause == cause
+                && finding.status == Status::Established
+                && (main == case.main() || (gone && main.is_none()))
+        })
+    };
+    let by = match (established("memcg-oom-kill"), established("host-oom-kill")) {
+        (true, _) => "kernel memcg",
+        (_, true) => "kernel oom",
+        _ if gone => return Outcome::of(OutcomeKind::Unknown),
+        _ => return plain,
+    };
+    Outcome { kind: OutcomeKind::OomKill, code: None, signal: Some(9), by: Some(by.into()) }
+}

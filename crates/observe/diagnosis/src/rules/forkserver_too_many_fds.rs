@@ -1,0 +1,158 @@
+//! # forkserver-too-many-fds
+//!
+//! ## What it does
+//! Finds a dataset of more tensors than a forkserver can hand to one worker.
+//!
+//! ## Why it happens
+//! CPython's forkserver passes all descriptors of a new process in one message of at most 256
+//! (`MAXFDS_TO_SEND` in multiprocessing/forkserver.py). With the sharing strategy `file_descriptor` torch adds
+//! one descriptor for each tensor: 250 tensors can be sent, 251 cannot, on every machine, whatever its limits.
+//! forkserver is the default on Linux from Python 3.14 on.
+//!
+//! ## How it is told apart
+//! `ValueError: too many fds`, with a few hundred descriptors of torch's segments, far below the limit of open files.
+//! Without the agent: a process with a forkserver ended while its torch descriptors passed 250 and could not
+//! yet have met any other limit.
+//!
+//! ## Known problems
+//! It happens within a tenth of a second: without the agent it is mostly not seen.
+//!
+//! ## Example
+//! `ValueError: too many fds`
+//!
+//! ## Remedy
+//! Start the workers by fork, keep the samples in one tensor plus offsets, or take the strategy `file_system`.
+//!
+//! ## References
+//! - <https://github.com/python/cpython/blob/main/Lib/multiprocessing/forkserver.py>
+
+use crate::failure::{reach, Failure, Reach, Symptom, SHARED_A_SECOND};
+use crate::found::{better, finding};
+use crate::rule::{Case, Judgement, Rule, Setting};
+use crate::{say, sharing};
+use ullage_model::{Evidence, Finding, Fix, Role, Status};
+
+/// MAXFDS_TO_SEND of multiprocessing/forkserver.py.
+const MAX_SENT: u64 = 256;
+/// Tensors from which on it fails: the forkserver adds a few descriptors of its own.
+const TOO_MANY: u64 = 250;
+
+pub(super) const RULE: Rule = Rule {
+    id: "forkserver-too-many-fds",
+    title: "forkserver hands a child at most 256 descriptors, torch sends one per tensor",
+    source: include_str!("forkserver_too_many_fds.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(case: &Case) -> Judgement {
+    let mut found: Option<Finding> = None;
+    let mut unsure = None;
+    for failure in &case.failures {
+        if failure.symptom() == Symptom::ForkserverFds {
+            found = better(found, told(case, failure));
+        } else if failure.unexplained_end() && has_forkserver(case, failure) {
+            match seen(case, failure) {
+                Ok(next) => found = next.map_or(found.clone(), |next| better(found, next)),
+                Err(because) => {
+                    unsure.get_or_insert(because);
+                }
+            }
+        }
+    }
+    match (found, unsure) {
+        (Some(found), _) => Judgement::one(found),
+        (None, Some(because)) => Judgement::CannotTell { because },
+        (None, None) => Judgement::Nothing,
+    }
+}
+
+fn told(case: &Case, failure: &Failure) -> Finding {
+    let torch = failure.counts().and_then(|counts| counts.fds_torch);
+    let name = failure.process.map_or_else(|| "the process".to_owned(), say::who);
+    let mut evidence = Vec::new();
+    let mut known = (Status::Supported, 0.9);
+    if let Some(torch) = torch {
+        if torch >= TOO_MANY - 10 {
+            known = (Status::Established, 0.98);
+        }
+        let far = failure
+            .counts()
+            .and_then(|counts| counts.nofile)
+            .map_or(String::new(), |nofile| format!("; its own limit of open files is {}", say::count(nofile)));
+        let sentence = format!(
+            "{} had {} descriptors of torch's shared tensors to send, and the forkserver passes at most {MAX_SENT} to a new process{far}.",
+            say::capital(&name),
+            say::count(torch)
+        );
+        let met = say::number("descriptors to send", torch, "descriptors", &failure.agent_source(), failure.at, sentence);
+        evidence.push(say::of(met, MAX_SENT));
+    }
+    evidence.extend(sharing::exception_sentence(failure));
+    if failure.passes("forkserver") {
+        let text = "The exception was raised in multiprocessing/forkserver.py, as a worker was started.";
+        evidence.push(say::text("stack", "multiprocessing/forkserver.py", &failure.agent_source(), Some(failure.at), text.into()));
+    }
+    evidence.extend(sharing::loader_sentence(failure));
+    finding(case, &RULE, failure, known, evidence, &case.setting(Some(failure)))
+}
+
+fn has_forkserver(case: &Case, failure: &Failure) -> bool {
+    let mut servers = case.timeline.processes().filter(|process| process.role == Role::Forkserver);
+    servers.any(|server| {
+        failure.process.is_some_and(|process| process.id.pid == server.parent)
+            || server.facts.as_ref().is_some_and(|facts| {
+                failure.process.is_some_and(|process| process.id.pid == facts.parent)
+            })
+    })
+}
+
+/// Without the agent: only where no other limit could have been met since the last look.
+fn seen(case: &Case, failure: &Failure) -> Result<Option<Finding>, String> {
+    let Some(process) = failure.process else { return Ok(None) };
+    let name = say::who(process);
+    let elsewhere = [
+        process.limits.and_then(|limits| limits.open_files.at()).map(|limit| (&process.descriptors, limit)),
+        case.machine().max_map_count.known().map(|limit| (&process.mapping_count, limit)),
+    ];
+    let other_limit = elsewhere.into_iter().flatten().any(|(series, limit)| {
+        series.last().is_some() && reach(series, limit, failure.at, SHARED_A_SECOND) != Reach::Excluded
+    });
+    let Some((at, _, kinds)) = process.kinds else {
+        return Err(format!("{name} has a forkserver and ended on its own; the kinds of its descriptors were not read, and the agent reported no exception from it"));
+    };
+    let age = failure.at.since(at);
+    let grown = kinds.torch_shared as f64 + age * SHARED_A_SECOND >= TOO_MANY as f64;
+    if kinds.torch_shared < TOO_MANY && !grown {
+        return Ok(None);
+    }
+    if kinds.torch_shared < TOO_MANY || other_limit {
+        return Err(format!(
+            "{name} has a forkserver and ended on its own, {} after its descriptors were last read ({} of torch's); the agent reported no exception from it",
+            say::seconds(age),
+            say::count(kinds.torch_shared)
+        ));
+    }
+    let sentence = format!(
+        "{} had {} descriptors of torch's shared tensors, read {} before it ended; a forkserver passes at most {MAX_SENT} to a new process, and no other limit was near.",
+        say::capital(&name),
+        say::count(kinds.torch_shared),
+        say::seconds(age)
+    );
+    let source = format!("/proc/{}/fd", process.id.pid);
+    let evidence: Vec<Evidence> =
+        vec![say::of(say::number("descriptors to send", kinds.torch_shared, "descriptors", &source, at, sentence), MAX_SENT)];
+    let known = (Status::Hypothesis, 0.5);
+    Ok(Some(finding(case, &RULE, failure, known, evidence, &case.setting(Some(failure)))))
+}
+
+fn fixes(setting: &Setting) -> Vec<Fix> {
+    let mut fixes: Vec<Fix> = sharing::fork_context(setting).into_iter().collect();
+    fixes.push(sharing::one_tensor());
+    fixes.push(Fix {
+        title: "Send names instead of descriptors (the next limit is then vm.max_map_count, at about 65,000 tensors)".into(),
+        command: "torch.multiprocessing.set_sharing_strategy(\"file_system\")".into(),
+        automatic: None,
+    });
+    fixes
+}

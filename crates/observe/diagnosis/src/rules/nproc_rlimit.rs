@@ -1,0 +1,152 @@
+//! # nproc-rlimit
+//!
+//! ## What it does
+//! Finds a user who has as many processes and threads as `RLIMIT_NPROC` (`ulimit -u`) allows.
+//!
+//! ## Why it happens
+//! The limit counts all tasks of the real user on the whole machine, so that several jobs add up. `clone` then
+//! fails with `EAGAIN`.
+//!
+//! ## How it is told apart
+//! `EAGAIN` with a finite limit, not root (root is exempt), and the pids controller's counter at rest; where that
+//! moved it is pids-limit-cgroup.
+//!
+//! ## Known problems
+//! ullage counts the job's own tasks: tasks of the user outside the job are not seen.
+//!
+//! ## Example
+//! `OpenBLAS blas_thread_init: RLIMIT_NPROC 4096 current, 4096 max`
+//!
+//! ## Remedy
+//! Fewer threads per process; raise the limit up to the hard one.
+//!
+//! ## References
+//! - getrlimit(2)
+
+use super::pids_limit_cgroup::{fewer_threads, threads_sentence};
+use crate::failure::{Failure, Symptom};
+use crate::found::{better, finding};
+use crate::rule::{Case, Judgement, Rule, Setting};
+use crate::{say, sharing};
+use ullage_model::{Finding, Fix, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "nproc-rlimit",
+    title: "RLIMIT_NPROC (ulimit -u) reached by threads of the same user",
+    source: include_str!("nproc_rlimit.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(case: &Case) -> Judgement {
+    let refused = case.timeline.cgroups().any(|group| group.refused.growth().unwrap_or(0) > 0);
+    if refused || !case.timeline.fork_rejections().is_empty() {
+        return Judgement::Nothing;
+    }
+    let mut found: Option<Finding> = None;
+    let mut unsure = None;
+    for failure in &case.failures {
+        let told = failure.symptom() == Symptom::NoTask;
+        if !told && !failure.unexplained_end() {
+            continue;
+        }
+        match judge_failure(case, failure, told) {
+            Ok(Some(next)) => found = better(found, next),
+            Ok(None) => {}
+            Err(because) => {
+                unsure.get_or_insert(because);
+            }
+        }
+    }
+    match (found, unsure) {
+        (Some(found), _) => Judgement::one(found),
+        (None, Some(because)) => Judgement::CannotTell { because },
+        (None, None) => Judgement::Nothing,
+    }
+}
+
+fn judge_failure(case: &Case, failure: &Failure, told: bool) -> Result<Option<Finding>, String> {
+    let uid = failure.process.and_then(|process| process.uid());
+    let counted = failure.counts().and_then(|counts| counts.nproc);
+    let limit = counted.or_else(|| failure.process?.limits?.processes.at());
+    let (Some(limit), false) = (limit, uid == Some(0)) else { return Ok(None) };
+    // Mappings for a thread's stack run out with the same words.
+    if let Some((mappings, max)) = failure.counts().and_then(|counts| counts.mappings.zip(counts.max_map_count)) {
+        if mappings >= max - max / 100 {
+            return Ok(None);
+        }
+    }
+    let (tasks, at) = tasks_of_job(case, uid);
+    let own = failure.counts().and_then(|counts| counts.threads).unwrap_or(0);
+    let seen = tasks.max(own);
+    let near = seen + 2 >= limit || seen >= limit - limit / 10;
+    let known = match (told, near) {
+        (true, _) if own + 2 >= limit || own >= limit - limit / 10 => (Status::Established, 0.95),
+        (true, true) => (Status::Established, 0.93),
+        (true, false) => (Status::Supported, 0.75),
+        (false, true) => (Status::Supported, 0.75),
+        (false, false) if limit <= 512 && seen * 4 >= limit => {
+            return Err(format!(
+                "{} ended on its own; the job had {} of {} tasks that its user is allowed, others of the user's are not counted, and the agent reported no exception",
+                failure.process.map_or_else(|| "a process".into(), say::who),
+                say::count(seen),
+                say::count(limit)
+            ));
+        }
+        (false, false) => return Ok(None),
+    };
+    let user = uid.map_or("the user".to_owned(), |uid| format!("user {uid}"));
+    let sentence = if near {
+        format!(
+            "The job held {} of the {} tasks that its limit of processes (ulimit -u) allows to {user}.",
+            say::count(seen),
+            say::count(limit)
+        )
+    } else {
+        format!(
+            "A new task was refused; {user} may have {} (ulimit -u), of which the job held {}; the pids counters of its cgroups did not move.",
+            say::count(limit),
+            say::count(seen)
+        )
+    };
+    let source = failure.process.map_or("/proc/PID/limits".into(), |process| format!("/proc/{}/limits", process.id.pid));
+    let mut evidence = vec![say::of(say::number("tasks of the user", seen, "tasks", &source, at.unwrap_or(failure.at), sentence), limit)];
+    evidence.extend(sharing::exception_sentence(failure));
+    evidence.extend(threads_sentence(case));
+    Ok(Some(finding(case, &RULE, failure, known, evidence, &case.setting(Some(failure)))))
+}
+
+/// Most tasks of the job's user that were seen together: the sum over processes that overlap at the busiest moment.
+fn tasks_of_job(case: &Case, uid: Option<u32>) -> (u64, Option<ullage_model::At>) {
+    let of_user = || case.timeline.processes().filter(|process| uid.is_none() || process.uid().is_none_or(|u| Some(u) == uid));
+    let moments: std::collections::BTreeSet<_> = of_user().filter_map(|process| process.threads.peak().map(|p| p.0)).collect();
+    moments
+        .into_iter()
+        .map(|at| {
+            let tasks: f64 = of_user()
+                .filter(|process| process.first_seen <= at && process.last_seen >= at)
+                .filter_map(|process| process.threads.at_or_before(at))
+                .map(|(_, threads)| threads)
+                .sum();
+            (tasks as u64, Some(at))
+        })
+        .max()
+        .unwrap_or((0, None))
+}
+
+fn fixes(setting: &Setting) -> Vec<Fix> {
+    let mut fixes = vec![fewer_threads()];
+    fixes.push(Fix {
+        title: "Raise the soft limit to the hard one before the job starts".into(),
+        command: "ulimit -S -u $(ulimit -H -u)".into(),
+        automatic: None,
+    });
+    if setting.is_root() {
+        fixes.push(Fix {
+            title: "Raise the hard limit".into(),
+            command: "ulimit -u unlimited".into(),
+            automatic: None,
+        });
+    }
+    fixes
+}

@@ -1,0 +1,177 @@
+//! # pids-limit-cgroup
+//!
+//! ## What it does
+//! Finds a cgroup that refused the job a new process or thread (`pids.max`: docker `--pids-limit`, systemd
+//! `TasksMax`, Kubernetes `podPidsLimit`).
+//!
+//! ## Why it happens
+//! Every thread counts. Workers x the threads that OpenMP, OpenBLAS, OpenCV and pyarrow each start, sized by the
+//! cores of the machine, pass the limit, and `clone` fails with `EAGAIN`.
+//!
+//! ## How it is told apart
+//! The controller's own counter (`max` of pids.events) moved in the job's cgroup or an ancestor, or the kernel log
+//! says "fork rejected by pids controller". Where it stands still the limit is the user's (nproc-rlimit), or
+//! the mappings for stacks are used up (max-map-count-exhausted).
+//!
+//! ## Known problems
+//! Libraries react differently: Python raises, libgomp ends the process, OpenBLAS goes on and may crash.
+//!
+//! ## Example
+//! `RuntimeError: can't start new thread`
+//!
+//! ## Remedy
+//! Fewer threads per process, or a larger limit.
+//!
+//! ## References
+//! - <https://docs.kernel.org/admin-guide/cgroup-v2.html#pid>
+
+use crate::failure::{Failure, Symptom};
+use crate::found::{finding, of_job};
+use crate::history::CgroupHistory;
+use crate::rule::{Case, Judgement, Rule, Setting};
+use crate::{say, sharing};
+use ullage_model::{Evidence, Fix, OutcomeKind, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "pids-limit-cgroup",
+    title: "cgroup pids.max (docker --pids-limit, systemd TasksMax, k8s podPidsLimit) reached",
+    source: include_str!("pids_limit_cgroup.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(case: &Case) -> Judgement {
+    let refused = case
+        .timeline
+        .cgroups()
+        .filter(|group| group.refused.growth().unwrap_or(0) > 0 && met(group))
+        .max_by_key(|group| group.refused.growth());
+    let logged = case.timeline.fork_rejections().first();
+    let failure = cause_of_failure(case, refused);
+    let mut evidence: Vec<Evidence> = refused.map(counter_sentence).into_iter().collect();
+    evidence.extend(logged.map(|(at, cgroup)| {
+        let sentence = format!("The kernel log says that the pids controller refused a fork in {cgroup}.");
+        say::text("fork rejected", cgroup, "kernel log", Some(*at), sentence)
+    }));
+    let known = if evidence.is_empty() {
+        let Some(group) = unread_but_near(case) else { return Judgement::Nothing };
+        if !failure.is_some_and(|failure| failure.symptom() == Symptom::NoTask) {
+            return Judgement::Nothing;
+        }
+        evidence.push(near_sentence(group));
+        (Status::Supported, 0.8)
+    } else if refused.is_none() && failure.is_none() {
+        return Judgement::Nothing;
+    } else {
+        (Status::Established, 0.96)
+    };
+    let setting = case.setting(failure);
+    match failure {
+        Some(failure) => {
+            evidence.extend(sharing::exception_sentence(failure));
+            evidence.extend(threads_sentence(case));
+            Judgement::one(finding(case, &RULE, failure, known, evidence, &setting))
+        }
+        None => {
+            evidence.extend(threads_sentence(case));
+            let failed = case.plain_outcome().kind != OutcomeKind::StillRunning && !case.ended_well();
+            let severity = if failed { Severity::Fatal } else { Severity::Warning };
+            Judgement::one(of_job(&RULE, severity, known, evidence, &setting))
+        }
+    }
+}
+
+/// A hierarchical counter also counts forks refused in groups beside the job's: the group itself was near.
+fn met(group: &CgroupHistory) -> bool {
+    let Some(limit) = limit(group) else { return false };
+    group.tasks.peak().is_some_and(|(_, peak)| peak >= 0.5 * limit as f64)
+}
+
+fn limit(group: &CgroupHistory) -> Option<u64> {
+    group.last.pids.as_known()?.limit.at()
+}
+
+/// The exception that says it, else a process that ended on its own after the counter moved.
+fn cause_of_failure<'c, 'a>(case: &'c Case<'a>, refused: Option<&CgroupHistory>) -> Option<&'c Failure<'a>> {
+    let told = |failure: &&Failure| failure.symptom() == Symptom::NoTask;
+    case.failures.iter().find(told).or_else(|| {
+        let (before, _) = refused?.refused.moved?;
+        case.failures.iter().find(|failure| failure.at >= before && failure.unexplained_end())
+    })
+}
+
+fn counter_sentence(group: &CgroupHistory) -> Evidence {
+    let grown = group.refused.growth().unwrap_or(0);
+    let at = group.refused.moved.map_or(group.last_at, |(_, at)| at);
+    let limit = limit(group).unwrap_or(0);
+    let sentence = format!(
+        "The cgroup {} refused {} because its {} tasks (pids.max) were all in use.",
+        group.path(),
+        say::plural(grown, "new task", "new tasks"),
+        say::count(limit)
+    );
+    let met = say::number("tasks refused", grown, "tasks", &format!("pids.events of {}", group.path()), at, sentence);
+    say::of(met, limit)
+}
+
+fn unread_but_near<'a>(case: &Case<'a>) -> Option<&'a CgroupHistory> {
+    case.timeline.cgroups().find(|group| {
+        group.refused.growth().is_none()
+            && limit(group).is_some_and(|limit| group.tasks.peak().is_some_and(|(_, peak)| peak >= 0.9 * limit as f64))
+    })
+}
+
+fn near_sentence(group: &CgroupHistory) -> Evidence {
+    let (at, peak) = group.tasks.peak().unwrap_or_default();
+    let limit = limit(group).unwrap_or(0);
+    let sentence = format!(
+        "The cgroup {} held {} of {} tasks; its counter of refused forks could not be read.",
+        group.path(),
+        say::count(peak as u64),
+        say::count(limit)
+    );
+    say::of(say::number("tasks", peak as u64, "tasks", &format!("pids.current of {}", group.path()), at, sentence), limit)
+}
+
+/// Who has the threads.
+pub(super) fn threads_sentence(case: &Case) -> Option<Evidence> {
+    let busiest = case.timeline.processes().max_by(|a, b| peak(a).total_cmp(&peak(b)))?;
+    let (at, threads) = busiest.threads.peak()?;
+    let processes = case.timeline.processes().filter(|process| process.last.is_some()).count() as u64;
+    let sentence = format!(
+        "Of {} that were seen, {} had the most threads: {}.",
+        say::plural(processes, "process", "processes"),
+        say::who(busiest),
+        say::count(threads as u64)
+    );
+    let source = format!("/proc/{}/stat", busiest.id.pid);
+    Some(say::number("threads", threads as u64, "threads", &source, at, sentence))
+}
+
+fn peak(process: &crate::history::ProcessHistory) -> f64 {
+    process.threads.peak().map_or(0.0, |(_, threads)| threads)
+}
+
+fn fixes(_setting: &Setting) -> Vec<Fix> {
+    let mut fixes = vec![fewer_threads()];
+    fixes.push(Fix {
+        title: "In a container: start it with a larger limit".into(),
+        command: "docker run --pids-limit=32768 IMAGE".into(),
+        automatic: None,
+    });
+    fixes.push(Fix {
+        title: "Under systemd: the same for a unit of the user's own".into(),
+        command: "systemd-run --user --scope -p TasksMax=32768 python train.py".into(),
+        automatic: None,
+    });
+    fixes
+}
+
+/// Threads of the numeric libraries are the usual crowd.
+pub(super) fn fewer_threads() -> Fix {
+    Fix {
+        title: "One thread a library and process; the workers are the parallelism".into(),
+        command: "export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1".into(),
+        automatic: None,
+    }
+}

@@ -1,0 +1,161 @@
+//! # shm-full-bytes
+//!
+//! ## What it does
+//! Finds a /dev/shm without a byte left.
+//!
+//! ## Why it happens
+//! Batches travel from loader workers to the trainer through /dev/shm: workers x prefetch_factor batches, and
+//! what the trainer keeps of them. Docker and Kubernetes give it 64 MiB unless told otherwise.
+//!
+//! ## How it is told apart
+//! Recent torch reserves the pages and raises `ENOSPC` (28); `multiprocessing.shared_memory` and old torch die by
+//! SIGBUS at the first touch. Either with /dev/shm full in bytes. Full in inodes only: tmpfs-inodes. `ENOMEM`:
+//! max-map-count-exhausted. SIGKILL: not this.
+//!
+//! ## Known problems
+//! A process that dies gives its segments back at once, so the reading after it may show free space. SIGBUS
+//! with space left in /dev/shm has other causes (a truncated or network file), and is not told here.
+//!
+//! ## Example
+//! `RuntimeError: unable to allocate shared memory(shm) for file </torch_7636_358177654_8>: No space left on device (28)`
+//!
+//! ## Remedy
+//! Make /dev/shm larger, or send less: fewer workers, a smaller prefetch_factor, uint8 instead of float32.
+//!
+//! ## References
+//! - tmpfs(5), shm_overview(7)
+
+use crate::failure::Failure;
+use crate::found::{better, finding};
+use crate::rule::{Case, Judgement, Rule, Setting};
+use crate::{say, sharing, space};
+use ullage_model::{FilesystemUse, Finding, Fix, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "shm-full-bytes",
+    title: "/dev/shm has no bytes left (docker 64 MiB default, k8s 64 MiB, half of RAM)",
+    source: include_str!("shm_full_bytes.rs"),
+    judge,
+    fixes,
+};
+
+/// Up to here a /dev/shm fills within a tick.
+const SMALL: u64 = 1 << 30;
+
+fn judge(case: &Case) -> Judgement {
+    let mut found: Option<Finding> = None;
+    let mut unsure = None;
+    for failure in &case.failures {
+        if space::is_no_space(failure) && space::about_shm(failure) {
+            if let Some(next) = told(case, failure) {
+                found = better(found, next);
+            }
+        } else if space::is_bus_error(failure) || failure.unexplained_end() {
+            match read(case, failure) {
+                Ok(Some(next)) => found = better(found, next),
+                Ok(None) => {}
+                Err(because) => {
+                    unsure.get_or_insert(because);
+                }
+            }
+        }
+    }
+    match (found, unsure) {
+        (Some(found), _) => Judgement::one(found),
+        (None, Some(because)) => Judgement::CannotTell { because },
+        (None, None) => Judgement::Nothing,
+    }
+}
+
+fn told(case: &Case, failure: &Failure) -> Option<Finding> {
+    let counts = failure.counts()?;
+    let inodes_full = matches!((counts.shm_inodes_used, counts.shm_inodes), (Some(used), Some(all)) if all > 0 && used + 1 >= all);
+    // Reserving pages fails for bytes, creating the object for inodes.
+    if inodes_full && !failure.text().contains("unable to allocate shared memory(shm)") {
+        return None;
+    }
+    let mut evidence = Vec::new();
+    let mut known = (Status::Supported, 0.85);
+    if let (Some(used), Some(size)) = (counts.shm_used, counts.shm_size) {
+        // What was reserved in vain is free again; what is left is less than one such request.
+        if size > 0 && used >= size / 2 {
+            known = (Status::Established, 0.96);
+        }
+        let sentence = format!(
+            "/dev/shm had {} of {} in use at the exception, and the next segment did not fit.",
+            say::bytes(used),
+            say::bytes(size)
+        );
+        let met = say::number("/dev/shm bytes", used, "bytes", &failure.agent_source(), failure.at, sentence);
+        evidence.push(say::of(met, size));
+    } else if let Some((history, at, used, size)) = space::fullest(case, &[FilesystemUse::Shm], failure, false) {
+        evidence.push(space::reading(&history.last.path, "bytes", used, size, at, failure.at));
+    }
+    evidence.extend(sharing::exception_sentence(failure));
+    evidence.extend(in_flight(failure));
+    Some(finding(case, &RULE, failure, known, evidence, &setting(case, failure)))
+}
+
+fn read(case: &Case, failure: &Failure) -> Result<Option<Finding>, String> {
+    let bus = space::is_bus_error(failure);
+    let Some((history, at, used, size)) = space::fullest(case, &[FilesystemUse::Shm], failure, false) else {
+        return if bus { Err("a process was ended by SIGBUS, and /dev/shm could not be read".into()) } else { Ok(None) };
+    };
+    if space::is_full(used, size) {
+        let mut evidence = vec![space::reading(&history.last.path, "bytes", used, size, at, failure.at)];
+        evidence.extend(space::bus_error_sentence(failure).filter(|_| bus));
+        let known = (Status::Supported, if bus { 0.85 } else { 0.7 });
+        return Ok(Some(finding(case, &RULE, failure, known, evidence, &setting(case, failure))));
+    }
+    let someone = failure.process.map_or_else(|| "a process".into(), say::who);
+    let last = format!("/dev/shm was last read with {} of {} in use", say::bytes(used), say::bytes(size));
+    if bus {
+        return Err(format!("{someone} was ended by SIGBUS, but {last}; which mapping faulted was not seen"));
+    }
+    let moved = history.used.peak().is_some_and(|(_, peak)| history.used.first().is_some_and(|(_, first)| peak > first));
+    if moved && (size <= SMALL && used >= size / 4) {
+        return Err(format!("{someone} ended on its own, {last}, and the agent reported no exception from it"));
+    }
+    Ok(None)
+}
+
+fn in_flight(failure: &Failure) -> Option<ullage_model::Evidence> {
+    let loader = sharing::loader(failure)?;
+    let prefetch = loader.prefetch_factor?;
+    let sentence = format!(
+        "{} workers x prefetch_factor {prefetch} = {} batches of {} are in flight at once.",
+        loader.workers,
+        u64::from(loader.workers) * prefetch,
+        loader.batch_size.map_or("unknown size".into(), |size| say::plural(size, "sample", "samples"))
+    );
+    let batches = u64::from(loader.workers) * prefetch;
+    Some(say::number("batches in flight", batches, "batches", &failure.agent_source(), failure.at, sentence))
+}
+
+fn setting(case: &Case, failure: &Failure) -> Setting {
+    let size = case.timeline.filesystems(FilesystemUse::Shm).next().and_then(|history| history.last.size.at());
+    Setting { bytes: size, ..case.setting(Some(failure)) }
+}
+
+fn fixes(setting: &Setting) -> Vec<Fix> {
+    let gib = (setting.bytes.unwrap_or(0).saturating_mul(4) >> 30).max(8);
+    let mut fixes = Vec::new();
+    if setting.is_root() {
+        fixes.push(Fix {
+            title: "Make it larger now (needs the right to mount)".into(),
+            command: format!("mount -o remount,size={gib}G /dev/shm"),
+            automatic: None,
+        });
+    }
+    fixes.push(Fix {
+        title: "In a container: start it with a larger /dev/shm".into(),
+        command: format!("docker run --shm-size={gib}g IMAGE"),
+        automatic: None,
+    });
+    fixes.push(Fix {
+        title: "Keep fewer batches in flight".into(),
+        command: "DataLoader(dataset, num_workers=2, prefetch_factor=1)".into(),
+        automatic: None,
+    });
+    fixes
+}

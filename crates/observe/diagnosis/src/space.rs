@@ -1,0 +1,81 @@
+//! A full filesystem as a failing process met it: shared by /dev/shm's bytes, a tmpfs's inodes and a full disk.
+
+use crate::failure::{Failure, Symptom, SIGBUS};
+use crate::history::FilesystemHistory;
+use crate::rule::Case;
+use crate::say;
+use ullage_model::{At, Ending, Evidence, FilesystemUse};
+
+/// The error speaks of a shared segment or of /dev/shm.
+pub(crate) fn about_shm(failure: &Failure) -> bool {
+    let text = failure.text();
+    let path = failure.counts().and_then(|counts| counts.path.as_deref()).unwrap_or("");
+    ["/dev/shm", "shared memory", "</torch_", "/psm_", "SemLock", "</nccl"].iter().any(|part| text.contains(part))
+        || path.starts_with("/dev/shm")
+        || (path.is_empty() && (failure.passes("multiprocessing/shared_memory") || failure.passes("synchronize.py")))
+}
+
+/// ENOSPC, told by the agent.
+pub(crate) fn is_no_space(failure: &Failure) -> bool {
+    failure.symptom() == Symptom::NoSpace
+}
+
+/// The process was ended by SIGBUS.
+pub(crate) fn is_bus_error(failure: &Failure) -> bool {
+    failure.ending == Some(Ending::Signaled(SIGBUS))
+}
+
+/// The fullest reading in the last seconds before a failure and just after it.
+pub(crate) fn fullest(
+    case: &Case,
+    used_for: &[FilesystemUse],
+    failure: &Failure,
+    inodes: bool,
+) -> Option<(FilesystemHistory, At, u64, u64)> {
+    let from = At::from_seconds(failure.at.seconds() - 15.0);
+    let to = At::from_seconds(failure.at.seconds() + 3.0);
+    used_for
+        .iter()
+        .flat_map(|used_for| case.timeline.filesystems(*used_for))
+        .filter_map(|history| {
+            let (series, limit) = if inodes {
+                (&history.inodes, history.last.inodes.at()?)
+            } else {
+                (&history.used, history.last.size.at()?)
+            };
+            let (at, used) = series.peak_between(from, to).or_else(|| series.at_or_before(failure.at))?;
+            (limit > 0).then(|| (history.clone(), at, used as u64, limit))
+        })
+        .max_by(|a, b| (a.2 as f64 / a.3 as f64).total_cmp(&(b.2 as f64 / b.3 as f64)))
+}
+
+/// So full that the next request of a usual size is refused.
+pub(crate) fn is_full(used: u64, limit: u64) -> bool {
+    used >= limit - limit / 50
+}
+
+/// `/dev/shm had 63 MiB of 64 MiB in use, read 0.4 s before.`
+pub(crate) fn reading(path: &str, what: &str, used: u64, limit: u64, at: At, failure_at: At) -> Evidence {
+    let (shown, of, unit) = match what {
+        "bytes" => (say::bytes(used), say::bytes(limit), "bytes"),
+        _ => (say::count(used), format!("{} inodes", say::count(limit)), "inodes"),
+    };
+    let age = failure_at.since(at);
+    let when = if age >= 0.0 {
+        format!("read {} before the failure", say::seconds(age))
+    } else {
+        format!("read {} after the failure", say::seconds(-age))
+    };
+    let sentence = format!("{path} had {shown} of {of} in use, {when}.");
+    say::of(say::number(&format!("{path} {what}"), used, unit, &format!("statvfs {path}"), at, sentence), limit)
+}
+
+/// The end by SIGBUS as evidence.
+pub(crate) fn bus_error_sentence(failure: &Failure) -> Option<Evidence> {
+    let process = failure.process?;
+    let sentence = format!(
+        "{} was ended by SIGBUS: it touched a page of a mapped file that the filesystem could not give.",
+        say::capital(&say::who(process))
+    );
+    Some(say::text("signal", "SIGBUS", "how the process ended", Some(failure.at), sentence))
+}

@@ -1,0 +1,302 @@
+//! What a rule may look at: everything of a run in order of time, in bounded memory.
+//!
+//! Fed by any [`Source`]: a live run, a replay, or a replay followed by what was read long afterwards (a
+//! post-mortem: counters and kernel log as they stand now, pushed as a later sample and events).
+
+use crate::history::{CgroupHistory, FilesystemHistory, HostHistory, ProcessHistory};
+use std::collections::BTreeMap;
+use ullage_model::cgroup::CgroupVersion;
+use ullage_model::{
+    AgentMessage, At, Ending, Event, EventKind, ExceptionReport, FilesystemUse, Item, KernelOomKill,
+    MachineFacts, MemorySummary, ProcessId, Role, Sample, Source, SourceError,
+};
+
+/// Histories kept; beyond it, processes that ended well are forgotten, oldest first.
+const PROCESSES: usize = 2048;
+/// Exceptions, kernel lines and budget steps kept of each kind; the first ones tell the cause.
+const EVENTS: usize = 256;
+
+/// An exception that the agent reported.
+#[derive(Clone, Debug)]
+pub struct ExceptionSeen {
+    /// When it left.
+    pub at: At,
+    /// Whose, where that is known.
+    pub id: Option<ProcessId>,
+    /// Pid of the speaker.
+    pub pid: i32,
+    /// What it says.
+    pub report: ExceptionReport,
+}
+
+/// A budget step of `--memory-max`.
+#[derive(Clone, Debug)]
+pub struct BudgetStep {
+    /// When.
+    pub at: At,
+    /// `warn`, `terminate`, `kill`.
+    pub action: String,
+    /// Bytes of the tree.
+    pub used: u64,
+    /// The budget.
+    pub budget: u64,
+}
+
+/// Everything of a run that diagnosis needs.
+#[derive(Clone, Debug, Default)]
+pub struct Timeline {
+    pub(crate) processes: BTreeMap<ProcessId, ProcessHistory>,
+    pub(crate) cgroups: BTreeMap<(bool, String), CgroupHistory>,
+    pub(crate) filesystems: BTreeMap<(u8, String), FilesystemHistory>,
+    pub(crate) host: HostHistory,
+    pub(crate) memory: MemorySummary,
+    exceptions: Vec<ExceptionSeen>,
+    oom_kills: Vec<(At, KernelOomKill)>,
+    fork_rejections: Vec<(At, String)>,
+    budget: Vec<BudgetStep>,
+    not_seen: Vec<String>,
+    machine: Option<MachineFacts>,
+    finished: Option<(At, Vec<ProcessId>)>,
+    shm_at_start: Option<u64>,
+    samples: u64,
+    last_alive: Option<At>,
+    end: At,
+}
+
+impl Timeline {
+    /// Reads a source to its end. What was read before an error stays.
+    pub fn read(source: &mut dyn Source) -> Result<Timeline, SourceError> {
+        let mut timeline = Timeline::default();
+        while let Some(item) = source.next_item()? {
+            timeline.push(item);
+        }
+        Ok(timeline)
+    }
+
+    /// Adds the next sample or event.
+    pub fn push(&mut self, item: Item) {
+        match item {
+            Item::Sample(sample) => self.push_sample(&sample),
+            Item::Event(event) => self.push_event(event),
+        }
+    }
+
+    /// Adds a sample.
+    pub fn push_sample(&mut self, sample: &Sample) {
+        let at = sample.at;
+        self.end = self.end.max(at);
+        self.samples += 1;
+        if !sample.processes.is_empty() {
+            self.last_alive = Some(at);
+        }
+        for reading in &sample.processes {
+            self.history(reading.id, at).read(at, reading);
+        }
+        self.count_zombies(at, sample);
+        for reading in &sample.cgroups {
+            let key = (reading.version == CgroupVersion::V2, reading.path.clone());
+            self.cgroups.entry(key).or_insert_with(|| CgroupHistory::new(reading)).read(at, reading);
+        }
+        for reading in &sample.filesystems {
+            if reading.used_for == FilesystemUse::Shm {
+                self.shm_at_start.get_or_insert(reading.used.0);
+            }
+            let key = (reading.used_for as u8, reading.path.clone());
+            self.filesystems
+                .entry(key)
+                .or_insert_with(|| FilesystemHistory::new(at, reading))
+                .read(at, reading);
+        }
+        self.host.read(at, &sample.host);
+        crate::memory::note_peak(&mut self.memory, sample, self.shm_at_start.unwrap_or(0));
+    }
+
+    /// A zombie that is still one at the next sample was not just about to be reaped.
+    fn count_zombies(&mut self, at: At, sample: &Sample) {
+        let mut by_parent: BTreeMap<i32, u64> = BTreeMap::new();
+        for reading in &sample.processes {
+            let lasting = self
+                .processes
+                .get(&reading.id)
+                .and_then(|history| history.zombie_since)
+                .is_some_and(|since| at.since(since) > 0.0);
+            *by_parent.entry(reading.parent).or_default() += u64::from(lasting);
+        }
+        for reading in &sample.processes {
+            if let (Some(count), Some(parent)) =
+                (by_parent.get(&reading.id.pid), self.processes.get_mut(&reading.id))
+            {
+                parent.zombies.push(at, *count as f64);
+            }
+        }
+    }
+
+    fn history(&mut self, id: ProcessId, at: At) -> &mut ProcessHistory {
+        if self.processes.len() >= PROCESSES && !self.processes.contains_key(&id) {
+            self.forget_one();
+        }
+        self.processes.entry(id).or_insert_with(|| ProcessHistory::new(id, at))
+    }
+
+    fn forget_one(&mut self) {
+        let ended = |history: &&ProcessHistory| history.ended.is_some() && history.exceptions == 0;
+        let well = |history: &&ProcessHistory| {
+            matches!(history.ended, Some((_, Ending::Exited(0) | Ending::NotSeen(_), _)))
+        };
+        let oldest = |histories: &mut dyn Iterator<Item = &ProcessHistory>| {
+            histories.min_by_key(|history| history.last_seen).map(|history| history.id)
+        };
+        let goes = oldest(&mut self.processes.values().filter(ended).filter(well))
+            .or_else(|| oldest(&mut self.processes.values().filter(ended).skip(EVENTS)));
+        if let Some(id) = goes {
+            self.processes.remove(&id);
+        }
+    }
+
+    /// Adds an event.
+    pub fn push_event(&mut self, event: Event) {
+        let at = event.at;
+        self.end = self.end.max(at);
+        match event.what {
+            EventKind::Machine { facts } => self.machine = Some(*facts),
+            EventKind::ProcessSeen { facts } => {
+                let history = self.history(facts.id, at);
+                history.limits = facts.limits.known().or(history.limits);
+                // A role told by the agent is better than the one seen from outside.
+                if history.role == Role::Other || facts.role != Role::Other {
+                    history.role = facts.role.clone();
+                }
+                history.parent = facts.parent;
+                history.facts = Some(*facts);
+            }
+            EventKind::LimitsChanged { id, limits } => self.history(id, at).limits = Some(limits),
+            EventKind::RoleKnown { id, role } => self.history(id, at).role = role,
+            EventKind::ProcessEnded { id, ending, source } => {
+                self.history(id, at).ended = Some((at, ending, source));
+            }
+            EventKind::Agent { id, pid, message } => self.agent_said(at, id, pid, message),
+            EventKind::KernelOomKill(kill) if self.oom_kills.len() < EVENTS => self.oom_kills.push((at, kill)),
+            EventKind::KernelForkRejected { cgroup } if self.fork_rejections.len() < EVENTS => {
+                self.fork_rejections.push((at, cgroup));
+            }
+            EventKind::Budget { action, used, budget } if self.budget.len() < EVENTS => {
+                self.budget.push(BudgetStep { at, action, used, budget });
+            }
+            EventKind::NotSeen { text } if self.not_seen.len() < EVENTS && !self.not_seen.contains(&text) => {
+                self.not_seen.push(text);
+            }
+            EventKind::Finished { survivors } => self.finished = Some((at, survivors)),
+            _ => {}
+        }
+    }
+
+    fn agent_said(&mut self, at: At, id: Option<ProcessId>, pid: i32, message: AgentMessage) {
+        let id = id.or_else(|| self.by_pid(pid).map(|history| history.id));
+        if let Some(id) = id {
+            let history = self.history(id, at);
+            history.agent = true;
+            match &message {
+                AgentMessage::Loader(settings) => history.loader = Some(settings.clone()),
+                AgentMessage::Process { start_method, .. } => history.started_by = start_method.clone(),
+                AgentMessage::Exception(_) => history.exceptions += 1,
+                AgentMessage::Hello { .. } | AgentMessage::Bye { .. } => {}
+            }
+        }
+        if let AgentMessage::Exception(report) = message {
+            if self.exceptions.len() < EVENTS {
+                self.exceptions.push(ExceptionSeen { at, id, pid, report: *report });
+            }
+        }
+    }
+
+    /// The process that had this pid last.
+    pub fn by_pid(&self, pid: i32) -> Option<&ProcessHistory> {
+        self.processes.values().filter(|history| history.id.pid == pid).max_by_key(|history| history.last_seen)
+    }
+
+    /// What is known of one process.
+    pub fn process(&self, id: ProcessId) -> Option<&ProcessHistory> {
+        self.processes.get(&id)
+    }
+
+    /// Every process kept, by pid.
+    pub fn processes(&self) -> impl Iterator<Item = &ProcessHistory> {
+        self.processes.values()
+    }
+
+    /// Cgroups of the job and their ancestors.
+    pub fn cgroups(&self) -> impl Iterator<Item = &CgroupHistory> {
+        self.cgroups.values()
+    }
+
+    /// Filesystems used like this.
+    pub fn filesystems(&self, used_for: FilesystemUse) -> impl Iterator<Item = &FilesystemHistory> {
+        self.filesystems.values().filter(move |history| history.last.used_for == used_for)
+    }
+
+    /// The machine's readings.
+    pub fn host(&self) -> &HostHistory {
+        &self.host
+    }
+
+    /// Exceptions that the agent reported, in order.
+    pub fn exceptions(&self) -> &[ExceptionSeen] {
+        &self.exceptions
+    }
+
+    /// How processes ended, earliest first.
+    pub fn endings(&self) -> Vec<(At, &ProcessHistory, Ending)> {
+        let mut endings: Vec<_> = self
+            .processes
+            .values()
+            .filter_map(|history| history.ended.map(|(at, ending, _)| (at, history, ending)))
+            .collect();
+        endings.sort_by_key(|(at, history, _)| (*at, history.id));
+        endings
+    }
+
+    /// OOM kills that the kernel log reported.
+    pub fn oom_kills(&self) -> &[(At, KernelOomKill)] {
+        &self.oom_kills
+    }
+
+    /// Cgroups in which the kernel log says that a fork was refused.
+    pub fn fork_rejections(&self) -> &[(At, String)] {
+        &self.fork_rejections
+    }
+
+    /// Steps of the budget.
+    pub fn budget(&self) -> &[BudgetStep] {
+        &self.budget
+    }
+
+    /// What could not be seen.
+    pub fn not_seen(&self) -> &[String] {
+        &self.not_seen
+    }
+
+    /// The machine, where the recording carries it as an event.
+    pub fn machine(&self) -> Option<&MachineFacts> {
+        self.machine.as_ref()
+    }
+
+    /// When COMMAND ended, and who was still alive; none where the recording stops before.
+    pub fn finished(&self) -> Option<(At, &[ProcessId])> {
+        self.finished.as_ref().map(|(at, survivors)| (*at, survivors.as_slice()))
+    }
+
+    /// The last moment at which a process of the job was read.
+    pub fn last_alive(&self) -> Option<At> {
+        self.last_alive
+    }
+
+    /// The last moment of anything.
+    pub fn end(&self) -> At {
+        self.end
+    }
+
+    /// Samples pushed.
+    pub fn samples(&self) -> u64 {
+        self.samples
+    }
+}
