@@ -26,7 +26,7 @@ SO_PEERCRED = 17
 _connection = None  # (descriptor, device, inode) of the socket
 _reserve = None  # the same of the descriptor that is closed so that another can be opened
 _reports = 0
-_reported = None  # id and type of the exception reported last
+_reported = None  # where the last exception left, and its id
 _failed = False  # the process itself ends by an exception
 _loader = None  # settings of the last loader iterator
 _process = None  # (name, start method) where multiprocessing started this process
@@ -202,12 +202,18 @@ def _report(left, error, name=""):
     try:
         if error is None or isinstance(error, (SystemExit, KeyboardInterrupt, GeneratorExit)):
             return
-        mark = id(error), type(error)
-        if mark == _reported or _reports >= MAX_REPORTS or _connection is None or not _is_ours(_connection):
+        # Only those two are met twice; elsewhere an id may be that of an earlier exception, long freed.
+        mark = (left, id(error)) if left in ("main", "process") else None
+        if (
+            (mark is not None and mark == _reported)
+            or _reports >= MAX_REPORTS
+            or _connection is None
+            or not _is_ours(_connection)
+        ):
             return
-        _reported = mark
         _reports += 1
-        _failed = _failed or left in ("main", "process")
+        if mark is not None:
+            _reported, _failed = mark, True
         torch = sys.modules.get("torch")
         code = getattr(error, "errno", None) if isinstance(error, OSError) else None
         message = {
@@ -413,12 +419,25 @@ def _name_of(left):
 
 def _on_multiprocessing_util(util):
     process = sys.modules.get("multiprocessing.process")
-    _callers[id(process.BaseProcess._bootstrap.__code__)] = "process"
-    util.register_after_fork(_process_begins, _process_begins)
+    bootstrap = process.BaseProcess._bootstrap.__code__
+    _callers[id(bootstrap)] = "process"
+    original = util.info
+
+    # The last call of `_bootstrap` before it runs the target, under every start method; register_after_fork
+    # is left out under spawn.
+    def info(*args):
+        try:
+            if sys._getframe(1).f_code is bootstrap and "calling self.run" in args[0]:
+                _process_begins()
+        except Exception:
+            pass
+        return original(*args)
+
+    util.info = _dress(info, original)
 
 
-def _process_begins(_self):
-    """Called by `BaseProcess._bootstrap` in the new process, before its target runs."""
+def _process_begins():
+    """In the new process, before its target runs."""
     global _process
     try:
         process = sys.modules["multiprocessing.process"].current_process()
