@@ -1,0 +1,69 @@
+# Each verb sets up what it needs: Rust (cargo), Python 3.9 up and make must be there, the rest is fetched.
+
+PYTHON ?= python3
+CARGO ?= cargo
+VENV ?= .venv
+TORCH ?= 2.13.0
+SECONDS_EACH ?= 60
+
+BIN := $(VENV)/bin
+TORCH_STAMP := $(VENV)/torch-$(TORCH)
+DEMO := target/demo
+
+.PHONY: demo test test-rust test-python test-scenarios scenarios guests lint bench fuzz install clean
+
+# The crash that puzzles people, on real torch, and what ullage says of it. Its job fails; the demo does not.
+demo: install
+	@mkdir -p $(DEMO)
+	@rm -f $(DEMO)/verdict.json
+	-ULLAGE_HOME=$(CURDIR)/$(DEMO)/runs $(BIN)/ullage run --json $(DEMO)/verdict.json -- $(BIN)/python examples/crash.py
+	@$(BIN)/python examples/check_demo.py $(DEMO)/verdict.json
+
+test: test-rust test-python test-scenarios
+
+# One profile, so that what the command needs is compiled once.
+test-rust:
+	$(CARGO) test --workspace --release
+
+test-python: install
+	$(BIN)/python -m pytest
+
+test-scenarios: install
+	$(BIN)/python scenarios/run.py --ullage $(BIN)/ullage --python $(BIN)/python --set smoke
+
+# Every cause that can be provoked on this machine, and its healthy twin.
+scenarios: install
+	$(BIN)/python scenarios/run.py --ullage $(BIN)/ullage --python $(BIN)/python --set all
+
+# Those that belong to a whole machine, in small virtual ones (qemu; see guests/README.md).
+guests: install
+	$(PYTHON) guests/run.py --kernel 5.10 --kernel 6.1 --kernel 6.12 --ullage $(BIN)/ullage
+
+lint: install
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --release -- -D warnings
+	$(CARGO) run -q --release -p xtask -- check-architecture
+	$(CARGO) run -q --release -p xtask -- check-docs
+	$(BIN)/ruff check python examples
+	$(BIN)/ruff format --check python examples
+	$(BIN)/mypy
+
+bench: install
+	$(BIN)/python benches/cost.py --ullage $(BIN)/ullage --python $(BIN)/python
+
+fuzz:
+	fuzz/run.sh $(SECONDS_EACH)
+
+# pip builds the command with maturin in target/release, where the tests find what it compiled.
+install: $(TORCH_STAMP)
+	$(BIN)/pip install -q .
+
+$(TORCH_STAMP):
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.9 or newer is needed: make PYTHON=python3.11") if sys.version_info < (3, 9) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q torch==$(TORCH) numpy pytest ruff mypy
+	touch $@
+
+clean:
+	$(CARGO) clean
+	rm -rf $(VENV)
