@@ -111,9 +111,7 @@ fn told(case: &Case, rule: &Rule, failure: &Failure, owner: Owner) -> Result<Opt
     }
     let name = failure.process.map_or_else(|| "the process".to_owned(), say::who);
     let counts = failure.counts();
-    let limit = counts
-        .and_then(|counts| counts.nofile)
-        .or_else(|| failure.process?.limits?.open_files.at());
+    let limit = counts.and_then(|counts| counts.nofile).or_else(|| failure.process?.limits?.open_files.at());
     let mut evidence = Vec::new();
     let mut known = (Status::Supported, 0.85);
     match (counts.and_then(|counts| counts.fds), limit) {
@@ -127,7 +125,8 @@ fn told(case: &Case, rule: &Rule, failure: &Failure, owner: Owner) -> Result<Opt
                 say::count(fds),
                 say::count(limit)
             );
-            let met = say::number("descriptors", fds, "descriptors", &failure.agent_source(), failure.at, sentence);
+            let met =
+                say::number("descriptors", fds, "descriptors", &failure.agent_source(), failure.at, sentence);
             evidence.push(say::of(met, limit));
         }
         _ => evidence.extend(last_count(failure, limit, &name)),
@@ -152,12 +151,16 @@ fn machine(case: &Case, rule: &Rule, failure: &Failure, owner: Owner) -> Result<
     }
     let mut evidence: Vec<Evidence> = sharing::exception_sentence(failure).into_iter().collect();
     if let Some((open, limit)) = case.timeline.host().last.open_files.known() {
-        let sentence = format!(
-            "The whole machine had {} of {} file handles open.",
-            say::count(open),
-            say::count(limit)
+        let sentence =
+            format!("The whole machine had {} of {} file handles open.", say::count(open), say::count(limit));
+        let met = say::number(
+            "file handles of the machine",
+            open,
+            "descriptors",
+            "/proc/sys/fs/file-nr",
+            failure.at,
+            sentence,
         );
-        let met = say::number("file handles of the machine", open, "descriptors", "/proc/sys/fs/file-nr", failure.at, sentence);
         evidence.push(say::of(met, limit));
     }
     let known = (Status::Supported, 0.7);
@@ -203,10 +206,7 @@ fn mappings_first(case: &Case, failure: &Failure, limit: u64) -> bool {
     case.machine().max_map_count.known().is_some_and(|maps| {
         maps < limit
             && failure.process.is_some_and(|process| {
-                matches!(
-                    reach(&process.mapping_count, maps, failure.at, 0.0),
-                    Reach::Met | Reach::Projected
-                )
+                matches!(reach(&process.mapping_count, maps, failure.at, 0.0), Reach::Met | Reach::Projected)
             })
     })
 }
@@ -217,7 +217,8 @@ fn last_count(failure: &Failure, limit: Option<u64>, name: &str) -> Option<Evide
     let value = value as u64;
     let of = limit.map_or(String::new(), |limit| format!(" of the {}", say::count(limit)));
     let rate = process.descriptors.rate_at_end().filter(|rate| *rate >= 1.0);
-    let growth = rate.map_or(String::new(), |rate| format!(" and opened {} more a second", say::count(rate as u64)));
+    let growth =
+        rate.map_or(String::new(), |rate| format!(" and opened {} more a second", say::count(rate as u64)));
     let sentence = format!(
         "{} had {}{of} descriptors open that its limit of open files (ulimit -n) allows{growth}, last counted {} before it ended.",
         say::capital(name),
@@ -231,7 +232,14 @@ fn last_count(failure: &Failure, limit: Option<u64>, name: &str) -> Option<Evide
 
 fn kinds_sentence(kinds: &Kinds) -> Option<Evidence> {
     let sentence = format!("{}.", say::capital(&kinds.words));
-    Some(say::number("descriptors of torch's segments", kinds.torch, "descriptors", &kinds.source, kinds.at, sentence))
+    Some(say::number(
+        "descriptors of torch's segments",
+        kinds.torch,
+        "descriptors",
+        &kinds.source,
+        kinds.at,
+        sentence,
+    ))
 }
 
 /// Up to the hard limit nobody needs a right for it.
@@ -241,7 +249,10 @@ pub(crate) fn raise_soft_limit(setting: &Setting) -> Vec<Fix> {
     if hard.is_none_or(|hard| hard > 1024) {
         fixes.push(Fix {
             title: match hard {
-                Some(hard) => format!("Raise the soft limit to the hard one ({}), before the workers start", say::count(hard)),
+                Some(hard) => format!(
+                    "Raise the soft limit to the hard one ({}), before the workers start",
+                    say::count(hard)
+                ),
                 None => "Raise the soft limit to the hard one, before the workers start".into(),
             },
             command: "import resource\n\

@@ -105,7 +105,8 @@ impl<'a> Failure<'a> {
             Symptom::NoDescriptors
         } else if (seen.report.errno == Some(28) || has("No space left on device")) && !has("inotify") {
             Symptom::NoSpace
-        } else if has("can't start new thread") || (has("Resource temporarily unavailable") && self.in_fork()) {
+        } else if has("can't start new thread") || (has("Resource temporarily unavailable") && self.in_fork())
+        {
             Symptom::NoTask
         } else if seen.report.errno == Some(12)
             || has("MemoryError")
@@ -126,7 +127,9 @@ impl<'a> Failure<'a> {
         let near: Vec<_> = seen.report.stack.iter().rev().take(8).collect();
         near.is_empty()
             || near.iter().any(|frame| {
-                ["fork", "subprocess", "popen", "_start_new_thread", "os.py"].iter().any(|word| frame.contains(word))
+                ["fork", "subprocess", "popen", "_start_new_thread", "os.py"]
+                    .iter()
+                    .any(|word| frame.contains(word))
             })
     }
 

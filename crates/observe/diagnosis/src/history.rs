@@ -4,8 +4,8 @@ use crate::series::Series;
 use ullage_model::cgroup::CgroupVersion;
 use ullage_model::process::DescriptorKinds;
 use ullage_model::{
-    At, CgroupReading, Ending, EndingSource, FilesystemReading, HostReading, LoaderSettings, Mappings, Measured,
-    ProcessFacts, ProcessId, ProcessMemory, ProcessReading, ProcessState, ResourceLimits, Role,
+    At, CgroupReading, Ending, EndingSource, FilesystemReading, HostReading, LoaderSettings, Mappings,
+    Measured, ProcessFacts, ProcessId, ProcessMemory, ProcessReading, ProcessState, ResourceLimits, Role,
 };
 
 /// One process.

@@ -29,7 +29,6 @@ pub use explain::{explain_log, LogError, LogMatch, LogVerdict};
 pub use history::{CgroupHistory, FilesystemHistory, HostHistory, ProcessHistory};
 pub use limits::limits;
 pub use memory::tree_bytes;
-pub use memory::tree_bytes;
 pub use ranking::{diagnose, rank};
 pub use rule::{rule, rules, Case, Judgement, Rule};
 pub use series::Series;

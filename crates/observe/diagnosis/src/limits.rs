@@ -22,7 +22,11 @@ pub fn limits(run: &RunFacts, timeline: &Timeline) -> Vec<LimitState> {
     of_filesystems(timeline, &mut states);
     states.sort_by(|a, b| {
         let left = |state: &LimitState| state.time_left_s.unwrap_or(f64::INFINITY);
-        left(a).total_cmp(&left(b)).then(share(b).total_cmp(&share(a))).then(a.name.cmp(&b.name)).then(a.scope.cmp(&b.scope))
+        left(a)
+            .total_cmp(&left(b))
+            .then(share(b).total_cmp(&share(a)))
+            .then(a.name.cmp(&b.name))
+            .then(a.scope.cmp(&b.scope))
     });
     states
 }
@@ -35,22 +39,45 @@ fn share(state: &LimitState) -> f64 {
     }
 }
 
-fn state(name: &str, scope: String, unit: &str, used: Option<u64>, limit: Measured<Limit>, series: Option<&Series>) -> LimitState {
+fn state(
+    name: &str,
+    scope: String,
+    unit: &str,
+    used: Option<u64>,
+    limit: Measured<Limit>,
+    series: Option<&Series>,
+) -> LimitState {
     let slope = series.and_then(Series::steady_growth);
-    let headroom = limit.as_known().and_then(|limit| limit.at()).zip(used).map(|(limit, used)| limit.saturating_sub(used));
+    let headroom = limit
+        .as_known()
+        .and_then(|limit| limit.at())
+        .zip(used)
+        .map(|(limit, used)| limit.saturating_sub(used));
     let time_left_s = match headroom {
         Some(0) if limit != Measured::Known(Limit::At(0)) => Some(0.0),
         Some(room) => slope.map(|slope| room as f64 / slope),
         None => None,
     };
-    LimitState { name: name.into(), scope, used: used.into(), limit, unit: unit.into(), slope_per_s: slope, time_left_s }
+    LimitState {
+        name: name.into(),
+        scope,
+        used: used.into(),
+        limit,
+        unit: unit.into(),
+        slope_per_s: slope,
+        time_left_s,
+    }
 }
 
 fn per_process(case: &Case, states: &mut Vec<LimitState>) {
     type Pick = fn(&ProcessHistory) -> &Series;
     type LimitOf = fn(&ResourceLimits) -> Limit;
     let maps = case.machine().max_map_count;
-    let nearest = |name: &str, unit: &str, pick: Pick, limit_of: &dyn Fn(&ProcessHistory) -> Measured<Limit>, counted: fn(&ullage_model::CountsAtFailure) -> Option<u64>| {
+    let nearest = |name: &str,
+                   unit: &str,
+                   pick: Pick,
+                   limit_of: &dyn Fn(&ProcessHistory) -> Measured<Limit>,
+                   counted: fn(&ullage_model::CountsAtFailure) -> Option<u64>| {
         case.timeline
             .processes()
             .filter_map(|process| {
@@ -74,16 +101,38 @@ fn per_process(case: &Case, states: &mut Vec<LimitState>) {
             None => Measured::default(),
         }
     };
-    states.extend(nearest("mappings", "mappings", |p| &p.mapping_count, &|_| maps.map(Limit::At), |c| c.mappings));
-    states.extend(nearest("descriptors", "descriptors", |p| &p.descriptors, &of(|l| l.open_files), |c| c.fds));
-    states.extend(nearest("address space", "bytes", |p| &p.virtual_size, &of(|l| l.address_space), |c| c.virtual_size));
+    states.extend(nearest(
+        "mappings",
+        "mappings",
+        |p| &p.mapping_count,
+        &|_| maps.map(Limit::At),
+        |c| c.mappings,
+    ));
+    states.extend(nearest(
+        "descriptors",
+        "descriptors",
+        |p| &p.descriptors,
+        &of(|l| l.open_files),
+        |c| c.fds,
+    ));
+    states.extend(nearest(
+        "address space",
+        "bytes",
+        |p| &p.virtual_size,
+        &of(|l| l.address_space),
+        |c| c.virtual_size,
+    ));
     states.extend(nearest("locked memory", "bytes", |p| &p.locked, &of(|l| l.locked_memory), |_| None));
 }
 
 /// RLIMIT_NPROC counts the user's tasks on the whole machine; seen are those of the job. Root is exempt.
 fn tasks_of_user(case: &Case, states: &mut Vec<LimitState>) {
-    let alive = || case.timeline.processes().filter(|process| process.ended.is_none() && process.uid() != Some(0));
-    let Some((process, limit)) = alive().find_map(|process| Some((process, process.limits?.processes))) else { return };
+    let alive =
+        || case.timeline.processes().filter(|process| process.ended.is_none() && process.uid() != Some(0));
+    let Some((process, limit)) = alive().find_map(|process| Some((process, process.limits?.processes)))
+    else {
+        return;
+    };
     let tasks: f64 = alive().filter_map(|process| process.threads.last()).map(|(_, threads)| threads).sum();
     let scope = process.uid().map_or("user".to_owned(), |uid| format!("user {uid} (tasks of this job)"));
     states.push(state("processes", scope, "tasks", Some(tasks as u64), Measured::Known(limit), None));
@@ -98,7 +147,14 @@ fn of_cgroup(group: &CgroupHistory, states: &mut Vec<LimitState>) {
         states.push(state("cgroup memory", scope(), "bytes", used, limit, Some(&group.working_set)));
     }
     if let Measured::Known(pids) = &group.last.pids {
-        states.push(state("cgroup tasks", scope(), "tasks", Some(pids.current), Measured::Known(pids.limit), Some(&group.tasks)));
+        states.push(state(
+            "cgroup tasks",
+            scope(),
+            "tasks",
+            Some(pids.current),
+            Measured::Known(pids.limit),
+            Some(&group.tasks),
+        ));
     }
 }
 
@@ -107,13 +163,27 @@ fn of_host(case: &Case, states: &mut Vec<LimitState>) {
     let Measured::Known(memory) = &host.last.memory else { return };
     let used = host.used.last().map(|(_, bytes)| bytes as u64);
     let whole = Limit::At(memory.total.0.saturating_add(memory.swap_total.0));
-    states.push(state("memory and swap", "host".into(), "bytes", used, Measured::Known(whole), Some(&host.used)));
+    states.push(state(
+        "memory and swap",
+        "host".into(),
+        "bytes",
+        used,
+        Measured::Known(whole),
+        Some(&host.used),
+    ));
     // Only mode 2 refuses what goes beyond CommitLimit.
     let binding = case.machine().overcommit_memory.map(|mode| match mode {
         2 => Limit::At(memory.commit_limit.0),
         _ => Limit::Unlimited,
     });
-    states.push(state("commit limit", "host".into(), "bytes", Some(memory.committed.0), binding, Some(&host.committed)));
+    states.push(state(
+        "commit limit",
+        "host".into(),
+        "bytes",
+        Some(memory.committed.0),
+        binding,
+        Some(&host.committed),
+    ));
 }
 
 fn of_filesystems(timeline: &Timeline, states: &mut Vec<LimitState>) {
@@ -128,6 +198,13 @@ fn of_filesystems(timeline: &Timeline, states: &mut Vec<LimitState>) {
     for history in timeline.filesystems(FilesystemUse::Temporary) {
         let used = Some(history.last.used.0);
         let size = Measured::Known(history.last.size);
-        states.push(state("temporary files", history.last.path.clone(), "bytes", used, size, Some(&history.used)));
+        states.push(state(
+            "temporary files",
+            history.last.path.clone(),
+            "bytes",
+            used,
+            size,
+            Some(&history.used),
+        ));
     }
 }

@@ -23,12 +23,6 @@ pub fn tree_bytes(sample: &Sample) -> u64 {
     of_sample(sample, u64::MAX).peak_bytes
 }
 
-/// Memory of the tree in one sample, bytes: what a budget by polling is held against. /dev/shm counts as much
-/// as a process of the job has of it resident, because other jobs may hold the rest.
-pub fn tree_bytes(sample: &Sample) -> u64 {
-    of_sample(sample, u64::MAX).peak_bytes
-}
-
 fn of_sample(sample: &Sample, shm_at_start: u64) -> MemorySummary {
     let sizes = || sample.processes.iter().filter_map(|reading| reading.memory.as_known());
     let sum = |pick: fn(&ullage_model::ProcessMemory) -> Bytes| sizes().map(|m| pick(m).0).sum::<u64>();

@@ -54,7 +54,8 @@ pub(crate) fn cut_short(case: &Case) -> bool {
         (None, _) => return false,
     }
     case.timeline.last_alive().is_some_and(|alive| {
-        case.timeline.cgroups().any(|group| group.last_at > alive) || case.timeline.end() > alive && !case.timeline.oom_kills().is_empty()
+        case.timeline.cgroups().any(|group| group.last_at > alive)
+            || case.timeline.end() > alive && !case.timeline.oom_kills().is_empty()
     })
 }
 
@@ -66,7 +67,14 @@ pub(crate) fn victims<'a>(case: &Case<'a>) -> Vec<Victim<'a>> {
             let at = process.ended.map_or((*at).min(process.last_seen.max(At(1))), |(ended, _, _)| ended);
             let host = line.constraint == OomConstraint::Host;
             let group = group_of(case, process);
-            victims.push(Victim { process: Some(process), at, host, proof: Proof::Log, line: Some(line), group });
+            victims.push(Victim {
+                process: Some(process),
+                at,
+                host,
+                proof: Proof::Log,
+                line: Some(line),
+                group,
+            });
         }
     }
     for group in own_groups(case) {
@@ -89,7 +97,8 @@ fn named_by<'a>(case: &Case<'a>, line: &KernelOomKill) -> Option<&'a ProcessHist
         None => case.timeline.finished().is_none(),
     };
     let same_name = |process: &&ProcessHistory| process.name() == line.task || line.task.is_empty();
-    let by_pid = case.timeline.processes().filter(|process| process.id.pid == line.pid).filter(can_be).find(same_name);
+    let by_pid =
+        case.timeline.processes().filter(|process| process.id.pid == line.pid).filter(can_be).find(same_name);
     by_pid.or_else(|| {
         let group = line.task_cgroup.as_deref().filter(|group| group.len() > 1)?;
         let mut here = case
@@ -98,7 +107,9 @@ fn named_by<'a>(case: &Case<'a>, line: &KernelOomKill) -> Option<&'a ProcessHist
             .filter(can_be)
             .filter(same_name)
             .filter(|process| process.ended.is_some() && process.id.pid != line.pid)
-            .filter(|process| memory_path(process).is_some_and(|path| path.len() > 1 && group.ends_with(path)));
+            .filter(|process| {
+                memory_path(process).is_some_and(|path| path.len() > 1 && group.ends_with(path))
+            });
         // One such process is a match; several cannot be told apart.
         here.next().filter(|_| here.next().is_none())
     })
@@ -108,7 +119,9 @@ fn named_by<'a>(case: &Case<'a>, line: &KernelOomKill) -> Option<&'a ProcessHist
 fn memory_path(process: &ProcessHistory) -> Option<&str> {
     let lines = &process.facts.as_ref()?.cgroups;
     let path = |line: &'_ String| line.splitn(3, ':').nth(2).map(str::len).map(|len| line.len() - len);
-    let v1 = lines.iter().find(|line| line.split(':').nth(1).is_some_and(|names| names.split(',').any(|name| name == "memory")));
+    let v1 = lines.iter().find(|line| {
+        line.split(':').nth(1).is_some_and(|names| names.split(',').any(|name| name == "memory"))
+    });
     let line = v1.or_else(|| lines.iter().find(|line| line.starts_with("0::")))?;
     path(line).map(|from| &line[from..])
 }
@@ -139,8 +152,12 @@ fn own_groups<'a>(case: &Case<'a>) -> Vec<&'a CgroupHistory> {
 }
 
 fn by_counter<'a>(case: &Case<'a>, group: &'a CgroupHistory, victims: &mut Vec<Victim<'a>>) {
-    let (Some(grown), Some((before, shown))) = (group.oom_kills.growth(), group.oom_kills.moved) else { return };
-    let already = victims.iter().filter(|victim| victim.group.is_some_and(|known| std::ptr::eq(known, group))).count() as u64;
+    let (Some(grown), Some((before, shown))) = (group.oom_kills.growth(), group.oom_kills.moved) else {
+        return;
+    };
+    let already =
+        victims.iter().filter(|victim| victim.group.is_some_and(|known| std::ptr::eq(known, group))).count()
+            as u64;
     let missing = grown.saturating_sub(already);
     if missing == 0 || told_as_others(case, group, grown) {
         return;
@@ -149,17 +166,32 @@ fn by_counter<'a>(case: &Case<'a>, group: &'a CgroupHistory, victims: &mut Vec<V
     let mut killed: Vec<&ProcessHistory> = case
         .timeline
         .processes()
-        .filter(|process| !victims.iter().any(|victim| victim.process.is_some_and(|known| known.id == process.id)))
+        .filter(|process| {
+            !victims.iter().any(|victim| victim.process.is_some_and(|known| known.id == process.id))
+        })
         .filter(|process| matches!(process.ended, Some((_, Ending::Signaled(SIGKILL), _))))
-        .filter(|process| process.ended.is_some_and(|(at, _, _)| at.since(before) >= -SLACK_S && at.since(last_move) <= SLACK_S))
+        .filter(|process| {
+            process
+                .ended
+                .is_some_and(|(at, _, _)| at.since(before) >= -SLACK_S && at.since(last_move) <= SLACK_S)
+        })
         .filter(|process| group_of(case, process).is_some_and(|own| std::ptr::eq(own, group)))
         .collect();
     // The kernel takes the largest first.
-    killed.sort_by_key(|process| std::cmp::Reverse(process.memory.map_or(0, |(_, memory)| memory.resident().0)));
+    killed.sort_by_key(|process| {
+        std::cmp::Reverse(process.memory.map_or(0, |(_, memory)| memory.resident().0))
+    });
     let proof = Proof::Counter;
     for process in killed.iter().take(usize::try_from(missing).unwrap_or(usize::MAX)) {
         let at = process.ended.map_or(shown, |(at, _, _)| at);
-        victims.push(Victim { process: Some(process), at, host: false, proof, line: None, group: Some(group) });
+        victims.push(Victim {
+            process: Some(process),
+            at,
+            host: false,
+            proof,
+            line: None,
+            group: Some(group),
+        });
     }
     if killed.is_empty() && victims.is_empty() && cut_short(case) {
         let at = case.timeline.last_alive().unwrap_or(before);
@@ -175,14 +207,16 @@ fn told_as_others(case: &Case, group: &CgroupHistory, grown: u64) -> bool {
         .collect();
     lines.len() as u64 >= grown
         && lines.iter().all(|line| {
-            named_by(case, line).is_none() && !case.timeline.processes().any(|process| process.name() == line.task)
+            named_by(case, line).is_none()
+                && !case.timeline.processes().any(|process| process.name() == line.task)
         })
 }
 
 /// No counter after the kill: the last readings, where they stand at the limit.
 fn by_reading<'a>(case: &Case<'a>) -> Option<Victim<'a>> {
     let all_gone = cut_short(case);
-    let process = case.timeline.endings().into_iter().find(|(_, _, ending)| *ending == Ending::Signaled(SIGKILL));
+    let process =
+        case.timeline.endings().into_iter().find(|(_, _, ending)| *ending == Ending::Signaled(SIGKILL));
     let (at, process) = match process {
         Some((at, process, _)) => (at, Some(process)),
         None if all_gone => (case.timeline.last_alive()?, None),
@@ -244,8 +278,9 @@ pub(crate) fn unnoticed(case: &Case, victim: &Victim) -> bool {
     if process.id == main || victim.host {
         return false;
     }
-    let is_victim =
-        |id| case.oom_victims().iter().any(|other| other.process.is_some_and(|process| Some(process.id) == id));
+    let is_victim = |id| {
+        case.oom_victims().iter().any(|other| other.process.is_some_and(|process| Some(process.id) == id))
+    };
     let noticed = case.failures.iter().any(|failure| {
         let after = failure.at.since(victim.at);
         (-0.5..=NOTICED_WITHIN_S).contains(&after) && !is_victim(failure.process.map(|process| process.id))
@@ -253,6 +288,7 @@ pub(crate) fn unnoticed(case: &Case, victim: &Victim) -> bool {
     if noticed || is_victim(Some(main)) {
         return false;
     }
-    let end = case.timeline.process(main).and_then(|main| main.ended).map_or(case.timeline.end(), |(at, _, _)| at);
+    let end =
+        case.timeline.process(main).and_then(|main| main.ended).map_or(case.timeline.end(), |(at, _, _)| at);
     case.ended_well() || end.since(victim.at) > NOTICED_WITHIN_S
 }

@@ -27,8 +27,9 @@ pub fn diagnose(run: &RunFacts, timeline: &Timeline) -> Verdict {
         }
     }
     findings.sort_by(rank);
-    let explained =
-        findings.iter().any(|finding| finding.severity == Severity::Fatal && finding.status >= Status::Supported);
+    let explained = findings
+        .iter()
+        .any(|finding| finding.severity == Severity::Fatal && finding.status >= Status::Supported);
     if explained {
         undetermined.clear();
     }

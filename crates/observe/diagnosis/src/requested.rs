@@ -35,7 +35,8 @@ mod tests {
     fn the_size_stands_in_the_message() {
         let torch = "DefaultCPUAllocator: can't allocate memory: you tried to allocate 17592186044416 bytes. Error code 12";
         assert_eq!(requested_bytes(torch), Some(1 << 44));
-        let numpy = "Unable to allocate 32.0 TiB for an array with shape (4398046511104,) and data type float64";
+        let numpy =
+            "Unable to allocate 32.0 TiB for an array with shape (4398046511104,) and data type float64";
         assert_eq!(requested_bytes(numpy), Some(32 << 40));
         assert_eq!(requested_bytes("unable to mmap 384 bytes from file </torch_1_2_3>"), Some(384));
         assert_eq!(requested_bytes("MemoryError"), None);

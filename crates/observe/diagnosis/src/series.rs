@@ -184,6 +184,9 @@ mod tests {
     fn what_was_read_before_a_moment_is_found() {
         let readings = series([1.0, 9.0, 3.0]);
         assert_eq!(readings.at_or_before(At::from_seconds(1.5)).map(|p| p.1), Some(9.0));
-        assert_eq!(readings.peak_between(At::from_seconds(2.0), At::from_seconds(9.0)).map(|p| p.1), Some(3.0));
+        assert_eq!(
+            readings.peak_between(At::from_seconds(2.0), At::from_seconds(9.0)).map(|p| p.1),
+            Some(3.0)
+        );
     }
 }

@@ -22,7 +22,8 @@ pub(crate) fn fork_context(setting: &Setting) -> Option<Fix> {
 /// One tensor for all samples.
 pub(crate) fn one_tensor() -> Fix {
     Fix {
-        title: "Keep the samples in one tensor plus offsets: one mapping and one descriptor for all of them".into(),
+        title: "Keep the samples in one tensor plus offsets: one mapping and one descriptor for all of them"
+            .into(),
         command: "flat = torch.cat([t.reshape(-1) for t in tensors])\n\
                   offsets = torch.tensor([0] + [t.numel() for t in tensors]).cumsum(0)\n\
                   # sample i is flat[offsets[i]:offsets[i + 1]]"

@@ -10,9 +10,12 @@ use ullage_model::{At, Ending, Evidence, FilesystemUse};
 pub(crate) fn about_shm(failure: &Failure) -> bool {
     let text = failure.text();
     let path = failure.counts().and_then(|counts| counts.path.as_deref()).unwrap_or("");
-    ["/dev/shm", "shared memory", "</torch_", "/psm_", "SemLock", "</nccl"].iter().any(|part| text.contains(part))
+    ["/dev/shm", "shared memory", "</torch_", "/psm_", "SemLock", "</nccl"]
+        .iter()
+        .any(|part| text.contains(part))
         || path.starts_with("/dev/shm")
-        || (path.is_empty() && (failure.passes("multiprocessing/shared_memory") || failure.passes("synchronize.py")))
+        || (path.is_empty()
+            && (failure.passes("multiprocessing/shared_memory") || failure.passes("synchronize.py")))
 }
 
 /// ENOSPC, told by the agent.
@@ -67,7 +70,10 @@ pub(crate) fn reading(path: &str, what: &str, used: u64, limit: u64, at: At, fai
         format!("read {} after the failure", say::seconds(-age))
     };
     let sentence = format!("{path} had {shown} of {of} in use, {when}.");
-    say::of(say::number(&format!("{path} {what}"), used, unit, &format!("statvfs {path}"), at, sentence), limit)
+    say::of(
+        say::number(&format!("{path} {what}"), used, unit, &format!("statvfs {path}"), at, sentence),
+        limit,
+    )
 }
 
 /// The end by SIGBUS as evidence.

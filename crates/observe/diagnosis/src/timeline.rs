@@ -175,7 +175,9 @@ impl Timeline {
                 self.history(id, at).ended = Some((at, ending, source));
             }
             EventKind::Agent { id, pid, message } => self.agent_said(at, id, pid, message),
-            EventKind::KernelOomKill(kill) if self.oom_kills.len() < EVENTS => self.oom_kills.push((at, kill)),
+            EventKind::KernelOomKill(kill) if self.oom_kills.len() < EVENTS => {
+                self.oom_kills.push((at, kill))
+            }
             EventKind::KernelForkRejected { cgroup } if self.fork_rejections.len() < EVENTS => {
                 self.fork_rejections.push((at, cgroup));
             }
@@ -211,7 +213,10 @@ impl Timeline {
 
     /// The process that had this pid last.
     pub fn by_pid(&self, pid: i32) -> Option<&ProcessHistory> {
-        self.processes.values().filter(|history| history.id.pid == pid).max_by_key(|history| history.last_seen)
+        self.processes
+            .values()
+            .filter(|history| history.id.pid == pid)
+            .max_by_key(|history| history.last_seen)
     }
 
     /// What is known of one process.

@@ -107,7 +107,10 @@ fn compiled() -> &'static Compiled {
 }
 
 fn build(regex: &str) -> Regex {
-    RegexBuilder::new(regex).size_limit(64 << 20).build().expect("the embedded patterns are compiled by the tests")
+    RegexBuilder::new(regex)
+        .size_limit(64 << 20)
+        .build()
+        .expect("the embedded patterns are compiled by the tests")
 }
 
 /// Explains a log.
@@ -142,14 +145,21 @@ pub fn explain_log(reader: impl BufRead) -> Result<LogVerdict, LogError> {
     Ok(LogVerdict { lines: number, matches, findings, settle })
 }
 
-fn look_back(compiled: &Compiled, window: &VecDeque<String>, last: u64, matches: &mut Vec<LogMatch>, seen: &mut [u32]) {
+fn look_back(
+    compiled: &Compiled,
+    window: &VecDeque<String>,
+    last: u64,
+    matches: &mut Vec<LogMatch>,
+    seen: &mut [u32],
+) {
     let text = window.iter().map(String::as_str).collect::<Vec<_>>().join("\n");
     for (index, regex) in &compiled.spanning {
         if let Some(found) = regex.find(&text) {
             let before = text[..found.end()].matches('\n').count() as u64;
             let line = last + 1 - window.len() as u64 + before;
             let here = text[found.range()].lines().last().unwrap_or_default();
-            let known = matches.iter().any(|known| known.line == line && known.pattern == patterns()[*index].id);
+            let known =
+                matches.iter().any(|known| known.line == line && known.pattern == patterns()[*index].id);
             if !known {
                 note(matches, seen, *index, line, here, regex);
             }

@@ -116,8 +116,14 @@ fn weight(found: &LogMatch, id: &str, index: usize) -> f64 {
 }
 
 fn finding(id: &'static str, confidence: f64, found: &LogMatch) -> Finding {
-    let sentence = format!("Line {}, printed by {}: \"{}\".", found.line, found.emitter, found.text.trim_end_matches('.'));
-    let mut evidence: Vec<Evidence> = vec![say::text("message", &found.text, &format!("line {}", found.line), None, sentence)];
+    let sentence = format!(
+        "Line {}, printed by {}: \"{}\".",
+        found.line,
+        found.emitter,
+        found.text.trim_end_matches('.')
+    );
+    let mut evidence: Vec<Evidence> =
+        vec![say::text("message", &found.text, &format!("line {}", found.line), None, sentence)];
     evidence.extend(segment_sentence(id, found));
     if let Some(hint) = found.hint {
         let sentence = format!("{}.", say::capital(hint.trim_end_matches('.')));
@@ -126,7 +132,11 @@ fn finding(id: &'static str, confidence: f64, found: &LogMatch) -> Finding {
     let fixes = match (rule(id), cause(id)) {
         (Some(rule), _) => (rule.fixes)(&Setting::default()),
         (None, Some(cause)) => {
-            let page = |title: &String| Fix { title: title.clone(), command: format!("ullage explain {id}"), automatic: None };
+            let page = |title: &String| Fix {
+                title: title.clone(),
+                command: format!("ullage explain {id}"),
+                automatic: None,
+            };
             cause.fixes.iter().map(page).collect()
         }
         (None, None) => Vec::new(),
@@ -158,13 +168,21 @@ fn segment_sentence(id: &str, found: &LogMatch) -> Option<Evidence> {
     } else {
         format!("The failing segment is number {} of its process; the kernel's default allows 65,530 mappings.{asked}", say::count(segment))
     };
-    Some(say::text("number of the segment", &segment.to_string(), &format!("line {}", found.line), None, sentence))
+    Some(say::text(
+        "number of the segment",
+        &segment.to_string(),
+        &format!("line {}", found.line),
+        None,
+        sentence,
+    ))
 }
 
 /// The command that tells this cause from its look-alikes.
 fn settles(id: &str) -> &'static str {
     match id {
-        "memcg-oom-kill" | "host-oom-kill" | "invisible-child-oom" => "dmesg | grep -i -e oom-kill -e 'Killed process'",
+        "memcg-oom-kill" | "host-oom-kill" | "invisible-child-oom" => {
+            "dmesg | grep -i -e oom-kill -e 'Killed process'"
+        }
         "pids-limit-cgroup" => "dmesg | grep 'fork rejected'",
         "shm-full-bytes" | "shm-stale-files" => "df -h /dev/shm",
         "tmpfs-inodes" => "df -i /dev/shm",

@@ -72,7 +72,14 @@ fn told(case: &Case, failure: &Failure) -> Option<Finding> {
             known = (Status::Established, 0.95);
         }
         let sentence = format!("The filesystem of {of} had {} free at the exception.", say::bytes(free));
-        evidence.push(say::number("free bytes", free, "bytes", &failure.agent_source(), failure.at, sentence));
+        evidence.push(say::number(
+            "free bytes",
+            free,
+            "bytes",
+            &failure.agent_source(),
+            failure.at,
+            sentence,
+        ));
     }
     let full = space::fullest(case, &USES, failure, false);
     match full {
@@ -99,7 +106,13 @@ fn read(case: &Case, failure: &Failure) -> Option<Finding> {
     evidence.extend(space::bus_error_sentence(failure).filter(|_| bus));
     if history.last.tmpfs {
         let sentence = format!("{} is a tmpfs: its files are memory.", history.last.path);
-        evidence.push(say::text("filesystem", "tmpfs", &format!("statvfs {}", history.last.path), Some(at), sentence));
+        evidence.push(say::text(
+            "filesystem",
+            "tmpfs",
+            &format!("statvfs {}", history.last.path),
+            Some(at),
+            sentence,
+        ));
     }
     let setting = Setting { path: Some(history.last.path), ..case.setting(Some(failure)) };
     let known = (Status::Supported, if bus { 0.85 } else { 0.7 });

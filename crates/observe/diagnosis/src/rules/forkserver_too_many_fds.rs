@@ -76,22 +76,34 @@ fn told(case: &Case, failure: &Failure) -> Finding {
         if torch >= TOO_MANY - 10 {
             known = (Status::Established, 0.98);
         }
-        let far = failure
-            .counts()
-            .and_then(|counts| counts.nofile)
-            .map_or(String::new(), |nofile| format!("; its own limit of open files is {}", say::count(nofile)));
+        let far = failure.counts().and_then(|counts| counts.nofile).map_or(String::new(), |nofile| {
+            format!("; its own limit of open files is {}", say::count(nofile))
+        });
         let sentence = format!(
             "{} had {} descriptors of torch's shared tensors to send, and the forkserver passes at most {MAX_SENT} to a new process{far}.",
             say::capital(&name),
             say::count(torch)
         );
-        let met = say::number("descriptors to send", torch, "descriptors", &failure.agent_source(), failure.at, sentence);
+        let met = say::number(
+            "descriptors to send",
+            torch,
+            "descriptors",
+            &failure.agent_source(),
+            failure.at,
+            sentence,
+        );
         evidence.push(say::of(met, MAX_SENT));
     }
     evidence.extend(sharing::exception_sentence(failure));
     if failure.passes("forkserver") {
         let text = "The exception was raised in multiprocessing/forkserver.py, as a worker was started.";
-        evidence.push(say::text("stack", "multiprocessing/forkserver.py", &failure.agent_source(), Some(failure.at), text.into()));
+        evidence.push(say::text(
+            "stack",
+            "multiprocessing/forkserver.py",
+            &failure.agent_source(),
+            Some(failure.at),
+            text.into(),
+        ));
     }
     evidence.extend(sharing::loader_sentence(failure));
     finding(case, &RULE, failure, known, evidence, &case.setting(Some(failure)))
@@ -101,9 +113,10 @@ fn has_forkserver(case: &Case, failure: &Failure) -> bool {
     let mut servers = case.timeline.processes().filter(|process| process.role == Role::Forkserver);
     servers.any(|server| {
         failure.process.is_some_and(|process| process.id.pid == server.parent)
-            || server.facts.as_ref().is_some_and(|facts| {
-                failure.process.is_some_and(|process| process.id.pid == facts.parent)
-            })
+            || server
+                .facts
+                .as_ref()
+                .is_some_and(|facts| failure.process.is_some_and(|process| process.id.pid == facts.parent))
     })
 }
 
@@ -140,8 +153,10 @@ fn seen(case: &Case, failure: &Failure) -> Result<Option<Finding>, String> {
         say::seconds(age)
     );
     let source = format!("/proc/{}/fd", process.id.pid);
-    let evidence: Vec<Evidence> =
-        vec![say::of(say::number("descriptors to send", kinds.torch_shared, "descriptors", &source, at, sentence), MAX_SENT)];
+    let evidence: Vec<Evidence> = vec![say::of(
+        say::number("descriptors to send", kinds.torch_shared, "descriptors", &source, at, sentence),
+        MAX_SENT,
+    )];
     let known = (Status::Hypothesis, 0.5);
     Ok(Some(finding(case, &RULE, failure, known, evidence, &case.setting(Some(failure)))))
 }

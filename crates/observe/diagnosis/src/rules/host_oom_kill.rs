@@ -59,10 +59,14 @@ fn judge(case: &Case) -> Judgement {
             say::bytes(total),
             say::seconds(victim.at.since(at))
         );
-        evidence.push(say::of(say::number("available memory", available as u64, "bytes", "/proc/meminfo", at, sentence), total));
+        evidence.push(say::of(
+            say::number("available memory", available as u64, "bytes", "/proc/meminfo", at, sentence),
+            total,
+        ));
     }
     let severity = if case.ended_well() { Severity::Warning } else { Severity::Fatal };
-    let setting = Setting { bytes: case.machine().memory_total.known().map(|bytes| bytes.0), ..case.setting(None) };
+    let setting =
+        Setting { bytes: case.machine().memory_total.known().map(|bytes| bytes.0), ..case.setting(None) };
     let mut finding = of_job(&RULE, severity, (Status::Established, 0.99), evidence, &setting);
     finding.process = victim.process.map(say::process_ref);
     finding.at = Some(victim.at);
@@ -71,11 +75,14 @@ fn judge(case: &Case) -> Judgement {
 
 /// SIGKILL while the machine had next to nothing left, and no line of the kernel about it.
 fn suspected(case: &Case) -> Judgement {
-    let killed = case.timeline.endings().into_iter().find(|(_, _, ending)| *ending == Ending::Signaled(SIGKILL));
+    let killed =
+        case.timeline.endings().into_iter().find(|(_, _, ending)| *ending == Ending::Signaled(SIGKILL));
     let Some((at, process, _)) = killed else { return Judgement::Nothing };
     let explained = !case.oom_victims().is_empty() || case.plain_outcome().kind == OutcomeKind::Budget;
     let total = case.machine().memory_total.known().map_or(0, |bytes| bytes.0);
-    let Some((read, available)) = case.timeline.host().available.at_or_before(at) else { return Judgement::Nothing };
+    let Some((read, available)) = case.timeline.host().available.at_or_before(at) else {
+        return Judgement::Nothing;
+    };
     if explained || total == 0 || available > total as f64 * 0.03 {
         return Judgement::Nothing;
     }
@@ -91,7 +98,8 @@ fn fixes(setting: &Setting) -> Vec<Fix> {
     let gib = (setting.bytes.unwrap_or(16 << 30) / 10 * 8 >> 30).max(1);
     vec![
         Fix {
-            title: "Keep this job inside a budget, so that it is ended in order, before the machine is".into(),
+            title: "Keep this job inside a budget, so that it is ended in order, before the machine is"
+                .into(),
             command: format!("ullage run --memory-max {gib}GiB -- python train.py"),
             automatic: None,
         },

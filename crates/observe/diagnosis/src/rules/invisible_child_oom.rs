@@ -46,7 +46,10 @@ fn judge(case: &Case) -> Judgement {
     let main = case.main().and_then(|main| case.timeline.process(main));
     let after = match main.and_then(|main| main.ended) {
         Some((at, Ending::Exited(code), _)) => {
-            format!("COMMAND ran on for {} and ended with exit code {code}", say::seconds(at.since(victim.at)))
+            format!(
+                "COMMAND ran on for {} and ended with exit code {code}",
+                say::seconds(at.since(victim.at))
+            )
         }
         Some((at, Ending::Signaled(signal), _)) => {
             format!("COMMAND ran on for {} until signal {signal} ended it", say::seconds(at.since(victim.at)))
@@ -62,7 +65,9 @@ fn fixes(setting: &Setting) -> Vec<Fix> {
     let mut fixes = vec![
         Fix {
             title: "Fail when a child fails".into(),
-            command: "p.join()\nif p.exitcode != 0:\n    raise RuntimeError(f\"{p.name} ended with {p.exitcode}\")".into(),
+            command:
+                "p.join()\nif p.exitcode != 0:\n    raise RuntimeError(f\"{p.name} ended with {p.exitcode}\")"
+                    .into(),
             automatic: None,
         },
         Fix {

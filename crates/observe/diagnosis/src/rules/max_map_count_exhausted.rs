@@ -192,7 +192,11 @@ fn shm_sentence(case: &Case, failure: &Failure, torch: u64) -> Option<Evidence> 
     }
     let whole = size.map_or("no limit".to_owned(), say::bytes);
     let pages = if torch > 1000 {
-        format!(" {} segments of one 4 KiB page make about {}, whatever the size of /dev/shm.", say::count(torch), say::bytes(torch * 4096))
+        format!(
+            " {} segments of one 4 KiB page make about {}, whatever the size of /dev/shm.",
+            say::count(torch),
+            say::bytes(torch * 4096)
+        )
     } else {
         String::new()
     };
@@ -218,7 +222,9 @@ fn fixes(setting: &Setting) -> Vec<Fix> {
     fixes.push(sharing::one_tensor());
     if setting.is_root() {
         fixes.push(Fix {
-            title: "Raise the number of mappings for every process of this machine (where /proc/sys is writable)".into(),
+            title:
+                "Raise the number of mappings for every process of this machine (where /proc/sys is writable)"
+                    .into(),
             command: "sysctl -w vm.max_map_count=1048576".into(),
             automatic: None,
         });

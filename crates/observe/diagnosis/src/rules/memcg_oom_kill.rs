@@ -55,9 +55,11 @@ fn judge(case: &Case) -> Judgement {
 
 /// SIGKILL, and nothing to tell whose.
 fn unreadable(case: &Case) -> Judgement {
-    let killed = case.timeline.endings().into_iter().find(|(_, _, ending)| *ending == Ending::Signaled(SIGKILL));
+    let killed =
+        case.timeline.endings().into_iter().find(|(_, _, ending)| *ending == Ending::Signaled(SIGKILL));
     let Some((at, process, _)) = killed else { return Judgement::Nothing };
-    let counters_read = case.timeline.cgroups().any(|group| group.oom_kills.last.is_some_and(|(last, _)| last >= at));
+    let counters_read =
+        case.timeline.cgroups().any(|group| group.oom_kills.last.is_some_and(|(last, _)| last >= at));
     let host_told = case.oom_victims().iter().any(|victim| victim.host);
     let budget = case.plain_outcome().kind == OutcomeKind::Budget;
     if counters_read || host_told || budget {
@@ -81,7 +83,8 @@ pub(super) fn killed(case: &Case, rule: &Rule, victim: &Victim, victims: usize) 
         Proof::Counter => (Status::Established, 0.9),
         Proof::AtLimit => (Status::Supported, 0.75),
     };
-    let mut evidence: Vec<Evidence> = line_sentence(victim).into_iter().chain(counter_sentence(victim)).collect();
+    let mut evidence: Vec<Evidence> =
+        line_sentence(victim).into_iter().chain(counter_sentence(victim)).collect();
     let limiting = victim.group.and_then(|group| limiting(case, group));
     if let Some((group, limit)) = limiting {
         if let Some((at, used)) = group.memory.at_or_before(victim.at).or_else(|| group.memory.last()) {
@@ -93,11 +96,16 @@ pub(super) fn killed(case: &Case, rule: &Rule, victim: &Victim, victims: usize) 
                 say::seconds(victim.at.since(at))
             );
             let source = format!("memory of cgroup {}", group.path());
-            evidence.push(say::of(say::number("cgroup memory", used as u64, "bytes", &source, at, sentence), limit));
+            evidence.push(say::of(
+                say::number("cgroup memory", used as u64, "bytes", &source, at, sentence),
+                limit,
+            ));
         }
         evidence.extend(parts_sentence(group));
     }
-    if let Some((process, (at, memory))) = victim.process.and_then(|process| process.memory.map(|memory| (process, memory))) {
+    if let Some((process, (at, memory))) =
+        victim.process.and_then(|process| process.memory.map(|memory| (process, memory)))
+    {
         let sentence = format!(
             "{} held {} of resident memory ({} anonymous, {} shared), last read {} before it was killed.",
             say::capital(&say::who(process)),
@@ -110,16 +118,25 @@ pub(super) fn killed(case: &Case, rule: &Rule, victim: &Victim, victims: usize) 
         evidence.push(say::number("resident memory", memory.resident().0, "bytes", &source, at, sentence));
     }
     if victims > 1 {
-        let sentence = format!("{} of the job were killed so; this is the first.", say::plural(victims as u64, "process", "processes"));
+        let sentence = format!(
+            "{} of the job were killed so; this is the first.",
+            say::plural(victims as u64, "process", "processes")
+        );
         evidence.push(say::number("victims", victims as u64, "processes", "all kills", victim.at, sentence));
     }
-    let severity = if case.ended_well() || case.plain_outcome().kind == OutcomeKind::StillRunning && victim.process.is_some() {
+    let severity = if case.ended_well()
+        || case.plain_outcome().kind == OutcomeKind::StillRunning && victim.process.is_some()
+    {
         Severity::Warning
     } else {
         Severity::Fatal
     };
     let peak = limiting.and_then(|(group, _)| group.memory.peak()).map(|(_, peak)| peak as u64);
-    let setting = Setting { bytes: peak, path: limiting.map(|(group, _)| group.path().to_owned()), ..case.setting(None) };
+    let setting = Setting {
+        bytes: peak,
+        path: limiting.map(|(group, _)| group.path().to_owned()),
+        ..case.setting(None)
+    };
     let mut finding = of_job(rule, severity, known, evidence, &setting);
     finding.process = victim.process.map(say::process_ref);
     finding.at = Some(victim.at);
@@ -128,7 +145,8 @@ pub(super) fn killed(case: &Case, rule: &Rule, victim: &Victim, victims: usize) 
 
 fn line_sentence(victim: &Victim) -> Option<Evidence> {
     let line = victim.line?;
-    let whose = line.oom_cgroup.as_ref().map_or("its cgroup".to_owned(), |group| format!("the cgroup {group}"));
+    let whose =
+        line.oom_cgroup.as_ref().map_or("its cgroup".to_owned(), |group| format!("the cgroup {group}"));
     let sentence = format!(
         "The kernel log says that it killed {} (pid {}) because {whose} met its memory limit: {} anonymous, {} shared.",
         line.task,

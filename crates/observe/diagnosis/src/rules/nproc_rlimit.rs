@@ -71,7 +71,9 @@ fn judge_failure(case: &Case, failure: &Failure, told: bool) -> Result<Option<Fi
     let limit = counted.or_else(|| failure.process?.limits?.processes.at());
     let (Some(limit), false) = (limit, uid == Some(0)) else { return Ok(None) };
     // Mappings for a thread's stack run out with the same words.
-    if let Some((mappings, max)) = failure.counts().and_then(|counts| counts.mappings.zip(counts.max_map_count)) {
+    if let Some((mappings, max)) =
+        failure.counts().and_then(|counts| counts.mappings.zip(counts.max_map_count))
+    {
         if mappings >= max - max / 100 {
             return Ok(None);
         }
@@ -109,8 +111,13 @@ fn judge_failure(case: &Case, failure: &Failure, told: bool) -> Result<Option<Fi
             say::count(seen)
         )
     };
-    let source = failure.process.map_or("/proc/PID/limits".into(), |process| format!("/proc/{}/limits", process.id.pid));
-    let mut evidence = vec![say::of(say::number("tasks of the user", seen, "tasks", &source, at.unwrap_or(failure.at), sentence), limit)];
+    let source = failure
+        .process
+        .map_or("/proc/PID/limits".into(), |process| format!("/proc/{}/limits", process.id.pid));
+    let mut evidence = vec![say::of(
+        say::number("tasks of the user", seen, "tasks", &source, at.unwrap_or(failure.at), sentence),
+        limit,
+    )];
     evidence.extend(sharing::exception_sentence(failure));
     evidence.extend(threads_sentence(case));
     Ok(Some(finding(case, &RULE, failure, known, evidence, &case.setting(Some(failure)))))
@@ -118,8 +125,13 @@ fn judge_failure(case: &Case, failure: &Failure, told: bool) -> Result<Option<Fi
 
 /// Most tasks of the job's user that were seen together: the sum over processes that overlap at the busiest moment.
 fn tasks_of_job(case: &Case, uid: Option<u32>) -> (u64, Option<ullage_model::At>) {
-    let of_user = || case.timeline.processes().filter(|process| uid.is_none() || process.uid().is_none_or(|u| Some(u) == uid));
-    let moments: std::collections::BTreeSet<_> = of_user().filter_map(|process| process.threads.peak().map(|p| p.0)).collect();
+    let of_user = || {
+        case.timeline
+            .processes()
+            .filter(|process| uid.is_none() || process.uid().is_none_or(|u| Some(u) == uid))
+    };
+    let moments: std::collections::BTreeSet<_> =
+        of_user().filter_map(|process| process.threads.peak().map(|p| p.0)).collect();
     moments
         .into_iter()
         .map(|at| {

@@ -45,14 +45,22 @@ fn judge(case: &Case) -> Judgement {
         .filter(|process| process.ended.is_none_or(|(ended, _, _)| ended > at))
         .filter(|process| !matches!(process.role, Role::ResourceTracker | Role::ShmManager))
         .collect();
-    orphans.sort_by_key(|process| std::cmp::Reverse(process.memory.map_or(0, |(_, memory)| memory.resident().0)));
+    orphans.sort_by_key(|process| {
+        std::cmp::Reverse(process.memory.map_or(0, |(_, memory)| memory.resident().0))
+    });
     let Some(largest) = orphans.first() else { return Judgement::Nothing };
-    let is_worker = |role: &Role| matches!(role, Role::Trainer | Role::Rank(_) | Role::LoaderWorker(_) | Role::PoolWorker | Role::Forkserver);
+    let is_worker = |role: &Role| {
+        matches!(
+            role,
+            Role::Trainer | Role::Rank(_) | Role::LoaderWorker(_) | Role::PoolWorker | Role::Forkserver
+        )
+    };
     let worker = orphans.iter().find(|process| is_worker(&process.role));
     let outcome = case.plain_outcome();
     let killed = matches!(outcome.kind, OutcomeKind::Signal | OutcomeKind::OomKill | OutcomeKind::Budget);
     let severity = if killed || worker.is_some() { Severity::Warning } else { Severity::Note };
-    let memory: u64 = orphans.iter().filter_map(|process| process.memory).map(|(_, memory)| memory.anonymous.0).sum();
+    let memory: u64 =
+        orphans.iter().filter_map(|process| process.memory).map(|(_, memory)| memory.anonymous.0).sum();
     let names: Vec<_> = orphans.iter().take(6).map(|process| say::who(process)).collect();
     let more = orphans.len().saturating_sub(6);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -62,10 +70,17 @@ fn judge(case: &Case) -> Judgement {
         names.join(", "),
         say::bytes(memory)
     );
-    let mut evidence: Vec<Evidence> =
-        vec![say::number("survivors", orphans.len() as u64, "processes", "pids alive after the end of COMMAND", at, sentence)];
+    let mut evidence: Vec<Evidence> = vec![say::number(
+        "survivors",
+        orphans.len() as u64,
+        "processes",
+        "pids alive after the end of COMMAND",
+        at,
+        sentence,
+    )];
     if killed {
-        let how = outcome.signal.map_or("was killed".to_owned(), |signal| format!("was ended by signal {signal}"));
+        let how =
+            outcome.signal.map_or("was killed".to_owned(), |signal| format!("was ended by signal {signal}"));
         let sentence = format!("COMMAND {how}, so that it could not end its children.");
         evidence.push(say::text("COMMAND", &how, "wait", Some(at), sentence));
     }

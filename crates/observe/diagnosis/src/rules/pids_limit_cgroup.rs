@@ -110,14 +110,22 @@ fn counter_sentence(group: &CgroupHistory) -> Evidence {
         say::plural(grown, "new task", "new tasks"),
         say::count(limit)
     );
-    let met = say::number("tasks refused", grown, "tasks", &format!("pids.events of {}", group.path()), at, sentence);
+    let met = say::number(
+        "tasks refused",
+        grown,
+        "tasks",
+        &format!("pids.events of {}", group.path()),
+        at,
+        sentence,
+    );
     say::of(met, limit)
 }
 
 fn unread_but_near<'a>(case: &Case<'a>) -> Option<&'a CgroupHistory> {
     case.timeline.cgroups().find(|group| {
         group.refused.growth().is_none()
-            && limit(group).is_some_and(|limit| group.tasks.peak().is_some_and(|(_, peak)| peak >= 0.9 * limit as f64))
+            && limit(group)
+                .is_some_and(|limit| group.tasks.peak().is_some_and(|(_, peak)| peak >= 0.9 * limit as f64))
     })
 }
 
@@ -130,7 +138,17 @@ fn near_sentence(group: &CgroupHistory) -> Evidence {
         say::count(peak as u64),
         say::count(limit)
     );
-    say::of(say::number("tasks", peak as u64, "tasks", &format!("pids.current of {}", group.path()), at, sentence), limit)
+    say::of(
+        say::number(
+            "tasks",
+            peak as u64,
+            "tasks",
+            &format!("pids.current of {}", group.path()),
+            at,
+            sentence,
+        ),
+        limit,
+    )
 }
 
 /// Who has the threads.

@@ -48,7 +48,8 @@ fn judge(case: &Case) -> Judgement {
             continue;
         }
         let counts = failure.counts();
-        let read = failure.process.and_then(|process| process.limits).and_then(|limits| limits.address_space.at());
+        let read =
+            failure.process.and_then(|process| process.limits).and_then(|limits| limits.address_space.at());
         let Some(limit) = counts.and_then(|counts| counts.address_space_limit).or(read) else { continue };
         match judge_failure(case, failure, told, limit) {
             Ok(Some(next)) => found = better(found, next),
@@ -79,7 +80,9 @@ fn judge_failure(case: &Case, failure: &Failure, told: bool, limit: u64) -> Resu
     let at_failure = counts.and_then(|counts| counts.virtual_size);
     let refused = failure.text().contains("failed to map segment");
     let known = match (told, at_failure, peak) {
-        (true, Some(size), _) if size.saturating_add(asked) >= limit - limit / 20 => (Status::Established, 0.96),
+        (true, Some(size), _) if size.saturating_add(asked) >= limit - limit / 20 => {
+            (Status::Established, 0.96)
+        }
         (true, _, Some((_, peak))) if peak >= limit / 10 * 8 => (Status::Supported, 0.9),
         (true, Some(size), _) if size >= limit / 2 || refused => (Status::Supported, 0.85),
         (true, None, _) if refused => (Status::Supported, 0.75),
@@ -93,13 +96,17 @@ fn judge_failure(case: &Case, failure: &Failure, told: bool, limit: u64) -> Resu
             ));
         }
         (false, _, None) => {
-            return Err(format!("{name} ended on its own before its address space was read; its limit (ulimit -v) is {}", say::bytes(limit)));
+            return Err(format!(
+                "{name} ended on its own before its address space was read; its limit (ulimit -v) is {}",
+                say::bytes(limit)
+            ));
         }
         _ => return Ok(None),
     };
     let mut evidence: Vec<Evidence> = Vec::new();
     if let Some(size) = at_failure {
-        let more = if asked > 0 { format!(", and asked for {} more", say::bytes(asked)) } else { String::new() };
+        let more =
+            if asked > 0 { format!(", and asked for {} more", say::bytes(asked)) } else { String::new() };
         let sentence = format!(
             "{} had an address space of {} of the {} that its limit (ulimit -v) allows{more}, counted inside it at the exception.",
             say::capital(&name),
@@ -117,9 +124,12 @@ fn judge_failure(case: &Case, failure: &Failure, told: bool, limit: u64) -> Resu
             say::seconds(failure.at.since(at))
         );
         let source = format!("/proc/{}/status", process.id.pid);
-        evidence.push(say::of(say::number("largest address space", peak, "bytes", &source, at, sentence), limit));
+        evidence
+            .push(say::of(say::number("largest address space", peak, "bytes", &source, at, sentence), limit));
     }
-    if let Some(resident) = counts.and_then(|counts| counts.resident).or(memory.map(|(_, memory)| memory.resident().0)) {
+    if let Some(resident) =
+        counts.and_then(|counts| counts.resident).or(memory.map(|(_, memory)| memory.resident().0))
+    {
         let sentence = format!("Only {} of it was memory in use.", say::bytes(resident));
         evidence.push(say::number("resident memory", resident, "bytes", "VmRSS", failure.at, sentence));
     }

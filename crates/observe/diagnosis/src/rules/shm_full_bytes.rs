@@ -88,7 +88,9 @@ fn told(case: &Case, failure: &Failure) -> Option<Finding> {
         );
         let met = say::number("/dev/shm bytes", used, "bytes", &failure.agent_source(), failure.at, sentence);
         evidence.push(say::of(met, size));
-    } else if let Some((history, at, used, size)) = space::fullest(case, &[FilesystemUse::Shm], failure, false) {
+    } else if let Some((history, at, used, size)) =
+        space::fullest(case, &[FilesystemUse::Shm], failure, false)
+    {
         evidence.push(space::reading(&history.last.path, "bytes", used, size, at, failure.at));
     }
     evidence.extend(sharing::exception_sentence(failure));
@@ -99,7 +101,11 @@ fn told(case: &Case, failure: &Failure) -> Option<Finding> {
 fn read(case: &Case, failure: &Failure) -> Result<Option<Finding>, String> {
     let bus = space::is_bus_error(failure);
     let Some((history, at, used, size)) = space::fullest(case, &[FilesystemUse::Shm], failure, false) else {
-        return if bus { Err("a process was ended by SIGBUS, and /dev/shm could not be read".into()) } else { Ok(None) };
+        return if bus {
+            Err("a process was ended by SIGBUS, and /dev/shm could not be read".into())
+        } else {
+            Ok(None)
+        };
     };
     if space::is_full(used, size) {
         let mut evidence = vec![space::reading(&history.last.path, "bytes", used, size, at, failure.at)];
@@ -112,9 +118,14 @@ fn read(case: &Case, failure: &Failure) -> Result<Option<Finding>, String> {
     if bus {
         return Err(format!("{someone} was ended by SIGBUS, but {last}; which mapping faulted was not seen"));
     }
-    let moved = history.used.peak().is_some_and(|(_, peak)| history.used.first().is_some_and(|(_, first)| peak > first));
+    let moved = history
+        .used
+        .peak()
+        .is_some_and(|(_, peak)| history.used.first().is_some_and(|(_, first)| peak > first));
     if moved && (size <= SMALL && used >= size / 4) {
-        return Err(format!("{someone} ended on its own, {last}, and the agent reported no exception from it"));
+        return Err(format!(
+            "{someone} ended on its own, {last}, and the agent reported no exception from it"
+        ));
     }
     Ok(None)
 }
@@ -133,7 +144,8 @@ fn in_flight(failure: &Failure) -> Option<ullage_model::Evidence> {
 }
 
 fn setting(case: &Case, failure: &Failure) -> Setting {
-    let size = case.timeline.filesystems(FilesystemUse::Shm).next().and_then(|history| history.last.size.at());
+    let size =
+        case.timeline.filesystems(FilesystemUse::Shm).next().and_then(|history| history.last.size.at());
     Setting { bytes: size, ..case.setting(Some(failure)) }
 }
 

@@ -80,7 +80,8 @@ fn promised(case: &Case, failure: &Failure, told: bool) -> Result<Option<Finding
     if other_limit(failure, asked) {
         return Ok(None);
     }
-    let (committed, limit, at, source) = match failure.counts().and_then(|c| c.committed.zip(c.commit_limit)) {
+    let (committed, limit, at, source) = match failure.counts().and_then(|c| c.committed.zip(c.commit_limit))
+    {
         Some((committed, limit)) => (committed, limit, failure.at, failure.agent_source()),
         None => match last_read(case, failure) {
             Some((committed, limit, at)) => (committed, limit, at, "/proc/meminfo".to_owned()),
@@ -89,7 +90,8 @@ fn promised(case: &Case, failure: &Failure, told: bool) -> Result<Option<Finding
     };
     // fork promises the private writable memory of the parent once more.
     let forked = ["fork", "popen", "subprocess"].iter().any(|part| failure.passes(part));
-    let own = failure.process.and_then(|process| process.memory).map_or(0, |(_, memory)| memory.virtual_size.0);
+    let own =
+        failure.process.and_then(|process| process.memory).map_or(0, |(_, memory)| memory.virtual_size.0);
     let needed = asked.max(if forked { own } else { 0 });
     let near = committed.saturating_add(needed) >= limit - limit / 10;
     let known = match (told, near) {
@@ -115,7 +117,8 @@ fn promised(case: &Case, failure: &Failure, told: bool) -> Result<Option<Finding
         say::bytes(committed),
         say::bytes(limit)
     );
-    let mut evidence = vec![say::of(say::number("committed memory", committed, "bytes", &source, at, sentence), limit)];
+    let mut evidence =
+        vec![say::of(say::number("committed memory", committed, "bytes", &source, at, sentence), limit)];
     if let Some((at, free)) = case.timeline.host().available.at_or_before(failure.at) {
         let sentence = format!("{} of memory were free to use all the same.", say::bytes(free as u64));
         evidence.push(say::number("available memory", free as u64, "bytes", "/proc/meminfo", at, sentence));
@@ -149,8 +152,10 @@ fn larger_than_machine(case: &Case, failure: &Failure) -> Option<Finding> {
         say::bytes(asked),
         say::bytes(whole)
     );
-    let mut evidence =
-        vec![say::of(say::number("bytes asked for", asked, "bytes", &failure.agent_source(), failure.at, sentence), whole)];
+    let mut evidence = vec![say::of(
+        say::number("bytes asked for", asked, "bytes", &failure.agent_source(), failure.at, sentence),
+        whole,
+    )];
     evidence.extend(sharing::exception_sentence(failure));
     let known = (Status::Supported, 0.75);
     let mut finding = finding(case, &RULE, failure, known, evidence, &case.setting(Some(failure)));

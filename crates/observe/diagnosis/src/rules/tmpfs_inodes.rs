@@ -59,7 +59,14 @@ fn judge(case: &Case) -> Judgement {
                     say::count(used),
                     say::count(all)
                 );
-                let met = say::number("/dev/shm inodes", used, "inodes", &failure.agent_source(), failure.at, sentence);
+                let met = say::number(
+                    "/dev/shm inodes",
+                    used,
+                    "inodes",
+                    &failure.agent_source(),
+                    failure.at,
+                    sentence,
+                );
                 evidence.push(say::of(met, all));
             }
             (_, Some(0), Some((history, at, used, limit))) => {
@@ -68,7 +75,8 @@ fn judge(case: &Case) -> Judgement {
                 path = history.last.path;
             }
             (_, _, Some((history, at, used, limit))) => {
-                let full_in_bytes = history.last.size.at().is_some_and(|size| space::is_full(history.last.used.0, size));
+                let full_in_bytes =
+                    history.last.size.at().is_some_and(|size| space::is_full(history.last.used.0, size));
                 if full_in_bytes {
                     continue;
                 }

@@ -61,7 +61,8 @@ fn judge(case: &Case) -> Judgement {
     );
     let source = format!("State of /proc/PID/stat below {}", parent.id.pid);
     let evidence = vec![say::number("zombies", zombies, "processes", &source, at, sentence)];
-    let mut finding = of_job(&RULE, Severity::Warning, (Status::Established, 0.95), evidence, &case.setting(None));
+    let mut finding =
+        of_job(&RULE, Severity::Warning, (Status::Established, 0.95), evidence, &case.setting(None));
     finding.process = Some(say::process_ref(parent));
     Judgement::one(finding)
 }

@@ -28,7 +28,12 @@ fn every_example_matches_its_own_pattern_and_explain_says_so() {
         let regex = Regex::new(&pattern.regex).unwrap();
         assert!(regex.is_match(&pattern.example), "{}", pattern.id);
         let verdict = explain_log(pattern.example.as_bytes()).unwrap();
-        assert!(verdict.matches.iter().any(|found| found.pattern == pattern.id), "{}: {:?}", pattern.id, verdict.matches);
+        assert!(
+            verdict.matches.iter().any(|found| found.pattern == pattern.id),
+            "{}: {:?}",
+            pattern.id,
+            verdict.matches
+        );
         assert_eq!(verdict.findings.is_empty(), pattern.causes.is_empty(), "{}", pattern.id);
     }
 }
@@ -45,7 +50,15 @@ fn every_cause_has_a_page_that_begins_with_its_id() {
     assert_eq!(similar_cause("zzz"), None);
     for rule in rules() {
         let page = rule.page();
-        for section in ["What it does", "Why it happens", "How it is told apart", "Known problems", "Example", "Remedy", "References"] {
+        for section in [
+            "What it does",
+            "Why it happens",
+            "How it is told apart",
+            "Known problems",
+            "Example",
+            "Remedy",
+            "References",
+        ] {
             assert!(page.contains(&format!("## {section}")), "{}: {section}", rule.id);
         }
     }
