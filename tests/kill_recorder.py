@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""SIGKILL to ullage at random moments: the job goes on and ends well, and the recording misses one sample at most.
+
+    tests/kill_recorder.py --ullage PATH [--times 50] [--seed N]
+
+The test keeps a tick log of its own: while ullage lives, it looks every 5 ms at how many read calls ullage has
+made (/proc/PID/io); a burst of them is a tick. Each tick in that log must be a sample of the recording, but
+for one at most. The job is a child of this program once ullage is gone (a child subreaper), which so sees its
+true exit status.
+"""
+
+import argparse
+import concurrent.futures
+import ctypes
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import watched
+
+PR_SET_CHILD_SUBREAPER = 36
+JOB_S = 4.5
+# Two reads of one tick are never this far apart, two ticks always are: ticks come every 100 ms or more seldom.
+BURST_S = 0.045
+# A tick's first read, as this program sees it, and the time that the sample says.
+SLACK_S = 0.06
+
+JOB = """
+import json, multiprocessing, os, sys, time
+
+def tick(log, seconds):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        os.write(log, b"%.3f\\n" % time.monotonic())
+        time.sleep(0.02)
+
+if __name__ == "__main__":
+    log = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(log, b"pid %d\\n" % os.getpid())
+    tick(log, 1.0)
+    child = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(1.5,))
+    child.start()
+    tick(log, float(sys.argv[2]) - 1)
+    child.join()
+    os.write(log, b"done %d\\n" % child.exitcode)
+    sys.exit(7)
+"""
+
+
+def reads_of(pid):
+    with open(f"/proc/{pid}/io") as file:
+        return int(file.read().split("syscr: ")[1].split()[0])
+
+
+def watch_and_kill(recorder, after):
+    """Tick log of the recorder until it is killed; then the moment of the kill."""
+    log, last, last_change = [], reads_of(recorder.pid), 0.0
+    deadline = time.monotonic() + after
+    while time.monotonic() < deadline and recorder.poll() is None:
+        reads, now = reads_of(recorder.pid), time.time()
+        if reads != last:
+            if now - last_change > BURST_S:
+                log.append(now)
+            last, last_change = reads, now
+        time.sleep(0.005)
+    recorder.send_signal(signal.SIGKILL)
+    killed = time.time()
+    recorder.wait()
+    return log, killed
+
+
+def log_of(folder):
+    try:
+        with open(f"{folder}/log") as file:
+            return file.read().splitlines()
+    except OSError:
+        return []
+
+
+def once(number, arguments, after):
+    """What is wrong, one sentence each, and a line for the table."""
+    with tempfile.TemporaryDirectory(prefix="ullage-kill-") as folder:
+        program = f"{folder}/job.py"
+        with open(program, "w") as file:
+            file.write(JOB)
+        recorder = watched.start(arguments.ullage, folder, [arguments.python, program, f"{folder}/log", str(JOB_S)])
+        if not watched.wait_for(lambda: log_of(folder)):
+            recorder.kill()
+            return [f"run {number}: the job did not start"], ""
+        job = int(log_of(folder)[0].split()[1])
+        ticks, killed = watch_and_kill(recorder, after)
+        _, status = os.waitpid(job, 0)
+        wrong = []
+        if os.waitstatus_to_exitcode(status) != 7:
+            wrong.append(f"the job ended with {os.waitstatus_to_exitcode(status)}, not 7")
+        if log_of(folder)[-1] != "done 0":
+            wrong.append("the job's log does not end with `done 0`")
+        report = subprocess.run(
+            [arguments.ullage, "report", f"{folder}/run"], capture_output=True, text=True, check=False
+        )
+        if report.returncode != 0:
+            wrong.append(f"ullage report: status {report.returncode}: {report.stderr.strip()[:200]}")
+        try:
+            samples = watched.samples(watched.exported(arguments.ullage, folder))
+        except RuntimeError as error:
+            return [*wrong, str(error)], ""
+        zero = watched.started_unix(folder)
+        at = [zero + sample["at"] / 1e9 for sample in samples]
+        missed = [t for t in ticks if not any(abs(t - a) < SLACK_S for a in at)]
+        if len(missed) > 1:
+            wrong.append(
+                f"{len(missed)} of {len(ticks)} ticks are not in the recording: {[round(t - zero, 2) for t in missed]}"
+            )
+        if after > 0.5 and not ticks:
+            wrong.append("no tick was seen: nothing was tested")
+        last = f"{killed - at[-1]:.3f}" if at else "-"
+        return wrong, f"{number:>3}{after:>12.3f}{len(ticks):>8}{len(samples):>9}{len(missed):>8}{last:>14}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ullage", required=True)
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--times", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=None, help="of the moments; printed")
+    parser.add_argument("--jobs", type=int, default=4, help="at the same time")
+    arguments = parser.parse_args()
+    arguments.ullage = os.path.abspath(arguments.ullage)
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+    seed = random.randrange(1 << 32) if arguments.seed is None else arguments.seed
+    print(f"seed {seed}")
+    moments = random.Random(seed)
+    afters = [moments.uniform(0.0, JOB_S - 0.5) for _ in range(arguments.times)]
+    print("run  killed at s   ticks  samples  missed  last before s")
+    passed = 0
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        for wrong, line in pool.map(lambda item: once(item[0], arguments, item[1]), enumerate(afters)):
+            print(line + ("" if not wrong else "  WRONG: " + "; ".join(wrong)), flush=True)
+            passed += not wrong
+    print(f"{passed} passed, {len(afters) - passed} failed")
+    return 0 if passed == len(afters) and passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

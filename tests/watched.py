@@ -1,0 +1,67 @@
+"""Shared by the programs here: starts `ullage run`, and reads what it recorded."""
+
+import json
+import os
+import subprocess
+import time
+
+
+def start_ticks(pid="self"):
+    """Field 22 of /proc/PID/stat: with the pid, who a process is."""
+    with open(f"/proc/{pid}/stat") as file:
+        return int(file.read().rpartition(")")[2].split()[19])
+
+
+def start(ullage, folder, job, *options):
+    """`ullage run` of a job, recording into `folder`/run."""
+    return subprocess.Popen(
+        [ullage, "run", "-q", "--record", f"{folder}/run", *options, "--", *job],
+        stdin=subprocess.DEVNULL,
+        stdout=open(f"{folder}/out", "wb"),
+        stderr=subprocess.STDOUT,
+    )
+
+
+def exported(ullage, folder):
+    """Every item of the recording: [{"sample": …} or {"event": …}]."""
+    done = subprocess.run(
+        [ullage, "export", f"{folder}/run", "--format", "json"], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"ullage export: status {done.returncode}: {done.stderr.strip()[:300]}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def samples(items):
+    return [item["sample"] for item in items if "sample" in item]
+
+
+def events(items, kind):
+    whats = [item["event"]["what"] for item in items if "event" in item]
+    return [what for what in whats if what["event"] == kind]
+
+
+def started_unix(folder):
+    with open(f"{folder}/run/run.json") as file:
+        return json.load(file)["started_unix"]
+
+
+def wait_for(condition, seconds=30):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def log_line(path, **content):
+    """Appends one JSON line in one write, so that many processes can share a log."""
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    os.write(file, json.dumps(content).encode() + b"\n")
+    os.close(file)
+
+
+def log_lines(path):
+    with open(path) as file:
+        return [json.loads(line) for line in file]
