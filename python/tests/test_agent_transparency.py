@@ -5,6 +5,7 @@ import subprocess
 import textwrap
 
 import pytest
+
 from receiver import Receiver, watched
 
 

@@ -8,9 +8,9 @@ Importing this imports no torch and no multiprocessing; what needs them is loade
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ullage.errors import Error
+
+TYPE_CHECKING = False  # as type checkers read it; importing typing would cost more than all of this
 
 if TYPE_CHECKING:
     from ullage._binary import find_binary

@@ -24,6 +24,7 @@ from ullage.errors import Error, NotInstalled, Unsupported
 
 _METHODS = ("spawn", "forkserver")
 _ULLAGE_FAILED = 125
+_STATUS_LOST = 255  # as multiprocessing, where a fork server was killed
 # The child says its pid, then does what multiprocessing's spawn does.
 _CHILD = (
     "import os; os.write(%d, b'%%d\\n' %% os.getpid()); os.close(%d); "
@@ -162,36 +163,39 @@ class _Popen(popen_spawn_posix.Popen):
         return [*front, "--"]
 
     def poll(self, flag: int = os.WNOHANG) -> int | None:
-        returncode: int | None = self.returncode
-        if returncode is None and self._watcher is not None:
+        if self.returncode is None and self._watcher is not None:
             try:
                 pid, status = os.waitpid(self._watcher, flag)
             except OSError:
-                return None  # as multiprocessing: not our child, or gone
+                return None  # as multiprocessing: not our child
             if pid == self._watcher:
-                self._ended(os.waitstatus_to_exitcode(status))
-        return self.returncode
+                self._watcher_ended(os.waitstatus_to_exitcode(status))
+        if self.returncode is None and self._watcher is None:
+            # ullage was killed; the child lives on, and its exit status went to nobody.
+            if connection.wait([self.sentinel], 0 if flag == os.WNOHANG else None):
+                self.returncode = _STATUS_LOST
+        returncode: int | None = self.returncode
+        return returncode
 
-    def _ended(self, code: int) -> None:
-        if self._private is None:
-            self.returncode = code
+    def _watcher_ended(self, code: int) -> None:
+        watched = self._private is not None
+        self._read_verdict()
+        if watched and self.verdict is None and (code < 0 or code == _ULLAGE_FAILED):
+            self._watcher = None
             return
-        try:
-            with open(os.path.join(self._private, "verdict.json"), encoding="utf-8") as file:
-                self.verdict = json.load(file)
-        except (OSError, ValueError):
-            self.verdict = None
-        self._forget_private()
-        if self.verdict is None and (code < 0 or code == _ULLAGE_FAILED):
-            # ullage was killed or failed; the child may live on, and nobody can wait for it any more.
-            connection.wait([self.sentinel])
-            code = 255  # what multiprocessing says where the status of a child was lost
         outcome = (self.verdict or {}).get("outcome", {})
-        if isinstance(outcome.get("signal"), (int, str)) and code > 128:
-            code = -(code - 128)
-        elif self.verdict is None and 128 < code <= 128 + signal.NSIG:
-            code = -(code - 128)
-        self.returncode = code
+        by_signal = outcome.get("signal") is not None if self.verdict is not None else code <= 128 + signal.NSIG
+        # To a parent that waits, ullage says 128 + N for a signal.
+        self.returncode = 128 - code if watched and by_signal and code > 128 else code
+
+    def _read_verdict(self) -> None:
+        if self._private is not None:
+            try:
+                with open(os.path.join(self._private, "verdict.json"), encoding="utf-8") as file:
+                    self.verdict = json.load(file)
+            except (OSError, ValueError):
+                self.verdict = None
+            self._forget_private()
 
     def _forget_private(self) -> None:
         if self._private is not None:
