@@ -22,15 +22,15 @@ pub(crate) struct Column {
     pub(crate) kind: Kind,
 }
 
-/// One table. `sorted_by` are the columns by which rows are grouped in closed parts, so that a column's
-/// neighbours are readings of one and the same thing and their differences small.
+/// One table. Its first column counts up: `tick`, or `number` of an event. `sorted_by` are the columns by which
+/// rows are grouped in closed parts, so that a column's neighbours are readings of one and the same thing and
+/// their differences small.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) name: &'static str,
     pub(crate) columns: &'static [Column],
     pub(crate) sorted_by: &'static [usize],
-    /// Column that counts up through the table: `tick`, or `number` of an event. Always the first one.
-    pub(crate) schema: OnceLock<SchemaRef>,
+    schema: OnceLock<SchemaRef>,
 }
 
 impl Table {

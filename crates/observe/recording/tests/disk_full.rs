@@ -34,6 +34,8 @@ fn inside_a_small_disk() {
 
     let check = || {
         let recording = Recording::open(&dir).unwrap();
+        let torn = recording.damage.iter().find(|damage| damage.what.contains("inside a record"));
+        assert_eq!(torn, None, "the failed write was taken back");
         let read = samples(&replayed(&recording));
         assert_eq!(read.len() as u64, written - 1);
         assert!(read.iter().zip(0..).all(|(read, n)| *read == sample(n, 50)));

@@ -36,7 +36,7 @@ fn a_kill_at_any_byte_of_a_sample_loses_that_sample_at_most() {
     for (done, pair) in (0..).zip(states.windows(2)) {
         let (before, after) = (&pair[0], &pair[1]);
         // Files written before the cut one are as after the sample, later ones as before it.
-        for cut in 0..ORDER.len() {
+        for (cut, table) in ORDER.iter().enumerate() {
             let name = |table: usize| format!("{}.arrows", ORDER[table]);
             let from = before.get(&name(cut)).map_or(0, Vec::len);
             let Some(full) = after.get(&name(cut)) else { continue };
@@ -50,7 +50,7 @@ fn a_kill_at_any_byte_of_a_sample_loses_that_sample_at_most() {
                 let read = samples(&replayed(&recording));
                 let complete = cut == ORDER.len() - 1 && length == full.len();
                 let expected = done + usize::from(complete);
-                assert_eq!(read, whole[..expected], "{} cut at {length} after {done}", ORDER[cut]);
+                assert_eq!(read, whole[..expected], "{table} cut at {length} after {done}");
                 cuts += 1;
             }
         }
@@ -85,6 +85,20 @@ fn a_damaged_record_in_the_middle_costs_its_own_samples_only() {
     assert!((6..9).contains(&read.len()), "{} samples", read.len());
     assert!(!recording.damage.is_empty());
     assert!(replay.damage()[0].what.contains("incomplete"), "{:?}", replay.damage());
+}
+
+#[test]
+fn a_sample_with_a_row_that_is_not_understood_is_left_out_and_told() {
+    let mut damaged = recorded(3, 1_000_000, false);
+    let tail = damaged.get_mut("processes.arrows").unwrap();
+    let state = tail.windows(6).position(|bytes| bytes == b"zombie").unwrap();
+    tail[state] = b'x';
+    let recording = Recording::from_image(damaged).unwrap();
+    let mut replay = recording.replay();
+    assert_eq!(samples(&replay.by_ref().collect::<Vec<_>>()).len(), 2);
+    let told: Vec<String> = replay.damage().iter().map(ToString::to_string).collect();
+    assert!(told.iter().any(|damage| damage.contains("`state` is no state of a process")), "{told:?}");
+    assert!(told.iter().any(|damage| damage.contains("sample 0 is incomplete")), "{told:?}");
 }
 
 #[test]

@@ -406,7 +406,7 @@ impl Tape {
         (0..count)
             .map(|_| {
                 at += self.next() % 3;
-                if self.next() % 2 == 0 {
+                if self.next().is_multiple_of(2) {
                     Item::Sample(Box::new(self.sample(At(at))))
                 } else {
                     Item::Event(self.event(At(at)))
