@@ -2,6 +2,7 @@
 //! recording never needs it.
 
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 /// An entry of causes.yaml.
@@ -25,7 +26,26 @@ pub struct Cause {
     #[serde(default)]
     machine_difference: String,
     #[serde(default)]
-    sources: Vec<String>,
+    sources: Vec<Reference>,
+}
+
+/// An address, or a kind with a title (`forum thread: …`, which YAML reads as a map).
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Reference {
+    Address(String),
+    Titled(BTreeMap<String, String>),
+}
+
+impl Reference {
+    fn text(&self) -> String {
+        match self {
+            Reference::Address(address) => address.clone(),
+            Reference::Titled(map) => {
+                map.iter().map(|(kind, title)| format!("{kind}: {title}")).collect::<Vec<_>>().join("; ")
+            }
+        }
+    }
 }
 
 /// An entry of errors.yaml: one message.
@@ -111,7 +131,8 @@ pub fn cause_page(id: &str) -> Option<String> {
     section(&mut page, "How it is told apart", std::slice::from_ref(&cause.discriminate), "");
     section(&mut page, "Remedy", &cause.fixes, "- ");
     section(&mut page, "Why only on that machine", std::slice::from_ref(&cause.machine_difference), "");
-    section(&mut page, "References", &cause.sources, "- ");
+    let references: Vec<String> = cause.sources.iter().map(Reference::text).collect();
+    section(&mut page, "References", &references, "- ");
     page.push_str("\nNo rule judges recordings for this cause yet: it is known from messages only.\n");
     Some(page)
 }

@@ -26,7 +26,7 @@ struct Kinds {
 
 impl Kinds {
     fn owner(&self) -> Owner {
-        if self.torch * 2 >= self.all {
+        if self.torch >= self.all - self.all / 2 {
             Owner::Torch
         } else {
             Owner::Other
@@ -141,7 +141,7 @@ fn told(case: &Case, rule: &Rule, failure: &Failure, owner: Owner) -> Result<Opt
 
 /// Within 2 % or 24 of the limit: the interpreter needs a few to report anything at all.
 fn near(fds: u64, limit: u64) -> bool {
-    fds + 24 >= limit || fds >= limit - limit / 50
+    fds.saturating_add(24) >= limit || fds >= limit - limit / 50
 }
 
 /// The machine's own limit: no single process need be near its own.
@@ -178,7 +178,7 @@ fn read(case: &Case, rule: &Rule, failure: &Failure, owner: Owner) -> Result<Opt
     }
     match reach(&process.descriptors, limit, failure.at, SHARED_A_SECOND) {
         how @ (Reach::Met | Reach::Projected) => {
-            let Some(kinds) = kinds(failure).filter(|kinds| kinds.all * 10 >= limit) else {
+            let Some(kinds) = kinds(failure).filter(|kinds| kinds.all >= limit / 10) else {
                 return Err(format!("{name} stood near its limit of {} open files, but their links could not be read", say::count(limit)));
             };
             if kinds.owner() != owner {

@@ -19,6 +19,9 @@ pub(crate) struct Failure<'a> {
     pub(crate) exception: Option<&'a ExceptionSeen>,
     /// How the process ended, where that is how the failure is known.
     pub(crate) ending: Option<Ending>,
+    /// An ancestor or a descendant failed just before: who waits for a process ends because of it, and who was
+    /// started by it ends with it.
+    pub(crate) follows: bool,
 }
 
 /// All failures, earliest first.
@@ -32,6 +35,7 @@ pub(crate) fn failures<'a>(timeline: &'a Timeline, _run: &RunFacts) -> Vec<Failu
             process: seen.id.and_then(|id| timeline.process(id)).or_else(|| timeline.by_pid(seen.pid)),
             exception: Some(seen),
             ending: None,
+            follows: false,
         })
         .collect();
     for (at, process, ending) in timeline.endings() {
@@ -41,11 +45,45 @@ pub(crate) fn failures<'a>(timeline: &'a Timeline, _run: &RunFacts) -> Vec<Failu
             Ending::NotSeen(_) => false,
         };
         if badly && (process.exceptions == 0 || matches!(ending, Ending::Signaled(_))) {
-            failures.push(Failure { at, process: Some(process), exception: None, ending: Some(ending) });
+            failures.push(Failure {
+                at,
+                process: Some(process),
+                exception: None,
+                ending: Some(ending),
+                follows: false,
+            });
         }
     }
     failures.sort_by_key(|failure| (failure.at, failure.process.map(|process| process.id)));
+    for index in 1..failures.len() {
+        let (before, rest) = failures.split_at(index);
+        let follows = before.iter().rev().any(|earlier| {
+            rest[0].at.since(earlier.at) <= FOLLOWS_WITHIN_S
+                && match (earlier.process, rest[0].process) {
+                    (Some(a), Some(b)) => descends(timeline, a, b) || descends(timeline, b, a),
+                    _ => false,
+                }
+        });
+        failures[index].follows = follows;
+    }
     failures
+}
+
+/// Whoever waits for a process, or hangs on it, ends within this time of it.
+const FOLLOWS_WITHIN_S: f64 = 15.0;
+
+/// `process` was started below `ancestor`. Parents as first seen: an orphan's parent is not who started it.
+fn descends(timeline: &Timeline, process: &ProcessHistory, ancestor: &ProcessHistory) -> bool {
+    let mut at = process;
+    for _ in 0..8 {
+        let parent = at.facts.as_ref().map_or(at.parent, |facts| facts.parent);
+        if parent == ancestor.id.pid {
+            return at.id != ancestor.id;
+        }
+        let Some(next) = timeline.by_pid(parent) else { return false };
+        at = next;
+    }
+    false
 }
 
 /// What the message of an exception speaks of.
@@ -157,7 +195,8 @@ impl<'a> Failure<'a> {
 
     /// It ended by its own failing, as far as seen from outside: neither told to end nor killed.
     pub(crate) fn unexplained_end(&self) -> bool {
-        self.exception.is_none()
+        !self.follows
+            && self.exception.is_none()
             && matches!(
                 self.ending,
                 Some(Ending::Exited(_) | Ending::Signaled(SIGABRT) | Ending::Signaled(SIGSEGV))

@@ -25,7 +25,9 @@ pub fn tree_bytes(sample: &Sample) -> u64 {
 
 fn of_sample(sample: &Sample, shm_at_start: u64) -> MemorySummary {
     let sizes = || sample.processes.iter().filter_map(|reading| reading.memory.as_known());
-    let sum = |pick: fn(&ullage_model::ProcessMemory) -> Bytes| sizes().map(|m| pick(m).0).sum::<u64>();
+    let sum = |pick: fn(&ullage_model::ProcessMemory) -> Bytes| {
+        sizes().map(|m| pick(m).0).fold(0, u64::saturating_add)
+    };
     let largest =
         |pick: fn(&ullage_model::ProcessMemory) -> Bytes| sizes().map(|m| pick(m).0).max().unwrap_or(0);
     let shm = sample
@@ -40,7 +42,7 @@ fn of_sample(sample: &Sample, shm_at_start: u64) -> MemorySummary {
         ("page-tables", sum(|m| m.page_tables)),
         ("swap", sum(|m| m.swap)),
     ];
-    let total: u64 = parts.iter().map(|(_, bytes)| bytes).sum();
+    let total: u64 = parts.iter().fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes));
     if let Some(group) = of_cgroup(sample, total) {
         return group;
     }
@@ -64,7 +66,7 @@ fn of_cgroup(sample: &Sample, sum: u64) -> Option<MemorySummary> {
         ("shared", parts.shared.0),
         ("kernel", parts.kernel.0),
     ];
-    let explained: u64 = categories.iter().map(|(_, bytes)| bytes).sum();
+    let explained: u64 = categories.iter().fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes));
     Some(MemorySummary {
         peak_bytes: own.current.0,
         source: "cgroup".into(),

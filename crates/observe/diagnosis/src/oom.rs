@@ -226,7 +226,7 @@ fn by_reading<'a>(case: &Case<'a>) -> Option<Victim<'a>> {
         Some(process) => group_of(case, process)?,
         None => own_groups(case).into_iter().next()?,
     };
-    let read_after = group.oom_kills.last.is_some_and(|(last, _)| last >= at);
+    let read_after = group.oom_kills.last.is_some_and(|(last, _)| last > at);
     let (limiting, limit) = limiting(case, group)?;
     let from = At::from_seconds(at.seconds() - 5.0);
     let (_, used) = limiting.memory.peak_between(from, at).or_else(|| limiting.memory.at_or_before(at))?;

@@ -123,10 +123,11 @@ impl Timeline {
             *by_parent.entry(reading.parent).or_default() += u64::from(lasting);
         }
         for reading in &sample.processes {
-            if let (Some(count), Some(parent)) =
-                (by_parent.get(&reading.id.pid), self.processes.get_mut(&reading.id))
-            {
-                parent.zombies.push(at, *count as f64);
+            let Some(parent) = self.processes.get_mut(&reading.id) else { continue };
+            match by_parent.get(&reading.id.pid) {
+                Some(count) => parent.zombies.push(at, *count as f64),
+                None if parent.zombies.last().is_some() => parent.zombies.push(at, 0.0),
+                None => {}
             }
         }
     }

@@ -134,7 +134,7 @@ pub fn explain_log(reader: impl BufRead) -> Result<LogVerdict, LogError> {
             window.pop_front();
         }
         window.push_back(line.chars().take(2000).collect());
-        if number % SPAN as u64 == 0 {
+        if number.is_multiple_of(SPAN as u64) {
             look_back(compiled, &window, number, &mut matches, &mut seen);
         }
     }

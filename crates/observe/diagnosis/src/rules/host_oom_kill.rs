@@ -95,7 +95,7 @@ fn suspected(case: &Case) -> Judgement {
 }
 
 fn fixes(setting: &Setting) -> Vec<Fix> {
-    let gib = (setting.bytes.unwrap_or(16 << 30) / 10 * 8 >> 30).max(1);
+    let gib = ((setting.bytes.unwrap_or(16 << 30) / 10 * 8) >> 30).max(1);
     vec![
         Fix {
             title: "Keep this job inside a budget, so that it is ended in order, before the machine is"

@@ -195,7 +195,7 @@ fn shm_sentence(case: &Case, failure: &Failure, torch: u64) -> Option<Evidence> 
         format!(
             " {} segments of one 4 KiB page make about {}, whatever the size of /dev/shm.",
             say::count(torch),
-            say::bytes(torch * 4096)
+            say::bytes(torch.saturating_mul(4096))
         )
     } else {
         String::new()

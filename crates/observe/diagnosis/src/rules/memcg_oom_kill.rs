@@ -189,7 +189,7 @@ fn parts_sentence(group: &crate::history::CgroupHistory) -> Option<Evidence> {
 }
 
 fn fixes(setting: &Setting) -> Vec<Fix> {
-    let gib = (setting.bytes.unwrap_or(0) / 10 * 13 >> 30) + 1;
+    let gib = ((setting.bytes.unwrap_or(0) / 10).saturating_mul(13) >> 30) + 1;
     let mut fixes = vec![Fix {
         title: "In a container: start it with a larger limit than the peak that was seen".into(),
         command: format!("docker run --memory={gib}g IMAGE"),

@@ -81,13 +81,15 @@ fn judge_failure(case: &Case, failure: &Failure, told: bool) -> Result<Option<Fi
     let (tasks, at) = tasks_of_job(case, uid);
     let own = failure.counts().and_then(|counts| counts.threads).unwrap_or(0);
     let seen = tasks.max(own);
-    let near = seen + 2 >= limit || seen >= limit - limit / 10;
+    let near = seen.saturating_add(2) >= limit || seen >= limit - limit / 10;
     let known = match (told, near) {
-        (true, _) if own + 2 >= limit || own >= limit - limit / 10 => (Status::Established, 0.95),
+        (true, _) if own.saturating_add(2) >= limit || own >= limit - limit / 10 => {
+            (Status::Established, 0.95)
+        }
         (true, true) => (Status::Established, 0.93),
         (true, false) => (Status::Supported, 0.75),
         (false, true) => (Status::Supported, 0.75),
-        (false, false) if limit <= 512 && seen * 4 >= limit => {
+        (false, false) if limit <= 512 && seen >= limit / 4 => {
             return Err(format!(
                 "{} ended on its own; the job had {} of {} tasks that its user is allowed, others of the user's are not counted, and the agent reported no exception",
                 failure.process.map_or_else(|| "a process".into(), say::who),

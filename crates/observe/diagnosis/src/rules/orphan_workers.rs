@@ -59,8 +59,11 @@ fn judge(case: &Case) -> Judgement {
     let outcome = case.plain_outcome();
     let killed = matches!(outcome.kind, OutcomeKind::Signal | OutcomeKind::OomKill | OutcomeKind::Budget);
     let severity = if killed || worker.is_some() { Severity::Warning } else { Severity::Note };
-    let memory: u64 =
-        orphans.iter().filter_map(|process| process.memory).map(|(_, memory)| memory.anonymous.0).sum();
+    let memory: u64 = orphans
+        .iter()
+        .filter_map(|process| process.memory)
+        .map(|(_, memory)| memory.anonymous.0)
+        .fold(0, u64::saturating_add);
     let names: Vec<_> = orphans.iter().take(6).map(|process| say::who(process)).collect();
     let more = orphans.len().saturating_sub(6);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };

@@ -69,7 +69,7 @@ fn judge(case: &Case) -> Judgement {
 
 fn told(case: &Case, failure: &Failure) -> Option<Finding> {
     let counts = failure.counts()?;
-    let inodes_full = matches!((counts.shm_inodes_used, counts.shm_inodes), (Some(used), Some(all)) if all > 0 && used + 1 >= all);
+    let inodes_full = matches!((counts.shm_inodes_used, counts.shm_inodes), (Some(used), Some(all)) if all > 0 && used.saturating_add(1) >= all);
     // Reserving pages fails for bytes, creating the object for inodes.
     if inodes_full && !failure.text().contains("unable to allocate shared memory(shm)") {
         return None;
@@ -136,17 +136,18 @@ fn in_flight(failure: &Failure) -> Option<ullage_model::Evidence> {
     let sentence = format!(
         "{} workers x prefetch_factor {prefetch} = {} batches of {} are in flight at once.",
         loader.workers,
-        u64::from(loader.workers) * prefetch,
+        u64::from(loader.workers).saturating_mul(prefetch),
         loader.batch_size.map_or("unknown size".into(), |size| say::plural(size, "sample", "samples"))
     );
-    let batches = u64::from(loader.workers) * prefetch;
+    let batches = u64::from(loader.workers).saturating_mul(prefetch);
     Some(say::number("batches in flight", batches, "batches", &failure.agent_source(), failure.at, sentence))
 }
 
 fn setting(case: &Case, failure: &Failure) -> Setting {
-    let size =
-        case.timeline.filesystems(FilesystemUse::Shm).next().and_then(|history| history.last.size.at());
-    Setting { bytes: size, ..case.setting(Some(failure)) }
+    let counted = failure.counts().and_then(|counts| counts.shm_size);
+    let read =
+        || case.timeline.filesystems(FilesystemUse::Shm).next().and_then(|history| history.last.size.at());
+    Setting { bytes: counted.or_else(read), ..case.setting(Some(failure)) }
 }
 
 fn fixes(setting: &Setting) -> Vec<Fix> {

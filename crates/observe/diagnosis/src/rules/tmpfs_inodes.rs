@@ -50,9 +50,11 @@ fn judge(case: &Case) -> Judgement {
         let counts = failure.counts().filter(|_| told);
         let at_failure = counts.and_then(|counts| counts.shm_inodes_used.zip(counts.shm_inodes));
         let read = space::fullest(case, &USES, failure, true)
-            .filter(|(history, _, used, limit)| history.last.tmpfs && *used + 2 >= *limit);
+            .filter(|(history, _, used, limit)| history.last.tmpfs && used.saturating_add(2) >= *limit);
         match (at_failure, counts.and_then(|counts| counts.path_inodes_free), read) {
-            (Some((used, all)), _, _) if all > 0 && used + 2 >= all && space::about_shm(failure) => {
+            (Some((used, all)), _, _)
+                if all > 0 && used.saturating_add(2) >= all && space::about_shm(failure) =>
+            {
                 known = (Status::Established, 0.96);
                 let sentence = format!(
                     "/dev/shm had {} of {} inodes in use at the exception, while bytes were free.",

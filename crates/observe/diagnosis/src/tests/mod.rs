@@ -1,1 +1,10 @@
+mod build;
 mod catalogue;
+mod descriptors;
+mod forecast;
+mod kills;
+mod log;
+mod mappings;
+mod others;
+mod space;
+mod verdict;

@@ -1,0 +1,109 @@
+//! shm-full-bytes, tmpfs-inodes and disk-full-tmp.
+
+use super::build::*;
+use ullage_model::{CountsAtFailure, Ending, FilesystemReading, FilesystemUse, Status};
+
+fn enospc(text: &str, set: impl FnOnce(&mut CountsAtFailure)) -> Run {
+    let mut run = Run::with_trainer();
+    run.quiet(1.0);
+    let mut report = raised("RuntimeError", text);
+    set(&mut report.counts);
+    run.exception(2.0, TRAINER, report).ended(2.1, TRAINER, Ending::Exited(1)).finish(2.2, Ending::Exited(1));
+    run
+}
+
+const SHM: &str =
+    "unable to allocate shared memory(shm) for file </torch_7636_358177654_8>: No space left on device (28)";
+
+#[test]
+fn a_full_shm_is_established_by_the_counts() {
+    let verdict = enospc(SHM, |counts| {
+        counts.shm_used = Some(63 * MIB);
+        counts.shm_size = Some(64 * MIB);
+        counts.shm_inodes_used = Some(40);
+        counts.shm_inodes = Some(1 << 20);
+    })
+    .verdict();
+    assert_eq!(causes(&verdict), ["shm-full-bytes"]);
+    assert_eq!(verdict.findings[0].status, Status::Established);
+    assert!(verdict.findings[0].fixes.iter().any(|fix| fix.command.contains("--shm-size=8g")));
+    assert!(!verdict.findings[0].fixes.iter().any(|fix| fix.command.contains("mount")), "not root");
+}
+
+#[test]
+fn no_inode_left_is_told_from_no_byte_left() {
+    let text =
+        "unable to open shared memory object </torch_1_2_3> in read-write mode: No space left on device (28)";
+    let verdict = enospc(text, |counts| {
+        counts.shm_used = Some(MIB);
+        counts.shm_size = Some(GIB);
+        counts.shm_inodes_used = Some(50);
+        counts.shm_inodes = Some(50);
+    })
+    .verdict();
+    assert_eq!(causes(&verdict), ["tmpfs-inodes"]);
+    assert_eq!(verdict.findings[0].status, Status::Established);
+}
+
+#[test]
+fn a_full_disk_is_told_by_its_path() {
+    let verdict = enospc("[Errno 28] No space left on device: '/tmp/x.bin'", |counts| {
+        counts.path = Some("/tmp/x.bin".into());
+        counts.path_free = Some(0);
+    })
+    .verdict();
+    assert_eq!(causes(&verdict), ["disk-full-tmp"]);
+    assert_eq!(verdict.findings[0].status, Status::Established);
+    let inotify = enospc("[Errno 28] inotify watch limit reached: No space left on device", |_| {}).verdict();
+    assert!(causes(&inotify).is_empty());
+}
+
+/// Without the agent: a worker ends so while a filesystem is this full.
+fn ends(ending: Ending, filesystem: FilesystemReading) -> ullage_model::Verdict {
+    let mut run = Run::with_trainer();
+    run.quiet(1.0);
+    run.tick(2.0, vec![reading(MAIN, 1, "python"), reading(TRAINER, MAIN, "python")], |sample| {
+        sample.filesystems = vec![filesystem]
+    });
+    run.ended(2.3, TRAINER, ending).finish(2.4, Ending::Exited(1));
+    run.verdict()
+}
+
+fn tmp(used: u64, size: u64) -> FilesystemReading {
+    FilesystemReading {
+        used_for: FilesystemUse::Temporary,
+        path: "/tmp".into(),
+        ..shm(used, size, 1, 1 << 20)
+    }
+}
+
+#[test]
+fn sigbus_goes_with_a_full_shm_and_is_not_told_with_an_empty_one() {
+    let verdict = ends(Ending::Signaled(7), shm(64 * MIB, 64 * MIB, 9, 1000));
+    assert_eq!(causes(&verdict), ["shm-full-bytes"]);
+    assert_eq!(verdict.findings[0].status, Status::Supported);
+    let verdict = ends(Ending::Signaled(7), shm(MIB, 64 * MIB, 9, 1000));
+    assert_eq!(causes(&verdict), Vec::<&str>::new());
+    assert_eq!(undetermined(&verdict), ["shm-full-bytes"]);
+}
+
+#[test]
+fn without_the_agent_a_full_filesystem_beside_the_end_supports() {
+    assert_eq!(causes(&ends(Ending::Exited(1), shm(64 * MIB, 64 * MIB, 9, 1000))), ["shm-full-bytes"]);
+    assert_eq!(causes(&ends(Ending::Exited(1), shm(MIB, GIB, 1000, 1000))), ["tmpfs-inodes"]);
+    assert!(causes(&ends(Ending::Exited(1), shm(38 * MIB, 64 * MIB, 600, 1000))).is_empty(), "60 %");
+}
+
+#[test]
+fn a_disk_that_filled_during_the_run_supports_and_one_full_from_the_start_does_not() {
+    for (before, found) in [(10 * MIB, true), (32 * MIB, false)] {
+        let mut run = Run::with_trainer();
+        for (at, used) in [(1.0, before), (2.0, 32 * MIB)] {
+            run.tick(at, vec![reading(TRAINER, MAIN, "python")], |sample| {
+                sample.filesystems = vec![tmp(used, 32 * MIB)]
+            });
+        }
+        run.ended(2.3, TRAINER, Ending::Signaled(7)).finish(2.4, Ending::Exited(1));
+        assert_eq!(causes(&run.verdict()).contains(&"disk-full-tmp"), found);
+    }
+}

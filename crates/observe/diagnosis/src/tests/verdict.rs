@@ -1,0 +1,168 @@
+//! Ranking, outcome and health.
+
+use super::build::*;
+use crate::{rank, Series};
+use ullage_model::{Ending, Finding, Outcome, OutcomeKind, Severity, Status};
+
+fn finding(cause: &str, severity: Severity, at: Option<f64>, status: Status, confidence: f64) -> Finding {
+    Finding {
+        cause: cause.into(),
+        title: String::new(),
+        severity,
+        confidence,
+        status,
+        process: None,
+        at: at.map(s),
+        evidence: vec![],
+        fixes: vec![],
+    }
+}
+
+#[test]
+fn the_most_severe_then_the_earliest_then_the_best_known_comes_first() {
+    use Severity::{Fatal, Note, Warning};
+    use Status::{Established, Hypothesis, Supported};
+    let mut findings = [
+        finding("g", Note, Some(0.1), Established, 1.0),
+        finding("f", Warning, Some(0.2), Established, 1.0),
+        finding("e", Fatal, None, Established, 1.0),
+        finding("d", Fatal, Some(2.0), Established, 1.0),
+        finding("c", Fatal, Some(1.0), Hypothesis, 0.9),
+        finding("b", Fatal, Some(1.0), Supported, 0.6),
+        finding("a", Fatal, Some(1.0), Supported, 0.7),
+    ];
+    findings.sort_by(rank);
+    let order: String = findings.iter().map(|f| f.cause.as_str()).collect();
+    assert_eq!(order, "abcdefg");
+}
+
+#[test]
+fn a_good_end_is_healthy_and_a_survived_exception_is_at_most_a_note() {
+    let mut run = Run::with_trainer();
+    run.quiet(1.0);
+    let mut report = raised("OSError", "[Errno 24] Too many open files");
+    report.left = "loader-worker".into();
+    report.counts.fds = Some(1023);
+    report.counts.fds_torch = Some(1000);
+    report.counts.nofile = Some(1024);
+    run.exception(1.5, TRAINER, report).ended(2.0, TRAINER, Ending::Exited(0)).finish(2.1, Ending::Exited(0));
+    let verdict = run.verdict();
+    assert!(verdict.healthy, "{verdict:?}");
+    assert_eq!(verdict.findings[0].severity, Severity::Note);
+}
+
+#[test]
+fn a_plain_failure_has_an_outcome_and_no_finding() {
+    let mut run = Run::with_trainer();
+    run.quiet(1.0);
+    run.exception(1.5, MAIN, raised("ZeroDivisionError", "division by zero")).finish(2.0, Ending::Exited(1));
+    let verdict = run.verdict();
+    assert!(verdict.findings.is_empty() && !verdict.healthy);
+    assert_eq!(verdict.outcome.code, Some(1));
+}
+
+#[test]
+fn a_budget_keeps_its_outcome_and_is_no_oom() {
+    let mut run = Run::with_trainer();
+    run.quiet(1.0);
+    run.finish(2.0, Ending::Signaled(9));
+    run.facts.outcome = Some(Outcome {
+        kind: OutcomeKind::Budget,
+        code: Some(53),
+        signal: Some(9),
+        by: Some("ullage budget".into()),
+    });
+    let verdict = run.verdict();
+    assert_eq!(verdict.outcome.kind, OutcomeKind::Budget);
+    assert!(verdict.findings.is_empty() && verdict.undetermined.is_empty(), "{verdict:?}");
+}
+
+#[test]
+fn nothing_read_and_nothing_started_are_answers_too() {
+    let mut run = Run::new();
+    run.items.clear();
+    assert_eq!(run.verdict().outcome.kind, OutcomeKind::StillRunning);
+    run.facts.main = None;
+    assert_eq!(run.verdict().outcome.kind, OutcomeKind::NotStarted);
+}
+
+#[test]
+fn the_peak_of_the_tree_counts_shared_memory_once() {
+    let mut run = Run::with_trainer();
+    run.quiet(1.0);
+    let memory = run.verdict().memory;
+    assert_eq!(memory.categories["anonymous"], 400 * MIB);
+    assert_eq!(memory.categories["shared"], MIB, "what /dev/shm held before is not the job's");
+    assert_eq!(memory.peak_bytes, 400 * MIB + 100 * MIB + MIB);
+}
+
+#[test]
+fn many_short_processes_are_forgotten_and_failures_are_not() {
+    let mut run = Run::with_trainer();
+    run.ended(0.5, TRAINER, Ending::Exited(1));
+    for pid in 1000..9000 {
+        run.ended(1.0, pid, Ending::Exited(0));
+    }
+    let timeline = run.timeline();
+    assert!(timeline.processes().count() <= 2049);
+    assert!(timeline.process(id(TRAINER)).is_some() && timeline.process(id(MAIN)).is_some());
+    assert_eq!(Series::default().peak(), None);
+}
+
+mod damaged {
+    use super::super::build::*;
+    use proptest::prelude::*;
+    use ullage_model::{CountsAtFailure, Ending, Limit, Measured};
+
+    fn number() -> impl Strategy<Value = u64> {
+        prop_oneof![Just(0), Just(1), Just(u64::MAX), 0..200_000u64, any::<u64>()]
+    }
+
+    const TEXTS: [&str; 6] = [
+        "unable to mmap 18446744073709551615 bytes from file </torch_1_2_3>: Cannot allocate memory (12)",
+        "Too many open files",
+        "can't start new thread",
+        "No space left on device",
+        "too many fds",
+        "Unable to allocate -1.0 EiB for an array",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+        #[test]
+        fn no_figures_of_a_damaged_recording_make_it_panic(n in proptest::collection::vec(number(), 12), text in 0..6usize, signal in 0..70i32, spoken: bool) {
+            let mut run = Run::with_trainer();
+            run.facts.machine.max_map_count = Measured::Known(n[0]);
+            run.facts.machine.overcommit_memory = Measured::Known((n[1] % 3) as u8);
+            let mut of = limits();
+            of.open_files = Limit::At(n[2]);
+            of.processes = Limit::At(n[3]);
+            of.address_space = Limit::At(n[4]);
+            run.process(0.2, TRAINER, MAIN, ullage_model::Role::Trainer, of, 1000);
+            for at in [1.0, 2.0] {
+                let trainer = with_maps(with_fds(reading(TRAINER, MAIN, "x"), n[5], n[5] / 2), n[6], n[6]);
+                run.tick(at, vec![reading(MAIN, 1, "x"), trainer], |sample| {
+                    sample.cgroups = vec![group("/job", n[7], n[8], at as u64 * (n[9] / 2), n[10]), pids("/job", n[7], n[8], at as u64 * (n[9] / 2))];
+                    sample.filesystems = vec![shm(n[7], n[8], n[9], n[10])];
+                });
+            }
+            if spoken {
+                let mut report = raised("RuntimeError", TEXTS[text]);
+                report.counts = CountsAtFailure {
+                    mappings: Some(n[6]), mappings_torch: Some(n[11]), max_map_count: Some(n[0]), fds: Some(n[5]), fds_torch: Some(n[11]),
+                    nofile: Some(n[2]), address_space_limit: Some(n[4]), virtual_size: Some(n[8]), nproc: Some(n[3]), threads: Some(n[9]),
+                    shm_used: Some(n[7]), shm_size: Some(n[8]), shm_inodes_used: Some(n[9]), shm_inodes: Some(n[10]), path_free: Some(n[1]),
+                    committed: Some(n[7]), commit_limit: Some(n[8]), ..CountsAtFailure::default()
+                };
+                run.exception(2.1, TRAINER, report);
+            }
+            run.ended(2.2, TRAINER, if signal < 35 { Ending::Signaled(signal) } else { Ending::Exited(signal) });
+            run.finish(2.4, Ending::Exited(1));
+            let verdict = run.verdict();
+            for finding in &verdict.findings {
+                prop_assert!((0.0..=1.0).contains(&finding.confidence) && !finding.evidence.is_empty() && !finding.fixes.is_empty());
+                prop_assert!(finding.evidence.iter().all(|evidence| evidence.sentence.ends_with('.')), "{:?}", finding.evidence);
+            }
+        }
+    }
+}
