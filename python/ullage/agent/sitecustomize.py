@@ -1,8 +1,8 @@
 # Puts ullage's agent into a Python of the job, then runs the program's own `sitecustomize` as if this file
 # were not there.
 #
-# `ullage run` writes this file, agent.py and counts.py (as ullage_agent.py, ullage_counts.py) into a private
-# directory and puts it first on PYTHONPATH.
+# `ullage run` writes this file and agent.py, counts.py and hooks.py (as ullage_agent.py and so on, so that no
+# module of the program is shadowed) into a private directory and puts it first on PYTHONPATH.
 # Everything here must also parse on Python 2 (any Python of the job imports it), and nothing here may raise
 # what CPython would not have raised by itself: without a sitecustomize of the user's, `import sitecustomize`
 # below raises the very ImportError that site.py expects and swallows.
@@ -21,7 +21,10 @@ def _start():
     if posix.environ.get(b"ULLAGE_DISABLE") == b"1" or not posix.environ.get(b"ULLAGE_AGENT_SOCKET"):
         return
     _load("_ullage_counts", here + "/ullage_counts.py")
-    _load("_ullage_agent", here + "/ullage_agent.py").start()
+    agent = _load("_ullage_agent", here + "/ullage_agent.py")
+    hooks = _load("_ullage_hooks", here + "/ullage_hooks.py")
+    if agent.start():
+        hooks.install()
 
 
 def _load(name, path):

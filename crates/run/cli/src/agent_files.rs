@@ -11,6 +11,7 @@ use ullage_model::names;
 
 const AGENT: &str = include_str!("../../../../python/ullage/agent/agent.py");
 const COUNTS: &str = include_str!("../../../../python/ullage/agent/counts.py");
+const HOOKS: &str = include_str!("../../../../python/ullage/agent/hooks.py");
 const SITECUSTOMIZE: &str = include_str!("../../../../python/ullage/agent/sitecustomize.py");
 
 /// The directory, removed when dropped.
@@ -46,6 +47,7 @@ impl AgentFiles {
                     let files = AgentFiles { directory };
                     std::fs::write(files.directory.join("ullage_agent.py"), AGENT)
                         .and_then(|()| std::fs::write(files.directory.join("ullage_counts.py"), COUNTS))
+                        .and_then(|()| std::fs::write(files.directory.join("ullage_hooks.py"), HOOKS))
                         .and_then(|()| std::fs::write(files.directory.join("sitecustomize.py"), SITECUSTOMIZE))
                         .with_context(|| format!("cannot write the agent into {}", files.directory.display()))?;
                     return Ok(files);

@@ -1,0 +1,319 @@
+"""Where an exception can leave a Python unseen, and what a process is: hooks that wait for a module.
+
+Each is set when its module is imported, none imports anything itself. The surprise: no frame of ours may stand in
+a traceback that the job prints. So what is wrapped are functions that return before anything can fail, or that
+are called while the exception is already complete; and what must stand below the job's own code (the loading of
+a module) carries the file name that CPython cuts out of tracebacks.
+"""
+
+import sys
+
+import _ullage_agent as agent  # put into sys.modules by sitecustomize.py
+
+AGENT_CODE = "<frozen importlib._bootstrap>"  # frames of this name are cut out of tracebacks
+
+_callers = {}  # id of a code object that prints an exception it swallows -> where that exception left
+
+
+def install():
+    """Hooks the modules that are there already, and waits for the others."""
+    for name in list(_ON_IMPORT):
+        module = sys.modules.get(name)
+        if module is not None:
+            _imported(module)
+    sys.meta_path.insert(0, _Finder)
+
+
+def _dress(function, original):
+    """Lets a wrapper pass for the function that it wraps."""
+    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+        try:
+            setattr(function, name, getattr(original, name))
+        except AttributeError:
+            pass
+    function.__wrapped__ = original
+    return function
+
+
+def _on_threading(threading):
+    before = threading.excepthook
+
+    def excepthook(args, /):
+        try:
+            thread = args.thread
+            agent.report("thread", args.exc_value, getattr(thread, "_name", "") or "")
+        except Exception:
+            pass
+        before(args)
+
+    excepthook.__doc__ = before.__doc__
+    if getattr(threading, "__excepthook__", None) is before:
+        threading.__excepthook__ = excepthook
+    threading.excepthook = excepthook
+
+
+def _on_traceback(traceback):
+    # A Process, a queue's feeder and torch's spawn print or store the exception that leaves them by one of
+    # these two; in there it is still alive, with its frames. No frame of ours is in what they print.
+    def watch(name):
+        original = getattr(traceback, name)
+
+        def wrapper(*args, **kwargs):
+            try:
+                left = _callers.get(id(sys._getframe(1).f_code))
+                if left is not None:
+                    agent.report(left, sys.exc_info()[1], _name_of(left))
+            except Exception:
+                pass
+            return original(*args, **kwargs)
+
+        setattr(traceback, name, _dress(wrapper, original))
+
+    watch("print_exc")
+    watch("format_exc")
+
+
+def _name_of(left):
+    if left == "thread":
+        return "QueueFeederThread"
+    return agent.process[0] if agent.process is not None else ""
+
+
+def _on_multiprocessing_util(util):
+    process = sys.modules.get("multiprocessing.process")
+    bootstrap = process.BaseProcess._bootstrap.__code__
+    _callers[id(bootstrap)] = "process"
+    original = util.info
+
+    # The last call of `_bootstrap` before it runs the target, under every start method; register_after_fork
+    # is left out under spawn.
+    def info(*args):
+        try:
+            if sys._getframe(1).f_code is bootstrap and "calling self.run" in args[0]:
+                _process_begins()
+        except Exception:
+            pass
+        return original(*args)
+
+    util.info = _dress(info, original)
+
+
+def _process_begins():
+    """In the new process, before its target runs."""
+    try:
+        process = sys.modules["multiprocessing.process"].current_process()
+        context = sys.modules["multiprocessing.context"]._default_context
+        method = process._start_method
+        if method is None:
+            method = (context._actual_context or context._default_context)._name
+        agent.process = process._name, method
+        target = process._target
+        target = getattr(target, "func", target)  # functools.partial
+        where = getattr(target, "__module__", None) or type(process).__module__
+        name = getattr(target, "__qualname__", None) or type(process).__qualname__
+        message = {
+            "kind": "process",
+            "name": process._name,
+            "target": "%s.%s" % ("__main__" if where == "__mp_main__" else where, name),
+            "worker": _worker_number(target, process),
+            "start_method": method,
+        }
+        finalize = sys.modules["multiprocessing.util"].Finalize
+        finalize(None, _at_process_end, exitpriority=1_000_000)
+        finalize(None, _after_process_end, exitpriority=-1000)
+        agent.send(message)
+    except Exception:
+        pass
+
+
+def _at_process_end():
+    """First of multiprocessing's finalizers: up to CPython 3.11 they run while the exception is still in
+    flight, and the next ones may wait for children for ever."""
+    try:
+        agent.report("process", sys.exc_info()[1], _name_of("process"))
+    except Exception:
+        pass
+
+
+def _after_process_end():
+    try:
+        agent.say_bye()
+    except Exception:
+        pass
+
+
+def _worker_number(target, process):
+    code = getattr(target, "__code__", None)
+    if code is None or code.co_name != "_worker_loop" or "worker_id" not in code.co_varnames:
+        return None
+    place = code.co_varnames.index("worker_id")
+    number = process._args[place] if place < len(process._args) else process._kwargs.get("worker_id")
+    return number if type(number) is int else None
+
+
+def _on_queues(queues):
+    _callers[id(queues.Queue._on_queue_feeder_error.__code__)] = "thread"
+
+
+def _on_torch_spawn(module):
+    _callers[id(module._wrap.__code__)] = "process"
+
+
+def _on_torch_utils(module):
+    def left(args, kwargs):
+        where = kwargs.get("where", args[1] if len(args) > 1 else "")
+        return ("loader-worker" if "DataLoader worker" in str(where) else "thread"), _name_of("process")
+
+    def error(args, kwargs):
+        info = kwargs.get("exc_info", args[0] if args else None)
+        return sys.exc_info()[1] if info is None else info[1]
+
+    _watch_wrapper(module.ExceptionWrapper, left, error)
+
+
+def _on_pool(module):
+    for name in ("ExceptionWithTraceback", "_ExceptionWithTraceback"):
+        if hasattr(module, name):
+            _watch_wrapper(
+                getattr(module, name), lambda _a, _k: ("executor-worker", _name_of("process")), lambda args, _k: args[0]
+            )
+
+
+def _watch_wrapper(kind, left, error):
+    """Such an object is made only to carry an exception out of a worker."""
+    original = kind.__init__
+
+    def __init__(self, *args, **kwargs):
+        try:
+            where, name = left(args, kwargs)
+            agent.report(where, error(args, kwargs), name)
+        except Exception:
+            pass
+        original(self, *args, **kwargs)
+
+    kind.__init__ = _dress(__init__, original)
+
+
+def _on_dataloader(module):
+    # Called by `_get_iterator` just before it makes the iterator, and back before anything can fail: a
+    # wrapper around the iterator itself would stand in the user's traceback.
+    original = module.DataLoader.check_worker_number_rationality
+
+    def check_worker_number_rationality(self, *args, **kwargs):
+        try:
+            if sys._getframe(1).f_code.co_name == "_get_iterator":
+                _loader_begins(self)
+        except Exception:
+            pass
+        return original(self, *args, **kwargs)
+
+    module.DataLoader.check_worker_number_rationality = _dress(check_worker_number_rationality, original)
+
+
+def _loader_begins(loader):
+    context = loader.multiprocessing_context
+    dataset = type(loader.dataset)
+    try:
+        length = len(loader.dataset)
+    except Exception:
+        length = None
+    method = getattr(context, "_name", None)
+    if method is None:
+        default = sys.modules["multiprocessing.context"]._default_context
+        method = (default._actual_context or default._default_context)._name
+    where = "__main__" if dataset.__module__ == "__mp_main__" else dataset.__module__
+    settings = {
+        "workers": loader.num_workers,
+        "start_method": agent.plain(method),
+        "start_method_is_default": context is None,
+        "sharing_strategy": agent.sharing_strategy(),
+        "batch_size": _count(loader.batch_size),
+        "prefetch_factor": _count(loader.prefetch_factor),
+        "pin_memory": bool(loader.pin_memory),
+        "persistent_workers": bool(loader.persistent_workers),
+        "dataset": "%s.%s" % (where, dataset.__qualname__),
+        "dataset_len": _count(length),
+    }
+    agent.loader = settings
+    message = {"kind": "loader"}
+    message.update(settings)
+    agent.send(message)
+
+
+def _count(value):
+    return value if type(value) is int and value >= 0 else None
+
+
+_ON_IMPORT = {
+    "threading": _on_threading,
+    "traceback": _on_traceback,
+    "multiprocessing.util": _on_multiprocessing_util,
+    "multiprocessing.queues": _on_queues,
+    "multiprocessing.pool": _on_pool,
+    "concurrent.futures.process": _on_pool,
+    "torch._utils": _on_torch_utils,
+    "torch.multiprocessing.spawn": _on_torch_spawn,
+    "torch.utils.data.dataloader": _on_dataloader,
+}
+
+
+def _imported(module):
+    try:
+        hook = _ON_IMPORT.pop(module.__name__, None)
+        if hook is not None:
+            hook(module)
+    except Exception:
+        pass
+
+
+def _load(loader, module):
+    """exec_module of one loader, once, with our hook after it. Its frame is cut out of tracebacks."""
+    del loader.exec_module
+    loader.exec_module(module)
+    _imported(module)
+
+
+_load.__code__ = _load.__code__.replace(co_filename=AGENT_CODE)
+
+
+def _find_spec(name, path=None, target=None):
+    if name not in _ON_IMPORT:
+        return None
+    # Only where the import system asks in order to load: importlib.util.find_spec gets what it always got.
+    try:
+        if sys._getframe(2).f_code.co_name != "_find_and_load_unlocked":
+            return None
+    except ValueError:
+        return None
+    for finder in sys.meta_path:
+        find = getattr(finder, "find_spec", None)
+        if finder is _Finder or find is None:
+            continue
+        spec = find(name, path, target)
+        if spec is None:
+            continue
+        try:
+            loader = spec.loader
+            if hasattr(loader, "exec_module") and "exec_module" not in vars(loader):
+                loader.exec_module = _once(loader)
+        except Exception:
+            pass
+        return spec
+    return None
+
+
+def _once(loader):
+    def exec_module(module):
+        _load(loader, module)
+
+    exec_module.__code__ = exec_module.__code__.replace(co_filename=AGENT_CODE)
+    return exec_module
+
+
+_find_spec.__code__ = _find_spec.__code__.replace(co_filename=AGENT_CODE)
+
+
+class _Finder:
+    """First in sys.meta_path: finds nothing itself, lets the others find, and is told when it was loaded."""
+
+    find_spec = staticmethod(_find_spec)
