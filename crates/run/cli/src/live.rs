@@ -3,14 +3,16 @@
 //! The surprise: whatever fails in here (a panic included) only ends the watching. The supervisor goes on
 //! waiting for COMMAND and passes its status through.
 
+use std::collections::HashSet;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::time::{Duration, Instant};
 use ullage_diagnosis::Timeline;
 use ullage_model::{
-    At, Ending, EndingSource, Event, EventKind, Item, Outcome, OutcomeKind, ProcessId, RunFacts, Sample, Verdict,
+    At, Cost, Ending, EndingSource, Event, EventKind, Item, Measured, Outcome, OutcomeKind, ProcessId, RunFacts,
+    Sample, Verdict,
 };
 use ullage_recording::Writer;
-use ullage_sampler::Sampler;
+use ullage_sampler::{Sampler, Tick};
 use ullage_supervisor::budget::Budget;
 use ullage_supervisor::{Happening, Supervisor};
 
@@ -26,7 +28,8 @@ pub struct Watch {
     timeline: Timeline,
     budget: Option<Budget>,
     next_tick: Instant,
-    not_seen: Vec<String>,
+    told: HashSet<ProcessId>,
+    cost: Option<Cost>,
 }
 
 /// What is left when COMMAND has ended.
@@ -51,7 +54,8 @@ impl Watch {
             timeline: Timeline::default(),
             budget,
             next_tick: Instant::now(),
-            not_seen: Vec::new(),
+            told: HashSet::new(),
+            cost: None,
         }
     }
 
@@ -75,94 +79,111 @@ impl Watch {
         if let Some(writer) = &mut self.writer {
             writer.sample(&sample);
         }
+        self.cost = Some(sample.cost);
         self.timeline.push(Item::Sample(Box::new(sample)));
     }
 
     /// A full tick; processes that were seen for the first time are watched from now on.
     fn tick(&mut self, supervisor: &mut Supervisor) {
         let tick = self.sampler.tick(self.now());
+        if let Some(budget) = &mut self.budget {
+            let alive: Vec<ProcessId> = tick.sample.processes.iter().map(|process| process.id).collect();
+            if let Some(what) = budget.observe(ullage_diagnosis::tree_bytes(&tick.sample), &alive) {
+                self.event(what);
+            }
+        }
+        self.next_tick = Instant::now() + tick.next_after;
+        self.store_tick(tick, supervisor);
+    }
+
+    /// A quick look at counters, right after something ended or failed.
+    fn look(&mut self, supervisor: &mut Supervisor) {
+        let look = self.sampler.final_look(self.now());
+        self.store_tick(look, supervisor);
+    }
+
+    fn store_tick(&mut self, tick: Tick, supervisor: &mut Supervisor) {
         for event in tick.events {
             if let EventKind::ProcessSeen { facts } = &event.what {
                 supervisor.watch(facts.id);
             }
             self.store_event(event);
         }
-        if let Some(budget) = &mut self.budget {
-            let alive: Vec<ProcessId> = tick.sample.processes.iter().map(|process| process.id).collect();
-            let used = ullage_diagnosis::tree_bytes(&tick.sample);
-            for event in budget.observe(used, &alive) {
-                self.event(event);
+        self.store_sample(tick.sample);
+        for gone in tick.ended {
+            if !supervisor.knows(gone.id) {
+                match gone.ending {
+                    Measured::Known(ending) => self.ended(gone.id, ending, EndingSource::ZombieStat),
+                    Measured::Missing(why) => self.ended(gone.id, Ending::NotSeen(why), EndingSource::NotSeen),
+                }
             }
         }
-        self.store_sample(tick.sample);
-        self.next_tick = Instant::now() + tick.next_after;
     }
 
-    /// A quick look at counters, right after something ended or failed.
-    fn look(&mut self) {
-        let look = self.sampler.final_look(self.now());
-        for event in look.events {
-            self.store_event(event);
+    fn ended(&mut self, id: ProcessId, ending: Ending, source: EndingSource) {
+        if self.told.insert(id) {
+            self.event(EventKind::ProcessEnded { id, ending, source });
         }
-        self.store_sample(look.sample);
     }
 
     fn happened(&mut self, happening: Happening, supervisor: &mut Supervisor) {
         match happening {
             Happening::DescendantEnded { id, ending, source } => {
-                self.event(EventKind::ProcessEnded { id, ending, source });
+                self.ended(id, ending, source);
                 if matches!(ending, Ending::Signaled(_)) {
-                    self.look();
+                    self.look(supervisor);
                 }
             }
             Happening::Agent { connection, pid, message } => {
                 let failed = message.exception().is_some();
-                let id = self.sampler.identity(pid);
-                for event in self.sampler.agent_said(pid, &message, self.now()) {
-                    self.store_event(event);
-                }
+                let id = self.sampler.identify(pid);
+                self.sampler.agent_said(pid, &message);
                 self.event(EventKind::Agent { id, pid, message });
                 if failed {
                     // The failing process waits for this look: its counters are still those of the failure.
-                    self.look();
+                    self.look(supervisor);
                     supervisor.acknowledge(connection);
                 }
             }
             Happening::NotSeen(text) => self.event(EventKind::NotSeen { text }),
-            Happening::MainEnded { .. } | Happening::Stopped | Happening::Continued => {}
+            Happening::MainEnded { .. } => {}
         }
     }
 
     /// After COMMAND's end: who is left, the last counters, the end of the recording's events.
     fn finish(&mut self, supervisor: &mut Supervisor, main: ProcessId, ending: Ending) {
-        self.event(EventKind::ProcessEnded { id: main, ending, source: EndingSource::Wait });
-        self.look();
+        self.ended(main, ending, EndingSource::Wait);
+        self.look(supervisor);
         let deadline = Instant::now() + SURVIVORS_LEAVE_WITHIN;
-        let mut alive = self.sampler.alive();
-        while !alive.is_empty() && Instant::now() < deadline {
+        while !self.survivors(main).is_empty() && Instant::now() < deadline {
             for happening in supervisor.wait(Duration::from_millis(50)) {
                 self.happened(happening, supervisor);
             }
-            alive = self.sampler.alive();
         }
         if let Some(budget) = &mut self.budget {
-            for event in budget.finish() {
-                self.event(event);
+            if let Some(what) = budget.finish() {
+                self.event(what);
             }
         }
-        if !alive.is_empty() {
-            self.tick(supervisor);
-        }
-        self.look();
-        self.event(EventKind::Finished { survivors: alive });
+        self.look(supervisor);
+        let survivors = self.survivors(main);
+        self.event(EventKind::Finished { survivors });
+    }
+
+    /// Processes of the job that still run: neither COMMAND, nor gone, nor a zombie.
+    fn survivors(&self, main: ProcessId) -> Vec<ProcessId> {
+        self.sampler
+            .alive()
+            .into_iter()
+            .filter(|id| *id != main && !self.told.contains(id) && crate::machine::is_alive(*id))
+            .collect()
     }
 
     /// The verdict, and the recording closed with it.
     pub fn conclude(mut self, run: &mut RunFacts, outcome: Outcome) -> Verdict {
         run.duration_s = Some(self.started.elapsed().as_secs_f64());
-        run.cost = Some(self.sampler.cost());
+        run.cost = self.cost;
         run.outcome = Some(outcome);
-        run.not_seen.append(&mut self.not_seen);
         let mut verdict = ullage_diagnosis::diagnose(run, &self.timeline);
         // Who killed COMMAND is known only after the findings are.
         run.outcome = Some(verdict.outcome.clone());

@@ -2,8 +2,13 @@
 //! kernel remember of a run that ended without us.
 
 use ullage_diagnosis::Timeline;
+use ullage_kernel::cgroup::{CgroupKey, CgroupMounts};
+use ullage_kernel::host::kmsg::{KernelLog, KernelNews};
 use ullage_kernel::KernelRoot;
-use ullage_model::{Outcome, OutcomeKind, ProcessId, ProcessState, RunFacts};
+use ullage_model::{
+    At, CgroupReading, CgroupVersion, Event, EventKind, Item, Outcome, OutcomeKind, ProcessId, ProcessState,
+    RunFacts, Sample,
+};
 
 /// True where the very process (pid and start time) still runs and is no zombie.
 pub fn is_alive(id: ProcessId) -> bool {
@@ -30,10 +35,39 @@ pub fn outcome_without_end(run: &RunFacts) -> Outcome {
     })
 }
 
-/// Adds to the timeline of an unfinished run what can be read now: counters of its cgroups, and kills in the
-/// kernel log since its last sample.
+/// Adds to the timeline of an unfinished run what can be read now: counters of its cgroups, and what the kernel
+/// log holds from its time.
 pub fn post_mortem(run: &RunFacts, timeline: &mut Timeline) {
-    for item in ullage_sampler::post_mortem(&KernelRoot::live(), run, timeline) {
-        timeline.push(item);
+    let root = KernelRoot::live();
+    let mut buffer = Vec::new();
+    let at = At(timeline.end().0.saturating_add(1));
+    let mounts = CgroupMounts::find(&root, &mut buffer);
+    let cgroups: Vec<CgroupReading> = timeline
+        .cgroups()
+        .map(|group| CgroupKey { v2: group.last.version == CgroupVersion::V2, path: group.last.path.clone() })
+        .map(|key| mounts.read(&root, &key, &mut buffer))
+        .collect();
+    let news = run.main.map(|main| {
+        // A second earlier: the start is known in ticks, and the log has its own clock.
+        let ticks = run.machine.clock_ticks_per_second.max(1);
+        let seconds = (main.start.0 / ticks).saturating_sub(1);
+        KernelLog::history(&root, seconds * 1_000_000)
+    });
+    timeline.push(Item::Sample(Box::new(Sample { at, cgroups, ..Sample::default() })));
+    match news {
+        Some(Ok(news)) => {
+            for one in news {
+                let what = match one {
+                    KernelNews::OomKill(kill) => EventKind::KernelOomKill(kill),
+                    KernelNews::ForkRejected(cgroup) => EventKind::KernelForkRejected { cgroup },
+                };
+                timeline.push(Item::Event(Event { at, what }));
+            }
+        }
+        Some(Err(error)) => {
+            let text = format!("What the kernel logged could not be read: {error}.");
+            timeline.push(Item::Event(Event { at, what: EventKind::NotSeen { text } }));
+        }
+        None => {}
     }
 }

@@ -122,6 +122,11 @@ impl Supervisor {
         self.watched.extend(Watched::open(&self.root, id));
     }
 
+    /// True where the ending of this process will be told, or was: nobody else need say that it is gone.
+    pub fn knows(&self, id: ProcessId) -> bool {
+        id == self.main || self.told.contains(&id) || self.watched.iter().any(|watched| watched.id == id)
+    }
+
     /// Lets a process go on that waits after its exception report.
     pub fn acknowledge(&self, connection: Connection) {
         if let Some(agent) = &self.agent {

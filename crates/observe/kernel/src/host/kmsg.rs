@@ -166,14 +166,33 @@ impl KernelLog {
         Ok(KernelLog { file, joiner: OomJoiner::default() })
     }
 
+    /// What the log still holds of the time from `usec` on (microseconds of the kernel's own clock, near enough to
+    /// those since boot). Records before it are read and passed over.
+    pub fn history(root: &KernelRoot, usec: u64) -> Result<Vec<KernelNews>, KernelError> {
+        let path = root.below("/dev/kmsg");
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file =
+            rustix::fs::open(&path, flags, Mode::empty()).map_err(|errno| KernelError::read(&path, errno))?;
+        let mut log = KernelLog { file, joiner: OomJoiner::default() };
+        let mut news = Vec::new();
+        log.poll_from(usec, &mut news);
+        news.extend(log.joiner.take_unfinished().map(KernelNews::OomKill));
+        Ok(news)
+    }
+
     /// What was logged since the last call. Never waits.
     pub fn poll(&mut self, news: &mut Vec<KernelNews>) {
+        self.poll_from(0, news);
+    }
+
+    fn poll_from(&mut self, usec: u64, news: &mut Vec<KernelNews>) {
         // A record is at most 8 KiB: the kernel refuses smaller buffers with EINVAL.
         let mut record = [0u8; 8192];
         let waiting = self.joiner.decided.is_some();
         loop {
             match rustix::io::read(&self.file, &mut record[..]) {
                 Ok(0) => break,
+                Ok(count) if logged_at(&record[..count]).is_some_and(|at| at < usec) => {}
                 Ok(count) => match parse_kernel_record(&record[..count]) {
                     Some(KernelRecord::ForkRejected(group)) => news.push(KernelNews::ForkRejected(group)),
                     Some(record) => news.extend(self.joiner.push(record).map(KernelNews::OomKill)),
@@ -188,6 +207,11 @@ impl KernelLog {
             news.extend(self.joiner.take_unfinished().map(KernelNews::OomKill));
         }
     }
+}
+
+/// Third field of a record: microseconds.
+fn logged_at(record: &[u8]) -> Option<u64> {
+    record.split(|&byte| byte == b';').next()?.split(|&byte| byte == b',').nth(2).and_then(number)
 }
 
 #[cfg(test)]

@@ -10,9 +10,11 @@ use ullage_report::{json, text};
 /// Prints it.
 pub fn run(arguments: &ExplainArguments) -> anyhow::Result<u8> {
     let Some(what) = arguments.what.as_deref() else {
-        for cause in ullage_diagnosis::causes() {
-            printer::out(&format!("{:34} {}\n", cause.id, cause.title))?;
-        }
+        let list: String = ullage_diagnosis::causes()
+            .iter()
+            .map(|cause| format!("{:34} {}\n", cause.id, cause.title))
+            .collect();
+        printer::out(&list)?;
         return Ok(0);
     };
     if what == "-" {
@@ -24,10 +26,9 @@ pub fn run(arguments: &ExplainArguments) -> anyhow::Result<u8> {
     }
     let file = match File::open(what) {
         Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !what.contains(['/', '.']) => bail!(
-            "`{what}` is neither a cause nor a file{}; `ullage explain` alone lists the causes",
-            ullage_diagnosis::similar_cause(what).map(|id| format!(" (did you mean {id}?)")).unwrap_or_default()
-        ),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !what.contains(['/', '.']) => {
+            bail!("`{what}` is neither a cause nor a file; `ullage explain` alone lists the causes")
+        }
         Err(error) => return Err(error).with_context(|| format!("cannot read {what}")),
     };
     log(arguments, what, BufReader::new(file))
@@ -35,12 +36,9 @@ pub fn run(arguments: &ExplainArguments) -> anyhow::Result<u8> {
 
 fn log(arguments: &ExplainArguments, name: &str, reader: impl BufRead) -> anyhow::Result<u8> {
     let verdict = ullage_diagnosis::explain_log(reader).with_context(|| format!("cannot explain {name}"))?;
-    let view = text::LogView {
-        name,
-        lines: verdict.lines,
-        matches: &verdict.matches,
-        findings: &verdict.findings,
-    };
+    let notes: Vec<String> = verdict.settle.iter().map(|command| format!("To be sure: {command}")).collect();
+    let view =
+        text::LogView { source: name, lines: verdict.lines, findings: &verdict.findings, notes: &notes };
     if arguments.json {
         printer::out(&format!("{}\n", serde_json::to_string_pretty(&json::log(&view))?))?;
     } else {

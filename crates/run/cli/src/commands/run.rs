@@ -10,7 +10,7 @@ use crate::{exit, home, machine, printer};
 use anyhow::Context;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ullage_kernel::KernelRoot;
 use ullage_model::{names, EventKind, Outcome, OutcomeKind, RunFacts, Verdict};
 use ullage_recording::Writer;
@@ -44,7 +44,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
         agent_socket: agent.as_ref().map(AgentFiles::socket),
         cgroup: budget.as_ref().and_then(Budget::cgroup),
     };
-    let mut supervisor = match Supervisor::start(spawn) {
+    let mut supervisor = match Supervisor::start(&spawn) {
         Ok(supervisor) => supervisor,
         Err(error) => return Ok(not_started(arguments, facts, &error)),
     };
@@ -52,7 +52,12 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     facts.main = Some(main);
 
     let (directory, writer) = open_recording(arguments, &facts, &mut not_seen);
-    let settings = SamplerSettings { interval_s: arguments.interval, ..SamplerSettings::default() };
+    let settings = SamplerSettings {
+        interval: Duration::from_secs_f64(arguments.interval),
+        reaper: i32::try_from(std::process::id()).ok(),
+        own_cgroup: budget.as_ref().and_then(Budget::cgroup_name),
+        ..SamplerSettings::default()
+    };
     let sampler = Sampler::new(root, settings, main);
     let mut watch = Watch::new(started, sampler, writer, budget);
     watch.event(EventKind::Machine { facts: Box::new(facts.machine.clone()) });
