@@ -21,10 +21,10 @@ RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 export FUZZER="$target/x86_64-unknown-linux-gnu/release/fuzz"
 export FUZZ_SECONDS="$seconds"
 
-# No name given: all of them. Asked for an unknown entry, the fuzzer lists those that it knows.
-[ $# -gt 0 ] || set -- $(ULLAGE_FUZZ_TARGET=? "$FUZZER" -runs=1 2>&1 | sed -n 's/^ULLAGE_FUZZ_TARGET must be one of: //p')
-[ $# -gt 0 ] || { echo "the fuzzer names no entries" >&2; exit 1; }
 mkdir -p target/logs
+# No name given: all of them. Asked for an unknown entry, the fuzzer lists those that it knows.
+[ $# -gt 0 ] || set -- $(ULLAGE_FUZZ_TARGET=? "$FUZZER" -runs=1 -artifact_prefix=target/ 2>&1 | sed -n 's/^ULLAGE_FUZZ_TARGET must be one of: //p')
+[ $# -gt 0 ] || { echo "the fuzzer names no entries" >&2; exit 1; }
 
 one='
 entry=$1

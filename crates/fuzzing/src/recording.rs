@@ -1,6 +1,7 @@
 //! The reader of recordings, fed from memory: a damaged run.json, a torn tail, and whole directories.
 
 use std::collections::BTreeMap;
+use ullage_diagnosis::{diagnose, Timeline};
 use ullage_model::{RunFacts, Source};
 use ullage_recording::Recording;
 
@@ -67,15 +68,21 @@ fn unpack(mut bytes: &[u8]) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// Opens and replays.
+/// Opens, replays, judges and shows.
 fn read(files: BTreeMap<String, Vec<u8>>) {
     let Ok(recording) = Recording::from_image(files) else { return };
     let mut replay = recording.replay();
+    let mut timeline = Timeline::default();
     // A source that never ended would hang the report.
     for _ in 0..100_000 {
         match replay.next_item() {
-            Ok(Some(_)) => {}
-            Ok(None) => return,
+            Ok(Some(item)) => timeline.push(item),
+            Ok(None) => {
+                let verdict = diagnose(&recording.run, &timeline);
+                let _ = ullage_report::json::verdict(&verdict);
+                let _ = ullage_report::text::verdict(&verdict, &ullage_report::text::Style::plain(80));
+                return;
+            }
             Err(_) => return,
         }
     }

@@ -37,7 +37,8 @@ impl MapsCounter {
     pub fn push(&mut self, mut chunk: &[u8]) {
         while let Some(end) = newline(chunk) {
             if self.filled == 0 {
-                count_line(&mut self.mappings, &chunk[..end]);
+                // Cut as a line in two chunks is, so that both count the same.
+                count_line(&mut self.mappings, &chunk[..end.min(HEAD)]);
             } else {
                 self.keep(&chunk[..end]);
                 count_line(&mut self.mappings, &self.head[..self.filled]);

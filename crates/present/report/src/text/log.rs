@@ -85,7 +85,7 @@ fn standing(finding: &Finding) -> String {
 }
 
 fn notes(screen: &mut Screen, notes: &[String]) {
-    screen.section("Not seen", Ink::Strong);
+    screen.section("Note", Ink::Strong);
     for note in notes {
         screen.prose(0, 2, &format::clean(note));
     }
