@@ -3,7 +3,7 @@
 import json
 import os
 
-from guest import HAVE_ULLAGE, report
+from guest import HAVE_ULLAGE, exported, report
 
 
 def shape(verdict):
@@ -18,6 +18,7 @@ def expect(record, cause, artifacts, statuses=("established",), outcome=None):
         return
     verdict = report(record)
     artifacts[f"{os.path.basename(record)}.json"] = json.dumps(verdict, indent=1)
+    artifacts["export.jsonl"] = "\n".join(map(json.dumps, exported(record)))
     first = verdict["findings"][0] if verdict["findings"] else {"cause": None, "status": None}
     yield f"first finding is {cause}", first["cause"] == cause, shape(verdict)
     yield f"it is {' or '.join(statuses)}", first["status"] in statuses, shape(verdict)
