@@ -81,10 +81,11 @@ fn counted(case: &Case, failure: &Failure, machine_limit: Option<u64>) -> Option
     let (known, mut evidence) = match counts.mappings {
         Some(mappings) if mappings >= limit - limit / 100 => {
             let sentence = format!(
-                "{} held {} of the {} memory mappings that vm.max_map_count allows, counted inside it at the exception.",
+                "{} held {} of the {} memory mappings that vm.max_map_count allows, counted inside it at the exception{}.",
                 say::capital(&name),
                 say::count(mappings),
-                say::count(limit)
+                say::count(limit),
+                if mappings > limit { " (the kernel refuses the next one after that number)" } else { "" }
             );
             let source = failure.agent_source();
             let met = say::number("mappings", mappings, "mappings", &source, failure.at, sentence);

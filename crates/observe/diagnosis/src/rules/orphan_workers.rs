@@ -13,7 +13,8 @@
 //!
 //! ## Known problems
 //! A process that was meant to stay (a daemon) looks the same: where COMMAND ended with 0 and what stays is
-//! no worker, it is a note only. The resource tracker and the shm manager leave by themselves.
+//! no worker, it is a note only. The resource tracker, the shm manager and a forkserver without workers leave
+//! by themselves, a moment after the pipe to their parent is closed, and are not counted.
 //!
 //! ## Example
 //! The next job runs out of memory although nothing seems to run.
@@ -45,6 +46,9 @@ fn judge(case: &Case) -> Judgement {
         .filter(|process| process.ended.is_none_or(|(ended, _, _)| ended > at))
         .filter(|process| !matches!(process.role, Role::ResourceTracker | Role::ShmManager))
         .collect();
+    if orphans.iter().all(|process| process.role == Role::Forkserver) {
+        return Judgement::Nothing;
+    }
     orphans.sort_by_key(|process| {
         std::cmp::Reverse(process.memory.map_or(0, |(_, memory)| memory.resident().0))
     });
