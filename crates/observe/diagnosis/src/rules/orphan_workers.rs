@@ -49,6 +49,11 @@ fn judge(case: &Case) -> Judgement {
     if orphans.iter().all(|process| process.role == Role::Forkserver) {
         return Judgement::Nothing;
     }
+    // A forkserver stays until the last process that inherited its pipe has gone, the shm manager among them: alone
+    // it leaves by itself too.
+    if orphans.iter().all(|process| process.role == Role::Forkserver) {
+        return Judgement::Nothing;
+    }
     orphans.sort_by_key(|process| {
         std::cmp::Reverse(process.memory.map_or(0, |(_, memory)| memory.resident().0))
     });

@@ -175,12 +175,12 @@ fn healthy_line(verdict: &Verdict) -> String {
         let (used, most) = (limit.used.as_known()?, limit.limit.as_known()?.at()?);
         (most > 0).then(|| format!("; nearest limit: {} of {} at {}", limit.name, limit.scope, format::share(*used as f64 / most as f64)))
     });
-    format!(
-        "ullage: healthy, peak {} ({}){}\n",
-        format::bytes(verdict.memory.peak_bytes),
-        verdict.memory.source,
-        nearest.unwrap_or_default()
-    )
+    let peak = match verdict.memory.peak_bytes {
+        // Over before its first reading.
+        0 => String::new(),
+        bytes => format!(", peak {} ({})", format::bytes(bytes), verdict.memory.source),
+    };
+    format!("ullage: healthy{peak}{}\n", nearest.unwrap_or_default())
 }
 
 fn write_json(arguments: &RunArguments, verdict: &Verdict) {
