@@ -46,7 +46,7 @@ pub fn log(log: &LogView<'_>, style: &Style) -> String {
         let reading = format::reading(&evidence.value, evidence.limit, &evidence.unit);
         let source = format::clean(&evidence.source);
         screen.prose(0, 2, &format!("{sentence} {}", style.paint(Ink::Quiet, &format!("[{source}]"))));
-        if !sentence.contains(&reading) {
+        if !says(&sentence, &reading) {
             screen.code(2, &reading);
         }
     }
@@ -75,6 +75,12 @@ pub fn log(log: &LogView<'_>, style: &Style) -> String {
     screen.finish()
 }
 
+/// Does the sentence hold the reading already, but for capitals and commas?
+fn says(sentence: &str, reading: &str) -> bool {
+    let plain = |text: &str| text.to_lowercase().replace(',', "");
+    plain(sentence).contains(&plain(reading))
+}
+
 fn standing(finding: &Finding) -> String {
     let how = match finding.status {
         Status::Established => "established by the log",
@@ -88,5 +94,17 @@ fn notes(screen: &mut Screen, notes: &[String]) {
     screen.section("Note", Ink::Strong);
     for note in notes {
         screen.prose(0, 2, &format::clean(note));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::says;
+
+    #[test]
+    fn a_reading_is_not_told_twice() {
+        assert!(says("Segment number 64,977 failed.", "64977"));
+        assert!(says("Count the lines.", "count the lines"));
+        assert!(!says("Segment number 64,977 failed.", "64978"));
     }
 }
