@@ -9,6 +9,7 @@ out of ullage's sight, and their endings compared.
 """
 
 import argparse
+import math
 import multiprocessing
 import os
 import signal
@@ -158,7 +159,7 @@ def discovery(arguments, kind, folder):
         at = zero + tick["at"] / 1e9
         seen = {(p["id"]["pid"], p["id"]["start"]) for p in tick["processes"]}
         for who, life in lives.items():
-            if life["began"] + MARGIN_S < at < life.get("ends", 0) - MARGIN_S:
+            if life["began"] + MARGIN_S < at < life.get("ends", math.inf) - MARGIN_S:
                 due += 1
                 alive_once.add(who)
                 if who in seen:
