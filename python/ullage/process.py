@@ -92,7 +92,7 @@ class _Popen(popen_spawn_posix.Popen):
         self.verdict: dict[str, Any] | None = None
         self._watcher: int | None = None
         self._private: str | None = None
-        tracker = resource_tracker.getfd()
+        tracker: int = resource_tracker.getfd()  # type: ignore[assignment]
         fds: list[int] = self._fds  # type: ignore[attr-defined]
         fds.append(tracker)
         preparation = spawn.get_preparation_data(process_obj.name)
@@ -143,7 +143,7 @@ class _Popen(popen_spawn_posix.Popen):
         self.pid = int(line) if line.strip().isdigit() else started
         self._watcher = started
         self.sentinel = parent_r
-        self.finalizer = util.Finalize(self, util.close_fds, [parent_r, parent_w])
+        self.finalizer = util.Finalize(self, util.close_fds, [parent_r, parent_w])  # type: ignore[attr-defined]
         with open(parent_w, "wb", closefd=False) as orders:
             orders.write(data.getbuffer())
         return True
