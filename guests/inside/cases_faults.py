@@ -66,6 +66,15 @@ def memcg_worker(artifacts):
     yield from expect("/runs/memcg-worker", "memcg-oom-kill", artifacts, outcome="exit")
 
 
+@case("cgroup v2 OOM kill of a worker between two ticks")
+def memcg_quick_worker(artifacts):
+    group = Cgroup("tight-quick", memory_max=160 << 20)
+    ended = watched(job("eat", "all", 4000, "late-child"), "/runs/memcg-quick", cgroup=group)
+    yield "oom_kill of the group is 1", "oom_kill 1" in group["memory.events"], group["memory.events"]
+    yield ended_like(ended, 1)
+    yield from expect("/runs/memcg-quick", "memcg-oom-kill", artifacts, ("established", "supported"), outcome="exit")
+
+
 @case("cgroup v2 OOM kill by an ancestor's limit")
 def memcg_ancestor(artifacts):
     above, before = Cgroup("pod", memory_max=160 << 20), kernel_log()

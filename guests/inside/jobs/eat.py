@@ -1,6 +1,7 @@
-"""Touches memory in steps of 8 MiB: `eat.py AMOUNT [PER_SECOND] [child]`, AMOUNT and PER_SECOND in MiB or `all`.
+"""Touches memory in steps of 8 MiB: `eat.py AMOUNT [PER_SECOND] [child|late-child]`, AMOUNT and PER_SECOND in MiB.
 
-With `child`, a child process does it, and the main notices that it died, as a training loop would.
+AMOUNT may be `all`. With `child`, a child process does it, and the main notices that it died, as a training loop
+would; with `late-child` it starts after 3 s, when ticks have become seldom.
 """
 
 import os
@@ -21,7 +22,9 @@ def eat(amount, per_second):
 
 amount = None if sys.argv[1] == "all" else int(sys.argv[1]) << 20
 per_second = (int(sys.argv[2]) if len(sys.argv) > 2 else 64) << 20
-if "child" in sys.argv:
+if "late-child" in sys.argv:
+    time.sleep(3)
+if "child" in sys.argv or "late-child" in sys.argv:
     pid = os.fork()
     if pid == 0:
         eat(amount, per_second)
