@@ -37,6 +37,7 @@ pub(crate) enum Arrived {
 #[derive(Debug)]
 pub(crate) struct Signals {
     descriptor: SignalFd,
+    interrupted: bool,
 }
 
 impl Signals {
@@ -50,14 +51,22 @@ impl Signals {
         let before = SigSet::thread_get_mask()?;
         wanted.thread_block()?;
         let descriptor = SignalFd::with_flags(&wanted, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
-        Ok((Signals { descriptor }, before))
+        Ok((Signals { descriptor, interrupted: false }, before))
     }
 
     /// The next signal; none when all are read.
     pub(crate) fn next(&mut self) -> Option<Arrived> {
         let info = self.descriptor.read_signal().ok().flatten()?;
+        self.interrupted |= info.ssi_signo == Signal::SIGINT as u32 && info.ssi_code == SI_KERNEL;
         let own = u32::try_from(nix::unistd::getpid().as_raw()).unwrap_or(0);
         Some(meaning(info.ssi_signo, info.ssi_code, info.ssi_pid == own))
+    }
+}
+
+impl Signals {
+    /// Ctrl-C was pressed: the terminal sent SIGINT to the whole group.
+    pub(crate) fn interrupted(&self) -> bool {
+        self.interrupted
     }
 }
 

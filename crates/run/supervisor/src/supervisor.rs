@@ -5,7 +5,7 @@ use crate::children::{is_stopped, reap, stopped_or_continued};
 use crate::pidfd::Watched;
 use crate::signals::{Arrived, Signals};
 use crate::spawn::{spawn, SpawnSettings, StartError};
-use nix::sys::signal::{kill, raise, Signal};
+use nix::sys::signal::{kill, raise, SigSet, Signal};
 use nix::unistd::{getpgid, getpgrp, Pid};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::AsFd;
@@ -75,7 +75,7 @@ impl Supervisor {
             Ok((signals, mask)) => (Some(signals), mask),
             Err(error) => {
                 news.push(Happening::NotSeen(format!("Signals could not be watched: {error}.")));
-                (None, nix::sys::signal::SigSet::empty())
+                (None, SigSet::empty())
             }
         };
         let agent = settings.agent_socket.as_ref().and_then(|path| {
@@ -120,6 +120,18 @@ impl Supervisor {
             return;
         }
         self.watched.extend(Watched::open(&self.root, id));
+    }
+
+    /// Where COMMAND died of a Ctrl-C that ullage got too: dies of it as well. A shell goes on with its script
+    /// after a program that merely exits with 130, and gives it up after one that died.
+    pub fn end_as_interrupted(&self, ending: Ending) {
+        let interrupted = self.signals.as_ref().is_some_and(Signals::interrupted);
+        if interrupted && ending == Ending::Signaled(Signal::SIGINT as i32) {
+            let mut only = SigSet::empty();
+            only.add(Signal::SIGINT);
+            let _ = only.thread_unblock();
+            let _ = raise(Signal::SIGINT);
+        }
     }
 
     /// True where the ending of this process will be told, or was: nobody else need say that it is gone.

@@ -81,6 +81,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
             watched.failure.as_deref().unwrap_or("no reason given")
         )),
     }
+    supervisor.end_as_interrupted(watched.ending);
     Ok(status)
 }
 
