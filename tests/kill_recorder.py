@@ -4,8 +4,9 @@
     tests/kill_recorder.py --ullage PATH [--times 50] [--seed N]
 
 The test keeps a tick log of its own: while ullage lives, it looks every 5 ms at how many read calls ullage has
-made (/proc/PID/io); a burst of them is a tick. Each tick in that log must be a sample of the recording, but
-for one at most. The job is a child of this program once ullage is gone (a child subreaper), which so sees its
+made (/proc/PID/io); a burst of them is a tick (the job starts and ends no process meanwhile, which ullage would
+look at, too). Each tick in that log must be a sample of the recording, but for one at most; and the last sample
+must be younger than two intervals. The job is a child of this program once ullage is gone (a child subreaper), which so sees its
 true exit status.
 """
 
@@ -28,6 +29,8 @@ JOB_S = 4.5
 BURST_S = 0.045
 # A tick's first read, as this program sees it, and the time that the sample says.
 SLACK_S = 0.06
+# Ticks come every second, a tenth earlier or later; the rest is for a busy machine.
+TWO_INTERVALS_S = 2 * 1.1 + 0.2
 
 JOB = """
 import json, multiprocessing, os, sys, time
@@ -38,15 +41,22 @@ def tick(log, seconds):
         os.write(log, b"%.3f\\n" % time.monotonic())
         time.sleep(0.02)
 
+def child(ready, over):
+    ready.set()
+    over.wait()
+
 if __name__ == "__main__":
     log = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    spawn = multiprocessing.get_context("spawn")
+    ready, over = spawn.Event(), spawn.Event()
+    process = spawn.Process(target=child, args=(ready, over))
+    process.start()
+    ready.wait()
     os.write(log, b"pid %d\\n" % os.getpid())
-    tick(log, 1.0)
-    child = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(1.5,))
-    child.start()
-    tick(log, float(sys.argv[2]) - 1)
-    child.join()
-    os.write(log, b"done %d\\n" % child.exitcode)
+    tick(log, float(sys.argv[2]))
+    over.set()
+    process.join()
+    os.write(log, b"done %d\\n" % process.exitcode)
     sys.exit(7)
 """
 
@@ -115,6 +125,8 @@ def once(number, arguments, after):
             wrong.append(
                 f"{len(missed)} of {len(ticks)} ticks are not in the recording: {[round(t - zero, 2) for t in missed]}"
             )
+        if not at or killed - at[-1] > TWO_INTERVALS_S:
+            wrong.append("more than one sample is missing at the end")
         if after > 0.5 and not ticks:
             wrong.append("no tick was seen: nothing was tested")
         last = f"{killed - at[-1]:.3f}" if at else "-"
