@@ -18,6 +18,16 @@ pub(crate) fn about_shm(failure: &Failure) -> bool {
             && (failure.passes("multiprocessing/shared_memory") || failure.passes("synchronize.py")))
 }
 
+/// The object could not be made: a tmpfs refuses that for inodes only, because an empty file has no page. Bytes
+/// are refused when pages are reserved or touched.
+pub(crate) fn at_creation(failure: &Failure) -> bool {
+    let text = failure.text();
+    let path = failure.counts().and_then(|counts| counts.path.as_deref()).unwrap_or("");
+    text.contains("unable to open shared memory object")
+        || text.contains(": '/psm_")
+        || (path.starts_with("/psm_") && !text.contains("unable to"))
+}
+
 /// ENOSPC, told by the agent.
 pub(crate) fn is_no_space(failure: &Failure) -> bool {
     failure.symptom() == Symptom::NoSpace

@@ -74,6 +74,10 @@ fn told(case: &Case, failure: &Failure) -> Option<Finding> {
     if inodes_full && !failure.text().contains("unable to allocate shared memory(shm)") {
         return None;
     }
+    let room = matches!((counts.shm_used, counts.shm_size), (Some(used), Some(size)) if used < size / 10 * 9);
+    if room && space::at_creation(failure) {
+        return None;
+    }
     let mut evidence = Vec::new();
     let mut known = (Status::Supported, 0.85);
     if let (Some(used), Some(size)) = (counts.shm_used, counts.shm_size) {

@@ -25,7 +25,7 @@
 use crate::found::{better, finding};
 use crate::rule::{Case, Judgement, Rule, Setting};
 use crate::{say, sharing, space};
-use ullage_model::{FilesystemUse, Finding, Fix, Status};
+use ullage_model::{CountsAtFailure, FilesystemUse, Finding, Fix, Status};
 
 pub(super) const RULE: Rule = Rule {
     id: "tmpfs-inodes",
@@ -85,13 +85,32 @@ fn judge(case: &Case) -> Judgement {
                 evidence.push(space::reading(&history.last.path, "inodes", used, limit, at, failure.at));
                 path = history.last.path;
             }
-            _ => continue,
+            _ => match counts.and_then(refused_at_creation).filter(|_| space::at_creation(failure)) {
+                Some((used, all)) => {
+                    let sentence = format!(
+                        "/dev/shm allows {} inodes, and had bytes free; making an empty object in it fails for inodes only. As the exception left, {} were in use: what its frames held was given back by then.",
+                        say::count(all),
+                        say::count(used)
+                    );
+                    let source = failure.agent_source();
+                    let met = say::number("/dev/shm inodes", used, "inodes", &source, failure.at, sentence);
+                    evidence.push(say::of(met, all));
+                }
+                None => continue,
+            },
         }
         evidence.extend(sharing::exception_sentence(failure));
         let setting = Setting { path: Some(path), ..case.setting(Some(failure)) };
         found = better(found, finding(case, &RULE, failure, known, evidence, &setting));
     }
     found.map_or(Judgement::Nothing, Judgement::one)
+}
+
+/// Inodes in use and in all, where bytes were free.
+fn refused_at_creation(counts: &CountsAtFailure) -> Option<(u64, u64)> {
+    let bytes = counts.shm_used.zip(counts.shm_size);
+    let inodes = counts.shm_inodes_used.zip(counts.shm_inodes).filter(|(_, all)| *all > 0)?;
+    bytes.is_some_and(|(used, size)| used < size / 10 * 9).then_some(inodes)
 }
 
 fn fixes(setting: &Setting) -> Vec<Fix> {

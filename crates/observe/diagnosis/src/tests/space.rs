@@ -107,3 +107,23 @@ fn a_disk_that_filled_during_the_run_supports_and_one_full_from_the_start_does_n
         assert_eq!(causes(&run.verdict()).contains(&"disk-full-tmp"), found);
     }
 }
+
+#[test]
+fn an_object_that_cannot_be_made_while_bytes_are_free_lacks_an_inode() {
+    // The frames of the exception gave their segments back before they were counted.
+    let texts = [
+        "unable to open shared memory object </torch_1_2_49> in read-write mode: No space left on device (28)",
+        "[Errno 28] No space left on device: '/psm_84329816'",
+    ];
+    for text in texts {
+        let verdict = enospc(text, |counts| {
+            counts.shm_used = Some(0);
+            counts.shm_size = Some(GIB);
+            counts.shm_inodes_used = Some(1);
+            counts.shm_inodes = Some(50);
+        })
+        .verdict();
+        assert_eq!(causes(&verdict), ["tmpfs-inodes"], "{text}");
+        assert_eq!(verdict.findings[0].status, Status::Supported);
+    }
+}
