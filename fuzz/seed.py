@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "fuzz" / "corpus"
 LARGEST = 16 * 1024
 MOST = 12  # seeds an entry
-SHORT = {"log": 2048}  # every line meets a hundred patterns
+# Every line of a log meets a hundred patterns; a recording that is cut has lost its last tables.
+SIZES = {"log": 2048, "recording-image": 65536}
 
 # Which files seed which entry: the end of their path below a folder of fixtures.
 FILES = {
@@ -62,8 +63,8 @@ TEXTS = {
     ],
     "host-kmsg": [
         b"6,1234,567890,-;oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/a,"
-        b"task_memcg=/a,task=python,pid=123,uid=0\n3,1235,567891,-;Memory cgroup out of memory: Killed process 123 (python)"
-        b" total-vm:9kB, anon-rss:8kB, file-rss:7kB, shmem-rss:6kB, UID:0 pgtables:4kB oom_score_adj:0\n",
+        b"task_memcg=/a,task=python,pid=123,uid=0\n3,1235,567891,-;Memory cgroup out of memory: Killed process 123 "
+        b"(python) total-vm:9kB, anon-rss:8kB, file-rss:7kB, shmem-rss:6kB, UID:0 pgtables:4kB oom_score_adj:0\n",
         b"4,1236,567892,-;cgroup: fork rejected by pids controller in /x\n",
     ],
     "size": [b"16GiB", b"500M", b"1073741824", b"1.5 TB", b"250ms", b"1s", b"2 min", b"-1", b"1e3"],
@@ -73,9 +74,9 @@ TEXTS = {
         b'"start_method":"forkserver"}',
         b'{"kind":"loader","workers":4,"start_method":"fork","sharing_strategy":"file_system","batch_size":32,'
         b'"pin_memory":true,"dataset":"__main__.Tensors","dataset_len":70000}',
-        b'{"kind":"exception","left":"process","name":"Process-1","type_name":"RuntimeError","text":"unable to mmap 320 '
-        b'bytes","errno":12,"stack":["a.py:1 f"],"chain":["OSError: x"],"counts":{"mappings":65530,"max_map_count":65530,'
-        b'"fds":40},"torch":"2.13.0","cuda_initialized":false}',
+        b'{"kind":"exception","left":"process","name":"Process-1","type_name":"RuntimeError","text":"unable to mmap '
+        b'320 bytes","errno":12,"stack":["a.py:1 f"],"chain":["OSError: x"],"counts":{"mappings":65530,"max_map_count"'
+        b':65530,"fds":40},"torch":"2.13.0","cuda_initialized":false}',
         b'{"kind":"bye","figures":{"gc.collections":3.0,"arena":1e9}}',
     ],
     "run-json": [b"{}", b"[", b'{"format":1}'],
@@ -104,7 +105,7 @@ def main():
     seeds = {}
 
     def add(entry, content):
-        content = content[: SHORT.get(entry, LARGEST)]
+        content = content[: SIZES.get(entry, LARGEST)]
         if len(seeds.setdefault(entry, {})) < MOST:
             seeds[entry][hashlib.sha256(content).hexdigest()[:16]] = content
 
