@@ -51,7 +51,7 @@ TEXTS = {
         b"/dev/shm/torch_8372_1207_0 (deleted)\nsocket:[12345]\npipe:[678]\nanon_inode:[eventpoll]\n",
         b"mnt:[4026531832]\n/memfd:x (deleted)\n/torch_1_2_3\n/data/img.jpg",
     ],
-    "process-command-line": [b"python\0train.py\0--lr\0" b"0.1\0", b"RANK=3\0WORLD_SIZE=8\0", b""],
+    "process-command-line": [b"python\0train.py\0--lr\x000.1\0", b"RANK=3\0WORLD_SIZE=8\0", b""],
     "cgroup-v1": [b"9223372036854771712\n", b"oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"],
     "cgroup-v2": [b"max\n", b"1073741824\n", b"low 0\nhigh 0\nmax 3\noom 1\noom_kill 1\noom_group_kill 0\n"],
     "cgroup-procs": [b"1\n4711\n4712\n", b"0\n"],
@@ -81,7 +81,7 @@ TEXTS = {
     ],
     "run-json": [b"{}", b"[", b'{"format":1}'],
     "page": [b"# Title\n\nText `code` **bold**\n- one\n- two\n\n```sh\nls\n```\n"],
-    "log": [b"", b"Traceback (most recent call last):\n  File \"a.py\", line 1\nValueError: x\n"],
+    "log": [b"", b'Traceback (most recent call last):\n  File "a.py", line 1\nValueError: x\n'],
 }
 
 
