@@ -184,7 +184,11 @@ numbered folder being the job's main process. Files that this kernel does not ha
 
 def save_artifacts(kernel, result, fixtures, log, about):
     """Files that a case brought along: to the log folder, and with --fixtures those meant for fixtures/hosts."""
-    for name, content in result.pop("artifacts", {}).items():
+    artifacts = result.pop("artifacts", {})
+    for label in {name.split("/")[1] for name in artifacts if name.startswith("fixture/")} if fixtures else ():
+        # Numbered folders have another pid each time.
+        shutil.rmtree(ROOT / "fixtures" / "hosts" / f"{kernel}-{label}", ignore_errors=True)
+    for name, content in artifacts.items():
         data = base64.b64decode(content["base64"]) if isinstance(content, dict) else str(content).encode()
         if name.startswith("fixture/"):
             if not fixtures or not data:
