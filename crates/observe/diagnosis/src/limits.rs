@@ -127,8 +127,14 @@ fn per_process(case: &Case, states: &mut Vec<LimitState>) {
 
 /// RLIMIT_NPROC counts the user's tasks on the whole machine; seen are those of the job. Root is exempt.
 fn tasks_of_user(case: &Case, states: &mut Vec<LimitState>) {
-    let alive =
-        || case.timeline.processes().filter(|process| process.ended.is_none() && process.uid() != Some(0));
+    let last = case.timeline.last_alive();
+    let alive = || {
+        let at_the_end = move |process: &&ProcessHistory| Some(process.last_seen) >= last;
+        case.timeline
+            .processes()
+            .filter(at_the_end)
+            .filter(|process| process.uid().is_some_and(|uid| uid != 0))
+    };
     let Some((process, limit)) = alive().find_map(|process| Some((process, process.limits?.processes)))
     else {
         return;

@@ -1,6 +1,6 @@
 //! A full filesystem as a failing process met it: shared by /dev/shm's bytes, a tmpfs's inodes and a full disk.
 
-use crate::failure::{Failure, Symptom, SIGBUS};
+use crate::failure::{reach, Failure, Reach, Symptom, SIGBUS};
 use crate::history::FilesystemHistory;
 use crate::rule::Case;
 use crate::say;
@@ -60,6 +60,41 @@ pub(crate) fn fullest(
             (limit > 0).then(|| (history.clone(), at, used as u64, limit))
         })
         .max_by(|a, b| (a.2 as f64 / a.3 as f64).total_cmp(&(b.2 as f64 / b.3 as f64)))
+}
+
+/// Pages that no machine writes faster, bytes a second.
+const WRITTEN_A_SECOND: f64 = 4e9;
+/// Files that no machine makes faster, a second.
+const MADE_A_SECOND: f64 = 50_000.0;
+
+/// Why a process that ended without a word may have met a full filesystem that the last reading shows with room:
+/// it was in use, and small enough to fill since then. None where it was not.
+pub(crate) fn may_have_filled(
+    case: &Case,
+    used_for: &[FilesystemUse],
+    failure: &Failure,
+    inodes: bool,
+) -> Option<String> {
+    let someone = failure.process.map_or_else(|| "a process".into(), say::who);
+    used_for.iter().flat_map(|used_for| case.timeline.filesystems(*used_for)).find_map(|history| {
+        let (series, limit, fastest) = if inodes {
+            (&history.inodes, history.last.inodes.at()?, MADE_A_SECOND)
+        } else {
+            (&history.used, history.last.size.at()?, WRITTEN_A_SECOND)
+        };
+        let (at, used) = series.at_or_before(failure.at)?;
+        let path = &history.last.path;
+        let shown = |n: u64| if inodes { format!("{} inodes", say::count(n)) } else { say::bytes(n) };
+        let age = failure.at.since(at);
+        (reach(series, limit, failure.at, fastest) != Reach::Excluded && (limit as f64) < fastest * age + used).then(|| {
+            format!(
+                "{someone} ended on its own, {} after {path} was last read with {} of {} in use, which can be filled in less time than that; the agent reported no exception from it",
+                say::seconds(age),
+                shown(used as u64),
+                shown(limit)
+            )
+        })
+    })
 }
 
 /// So full that the next request of a usual size is refused.

@@ -47,7 +47,7 @@ pub struct BudgetStep {
 pub struct Timeline {
     pub(crate) processes: BTreeMap<ProcessId, ProcessHistory>,
     pub(crate) cgroups: BTreeMap<(bool, String), CgroupHistory>,
-    pub(crate) filesystems: BTreeMap<(u8, String), FilesystemHistory>,
+    pub(crate) filesystems: BTreeMap<(u8, String, u64), FilesystemHistory>,
     pub(crate) host: HostHistory,
     pub(crate) memory: MemorySummary,
     exceptions: Vec<ExceptionSeen>,
@@ -101,7 +101,8 @@ impl Timeline {
             if reading.used_for == FilesystemUse::Shm {
                 self.shm_at_start.get_or_insert(reading.used.0);
             }
-            let key = (reading.used_for as u8, reading.path.clone());
+            // Two mount namespaces of the job may each have a /dev/shm of its own.
+            let key = (reading.used_for as u8, reading.path.clone(), reading.device);
             self.filesystems
                 .entry(key)
                 .or_insert_with(|| FilesystemHistory::new(at, reading))

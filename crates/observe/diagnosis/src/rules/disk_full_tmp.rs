@@ -43,6 +43,7 @@ const NOTHING_LEFT: u64 = 1 << 20;
 
 fn judge(case: &Case) -> Judgement {
     let mut found: Option<Finding> = None;
+    let mut unsure = None;
     for failure in &case.failures {
         let next = if space::is_no_space(failure) && !space::about_shm(failure) {
             told(case, failure)
@@ -53,9 +54,15 @@ fn judge(case: &Case) -> Judgement {
         };
         if let Some(next) = next {
             found = better(found, next);
+        } else if failure.unexplained_end() && unsure.is_none() {
+            unsure = space::may_have_filled(case, &USES, failure, false);
         }
     }
-    found.map_or(Judgement::Nothing, Judgement::one)
+    match (found, unsure) {
+        (Some(found), _) => Judgement::one(found),
+        (None, Some(because)) => Judgement::CannotTell { because },
+        (None, None) => Judgement::Nothing,
+    }
 }
 
 fn told(case: &Case, failure: &Failure) -> Option<Finding> {

@@ -89,7 +89,7 @@ fn judge_failure(case: &Case, failure: &Failure, told: bool) -> Result<Option<Fi
         (true, true) => (Status::Established, 0.93),
         (true, false) => (Status::Supported, 0.75),
         (false, true) => (Status::Supported, 0.75),
-        (false, false) if limit <= 512 && seen >= limit / 4 => {
+        (false, false) if in_reach(failure, seen, limit) => {
             return Err(format!(
                 "{} ended on its own; the job had {} of {} tasks that its user is allowed, others of the user's are not counted, and the agent reported no exception",
                 failure.process.map_or_else(|| "a process".into(), say::who),
@@ -123,6 +123,17 @@ fn judge_failure(case: &Case, failure: &Failure, told: bool) -> Result<Option<Fi
     evidence.extend(sharing::exception_sentence(failure));
     evidence.extend(threads_sentence(case));
     Ok(Some(finding(case, &RULE, failure, known, evidence, &case.setting(Some(failure)))))
+}
+
+/// Threads that no machine starts faster, a second.
+const STARTED_A_SECOND: f64 = 20_000.0;
+
+fn in_reach(failure: &Failure, seen: u64, limit: u64) -> bool {
+    let age = failure
+        .process
+        .and_then(|process| process.threads.last())
+        .map_or(f64::INFINITY, |(at, _)| failure.at.since(at).max(0.0));
+    seen as f64 + age * STARTED_A_SECOND >= limit as f64
 }
 
 /// Most tasks of the job's user that were seen together: the sum over processes that overlap at the busiest moment.

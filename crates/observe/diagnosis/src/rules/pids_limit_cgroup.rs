@@ -44,11 +44,12 @@ fn judge(case: &Case) -> Judgement {
     let refused = case
         .timeline
         .cgroups()
-        .filter(|group| group.refused.growth().unwrap_or(0) > 0 && met(group))
+        .filter(|group| group.refused.growth().unwrap_or(0) > 0 && met(case, group))
         .max_by_key(|group| group.refused.growth());
     let logged = case.timeline.fork_rejections().first();
     let failure = cause_of_failure(case, refused);
-    let mut evidence: Vec<Evidence> = refused.map(counter_sentence).into_iter().collect();
+    let mut evidence: Vec<Evidence> =
+        refused.map(|group| counter_sentence(case, group)).into_iter().collect();
     evidence.extend(logged.map(|(at, cgroup)| {
         let sentence = format!("The kernel log says that the pids controller refused a fork in {cgroup}.");
         say::text("fork rejected", cgroup, "kernel log", Some(*at), sentence)
@@ -81,14 +82,40 @@ fn judge(case: &Case) -> Judgement {
     }
 }
 
-/// A hierarchical counter also counts forks refused in groups beside the job's: the group itself was near.
-fn met(group: &CgroupHistory) -> bool {
-    let Some(limit) = limit(group) else { return false };
-    group.tasks.peak().is_some_and(|(_, peak)| peak >= 0.5 * limit as f64)
+/// A hierarchical counter also counts forks refused in groups beside the job's: it is the job's where the group
+/// is its own, was near its limit, or a process of the job says that it was refused.
+fn met(case: &Case, group: &CgroupHistory) -> bool {
+    let near = limit(group)
+        .is_some_and(|limit| group.tasks.peak().is_some_and(|(_, peak)| peak >= 0.5 * limit as f64));
+    near || is_own(case, group) || case.failures.iter().any(|failure| failure.symptom() == Symptom::NoTask)
+}
+
+fn is_own(case: &Case, group: &CgroupHistory) -> bool {
+    let paths = case
+        .timeline
+        .processes()
+        .filter_map(|process| process.facts.as_ref())
+        .flat_map(|facts| &facts.cgroups);
+    paths.filter_map(|line| line.split_once(':')?.1.split_once(':')).any(|(controllers, path)| {
+        let here = if group.is_v2() {
+            controllers.is_empty()
+        } else {
+            controllers.split(',').any(|name| name == "pids")
+        };
+        here && (path == group.path() || (group.path().len() > 1 && path.ends_with(group.path())))
+    })
 }
 
 fn limit(group: &CgroupHistory) -> Option<u64> {
     group.last.pids.as_known()?.limit.at()
+}
+
+/// Its own, or the tightest above it: until kernel 6.11 a fork is counted where it was tried.
+fn limit_above(case: &Case, group: &CgroupHistory) -> Option<u64> {
+    let above = case.timeline.cgroups().filter(|other| {
+        other.is_v2() == group.is_v2() && (other.path() == "/" || group.path().starts_with(other.path()))
+    });
+    limit(group).or_else(|| above.filter_map(limit).min())
 }
 
 /// The exception that says it, else a process that ended on its own after the counter moved.
@@ -100,10 +127,10 @@ fn cause_of_failure<'c, 'a>(case: &'c Case<'a>, refused: Option<&CgroupHistory>)
     })
 }
 
-fn counter_sentence(group: &CgroupHistory) -> Evidence {
+fn counter_sentence(case: &Case, group: &CgroupHistory) -> Evidence {
     let grown = group.refused.growth().unwrap_or(0);
     let at = group.refused.moved.map_or(group.last_at, |(_, at)| at);
-    let limit = limit(group).unwrap_or(0);
+    let limit = limit_above(case, group).unwrap_or(0);
     let sentence = format!(
         "The cgroup {} refused {} because its {} tasks (pids.max) were all in use.",
         group.path(),

@@ -122,6 +122,9 @@ fn read(case: &Case, failure: &Failure) -> Result<Option<Finding>, String> {
     if bus {
         return Err(format!("{someone} was ended by SIGBUS, but {last}; which mapping faulted was not seen"));
     }
+    if let Some(because) = space::may_have_filled(case, &[FilesystemUse::Shm], failure, false) {
+        return Err(because);
+    }
     let moved = history
         .used
         .peak()

@@ -39,10 +39,14 @@ const USES: [FilesystemUse; 2] = [FilesystemUse::Shm, FilesystemUse::Temporary];
 
 fn judge(case: &Case) -> Judgement {
     let mut found: Option<Finding> = None;
+    let mut unsure = None;
     for failure in &case.failures {
         let told = space::is_no_space(failure);
         if !told && !failure.unexplained_end() {
             continue;
+        }
+        if failure.unexplained_end() && unsure.is_none() {
+            unsure = space::may_have_filled(case, &[FilesystemUse::Shm], failure, true);
         }
         let mut evidence = Vec::new();
         let mut known = (Status::Supported, if told { 0.85 } else { 0.7 });
@@ -103,7 +107,11 @@ fn judge(case: &Case) -> Judgement {
         let setting = Setting { path: Some(path), ..case.setting(Some(failure)) };
         found = better(found, finding(case, &RULE, failure, known, evidence, &setting));
     }
-    found.map_or(Judgement::Nothing, Judgement::one)
+    match (found, unsure) {
+        (Some(found), _) => Judgement::one(found),
+        (None, Some(because)) => Judgement::CannotTell { because },
+        (None, None) => Judgement::Nothing,
+    }
 }
 
 /// Inodes in use and in all, where bytes were free.

@@ -135,3 +135,13 @@ fn without_the_agent_forkserver_is_a_hypothesis_only_where_nothing_else_was_in_r
         assert!(undetermined(&verdict).contains(&"forkserver-too-many-fds"));
     }
 }
+
+#[test]
+fn a_trainer_that_a_forkserver_started_uses_the_same_one() {
+    let mut run = Run::new();
+    run.process(0.1, 300, MAIN, Role::Forkserver, limits(), 1000);
+    run.process(0.2, TRAINER, 300, Role::Trainer, limits(), 1000);
+    run.tick(1.0, vec![reading(MAIN, 1, "python"), with_fds(reading(TRAINER, 300, "python"), 8, 0)], |_| {});
+    run.ended(1.3, TRAINER, Ending::Exited(1)).finish(1.5, Ending::Exited(1));
+    assert!(undetermined(&run.verdict()).contains(&"forkserver-too-many-fds"));
+}

@@ -61,12 +61,32 @@ fn a_counter_at_rest_with_a_users_limit_is_the_user() {
 
 #[test]
 fn the_users_limit_without_the_agent() {
-    for (threads, cause) in [(39, vec!["nproc-rlimit"]), (20, vec![]), (2, vec![])] {
-        let mut run = threads_refused(0, Some(40), threads, 1000);
+    let near: &[&str] = &["nproc-rlimit"];
+    // Threads seen, the limit, what is found, and whether a limit in reach is left open.
+    for (threads, limit, found, open) in
+        [(39, 40, near, false), (2, 40, &[], true), (2, 1_000_000, &[], false)]
+    {
+        let mut run = threads_refused(0, Some(limit), threads, 1000);
         run.ended(2.2, TRAINER, Ending::Exited(1)).finish(2.3, Ending::Exited(1));
         let verdict = run.verdict();
-        assert_eq!(causes(&verdict), cause, "{threads}");
-        assert_eq!(undetermined(&verdict).contains(&"nproc-rlimit"), threads == 20);
+        assert_eq!(causes(&verdict), found, "{threads} of {limit}");
+        assert_eq!(undetermined(&verdict).contains(&"nproc-rlimit"), open, "{threads} of {limit}");
+    }
+}
+
+#[test]
+fn a_counter_of_the_jobs_own_group_needs_no_full_reading_and_an_ancestors_does() {
+    for (path, found) in [("/job", true), ("/", false)] {
+        let mut run = Run::with_trainer();
+        for (at, refused) in [(1.0, 0), (2.0, 5)] {
+            run.tick(at, vec![reading(TRAINER, MAIN, "python")], |sample| {
+                let mut group = pids(path, 2, 40, refused);
+                group.version = ullage_model::CgroupVersion::V2;
+                sample.cgroups = vec![group];
+            });
+        }
+        run.ended(2.2, TRAINER, Ending::Exited(1)).finish(2.3, Ending::Exited(1));
+        assert_eq!(causes(&run.verdict()).contains(&"pids-limit-cgroup"), found, "{path}");
     }
 }
 

@@ -127,3 +127,15 @@ fn an_object_that_cannot_be_made_while_bytes_are_free_lacks_an_inode() {
         assert_eq!(verdict.findings[0].status, Status::Supported);
     }
 }
+
+#[test]
+fn a_small_filesystem_can_fill_after_the_last_look() {
+    // Read empty 0.3 s before the end: 64 MiB can be filled in that time, 8 GiB cannot.
+    let small = ends(Ending::Exited(1), shm(0, 64 * MIB, 1, 1 << 20));
+    assert_eq!((causes(&small).len(), undetermined(&small).contains(&"shm-full-bytes")), (0, true));
+    let large = ends(Ending::Exited(1), shm(0, 8 * GIB, 1, 1 << 20));
+    assert!(!undetermined(&large).contains(&"shm-full-bytes"));
+    let few = ends(Ending::Exited(1), shm(0, 8 * GIB, 1, 50));
+    assert!(undetermined(&few).contains(&"tmpfs-inodes"));
+    assert!(undetermined(&ends(Ending::Exited(1), tmp(0, 16 * MIB))).contains(&"disk-full-tmp"));
+}
