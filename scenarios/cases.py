@@ -1,7 +1,11 @@
 """Reads scenario.toml files and the matrix into cases, and says whether a verdict is the expected one."""
 
 import os
-import tomllib
+
+try:
+    import tomllib
+except ImportError:  # before Python 3.11; every venv with pip has this copy
+    from pip._vendor import tomli as tomllib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KNOWN = {"name", "job", "needs", "setup", "expect", "healthy", "fix", "smoke", "by_hand", "timeout"}

@@ -231,7 +231,7 @@ def main():
         for case in chosen(arguments):
             for need in case.get("needs", []):
                 if (need, python) not in reasons:
-                    reasons[need, python] = surroundings.missing(need, python)
+                    reasons[need, python] = surroundings.missing(need, python, arguments.plain_python, arguments.ullage)
             reason = next((reasons[n, python] for n in case.get("needs", []) if reasons[n, python]), None)
             if reason:
                 skipped.append((case["id"], reason))

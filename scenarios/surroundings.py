@@ -8,6 +8,8 @@ import tempfile
 import time
 
 MARK = "ULLAGE_SCENARIO"
+# Nobody's, so that no task of another program counts towards its RLIMIT_NPROC; as in the scenarios.
+ANOTHER_USER = 64646
 
 
 def in_bytes(size):
@@ -130,12 +132,22 @@ def remove_torch_segments(before):
                 pass
 
 
-def missing(need, python):
+def another_user_can_run(*programs):
+    """Programs in a home that is closed to others cannot be started by the user that a scenario switches to."""
+    for program in programs:
+        try:
+            subprocess.run([program, "--version"], user=ANOTHER_USER, group=ANOTHER_USER, capture_output=True)
+        except OSError as error:
+            return f"another user cannot run {program} ({error.strerror})"
+    return None
+
+
+def missing(need, python, plain_python, ullage):
     """Why this machine cannot run a case that needs this; none where it can."""
     if need == "guest":
         return "machine-wide: runs in a virtual machine (guests/)"
-    if need == "root":
-        return None if os.geteuid() == 0 else "not root"
+    if need == "another-user":
+        return another_user_can_run(plain_python, ullage) if os.geteuid() == 0 else "not root"
     if need == "mount-namespace":
         rc = subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode
         return None if rc == 0 else "may not make a mount namespace"
