@@ -6,8 +6,8 @@
 The test keeps a tick log of its own: while ullage lives, it looks every 5 ms at how many read calls ullage has
 made (/proc/PID/io); a burst of them is a tick (the job starts and ends no process meanwhile, which ullage would
 look at, too). Each tick in that log must be a sample of the recording, but for one at most; and the last sample
-must be younger than two intervals. The job is a child of this program once ullage is gone (a child subreaper), which so sees its
-true exit status.
+must be younger than two intervals. The job is a child of this program once ullage is gone (a child subreaper),
+which so sees its true exit status.
 """
 
 import argparse

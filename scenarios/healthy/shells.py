@@ -15,6 +15,6 @@ class Shells(Dataset):
 
 
 if __name__ == "__main__":
-    for epoch in range(2):
+    for _ in range(2):
         total = sum(batch.sum().item() for batch in DataLoader(Shells(), batch_size=10, num_workers=2))
     print("failures", total)

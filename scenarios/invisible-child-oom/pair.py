@@ -13,7 +13,7 @@ for _ in range(int(sys.argv[1]) // 4):
 """
 
 child = subprocess.Popen([sys.executable, "-c", GROW, sys.argv[1]])
-for step in range(16):
+for _ in range(16):
     time.sleep(0.25)
 child.poll()
 print("main is done")

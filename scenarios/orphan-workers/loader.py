@@ -20,7 +20,7 @@ class Samples(Dataset):
 
 if __name__ == "__main__":
     begin = time.monotonic()
-    for batch in DataLoader(Samples(), num_workers=2, multiprocessing_context="forkserver"):
+    for _ in DataLoader(Samples(), num_workers=2, multiprocessing_context="forkserver"):
         if time.monotonic() - begin > 6:
             if sys.argv[1] == "kill":
                 os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,7 @@
-"""Main is killed while its children hold memory. `pdeathsig`: the children ask to end with it. `wait`: it is not killed."""
+"""Main is killed while its children hold memory.
+
+With `pdeathsig` the children ask to end with it; with `wait` it is not killed.
+"""
 
 import ctypes
 import os

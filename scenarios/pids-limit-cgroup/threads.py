@@ -7,9 +7,9 @@ import time
 done = threading.Event()
 time.sleep(0.5)
 try:
-    for number in range(int(sys.argv[1])):
+    for _ in range(int(sys.argv[1])):
         threading.Thread(target=done.wait, args=(20,)).start()
     time.sleep(0.5)
-    print("started", number + 1)
+    print("started", sys.argv[1])
 finally:
     done.set()
