@@ -226,7 +226,7 @@ def test_asyncio_and_subprocesses(python, script):
         print(await p.communicate(), await asyncio.get_running_loop().run_in_executor(None, lambda: 2))
     asyncio.run(main())
     """
-    same([python, "-X", "dev", script(textwrap.dedent(program))])
+    same([python, "-W", "default", script(textwrap.dedent(program))])
 
 
 def test_python_2_and_old_pythons_only_chain():
