@@ -1,6 +1,6 @@
 //! A process at its limit of open files: shared by the two causes that differ in whose descriptors they are.
 
-use crate::failure::{reach, Failure, Reach, Symptom, SHARED_A_SECOND};
+use crate::failure::{reach, telling, Failure, Reach, Symptom, SHARED_A_SECOND};
 use crate::found::{better, finding};
 use crate::rule::{Case, Judgement, Rule, Setting};
 use crate::{say, sharing};
@@ -213,7 +213,7 @@ fn mappings_first(case: &Case, failure: &Failure, limit: u64) -> bool {
 
 fn last_count(failure: &Failure, limit: Option<u64>, name: &str) -> Option<Evidence> {
     let process = failure.process?;
-    let (at, value) = process.descriptors.last()?;
+    let (at, value) = telling(&process.descriptors, failure.at)?;
     let value = value as u64;
     let of = limit.map_or(String::new(), |limit| format!(" of the {}", say::count(limit)));
     let rate = process.descriptors.rate_at_end().filter(|rate| *rate >= 1.0);

@@ -226,12 +226,18 @@ pub(crate) enum Reach {
     Excluded,
 }
 
+/// The reading that tells most of a process's last seconds: the largest of them, else the last there is.
+pub(crate) fn telling(series: &Series, until: At) -> Option<(At, f64)> {
+    series.peak_between(At::from_seconds(until.seconds() - 3.0), until).or_else(|| series.last())
+}
+
 /// Judges a figure at the end of its process. `fastest` is the growth a second that no machine exceeds.
 pub(crate) fn reach(series: &Series, limit: u64, until: At, fastest: f64) -> Reach {
     let limit = limit as f64;
     let Some((at, value)) = series.last() else { return Reach::Possible };
     let age = until.since(at).max(0.0);
-    if value >= 0.98 * limit {
+    // What it held it may give back before it ends.
+    if value >= 0.98 * limit || telling(series, until).is_some_and(|(_, peak)| peak >= 0.98 * limit) {
         return Reach::Met;
     }
     let rate = series.rate_at_end().unwrap_or(0.0);

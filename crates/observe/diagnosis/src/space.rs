@@ -1,6 +1,6 @@
 //! A full filesystem as a failing process met it: shared by /dev/shm's bytes, a tmpfs's inodes and a full disk.
 
-use crate::failure::{reach, Failure, Reach, Symptom, SIGBUS};
+use crate::failure::{Failure, Symptom, SIGBUS};
 use crate::history::FilesystemHistory;
 use crate::rule::Case;
 use crate::say;
@@ -82,11 +82,13 @@ pub(crate) fn may_have_filled(
         } else {
             (&history.used, history.last.size.at()?, WRITTEN_A_SECOND)
         };
-        let (at, used) = series.at_or_before(failure.at)?;
+        // What a failing process held it may give back before it ends: the last second's readings rule nothing out.
+        let settled = At::from_seconds(failure.at.seconds() - 1.0);
+        let (at, used) = series.at_or_before(settled).or_else(|| series.first())?;
         let path = &history.last.path;
         let shown = |n: u64| if inodes { format!("{} inodes", say::count(n)) } else { say::bytes(n) };
         let age = failure.at.since(at);
-        (reach(series, limit, failure.at, fastest) != Reach::Excluded && (limit as f64) < fastest * age + used).then(|| {
+        (age > 0.0 && used + fastest * age >= limit as f64).then(|| {
             format!(
                 "{someone} ended on its own, {} after {path} was last read with {} of {} in use, which can be filled in less time than that; the agent reported no exception from it",
                 say::seconds(age),

@@ -31,7 +31,7 @@
 //! - <https://github.com/pytorch/pytorch/issues/60626>
 //! - <https://github.com/pytorch/pytorch/issues/92134>
 
-use crate::failure::{reach, Failure, Reach, Symptom, SHARED_A_SECOND};
+use crate::failure::{reach, telling, Failure, Reach, Symptom, SHARED_A_SECOND};
 use crate::found::{better, finding};
 use crate::rule::{Case, Judgement, Rule, Setting};
 use crate::{say, sharing};
@@ -142,7 +142,7 @@ fn read(case: &Case, failure: &Failure, machine_limit: Option<u64>) -> Result<Op
 
 fn around(failure: &Failure, limit: u64, name: &str) -> Option<(Reach, Vec<Evidence>)> {
     let process = failure.process?;
-    let (at, value) = process.mapping_count.last()?;
+    let (at, value) = telling(&process.mapping_count, failure.at)?;
     let how = reach(&process.mapping_count, limit, failure.at, 0.0);
     let growth = match (how, process.mapping_count.rate_at_end()) {
         (Reach::Projected, Some(rate)) => {

@@ -97,6 +97,13 @@ fn without_the_agent_growth_up_to_the_end_tells_too() {
 }
 
 #[test]
+fn what_is_given_back_at_the_end_was_held_before() {
+    let verdict = unspoken(&[(1.0, 700), (4.0, 30_000), (8.0, 65_520), (9.0, 20_000)], 9.4).verdict();
+    assert_eq!(causes(&verdict), ["max-map-count-exhausted"]);
+    assert!(sentences(&verdict.findings[0]).contains("65,520 of the 65,530"));
+}
+
+#[test]
 fn growth_that_stopped_far_below_is_not_it() {
     let verdict = unspoken(&[(1.0, 700), (4.0, 39_000), (5.0, 39_000), (8.0, 39_000)], 8.4).verdict();
     assert_eq!(causes(&verdict), Vec::<&str>::new());
