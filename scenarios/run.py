@@ -27,6 +27,8 @@ ENTER = os.path.join(HERE, "enter.py")
 class Case:
     """One case in its surroundings; leaving the `with` block puts everything back."""
 
+    running = set()
+
     def __init__(self, case, arguments, python):
         self.case, self.arguments, self.python = case, arguments, python
         self.token = uuid.uuid4().hex
@@ -35,6 +37,7 @@ class Case:
     def __enter__(self):
         self.scratch = surroundings.scratch_folder()
         self.before = surroundings.segments()
+        Case.running.add(self.token)
         return self
 
     def __exit__(self, *_):
@@ -43,6 +46,7 @@ class Case:
         if self.arguments.jobs == 1:
             surroundings.remove_torch_segments(self.before)
         surroundings.remove_folder(self.scratch)
+        Case.running.discard(self.token)
 
     def fill(self, text):
         names = {"python": self.python, "plain": self.arguments.plain_python, "scenarios": HERE}
@@ -224,6 +228,7 @@ def read_arguments():
 
 
 def main():
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     arguments = read_arguments()
     results, skipped, reasons = [], [], {}
     todo = []
@@ -237,12 +242,19 @@ def main():
                 skipped.append((case["id"], reason))
             else:
                 todo.append((case, python))
-    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+    pool = concurrent.futures.ThreadPoolExecutor(arguments.jobs)
+    try:
         for result in pool.map(lambda item: run_case(item[0], arguments, item[1]), todo):
             results.append(result)
             print_row(result)
             if arguments.logs and not result["ok"]:
                 print(result["log"], flush=True)
+    finally:
+        # Interrupted: no further case, and those under way end now and put their surroundings back.
+        pool.shutdown(wait=False, cancel_futures=True)
+        for token in list(Case.running):
+            surroundings.end_marked(token)
+        pool.shutdown(wait=True)
     for name, reason in skipped:
         print(f"{name:<62} skipped: {reason}")
     if arguments.json:

@@ -104,13 +104,24 @@ def marked(token):
     return found
 
 
+def cleans_up(pid):
+    """CPython's resource tracker and torch's manager remove named segments once the others are gone: let them."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            words = file.read()
+    except OSError:
+        return False
+    return b"resource_tracker" in words or b"torch_shm_manager" in words
+
+
 def end_marked(token):
-    for _ in range(50):
+    for attempt in range(100):
         left = marked(token)
         if not left:
             return
         for pid in left:
-            end(pid)
+            if attempt > 40 or not cleans_up(pid):
+                end(pid)
         time.sleep(0.05)
 
 
