@@ -16,7 +16,7 @@ DEMO := target/demo
 demo: install
 	@mkdir -p $(DEMO)
 	@rm -f $(DEMO)/verdict.json
-	-ULLAGE_HOME=$(CURDIR)/$(DEMO)/runs $(BIN)/ullage run --json $(DEMO)/verdict.json -- $(BIN)/python examples/crash.py
+	ULLAGE_HOME=$(CURDIR)/$(DEMO)/runs $(BIN)/ullage run --json $(DEMO)/verdict.json -- $(BIN)/python examples/crash.py; test $$? -eq 1
 	@$(BIN)/python examples/check_demo.py $(DEMO)/verdict.json
 
 test: test-rust test-python test-scenarios
