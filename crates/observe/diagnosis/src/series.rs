@@ -177,6 +177,8 @@ mod tests {
         assert_eq!(series((0..100).map(|n| 500.0 - n as f64)).steady_growth(), None);
         let warm_up = series((0..60).map(|n| if n < 25 { 40.0 * n as f64 } else { 1000.0 }));
         assert_eq!(warm_up.steady_growth(), None);
+        let slowing = series((0..60).map(|n| if n < 30 { 40.0 * n as f64 } else { 1160.0 + 0.5 * n as f64 }));
+        assert_eq!(slowing.steady_growth(), None, "a warm-up that has all but come to rest");
         assert_eq!(series([1.0, 2.0]).steady_growth(), None, "too little to tell");
     }
 

@@ -46,9 +46,6 @@ fn judge(case: &Case) -> Judgement {
         .filter(|process| process.ended.is_none_or(|(ended, _, _)| ended > at))
         .filter(|process| !matches!(process.role, Role::ResourceTracker | Role::ShmManager))
         .collect();
-    if orphans.iter().all(|process| process.role == Role::Forkserver) {
-        return Judgement::Nothing;
-    }
     // A forkserver stays until the last process that inherited its pipe has gone, the shm manager among them: alone
     // it leaves by itself too.
     if orphans.iter().all(|process| process.role == Role::Forkserver) {

@@ -48,6 +48,15 @@ fn a_worker_killed_and_noticed_is_a_memcg_kill() {
 }
 
 #[test]
+fn a_kill_that_somebody_noticed_is_no_invisible_one_however_long_main_lives() {
+    let mut run = worker_killed(1);
+    run.process(0.3, 400, MAIN, ullage_model::Role::Trainer, limits(), 1000);
+    run.exception(4.0, 400, raised("RuntimeError", "DataLoader worker (pid(s) 300) exited unexpectedly"));
+    run.finish(60.0, Ending::Signaled(15));
+    assert_eq!(causes(&run.verdict()), ["memcg-oom-kill"]);
+}
+
+#[test]
 fn a_worker_killed_and_unnoticed_is_an_invisible_one() {
     let mut ended_well = worker_killed(1);
     ended_well.finish(4.0, Ending::Exited(0));

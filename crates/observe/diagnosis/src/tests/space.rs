@@ -129,6 +129,18 @@ fn an_object_that_cannot_be_made_while_bytes_are_free_lacks_an_inode() {
 }
 
 #[test]
+fn pages_that_are_refused_lack_bytes_even_where_some_are_free() {
+    let verdict = enospc(SHM, |counts| {
+        counts.shm_used = Some(30 * MIB);
+        counts.shm_size = Some(64 * MIB);
+        counts.shm_inodes_used = Some(4);
+        counts.shm_inodes = Some(1000);
+    })
+    .verdict();
+    assert_eq!(causes(&verdict), ["shm-full-bytes"]);
+}
+
+#[test]
 fn a_small_filesystem_can_fill_after_the_last_look() {
     // Read empty 0.3 s before the end: 64 MiB can be filled in that time, 8 GiB cannot.
     let small = ends(Ending::Exited(1), shm(0, 64 * MIB, 1, 1 << 20));
