@@ -23,7 +23,12 @@ pub struct AgentFiles {
 impl AgentFiles {
     /// Writes the files into a new directory that only this user may enter.
     pub fn create() -> anyhow::Result<AgentFiles> {
-        let bases = [std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from), Some(std::env::temp_dir()), Some("/tmp".into()), Some("/dev/shm".into())];
+        let bases = [
+            std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from),
+            Some(std::env::temp_dir()),
+            Some("/tmp".into()),
+            Some("/dev/shm".into()),
+        ];
         let mut last = None;
         for base in bases.into_iter().flatten() {
             match Self::create_in(&base) {
@@ -40,7 +45,9 @@ impl AgentFiles {
         let pid = std::process::id();
         let mut last = None;
         for attempt in 0..16u32 {
-            let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
+            let nanos = std::time::SystemTime::now()
+                .duration_since(std::time::UNIX_EPOCH)
+                .map_or(0, |d| d.subsec_nanos());
             let directory = base.join(format!("ullage-{pid}-{:x}", nanos.wrapping_add(attempt)));
             match std::fs::DirBuilder::new().mode(0o700).create(&directory) {
                 Ok(()) => {
@@ -48,8 +55,12 @@ impl AgentFiles {
                     std::fs::write(files.directory.join("ullage_agent.py"), AGENT)
                         .and_then(|()| std::fs::write(files.directory.join("ullage_counts.py"), COUNTS))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_hooks.py"), HOOKS))
-                        .and_then(|()| std::fs::write(files.directory.join("sitecustomize.py"), SITECUSTOMIZE))
-                        .with_context(|| format!("cannot write the agent into {}", files.directory.display()))?;
+                        .and_then(|()| {
+                            std::fs::write(files.directory.join("sitecustomize.py"), SITECUSTOMIZE)
+                        })
+                        .with_context(|| {
+                            format!("cannot write the agent into {}", files.directory.display())
+                        })?;
                     return Ok(files);
                 }
                 Err(error) => last = Some(error),

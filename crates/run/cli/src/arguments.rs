@@ -55,7 +55,7 @@ pub struct RunArguments {
     #[arg(short, long, env = "ULLAGE_QUIET", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0, default_missing_value = "true")]
     pub quiet: bool,
     /// The job: a program and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub job: Vec<OsString>,
 }
 
@@ -147,7 +147,8 @@ mod tests {
     #[test]
     fn flags_before_the_dashes_are_ours() {
         let parsed =
-            Arguments::try_parse_from(["ullage", "run", "-q", "--memory-max", "1GiB", "--", "a", "--", "b"]).unwrap();
+            Arguments::try_parse_from(["ullage", "run", "-q", "--memory-max", "1GiB", "--", "a", "--", "b"])
+                .unwrap();
         let Command::Run(run) = parsed.command else { panic!("not run") };
         assert!(run.quiet);
         assert_eq!(run.memory_max, Some(1 << 30));
@@ -156,7 +157,12 @@ mod tests {
 
     #[test]
     fn no_command_and_unknown_flags_are_usage_errors() {
-        for wrong in [vec!["ullage", "run"], vec!["ullage", "run", "--frobnicate", "x"], vec!["ullage", "run", "--memory-max", "lots", "x"]] {
+        for wrong in [
+            vec!["ullage", "run"],
+            vec!["ullage", "run", "--frobnicate", "x"],
+            vec!["ullage", "run", "--frobnicate", "--", "x"],
+            vec!["ullage", "run", "--memory-max", "lots", "x"],
+        ] {
             let error = Arguments::try_parse_from(wrong).unwrap_err();
             assert_eq!(error.exit_code(), 2);
         }

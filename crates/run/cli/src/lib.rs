@@ -28,14 +28,11 @@ pub fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { exit::USAGE } else { 0 });
         }
     };
-    let result = match arguments.command {
-        Command::Run(run) => commands::run::run(&run),
-        Command::Report(report) => commands::report::run(&report),
-        Command::Explain(explain) => commands::explain::run(&explain),
-        Command::Check(check) => commands::check::run(&check),
-        Command::Runs(runs) => commands::runs::run(&runs),
-        Command::Export(export) => commands::export::run(&export),
-    };
+    // What panics is told where it is caught, in ullage's own words; damaged recordings make parsers panic.
+    std::panic::set_hook(Box::new(|_| {}));
+    let result = std::panic::catch_unwind(move || dispatch(arguments.command)).unwrap_or_else(|panic| {
+        Err(anyhow::anyhow!("a fault in ullage: {}", live::panic_text(panic.as_ref())))
+    });
     match result {
         Ok(status) => ExitCode::from(status),
         Err(error) if printer::is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -43,5 +40,16 @@ pub fn main() -> ExitCode {
             printer::error(&error);
             ExitCode::from(exit::FAILED)
         }
+    }
+}
+
+fn dispatch(command: Command) -> anyhow::Result<u8> {
+    match command {
+        Command::Run(run) => commands::run::run(&run),
+        Command::Report(report) => commands::report::run(&report),
+        Command::Explain(explain) => commands::explain::run(&explain),
+        Command::Check(check) => commands::check::run(&check),
+        Command::Runs(runs) => commands::runs::run(&runs),
+        Command::Export(export) => commands::export::run(&export),
     }
 }

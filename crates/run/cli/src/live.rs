@@ -3,15 +3,17 @@
 //! The surprise: whatever fails in here (a panic included) only ends the watching. The supervisor goes on
 //! waiting for COMMAND and passes its status through.
 
+use crate::printer;
 use std::collections::HashSet;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::time::{Duration, Instant};
 use ullage_diagnosis::Timeline;
 use ullage_model::{
-    At, Cost, Ending, EndingSource, Event, EventKind, Item, Measured, Outcome, OutcomeKind, ProcessId, RunFacts,
-    Sample, Verdict,
+    At, Cost, Ending, EndingSource, Event, EventKind, Item, Measured, Outcome, OutcomeKind, ProcessId,
+    RunFacts, Sample, Verdict,
 };
 use ullage_recording::Writer;
+use ullage_report::format;
 use ullage_sampler::{Sampler, Tick};
 use ullage_supervisor::budget::Budget;
 use ullage_supervisor::{Happening, Supervisor};
@@ -27,6 +29,7 @@ pub struct Watch {
     writer: Option<Writer>,
     timeline: Timeline,
     budget: Option<Budget>,
+    quiet: bool,
     next_tick: Instant,
     told: HashSet<ProcessId>,
     cost: Option<Cost>,
@@ -46,13 +49,21 @@ pub struct Watched {
 
 impl Watch {
     /// Begins to watch; `started` is the zero of all times.
-    pub fn new(started: Instant, sampler: Sampler, writer: Option<Writer>, budget: Option<Budget>) -> Watch {
+    /// `quiet`: no line when the budget is near.
+    pub fn new(
+        started: Instant,
+        sampler: Sampler,
+        writer: Option<Writer>,
+        budget: Option<Budget>,
+        quiet: bool,
+    ) -> Watch {
         Watch {
             started,
             sampler,
             writer,
             timeline: Timeline::default(),
             budget,
+            quiet,
             next_tick: Instant::now(),
             told: HashSet::new(),
             cost: None,
@@ -89,6 +100,9 @@ impl Watch {
         if let Some(budget) = &mut self.budget {
             let alive: Vec<ProcessId> = tick.sample.processes.iter().map(|process| process.id).collect();
             if let Some(what) = budget.observe(ullage_diagnosis::tree_bytes(&tick.sample), &alive) {
+                if let (EventKind::Budget { action, used, budget }, false) = (&what, self.quiet) {
+                    printer::note(&budget_line(action, *used, *budget));
+                }
                 self.event(what);
             }
         }
@@ -114,7 +128,9 @@ impl Watch {
             if !supervisor.knows(gone.id) {
                 match gone.ending {
                     Measured::Known(ending) => self.ended(gone.id, ending, EndingSource::ZombieStat),
-                    Measured::Missing(why) => self.ended(gone.id, Ending::NotSeen(why), EndingSource::NotSeen),
+                    Measured::Missing(why) => {
+                        self.ended(gone.id, Ending::NotSeen(why), EndingSource::NotSeen)
+                    }
                 }
             }
         }
@@ -206,9 +222,9 @@ pub fn watch_until_end(supervisor: &mut Supervisor, watch: Watch, main: ProcessI
     let mut watch = Some(watch);
     let mut failure = None;
     let ending = loop {
-        let timeout = watch
-            .as_ref()
-            .map_or(Duration::from_secs(3600), |watch| watch.next_tick.saturating_duration_since(Instant::now()));
+        let timeout = watch.as_ref().map_or(Duration::from_secs(3600), |watch| {
+            watch.next_tick.saturating_duration_since(Instant::now())
+        });
         let happenings = supervisor.wait(timeout);
         let ended = happenings.iter().find_map(|happening| match happening {
             Happening::MainEnded { ending } => Some(*ending),
@@ -234,7 +250,8 @@ pub fn watch_until_end(supervisor: &mut Supervisor, watch: Watch, main: ProcessI
             break ending;
         }
     };
-    let by_budget = watch.as_ref().is_some_and(|watch| watch.budget.as_ref().is_some_and(Budget::ended_the_job));
+    let by_budget =
+        watch.as_ref().is_some_and(|watch| watch.budget.as_ref().is_some_and(Budget::ended_the_job));
     Watched { ending, by_budget, watch, failure }
 }
 
@@ -248,7 +265,20 @@ pub fn first_outcome(ending: Ending, by_budget: bool) -> Outcome {
     outcome
 }
 
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+/// What is said of a budget while the job runs.
+fn budget_line(action: &str, used: u64, budget: u64) -> String {
+    let (used, budget) = (format::bytes(used), format::bytes(budget));
+    match action {
+        "warn" => format!("the job uses {used} of its {budget} (--memory-max)"),
+        "terminate" => format!("the job uses {used}, over its {budget} (--memory-max): SIGTERM to all of it"),
+        _ => {
+            format!("the job was given time to end and still runs over its {budget} (--memory-max): SIGKILL")
+        }
+    }
+}
+
+/// What a panic said.
+pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     panic
         .downcast_ref::<String>()
         .map(String::as_str)

@@ -15,9 +15,9 @@ pub fn is_alive(id: ProcessId) -> bool {
     let mut buffer = Vec::new();
     let root = KernelRoot::live();
     let Ok(directory) = root.process(id.pid) else { return false };
-    directory.stat(&mut buffer).is_ok_and(|stat| {
-        stat.id == id && !matches!(stat.state, ProcessState::Zombie | ProcessState::Dead)
-    })
+    directory
+        .stat(&mut buffer)
+        .is_ok_and(|stat| stat.id == id && !matches!(stat.state, ProcessState::Zombie | ProcessState::Dead))
 }
 
 /// The identity of a process of this moment.

@@ -54,12 +54,14 @@ impl Signals {
         Ok((Signals { descriptor, interrupted: false }, before))
     }
 
-    /// The next signal; none when all are read.
-    pub(crate) fn next(&mut self) -> Option<Arrived> {
+    /// The next signal; none when all are read. `of_job` says whether a sender belongs to the job.
+    pub(crate) fn next(&mut self, of_job: impl Fn(i32) -> bool) -> Option<Arrived> {
         let info = self.descriptor.read_signal().ok().flatten()?;
         self.interrupted |= info.ssi_signo == Signal::SIGINT as u32 && info.ssi_code == SI_KERNEL;
-        let own = u32::try_from(nix::unistd::getpid().as_raw()).unwrap_or(0);
-        Some(meaning(info.ssi_signo, info.ssi_code, info.ssi_pid == own))
+        // The job signals its own group (torchrun ends its ranks so); COMMAND has got that one.
+        let own = nix::unistd::getpid().as_raw();
+        let inside = i32::try_from(info.ssi_pid).is_ok_and(|sender| sender == own || of_job(sender));
+        Some(meaning(info.ssi_signo, info.ssi_code, inside))
     }
 }
 
@@ -76,12 +78,12 @@ impl AsFd for Signals {
     }
 }
 
-fn meaning(number: u32, code: i32, from_ourselves: bool) -> Arrived {
+fn meaning(number: u32, code: i32, from_inside: bool) -> Arrived {
     let signal = i32::try_from(number).ok().and_then(|number| Signal::try_from(number).ok());
     match signal {
         Some(Signal::SIGCHLD) => Arrived::Child,
         None => Arrived::Nothing,
-        Some(_) if code == SI_KERNEL || code > 0 || from_ourselves => Arrived::Nothing,
+        Some(_) if code == SI_KERNEL || code > 0 || from_inside => Arrived::Nothing,
         Some(signal) => Arrived::PassOn(signal),
     }
 }

@@ -192,7 +192,9 @@ impl Supervisor {
     fn signals(&mut self) {
         let mut child = self.signals.is_none();
         let mut pass_on = Vec::new();
-        while let Some(arrived) = self.signals.as_mut().and_then(Signals::next) {
+        let (main, known) = (self.main.pid, &self.known);
+        let of_job = |pid: i32| pid == main || known.contains_key(&pid);
+        while let Some(arrived) = self.signals.as_mut().and_then(|signals| signals.next(of_job)) {
             match arrived {
                 Arrived::Child => child = true,
                 Arrived::PassOn(signal) => pass_on.push(signal),

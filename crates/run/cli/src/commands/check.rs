@@ -42,11 +42,23 @@ fn fine(what: &str, value: String) -> CheckRow {
 }
 
 fn warn(what: &str, value: String, meaning: &str, fix: &str) -> CheckRow {
-    CheckRow { state: CheckState::Warning, what: what.into(), value, meaning: meaning.into(), fix: fix.into() }
+    CheckRow {
+        state: CheckState::Warning,
+        what: what.into(),
+        value,
+        meaning: meaning.into(),
+        fix: fix.into(),
+    }
 }
 
 fn unknown(what: &str, why: String) -> CheckRow {
-    CheckRow { state: CheckState::Unknown, what: what.into(), value: why, meaning: String::new(), fix: String::new() }
+    CheckRow {
+        state: CheckState::Unknown,
+        what: what.into(),
+        value: why,
+        meaning: String::new(),
+        fix: String::new(),
+    }
 }
 
 fn rows(root: &KernelRoot) -> Vec<CheckRow> {
@@ -129,9 +141,12 @@ fn shm(own: &ProcessDir) -> Vec<CheckRow> {
     };
     let value = format!("{} used of {}", format::count(shm.inodes_used), format::limit(shm.inodes, ""));
     let inodes = match shm.inodes.headroom(shm.inodes_used) {
-        Some(left) if left < 65_536 => {
-            warn("/dev/shm inodes", value, "Each shared tensor is a file.", "mount -o remount,nr_inodes=0 /dev/shm")
-        }
+        Some(left) if left < 65_536 => warn(
+            "/dev/shm inodes",
+            value,
+            "Each shared tensor is a file.",
+            "mount -o remount,nr_inodes=0 /dev/shm",
+        ),
         _ => fine("/dev/shm inodes", value),
     };
     vec![bytes, inodes]

@@ -36,7 +36,13 @@ pub fn run(arguments: &ExplainArguments) -> anyhow::Result<u8> {
 
 fn log(arguments: &ExplainArguments, name: &str, reader: impl BufRead) -> anyhow::Result<u8> {
     let verdict = ullage_diagnosis::explain_log(reader).with_context(|| format!("cannot explain {name}"))?;
-    let notes: Vec<String> = verdict.settle.iter().map(|command| format!("To be sure: {command}")).collect();
+    let notes: Vec<String> = verdict
+        .settle
+        .iter()
+        // "Run it under ullage" is the last fix of every finding already.
+        .filter(|command| !command.starts_with("ullage run"))
+        .map(|command| format!("To tell which: {command}"))
+        .collect();
     let view =
         text::LogView { source: name, lines: verdict.lines, findings: &verdict.findings, notes: &notes };
     if arguments.json {

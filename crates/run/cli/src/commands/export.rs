@@ -13,7 +13,9 @@ pub fn run(arguments: &ExportArguments) -> anyhow::Result<u8> {
     let ExportFormat::Json = arguments.format;
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut source = recording.replay();
-    while let Some(item) = source.next_item().map_err(|error| anyhow::anyhow!("{}: {error}", directory.display()))? {
+    while let Some(item) =
+        source.next_item().map_err(|error| anyhow::anyhow!("{}: {error}", directory.display()))?
+    {
         let line = match &item {
             Item::Sample(sample) => serde_json::json!({ "sample": sample }),
             Item::Event(event) => serde_json::json!({ "event": event }),

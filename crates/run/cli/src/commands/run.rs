@@ -9,22 +9,36 @@ use crate::live::{self, Watch};
 use crate::{exit, home, machine, printer};
 use anyhow::Context;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ullage_kernel::KernelRoot;
 use ullage_model::{names, EventKind, Outcome, OutcomeKind, RunFacts, Verdict};
 use ullage_recording::Writer;
-use ullage_sampler::{Sampler, SamplerSettings};
 use ullage_report::format;
+use ullage_sampler::{Sampler, SamplerSettings};
 use ullage_supervisor::budget::Budget;
 use ullage_supervisor::{SpawnSettings, StartError, Supervisor};
 
 /// Variables that are kept in a recording: they change how memory behaves and hold no secrets.
 const ENVIRONMENT_KEPT: &[&str] = &[
-    "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "MALLOC_ARENA_MAX",
-    "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF",
-    "CUDA_VISIBLE_DEVICES", "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "PYTHONMALLOC",
-    "ONEDNN_PRIMITIVE_CACHE_CAPACITY", "KMP_AFFINITY", "KMP_BLOCKTIME",
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "MALLOC_ARENA_MAX",
+    "MALLOC_TRIM_THRESHOLD_",
+    "MALLOC_MMAP_THRESHOLD_",
+    "PYTORCH_CUDA_ALLOC_CONF",
+    "PYTORCH_ALLOC_CONF",
+    "CUDA_VISIBLE_DEVICES",
+    "RANK",
+    "LOCAL_RANK",
+    "WORLD_SIZE",
+    "LOCAL_WORLD_SIZE",
+    "PYTHONMALLOC",
+    "ONEDNN_PRIMITIVE_CACHE_CAPACITY",
+    "KMP_AFFINITY",
+    "KMP_BLOCKTIME",
 ];
 
 /// Runs the job.
@@ -34,7 +48,13 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     let mut facts = run_facts(arguments, &root);
     let mut not_seen = Vec::new();
 
-    let agent = if arguments.no_agent || disabled() { None } else { AgentFiles::create().map_err(|error| not_seen.push(format!("The agent could not be offered to the job: {error:#}."))).ok() };
+    let agent = if arguments.no_agent || disabled() {
+        None
+    } else {
+        AgentFiles::create()
+            .map_err(|error| not_seen.push(format!("The agent could not be offered to the job: {error:#}.")))
+            .ok()
+    };
     facts.agent = agent.is_some();
 
     let budget = arguments.memory_max.map(|bytes| Budget::prepare(bytes, &root));
@@ -51,7 +71,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     let main = supervisor.main();
     facts.main = Some(main);
 
-    let (directory, writer) = open_recording(arguments, &facts, &mut not_seen);
+    let writer = open_recording(arguments, &facts, &mut not_seen);
     let settings = SamplerSettings {
         interval: Duration::from_secs_f64(arguments.interval),
         reaper: i32::try_from(std::process::id()).ok(),
@@ -59,7 +79,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
         ..SamplerSettings::default()
     };
     let sampler = Sampler::new(root, settings, main);
-    let mut watch = Watch::new(started, sampler, writer, budget);
+    let mut watch = Watch::new(started, sampler, writer, budget, arguments.quiet);
     watch.event(EventKind::Machine { facts: Box::new(facts.machine.clone()) });
     for text in not_seen {
         watch.event(EventKind::NotSeen { text });
@@ -68,12 +88,13 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     let watched = live::watch_until_end(&mut supervisor, watch, main);
     drop(agent);
     let outcome = live::first_outcome(watched.ending, watched.by_budget);
-    let status = if watched.by_budget { exit::BUDGET } else { ullage_supervisor::exit_status(watched.ending) };
+    let status =
+        if watched.by_budget { exit::BUDGET } else { ullage_supervisor::exit_status(watched.ending) };
 
     match watched.watch {
         Some(watch) => {
             let verdict = watch.conclude(&mut facts, outcome);
-            tell(arguments, &verdict, directory.as_deref());
+            tell(arguments, &verdict);
             write_torchelastic_error(&verdict);
         }
         None => printer::note(&format!(
@@ -119,23 +140,19 @@ fn run_facts(arguments: &RunArguments, root: &KernelRoot) -> RunFacts {
     }
 }
 
-/// The recording's directory and writer; without them the run goes on, and the report says so.
-fn open_recording(
-    arguments: &RunArguments,
-    facts: &RunFacts,
-    not_seen: &mut Vec<String>,
-) -> (Option<PathBuf>, Option<Writer>) {
+/// The recording's writer; without one the run goes on, and the report says so.
+fn open_recording(arguments: &RunArguments, facts: &RunFacts, not_seen: &mut Vec<String>) -> Option<Writer> {
     let opened = match &arguments.record {
         Some(directory) => Ok(directory.clone()),
         None => home::home().map(|home| home.join(&facts.run.0)),
     }
-    .and_then(|directory| Ok((Writer::create(&directory, facts)?, directory)));
+    .and_then(|directory| Ok(Writer::create(directory, facts)?));
     match opened {
-        Ok((writer, directory)) => (Some(directory), Some(writer)),
+        Ok(writer) => Some(writer),
         Err(error) => {
-            printer::note(&format!("nothing will be recorded: {error:#}"));
-            not_seen.push(format!("Nothing was recorded: {error:#}."));
-            (None, None)
+            printer::note(&format!("nothing will be recorded: {error}"));
+            not_seen.push(format!("Nothing was recorded: {error}."));
+            None
         }
     }
 }
@@ -153,28 +170,29 @@ fn not_started(arguments: &RunArguments, mut facts: RunFacts, error: &StartError
 }
 
 /// Shows the verdict on standard error: standard output belongs to the job.
-fn tell(arguments: &RunArguments, verdict: &Verdict, directory: Option<&Path>) {
+fn tell(arguments: &RunArguments, verdict: &Verdict) {
     write_json(arguments, verdict);
     if arguments.quiet {
         return;
     }
     let style = printer::stderr_style();
-    let text = if verdict.healthy {
-        healthy_line(verdict)
-    } else {
-        ullage_report::text::verdict(verdict, &style)
-    };
+    let text =
+        if verdict.healthy { healthy_line(verdict) } else { ullage_report::text::verdict(verdict, &style) };
     printer::say(&text);
-    if let (Some(_), false) = (directory, verdict.healthy) {
-        printer::say(&format!("  Again: ullage report {}\n", verdict.run.0));
-    }
 }
 
 /// A healthy run gets one line: nobody reads a page that says that nothing is wrong.
 fn healthy_line(verdict: &Verdict) -> String {
     let nearest = verdict.limits.first().and_then(|limit| {
         let (used, most) = (limit.used.as_known()?, limit.limit.as_known()?.at()?);
-        (most > 0).then(|| format!("; nearest limit: {} of {} at {}", limit.name, limit.scope, format::share(*used as f64 / most as f64)))
+        (most > 0).then(|| {
+            format!(
+                "; nearest limit: {} of {} at {}",
+                limit.name,
+                limit.scope,
+                format::share(*used as f64 / most as f64)
+            )
+        })
     });
     let peak = match verdict.memory.peak_bytes {
         // Over before its first reading.
@@ -190,7 +208,8 @@ fn write_json(arguments: &RunArguments, verdict: &Verdict) {
     let written = if file.as_os_str() == "-" {
         printer::out(&text)
     } else {
-        std::fs::write(file, &text).with_context(|| format!("the verdict could not be written to {}", file.display()))
+        std::fs::write(file, &text)
+            .with_context(|| format!("the verdict could not be written to {}", file.display()))
     };
     if let Err(error) = written {
         printer::error(&error);
@@ -199,7 +218,8 @@ fn write_json(arguments: &RunArguments, verdict: &Verdict) {
 
 /// torchrun shows the error file of a rank as the root cause; ours is written only where the job left none.
 fn write_torchelastic_error(verdict: &Verdict) {
-    let (Some(path), Some(finding)) = (std::env::var_os(names::ENV_TORCHELASTIC_ERROR_FILE), verdict.findings.first())
+    let (Some(path), Some(finding)) =
+        (std::env::var_os(names::ENV_TORCHELASTIC_ERROR_FILE), verdict.findings.first())
     else {
         return;
     };
