@@ -24,7 +24,9 @@ pub struct Connection(u64);
 /// The listening socket and everyone connected.
 #[derive(Debug)]
 pub(crate) struct AgentSocket {
-    listener: OwnedFd,
+    listener: Option<OwnedFd>,
+    /// Descriptors ran out.
+    pub(crate) given_up: bool,
     connections: Vec<(Connection, OwnedFd)>,
     next: u64,
     buffer: Vec<u8>,
@@ -45,7 +47,8 @@ impl AgentSocket {
         socket::bind(listener.as_raw_fd(), &UnixAddr::new(path)?)?;
         socket::listen(&listener, Backlog::MAXCONN)?;
         Ok(AgentSocket {
-            listener,
+            given_up: false,
+            listener: Some(listener),
             connections: Vec::new(),
             next: 0,
             buffer: vec![0; MOST_MESSAGE_BYTES],
@@ -55,14 +58,14 @@ impl AgentSocket {
 
     /// Everything to poll.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        std::iter::once(self.listener.as_fd()).chain(self.connections.iter().map(|(_, fd)| fd.as_fd()))
+        self.listener.iter().map(AsFd::as_fd).chain(self.connections.iter().map(|(_, fd)| fd.as_fd()))
     }
 
     /// Accepts whoever waits and reads every message that is there.
     pub(crate) fn read(&mut self) -> Vec<(Connection, i32, AgentMessage)> {
         let mut messages = Vec::new();
         let flags = rustix::net::SocketFlags::CLOEXEC | rustix::net::SocketFlags::NONBLOCK;
-        while let Ok(fd) = rustix::net::accept_with(&self.listener, flags) {
+        while let Some(fd) = self.accept(flags) {
             let _ = socket::setsockopt(&fd, sockopt::PassCred, &true);
             self.connections.push((Connection(self.next), fd));
             self.next += 1;
@@ -82,6 +85,20 @@ impl AgentSocket {
             }
         });
         messages
+    }
+
+    /// The next who waits. Out of descriptors, the listener is given up: it would be ready for ever, and a loop
+    /// that never sleeps would take the job's processor. Pythons that start later go without the agent.
+    fn accept(&mut self, flags: rustix::net::SocketFlags) -> Option<OwnedFd> {
+        match rustix::net::accept_with(self.listener.as_ref()?, flags) {
+            Ok(fd) => Some(fd),
+            Err(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => {
+                self.listener = None;
+                self.given_up = true;
+                None
+            }
+            Err(_) => None,
+        }
     }
 
     /// Lets a process go on that waits after its exception report.

@@ -9,7 +9,7 @@ use crate::policy::{Action, Policy, GRACE};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 use ullage_kernel::cgroup::CgroupMounts;
 use ullage_kernel::process::cgroup::parse_cgroup;
@@ -23,7 +23,6 @@ pub struct Budget {
     policy: Policy,
     started: Instant,
     group: Option<OwnGroup>,
-    peak: u64,
     kernel_killed: bool,
 }
 
@@ -35,7 +34,6 @@ impl Budget {
             policy: Policy::new(bytes, GRACE),
             started: Instant::now(),
             group: OwnGroup::create(root, bytes),
-            peak: 0,
             kernel_killed: false,
         }
     }
@@ -52,8 +50,8 @@ impl Budget {
 
     /// Takes what the tree uses (each shared byte once); does what the policy says, and tells it.
     pub fn observe(&mut self, tree_bytes: u64, alive: &[ProcessId]) -> Option<EventKind> {
-        let used = self.group.as_ref().and_then(OwnGroup::used).unwrap_or(tree_bytes);
-        self.peak = self.peak.max(used);
+        // Never the group's own usage: page cache is in it, which the kernel gives back before it kills.
+        let used = tree_bytes;
         let action = self.policy.decide(used, self.started.elapsed());
         let what = match action {
             Action::Nothing => return None,
@@ -126,10 +124,6 @@ impl OwnGroup {
         })
     }
 
-    fn used(&self) -> Option<u64> {
-        read_number(&self.directory.join(if self.v2 { "memory.current" } else { "memory.usage_in_bytes" }))
-    }
-
     fn oom_kills(&self) -> u64 {
         let file = if self.v2 { "memory.events" } else { "memory.oom_control" };
         fs::read_to_string(self.directory.join(file))
@@ -146,8 +140,4 @@ impl Drop for OwnGroup {
         // Survivors keep it: a group with processes in it cannot be removed, and their limit stays.
         let _ = fs::remove_dir(&self.directory);
     }
-}
-
-fn read_number(path: &Path) -> Option<u64> {
-    fs::read_to_string(path).ok()?.trim().parse().ok()
 }

@@ -4,10 +4,16 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions};
 use ullage_kernel::KernelRoot;
 use ullage_model::{Ending, ProcessId, ProcessState};
 
-/// Reaps every child that has ended: pid and how.
-pub(crate) fn reap() -> Vec<(i32, Ending)> {
+/// Reaps every child that has ended: pid and how. The flag is true where there is no child at all any more.
+pub(crate) fn reap() -> (Vec<(i32, Ending)>, bool) {
     let mut reaped = Vec::new();
-    while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+    loop {
+        let (pid, status) = match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some(child)) => child,
+            Ok(None) => return (reaped, false),
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(_) => return (reaped, true),
+        };
         let ending = match (status.exit_status(), status.terminating_signal()) {
             (Some(code), _) => Ending::Exited(code),
             (None, Some(signal)) => Ending::Signaled(signal),
@@ -15,7 +21,6 @@ pub(crate) fn reap() -> Vec<(i32, Ending)> {
         };
         reaped.push((pid.as_raw_nonzero().get(), ending));
     }
-    reaped
 }
 
 /// Takes the note that COMMAND stopped or continued, so that the next one is seen. True where there was one.
@@ -39,9 +44,8 @@ pub(crate) fn zombie_ending(root: &KernelRoot, id: ProcessId) -> Option<Option<E
         return None;
     }
     let code = stat.exit_code;
-    let own = rustix::process::geteuid();
-    let may =
-        own.is_root() || process.status(&mut buffer).is_ok_and(|status| status.uid == Some(own.as_raw()));
+    // The same right (PTRACE_MODE_READ_FSCREDS) guards the namespace links; root may lack it in a container.
+    let may = process.namespace("user").is_ok();
     // A zero could also mean "hidden"; a number other than zero could not.
     Some((may || code != 0).then(|| Ending::from_wait_status(code)))
 }

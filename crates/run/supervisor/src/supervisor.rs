@@ -4,15 +4,15 @@ use crate::agent_socket::{AgentSocket, Connection};
 use crate::children::{is_stopped, reap, stopped_or_continued};
 use crate::pidfd::Watched;
 use crate::signals::{Arrived, Signals};
-use crate::spawn::{spawn, SpawnSettings, StartError};
+use crate::spawn::{spawn, take_child_signal, SpawnSettings, StartError};
 use nix::sys::signal::{kill, raise, SigSet, Signal};
-use nix::unistd::{getpgid, getpgrp, Pid};
+use nix::unistd::{getpgid, getpgrp, getppid, getsid, Pid};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::AsFd;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 use ullage_kernel::KernelRoot;
-use ullage_model::{AgentMessage, ClockTicks, Ending, EndingSource, ProcessId};
+use ullage_model::{AgentMessage, ClockTicks, Ending, EndingSource, Missing, ProcessId};
 
 /// Something that happened.
 #[derive(Clone, Debug)]
@@ -71,6 +71,7 @@ impl Supervisor {
         if let Err(error) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
             news.push(Happening::NotSeen(format!("Orphans of the job could not be adopted: {error}.")));
         }
+        let child_signal = take_child_signal();
         let (signals, mask) = match Signals::open() {
             Ok((signals, mask)) => (Some(signals), mask),
             Err(error) => {
@@ -85,7 +86,7 @@ impl Supervisor {
                 })
                 .ok()
         });
-        let child = spawn(settings, mask)?;
+        let child = spawn(settings, mask, child_signal)?;
         let pid = i32::try_from(child.id()).unwrap_or(0);
         // `Child` is forgotten, not waited for: `reap` waits for all children alike.
         drop(child);
@@ -154,6 +155,11 @@ impl Supervisor {
         // Messages first: a process speaks before it ends.
         if let Some(agent) = &mut self.agent {
             let heard = agent.read().into_iter();
+            if std::mem::take(&mut agent.given_up) {
+                let text =
+                    "Pythons that started late went without the agent: ullage has no descriptors left.";
+                happenings.push(Happening::NotSeen(text.into()));
+            }
             happenings.extend(heard.map(|(connection, pid, message)| Happening::Agent {
                 connection,
                 pid,
@@ -215,16 +221,26 @@ impl Supervisor {
     /// Ctrl-Z stops both at once, and both are continued at once: then COMMAND runs again when we look.
     fn follow_into_stop(&self) {
         let main = Pid::from_raw(self.main.pid);
-        let terminal = std::fs::File::open("/dev/tty").is_ok();
         let same_group = getpgid(Some(main)).is_ok_and(|group| group == getpgrp());
-        if terminal && same_group && is_stopped(&self.root, self.main) {
+        // A shell with job control gives each job a group of its own in its session; a script does not, and
+        // would wait for us for ever.
+        let parent = getppid();
+        let job_control = getsid(Some(parent)).ok() == getsid(None).ok()
+            && getpgid(Some(parent)).is_ok_and(|group| group != getpgrp());
+        if !same_group || !job_control || !is_stopped(&self.root, self.main) {
+            return;
+        }
+        // `fg` continues the processes of the group one by one: COMMAND may be next.
+        std::thread::sleep(Duration::from_millis(30));
+        if is_stopped(&self.root, self.main) {
             let _ = raise(Signal::SIGSTOP);
             let _ = kill(main, Signal::SIGCONT);
         }
     }
 
     fn children(&mut self, happenings: &mut Vec<Happening>) {
-        for (pid, ending) in reap() {
+        let (reaped, childless) = reap();
+        for (pid, ending) in reaped {
             if pid == self.main.pid && !self.main_ended {
                 self.main_ended = true;
                 happenings.push(Happening::MainEnded { ending });
@@ -232,6 +248,11 @@ impl Supervisor {
                 self.watched.retain(|watched| watched.id != id);
                 self.tell(id, ending, EndingSource::Wait, happenings);
             }
+        }
+        if childless && !self.main_ended {
+            // Somebody else took its status; waiting on would never end.
+            self.main_ended = true;
+            happenings.push(Happening::MainEnded { ending: Ending::NotSeen(Missing::Vanished) });
         }
     }
 

@@ -9,7 +9,7 @@
 pub(crate) mod pidfd_info;
 
 use nix::sys::resource::{getrlimit, setrlimit, Resource};
-use nix::sys::signal::{SigSet, SigmaskHow};
+use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal};
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -63,8 +63,25 @@ pub enum StartError {
     },
 }
 
+/// Sets SIGCHLD to its default and returns what it was: with SIGCHLD ignored the kernel reaps children itself, and
+/// nobody learns how they ended.
+pub(crate) fn take_child_signal() -> SigHandler {
+    set_child_signal(SigHandler::SigDfl)
+}
+
+fn set_child_signal(disposition: SigHandler) -> SigHandler {
+    #[expect(unsafe_code, reason = "nix marks every change of a disposition unsafe")]
+    // SAFETY: only SIG_DFL and SIG_IGN are ever set (no handler is installed in this program), so no code runs
+    // in signal context; sigaction(2) is async-signal-safe, as the forked child needs.
+    unsafe { nix::sys::signal::signal(Signal::SIGCHLD, disposition) }.unwrap_or(SigHandler::SigDfl)
+}
+
 /// Starts COMMAND. `mask` is the signal mask that ullage was given.
-pub(crate) fn spawn(settings: &SpawnSettings, mask: SigSet) -> Result<Child, StartError> {
+pub(crate) fn spawn(
+    settings: &SpawnSettings,
+    mask: SigSet,
+    child_signal: SigHandler,
+) -> Result<Child, StartError> {
     let Some((program, arguments)) = settings.command.split_first() else { return Err(StartError::Empty) };
     let files = getrlimit(Resource::RLIMIT_NOFILE).ok();
     // A group that cannot be entered is no reason not to start.
@@ -78,6 +95,7 @@ pub(crate) fn spawn(settings: &SpawnSettings, mask: SigSet) -> Result<Child, Sta
         if let Some(group) = &mut group {
             let _ = group.write_all(b"0");
         }
+        let _ = set_child_signal(child_signal);
         nix::sys::signal::sigprocmask(SigmaskHow::SIG_SETMASK, Some(&mask), None).map_err(io::Error::from)
     };
     #[expect(unsafe_code, reason = "pre_exec: what must happen between fork and exec")]
@@ -123,7 +141,8 @@ mod tests {
 
     fn error_of(words: &[&str]) -> StartError {
         let command = words.iter().map(OsString::from).collect();
-        spawn(&SpawnSettings { command, ..SpawnSettings::default() }, SigSet::empty()).unwrap_err()
+        spawn(&SpawnSettings { command, ..SpawnSettings::default() }, SigSet::empty(), SigHandler::SigDfl)
+            .unwrap_err()
     }
 
     #[test]
