@@ -96,7 +96,10 @@ fn named_by<'a>(case: &Case<'a>, line: &KernelOomKill) -> Option<&'a ProcessHist
         Some((_, Ending::NotSeen(_), _)) => true,
         None => case.timeline.finished().is_none(),
     };
-    let same_name = |process: &&ProcessHistory| process.name() == line.task || line.task.is_empty();
+    // A process that only its agent told of, between two ticks, has no name.
+    let same_name = |process: &&ProcessHistory| {
+        process.name() == line.task || line.task.is_empty() || (process.agent && process.facts.is_none())
+    };
     let by_pid =
         case.timeline.processes().filter(|process| process.id.pid == line.pid).filter(can_be).find(same_name);
     by_pid.or_else(|| {

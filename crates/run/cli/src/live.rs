@@ -22,6 +22,9 @@ use ullage_supervisor::{Happening, Supervisor};
 /// multiprocessing (resource tracker, forkserver) see the end of a pipe and leave within milliseconds.
 const SURVIVORS_LEAVE_WITHIN: Duration = Duration::from_millis(700);
 
+/// How soon a tick follows when a Python says that it has started: many start together, and one tick sees them.
+const AFTER_A_NEWCOMER: Duration = Duration::from_millis(200);
+
 /// Everything that watches. Dropped on a panic, after which the supervisor waits alone.
 pub struct Watch {
     started: Instant,
@@ -153,6 +156,12 @@ impl Watch {
             Happening::Agent { connection, pid, message } => {
                 let failed = message.exception().is_some();
                 let id = self.sampler.identify(pid);
+                if let Some(id) = id {
+                    // It may end before the next tick: its ending is told from now on.
+                    if supervisor.watch(id) {
+                        self.next_tick = self.next_tick.min(Instant::now() + AFTER_A_NEWCOMER);
+                    }
+                }
                 self.sampler.agent_said(pid, &message);
                 self.event(EventKind::Agent { id, pid, message });
                 if failed {

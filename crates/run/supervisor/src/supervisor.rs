@@ -116,11 +116,13 @@ impl Supervisor {
     }
 
     /// Watches a descendant that is not our child, so that its ending is seen. Too many descriptors: not watched.
-    pub fn watch(&mut self, id: ProcessId) {
+    /// True where it was not known before.
+    pub fn watch(&mut self, id: ProcessId) -> bool {
         if id == self.main || self.known.insert(id.pid, id) == Some(id) {
-            return;
+            return false;
         }
         self.watched.extend(Watched::open(&self.root, id));
+        true
     }
 
     /// Where COMMAND died of a Ctrl-C that ullage got too: dies of it as well. A shell goes on with its script
