@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 TORCH_STAMP := $(VENV)/torch-$(TORCH)
 DEMO := target/demo
 
-.PHONY: demo test test-rust test-python test-scenarios scenarios guests lint bench fuzz install clean
+.PHONY: demo test test-rust test-python test-outside test-scenarios scenarios guests lint bench fuzz install clean
 
 # The crash that puzzles people, on real torch, and what ullage says of it. Its job fails; the demo does not.
 demo: install
@@ -19,7 +19,7 @@ demo: install
 	ULLAGE_HOME=$(CURDIR)/$(DEMO)/runs $(BIN)/ullage run --json $(DEMO)/verdict.json -- $(BIN)/python examples/crash.py; test $$? -eq 1
 	@$(BIN)/python examples/check_demo.py $(DEMO)/verdict.json
 
-test: test-rust test-python test-scenarios
+test: test-rust test-python test-outside test-scenarios
 
 # One profile, so that what the command needs is compiled once.
 test-rust:
@@ -27,6 +27,13 @@ test-rust:
 
 test-python: install
 	$(BIN)/python -m pytest
+
+# What the outside sees: the same command with and without ullage, every process found, ullage killed and stopped.
+test-outside: install
+	$(BIN)/python tests/transparency.py --ullage $(BIN)/ullage
+	$(BIN)/python tests/discovery.py --ullage $(BIN)/ullage
+	$(BIN)/python tests/kill_recorder.py --ullage $(BIN)/ullage --times 12
+	$(BIN)/python tests/outage.py --ullage $(BIN)/ullage --stop 6 --kills 4
 
 test-scenarios: install
 	$(BIN)/python scenarios/run.py --ullage $(BIN)/ullage --python $(BIN)/python --set smoke

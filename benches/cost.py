@@ -120,7 +120,10 @@ def main():
         still = 60
         probe = subprocess.run(
             [args.ullage, "run", "-q", "--json", verdict_file, "--", args.python, "-c", MAPPINGS, str(still)],
-            env=env, stdout=subprocess.PIPE, text=True, check=True,
+            env=env,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
         )
         with open(verdict_file) as file:
             share = json.load(file)["cost"]["cpu_share_of_one_core"]

@@ -81,8 +81,12 @@ def stopped(ullage, folder, env, seconds):
     alone = rounds(log, marks[1], marks[2])
     ratio = statistics.median(alone) / statistics.median(watched)
     worst = max(alone)
-    print(f"stopped for {seconds} s: {len(alone)} rounds, median {1e3 * statistics.median(alone):.2f} ms, slowest {1e3 * worst:.0f} ms")
-    print(f"watched:              {len(watched)} rounds, median {1e3 * statistics.median(watched):.2f} ms; ratio {ratio:.3f}")
+    print(
+        f"stopped for {seconds} s: {len(alone)} rounds, median {1e3 * statistics.median(alone):.2f} ms, slowest {1e3 * worst:.0f} ms"
+    )
+    print(
+        f"watched:              {len(watched)} rounds, median {1e3 * statistics.median(watched):.2f} ms; ratio {ratio:.3f}"
+    )
     return len(alone) > 10 and ratio < 1.25 and status == 143
 
 
@@ -108,7 +112,11 @@ def killed(ullage, folder, env, times):
         slowest = max(slowest, time.monotonic() - at)
         with open(verdict) as file:
             outcome = json.load(file)
-        full = outcome["outcome"]["kind"] == "signal" and outcome["outcome"]["by"] == "sender unknown" and not outcome["findings"]
+        full = (
+            outcome["outcome"]["kind"] == "signal"
+            and outcome["outcome"]["by"] == "sender unknown"
+            and not outcome["findings"]
+        )
         good = good and full and status == 137
         if not full:
             print("verdict:", outcome["outcome"], [finding["cause"] for finding in outcome["findings"]])
