@@ -142,7 +142,7 @@ fn same_group(shown: &str, path: &str) -> bool {
 }
 
 /// Memory cgroups that hold processes of the job themselves.
-fn own_groups<'a>(case: &Case<'a>) -> Vec<&'a CgroupHistory> {
+pub(crate) fn own_groups<'a>(case: &Case<'a>) -> Vec<&'a CgroupHistory> {
     let mut groups: Vec<&CgroupHistory> = Vec::new();
     for process in case.timeline.processes() {
         if let Some(group) = group_of(case, process) {

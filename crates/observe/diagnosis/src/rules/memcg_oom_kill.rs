@@ -31,7 +31,7 @@
 
 use crate::failure::SIGKILL;
 use crate::found::of_job;
-use crate::oom::{limit, limiting, unnoticed, Proof, Victim};
+use crate::oom::{limit, limiting, own_groups, unnoticed, Proof, Victim};
 use crate::rule::{Case, Judgement, Rule, Setting};
 use crate::say;
 use ullage_model::{Ending, Evidence, Finding, Fix, Measured, OutcomeKind, Severity, Status};
@@ -48,9 +48,27 @@ fn judge(case: &Case) -> Judgement {
     let victims: Vec<_> = case.oom_victims().iter().filter(|victim| !victim.host).collect();
     match victims.iter().find(|victim| !unnoticed(case, victim)) {
         Some(victim) => Judgement::one(killed(case, &RULE, victim, victims.len())),
-        None if victims.is_empty() => unreadable(case),
+        None if victims.is_empty() => unseen(case).unwrap_or_else(|| unreadable(case)),
         None => Judgement::Nothing,
     }
+}
+
+/// A kill in a cgroup of the job, of a process that lived between two looks: the job's, or another's in there.
+fn unseen(case: &Case) -> Option<Judgement> {
+    let outcome = case.plain_outcome();
+    if outcome.kind != OutcomeKind::Exit || outcome.code == Some(0) {
+        return None;
+    }
+    let group =
+        own_groups(case).into_iter().find(|group| group.oom_kills.growth().is_some_and(|grown| grown > 0))?;
+    let whom = case
+        .kernel_log()
+        .next()
+        .map_or("a process".to_owned(), |line| format!("{} (pid {})", line.task, line.pid));
+    Some(Judgement::cannot_tell(format!(
+        "the kernel killed {whom} in the job's cgroup {} for its memory limit; it lived between two looks, so that whether it was of the job was not seen",
+        group.path()
+    )))
 }
 
 /// SIGKILL, and nothing to tell whose.

@@ -1,7 +1,9 @@
 //! nofile-exhausted-shared-tensors, fd-leak-files-sockets and forkserver-too-many-fds.
 
 use super::build::*;
-use ullage_model::{Ending, ExceptionReport, Limit, Role, Status};
+use ullage_model::{
+    Descriptors, Ending, ExceptionReport, Limit, Measured, Missing, ResourceLimits, Role, Status, Verdict,
+};
 
 fn failing(report: ExceptionReport) -> Run {
     let mut run = Run::with_trainer();
@@ -72,6 +74,31 @@ fn without_the_agent_count_growth_and_kinds_tell() {
     assert_eq!(verdict.findings[0].status, Status::Supported);
     let verdict = unspoken(1024, false, &[(1.0, 12), (5.0, 500), (9.0, 1018)], 9.2).verdict();
     assert_eq!(causes(&verdict), ["fd-leak-files-sockets"]);
+}
+
+/// Links cost more to read than mappings, so that a fast job may end with the latter only.
+fn without_links(torch_maps: u64) -> Verdict {
+    let mut run = Run::with_trainer();
+    let of = ResourceLimits { open_files: Limit::At(20_000), ..limits() };
+    run.process(0.2, TRAINER, MAIN, Role::Trainer, of, 1000);
+    for (at, fds) in [(1.0, 12), (5.0, 7_756), (5.9, 19_990)] {
+        let mut trainer = with_maps(reading(TRAINER, MAIN, "python"), 800 + torch_maps, torch_maps);
+        trainer.descriptors =
+            Measured::Known(Descriptors { count: fds, kinds: Measured::Missing(Missing::NotAsked) });
+        run.tick(at, vec![reading(MAIN, 1, "python"), trainer], |_| {});
+    }
+    run.ended(6.9, TRAINER, Ending::Exited(1)).finish(8.3, Ending::Exited(1));
+    run.verdict()
+}
+
+#[test]
+fn as_many_torch_mappings_as_descriptors_tell_whose_they_are() {
+    assert_eq!(causes(&without_links(19_700)), ["nofile-exhausted-shared-tensors"]);
+    for others in [3, 5_000, 40_000] {
+        let verdict = without_links(others);
+        assert_eq!(causes(&verdict), Vec::<&str>::new(), "{others}");
+        assert!(undetermined(&verdict).contains(&"fd-leak-files-sockets"), "{others}");
+    }
 }
 
 #[test]
