@@ -219,7 +219,8 @@ def read_arguments():
     parser.add_argument("--jobs", type=int, default=1, help="cases at the same time")
     arguments = parser.parse_args()
     arguments.ullage = os.path.abspath(arguments.ullage)
-    arguments.python = arguments.python or [sys.executable]
+    # Jobs run in folders of their own. Not resolved: a venv's python is a link.
+    arguments.python = [os.path.abspath(python) for python in arguments.python or [sys.executable]]
     if not os.access(arguments.ullage, os.X_OK):
         parser.error(f"{arguments.ullage} is not an executable; build it with `cargo build --release -p ullage-cli`")
     if not os.access(arguments.plain_python, os.X_OK):
