@@ -61,10 +61,10 @@ fn unseen(case: &Case) -> Option<Judgement> {
     }
     let group =
         own_groups(case).into_iter().find(|group| group.oom_kills.growth().is_some_and(|grown| grown > 0))?;
-    let whom = case
+    let line = case
         .kernel_log()
-        .next()
-        .map_or("a process".to_owned(), |line| format!("{} (pid {})", line.task, line.pid));
+        .find(|line| line.task_cgroup.as_deref().is_some_and(|path| path.ends_with(group.path())));
+    let whom = line.map_or("a process".to_owned(), |line| format!("{} (pid {})", line.task, line.pid));
     Some(Judgement::cannot_tell(format!(
         "the kernel killed {whom} in the job's cgroup {} for its memory limit; it lived between two looks, so that whether it was of the job was not seen",
         group.path()
