@@ -244,7 +244,11 @@ pub(crate) fn reach(series: &Series, limit: u64, until: At, fastest: f64) -> Rea
     if value >= 0.4 * limit && rate > 0.0 && value + rate * 1.3 * age >= 0.98 * limit {
         return Reach::Projected;
     }
-    if value + fastest * age >= limit {
+    let between_looks = telling(series, until).is_some_and(|(seen, peak)| {
+        let next = series.points().map(|(at, _)| at).find(|at| *at > seen).unwrap_or(until);
+        peak + fastest * next.since(seen).max(0.0) >= limit
+    });
+    if between_looks || value + fastest * age >= limit {
         Reach::Possible
     } else {
         Reach::Excluded

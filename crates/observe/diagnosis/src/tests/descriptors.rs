@@ -164,6 +164,26 @@ fn without_the_agent_forkserver_is_a_hypothesis_only_where_nothing_else_was_in_r
 }
 
 #[test]
+fn descriptors_given_back_before_the_end_do_not_hide_the_limit_they_were_close_to() {
+    let mut run = Run::with_trainer();
+    let mut of = limits();
+    of.open_files = Limit::At(20_000);
+    run.process(0.2, TRAINER, MAIN, Role::Trainer, of, 1000);
+    run.process(0.3, 300, TRAINER, Role::Forkserver, of, 1000);
+    // As read beside a real trainer: its frames let go of the tensors while the exception leaves.
+    for (at, fds) in [(9.63, 16_919), (9.89, 19_582), (10.13, 18_030), (10.34, 3_652)] {
+        let trainer =
+            with_maps(with_fds(reading(TRAINER, MAIN, "python"), fds, fds - 15), fds + 700, fds - 15);
+        run.tick(at, vec![reading(MAIN, 1, "python"), trainer, reading(300, TRAINER, "python")], |_| {});
+    }
+    run.ended(10.5, TRAINER, Ending::Exited(1)).finish(10.6, Ending::Exited(1));
+    let verdict = run.verdict();
+    assert_eq!(causes(&verdict), Vec::<&str>::new());
+    assert!(undetermined(&verdict).contains(&"nofile-exhausted-shared-tensors"));
+    assert!(undetermined(&verdict).contains(&"forkserver-too-many-fds"));
+}
+
+#[test]
 fn a_trainer_that_a_forkserver_started_uses_the_same_one() {
     let mut run = Run::new();
     run.process(0.1, 300, MAIN, Role::Forkserver, limits(), 1000);
