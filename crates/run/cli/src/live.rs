@@ -185,10 +185,9 @@ impl Watch {
                 self.happened(happening, supervisor);
             }
         }
-        if let Some(budget) = &mut self.budget {
-            if let Some(what) = budget.finish() {
-                self.event(what);
-            }
+        let left = self.survivors(main);
+        if let Some(what) = self.budget.as_mut().and_then(|budget| budget.finish(&left)) {
+            self.event(what);
         }
         self.look(supervisor);
         let survivors = self.survivors(main);

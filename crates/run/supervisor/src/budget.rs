@@ -68,10 +68,14 @@ impl Budget {
         Some(EventKind::Budget { action: what.into(), used, budget: self.bytes })
     }
 
-    /// After COMMAND's end: did the kernel enforce the own group's limit?
-    pub fn finish(&mut self) -> Option<EventKind> {
-        let kills = self.group.as_ref().map_or(0, OwnGroup::oom_kills);
-        if kills == 0 || self.policy.ended_the_job() {
+    /// After COMMAND's end: what is left of a job over its budget is ended with it; and where the kernel enforced the
+    /// own group's limit, that is told.
+    pub fn finish(&mut self, survivors: &[ProcessId]) -> Option<EventKind> {
+        if self.policy.ended_the_job() {
+            signal_all(survivors, Signal::SIGKILL);
+            return None;
+        }
+        if self.group.as_ref().map_or(0, OwnGroup::oom_kills) == 0 {
             return None;
         }
         self.kernel_killed = true;
