@@ -57,7 +57,9 @@ pub(crate) fn failures<'a>(timeline: &'a Timeline, _run: &RunFacts) -> Vec<Failu
     failures.sort_by_key(|failure| (failure.at, failure.process.map(|process| process.id)));
     for index in 1..failures.len() {
         let (before, rest) = failures.split_at(index);
-        let follows = before.iter().rev().any(|earlier| {
+        // Who fails ends its helper commands: that they were killed explains nothing.
+        let tells = |earlier: &&Failure| earlier.process.is_none_or(|process| process.role != Role::Helper);
+        let follows = before.iter().rev().filter(tells).any(|earlier| {
             rest[0].at.since(earlier.at) <= FOLLOWS_WITHIN_S
                 && match (earlier.process, rest[0].process) {
                     (Some(a), Some(b)) => descends(timeline, a, b) || descends(timeline, b, a),
