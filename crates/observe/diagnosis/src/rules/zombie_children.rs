@@ -24,9 +24,10 @@
 //! - wait(2)
 
 use crate::found::of_job;
+use crate::history::ProcessHistory;
 use crate::rule::{Case, Judgement, Rule, Setting};
 use crate::say;
-use ullage_model::{Fix, Severity, Status};
+use ullage_model::{At, Fix, Severity, Status};
 
 pub(super) const RULE: Rule = Rule {
     id: "zombie-children",
@@ -44,7 +45,7 @@ fn judge(case: &Case) -> Judgement {
         .timeline
         .processes()
         .filter(|process| {
-            let last = process.zombies.last().map_or(0.0, |(_, last)| last);
+            let last = last(process);
             let peak = process.zombies.peak().map_or(0.0, |(_, peak)| peak);
             let first = process.zombies.first().map_or(0.0, |(_, first)| first);
             // Reaped in the end, or few: nothing piles up.
@@ -52,7 +53,7 @@ fn judge(case: &Case) -> Judgement {
         })
         .max_by(|a, b| last(a).total_cmp(&last(b)));
     let Some(parent) = worst else { return Judgement::Nothing };
-    let Some((at, zombies)) = parent.zombies.last() else { return Judgement::Nothing };
+    let Some((at, zombies)) = standing(parent) else { return Judgement::Nothing };
     let zombies = zombies as u64;
     let sentence = format!(
         "{} has {} that ended and that it never waited for; they hold no memory, but one pid each.",
@@ -67,8 +68,19 @@ fn judge(case: &Case) -> Judgement {
     Judgement::one(finding)
 }
 
-fn last(process: &crate::history::ProcessHistory) -> f64 {
-    process.zombies.last().map_or(0.0, |(_, last)| last)
+/// The zombies of a process as they stood before its end: while it exits they are given to the reaper, and a reading
+/// of that moment shows none.
+fn standing(process: &ProcessHistory) -> Option<(At, f64)> {
+    const EXIT_TAKES: u64 = 500_000_000;
+    let before = process
+        .ended
+        .and_then(|(end, _, _)| process.zombies.at_or_before(At(end.0.saturating_sub(EXIT_TAKES))));
+    let last = process.zombies.last()?;
+    Some(before.filter(|(_, value)| *value > last.1).unwrap_or(last))
+}
+
+fn last(process: &ProcessHistory) -> f64 {
+    standing(process).map_or(0.0, |(_, value)| value)
 }
 
 fn fixes(_setting: &Setting) -> Vec<Fix> {
