@@ -23,7 +23,7 @@ test: test-rust test-python test-outside test-scenarios
 
 # One profile, so that what the command needs is compiled once.
 test-rust:
-	$(CARGO) test --workspace --release
+	$(CARGO) test --workspace --exclude ullage-native --release
 
 test-python: install
 	$(BIN)/python -m pytest
@@ -61,7 +61,7 @@ bench: install
 fuzz:
 	fuzz/run.sh $(SECONDS_EACH)
 
-# pip builds the command with maturin in target/release, where the tests find what it compiled.
+# pip builds the command and the module with cargo in target/release, where the tests find what it compiled.
 install: $(TORCH_STAMP)
 	$(BIN)/pip install -q .
 

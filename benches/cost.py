@@ -2,7 +2,7 @@
 """What watching costs: the same training job with and without `ullage run`, in turn, beside an A/A control.
 
 Three runs a block, in an order that changes from block to block: plain (A), plain again (A'), watched (B).
-Printed: the ratios B/A and A'/A block by block with their mean and the upper end of the 95 % interval, for
+Printed: the ratios B/A and A'/A block by block with their geometric mean and the upper end of the 95 % interval, for
 wall time and for CPU seconds of the whole tree (wait4: the job's processes and ullage itself), the largest
 resident set of ullage, and its share of a core beside a process that holds 60,000 mappings and sits still.
 
@@ -51,13 +51,15 @@ def timed(command, env):
 
 
 def upper(values):
-    """Mean and upper end of its 95 % interval."""
-    mean = statistics.fmean(values)
-    degrees = len(values) - 1
+    """Mean of ratios and upper end of its 95 % interval, by their logarithms: the plain mean of ratios lies above 1
+    for runs that are alike, the more so the noisier the machine."""
+    logs = [math.log(value) for value in values]
+    mean = statistics.fmean(logs)
+    degrees = len(logs) - 1
     if degrees < 1:
-        return mean, math.inf
+        return math.exp(mean), math.inf
     quantile = T95[max(k for k in T95 if k <= degrees)]
-    return mean, mean + quantile * statistics.stdev(values) / math.sqrt(len(values))
+    return math.exp(mean), math.exp(mean + quantile * statistics.stdev(logs) / math.sqrt(len(logs)))
 
 
 def main():

@@ -14,12 +14,20 @@ TYPE_CHECKING = False  # as type checkers read it; importing typing would cost m
 
 if TYPE_CHECKING:
     from ullage._binary import find_binary
+    from ullage._context import context
+    from ullage._install import install, uninstall
     from ullage.process import Process
 
-__all__ = ["Error", "Process", "find_binary"]
+__all__ = ["Error", "Process", "context", "find_binary", "install", "uninstall"]
 __version__ = "0.1.0"
 
-_LAZY = {"Process": "ullage.process", "find_binary": "ullage._binary"}
+_LAZY = {
+    "Process": "ullage.process",
+    "context": "ullage._context",
+    "find_binary": "ullage._binary",
+    "install": "ullage._install",
+    "uninstall": "ullage._install",
+}
 
 
 def __getattr__(name: str) -> object:

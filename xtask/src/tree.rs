@@ -168,9 +168,13 @@ mod tests {
 
     #[test]
     fn paths_of_a_machine_are_seen() {
-        for bad in
-            ["see /root/x", "\"/home/alice/x\"", concat!("cd /wor", "k/x"), "PATH=/opt/thing-dev/v1", "/Users/bob/x"]
-        {
+        for bad in [
+            "see /root/x",
+            "\"/home/alice/x\"",
+            concat!("cd /wor", "k/x"),
+            "PATH=/opt/thing-dev/v1",
+            "/Users/bob/x",
+        ] {
             assert_eq!(machine_paths(&rules(), &file("a.md", bad)).len(), 1, "{bad}");
         }
         for good in ["/proc/PID/root/dev", "/home/user/x", "a/work/x", "/opt/conda/lib", "https://x.y/root/z"]

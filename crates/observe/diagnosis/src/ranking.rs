@@ -6,10 +6,11 @@
 
 use crate::oom::cut_short;
 use crate::rule::{rules, Case, Judgement};
-use crate::timeline::Timeline;
+use crate::timeline::{BudgetStep, Timeline};
 use std::cmp::Ordering;
 use ullage_model::{
-    Cost, Finding, MemorySummary, Outcome, OutcomeKind, RunFacts, Severity, Status, Undetermined, Verdict,
+    BudgetUse, Cost, Finding, MemorySummary, Outcome, OutcomeKind, RunFacts, Severity, Status, Undetermined,
+    Verdict,
 };
 
 /// Judges a run by every rule.
@@ -54,6 +55,7 @@ pub fn diagnose(run: &RunFacts, timeline: &Timeline) -> Verdict {
         memory: memory(timeline),
         undetermined,
         not_seen,
+        fixes: run.fixes.clone(),
         cost_cpu_share: cost.and_then(|cost| share(cost, duration_s)),
         cost_peak_rss: cost.map(|cost| cost.peak_rss.0),
         duration_s,
@@ -82,6 +84,9 @@ pub fn rank(a: &Finding, b: &Finding) -> Ordering {
 /// How COMMAND ended, with the killer where the kernel's own words or counters prove it.
 fn outcome(case: &Case, findings: &[Finding]) -> Outcome {
     let plain = case.plain_outcome();
+    if plain.kind == OutcomeKind::Budget {
+        return Outcome { budget: budget_use(case.timeline.budget()), ..plain };
+    }
     let by_sigkill = plain.kind == OutcomeKind::Signal && plain.signal == Some(9);
     let gone = cut_short(case);
     if !by_sigkill && !gone {
@@ -101,5 +106,11 @@ fn outcome(case: &Case, findings: &[Finding]) -> Outcome {
         _ if gone => return Outcome::of(OutcomeKind::Unknown),
         _ => return plain,
     };
-    Outcome { kind: OutcomeKind::OomKill, code: None, signal: Some(9), by: Some(by.into()) }
+    Outcome { signal: Some(9), by: Some(by.into()), ..Outcome::of(OutcomeKind::OomKill) }
+}
+
+/// The most that any step of the budget counted.
+fn budget_use(steps: &[BudgetStep]) -> Option<BudgetUse> {
+    let most = steps.iter().max_by_key(|step| step.used)?;
+    Some(BudgetUse { budget: most.budget, used: most.used })
 }

@@ -176,7 +176,13 @@ impl Timeline {
             EventKind::ProcessEnded { id, ending, source } => {
                 self.history(id, at).ended = Some((at, ending, source));
             }
-            EventKind::Agent { id, pid, message } => self.agent_said(at, id, pid, message),
+            EventKind::Agent { id, pid, message } => {
+                if let AgentMessage::Fix { remedy, failed: Some(because) } = &message {
+                    self.not_seen
+                        .push(format!("The remedy {remedy} was not applied in process {pid}: {because}."));
+                }
+                self.agent_said(at, id, pid, message);
+            }
             EventKind::KernelOomKill(kill) if self.oom_kills.len() < EVENTS => {
                 self.oom_kills.push((at, kill))
             }
@@ -203,7 +209,7 @@ impl Timeline {
                 AgentMessage::Loader(settings) => history.loader = Some(settings.clone()),
                 AgentMessage::Process { start_method, .. } => history.started_by = start_method.clone(),
                 AgentMessage::Exception(_) => history.exceptions += 1,
-                AgentMessage::Hello { .. } | AgentMessage::Bye { .. } => {}
+                AgentMessage::Hello { .. } | AgentMessage::Bye { .. } | AgentMessage::Fix { .. } => {}
             }
         }
         if let AgentMessage::Exception(report) = message {

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 
 /// The machine, or a folder that looks like it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct KernelRoot {
     base: PathBuf,
     live: bool,

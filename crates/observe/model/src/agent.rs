@@ -36,6 +36,14 @@ pub enum AgentMessage {
     Loader(LoaderSettings),
     /// An exception leaves a main program, a Process, a thread, a loader or an executor worker.
     Exception(Box<ExceptionReport>),
+    /// A remedy of `--fix` that the job itself applies was applied, or not.
+    Fix {
+        /// Its name, `arena`.
+        remedy: String,
+        /// Why it could not be applied; none where it was.
+        #[serde(default)]
+        failed: Option<String>,
+    },
     /// The process ends normally; the figures at that moment.
     Bye {
         /// Allocator, collector and other figures by name.

@@ -176,6 +176,8 @@ pub struct Verdict {
     pub undetermined: Vec<Undetermined>,
     /// What could not be seen, one sentence each.
     pub not_seen: Vec<String>,
+    /// Remedies of `--fix` that were on, one line each.
+    pub fixes: Vec<String>,
     /// Share of one core that ullage used.
     pub cost_cpu_share: Option<f64>,
     /// Largest resident set of ullage, bytes.

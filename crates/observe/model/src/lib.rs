@@ -32,7 +32,7 @@ pub use host::{FilesystemReading, FilesystemUse, HostReading, MachineFacts};
 pub use identity::ProcessId;
 pub use limit::Limit;
 pub use measured::{Measured, Missing};
-pub use outcome::{Ending, EndingSource, Outcome, OutcomeKind};
+pub use outcome::{BudgetUse, Ending, EndingSource, Outcome, OutcomeKind};
 pub use process::{
     Descriptors, Mappings, ProcessFacts, ProcessMemory, ProcessReading, ProcessState, ResourceLimits, Role,
 };

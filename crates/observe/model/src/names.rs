@@ -4,6 +4,8 @@
 pub const ENV_AGENT_SOCKET: &str = "ULLAGE_AGENT_SOCKET";
 /// `1` keeps the agent and the Python package out of the job.
 pub const ENV_DISABLE: &str = "ULLAGE_DISABLE";
+/// The remedies of `--fix`, as a list; read by the agent too.
+pub const ENV_FIX: &str = "ULLAGE_FIX";
 /// The directory of all recordings.
 pub const ENV_HOME: &str = "ULLAGE_HOME";
 /// Where torchrun looks for a rank's error; written when set and the job left none.

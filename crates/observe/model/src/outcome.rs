@@ -52,6 +52,25 @@ pub struct Outcome {
     pub signal: Option<i32>,
     /// Who did it: `kernel memcg`, `kernel oom`, `ullage budget`, `sender unknown`; none for an exit.
     pub by: Option<String>,
+    /// What the job used of its budget, where the budget ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<BudgetUse>,
+}
+
+/// A budget, and the most that was counted while it was being enforced, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetUse {
+    /// The budget that the user set.
+    pub budget: u64,
+    /// The most that was counted; between two readings it may have been more.
+    pub used: u64,
+}
+
+impl BudgetUse {
+    /// Bytes beyond the budget: polling sees an allocation only after it was made.
+    pub fn overshoot(self) -> u64 {
+        self.used.saturating_sub(self.budget)
+    }
 }
 
 /// Which kind of end.
@@ -78,14 +97,11 @@ impl Outcome {
     /// The outcome of a process that ended like this, sender of a signal unknown.
     pub fn from_ending(ending: Ending) -> Outcome {
         match ending {
-            Ending::Exited(code) => {
-                Outcome { kind: OutcomeKind::Exit, code: Some(code), signal: None, by: None }
-            }
+            Ending::Exited(code) => Outcome { code: Some(code), ..Outcome::of(OutcomeKind::Exit) },
             Ending::Signaled(signal) => Outcome {
-                kind: OutcomeKind::Signal,
-                code: None,
                 signal: Some(signal),
                 by: Some("sender unknown".into()),
+                ..Outcome::of(OutcomeKind::Signal)
             },
             Ending::NotSeen(_) => Outcome::of(OutcomeKind::Unknown),
         }
@@ -93,7 +109,7 @@ impl Outcome {
 
     /// An outcome without code, signal or author.
     pub fn of(kind: OutcomeKind) -> Outcome {
-        Outcome { kind, code: None, signal: None, by: None }
+        Outcome { kind, code: None, signal: None, by: None, budget: None }
     }
 }
 

@@ -47,4 +47,7 @@ pub struct RunFacts {
     pub not_seen: Vec<String>,
     /// The budget of `--memory-max`, bytes.
     pub memory_max: Option<u64>,
+    /// The remedies of `--fix`, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fixes: Vec<String>,
 }

@@ -234,6 +234,7 @@ fn run() -> RunFacts {
         cost: None,
         not_seen: Vec::new(),
         memory_max: None,
+        fixes: Vec::new(),
     }
 }
 

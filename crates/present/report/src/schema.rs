@@ -27,6 +27,8 @@ pub(crate) struct VerdictJson<'a> {
     memory: MemoryJson<'a>,
     undetermined: Vec<UndeterminedJson<'a>>,
     not_seen: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    fixes: &'a [String],
     cost: CostJson,
     duration_s: Value<f64>,
 }
@@ -37,6 +39,15 @@ pub(crate) struct OutcomeJson<'a> {
     code: Option<i32>,
     signal: Option<i32>,
     by: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget: Option<BudgetJson>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct BudgetJson {
+    bytes: u64,
+    used_bytes: u64,
+    overshoot_bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -166,6 +177,7 @@ impl<'a> From<&'a Verdict> for VerdictJson<'a> {
             memory: (&verdict.memory).into(),
             undetermined: verdict.undetermined.iter().map(UndeterminedJson::from).collect(),
             not_seen: &verdict.not_seen,
+            fixes: &verdict.fixes,
             cost: CostJson {
                 cpu_share_of_one_core: Value::or(verdict.cost_cpu_share.filter(finite), "not measured"),
                 peak_rss_bytes: Value::or(verdict.cost_peak_rss, "not measured"),
@@ -182,6 +194,11 @@ impl<'a> From<&'a Outcome> for OutcomeJson<'a> {
             code: outcome.code,
             signal: outcome.signal,
             by: outcome.by.as_deref(),
+            budget: outcome.budget.map(|spent| BudgetJson {
+                bytes: spent.budget,
+                used_bytes: spent.used,
+                overshoot_bytes: spent.overshoot(),
+            }),
         }
     }
 }

@@ -4,9 +4,12 @@
 //! (unix(7)), and a recording may lie deep or on a read-only disk.
 
 use anyhow::Context;
+use rustix::fs::{flock, FlockOperation};
 use std::ffi::OsString;
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::File;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use ullage_model::names;
 
 const AGENT: &str = include_str!("../../../../python/ullage/agent/agent.py");
@@ -14,10 +17,17 @@ const COUNTS: &str = include_str!("../../../../python/ullage/agent/counts.py");
 const HOOKS: &str = include_str!("../../../../python/ullage/agent/hooks.py");
 const SITECUSTOMIZE: &str = include_str!("../../../../python/ullage/agent/sitecustomize.py");
 
+const PREFIX: &str = "ullage-";
+
+/// A directory without its lock is abandoned only when it is older than the moment between the two.
+const NOT_YET_LOCKED: Duration = Duration::from_secs(60);
+
 /// The directory, removed when dropped.
 #[derive(Debug)]
 pub struct AgentFiles {
     directory: PathBuf,
+    /// Locked (flock) as long as this ullage lives, whatever ends it.
+    _lock: Option<File>,
 }
 
 impl AgentFiles {
@@ -48,10 +58,11 @@ impl AgentFiles {
             let nanos = std::time::SystemTime::now()
                 .duration_since(std::time::UNIX_EPOCH)
                 .map_or(0, |d| d.subsec_nanos());
-            let directory = base.join(format!("ullage-{pid}-{:x}", nanos.wrapping_add(attempt)));
+            let directory = base.join(format!("{PREFIX}{pid}-{:x}", nanos.wrapping_add(attempt)));
             match std::fs::DirBuilder::new().mode(0o700).create(&directory) {
                 Ok(()) => {
-                    let files = AgentFiles { directory };
+                    let lock = File::open(&directory).ok().filter(lock);
+                    let files = AgentFiles { directory, _lock: lock };
                     std::fs::write(files.directory.join("ullage_agent.py"), AGENT)
                         .and_then(|()| std::fs::write(files.directory.join("ullage_counts.py"), COUNTS))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_hooks.py"), HOOKS))
@@ -90,6 +101,31 @@ impl Drop for AgentFiles {
     fn drop(&mut self) {
         // Survivors of the job lose the agent for Pythons that they start later, and nothing else.
         let _ = std::fs::remove_dir_all(&self.directory);
+        if let Some(base) = self.directory.parent() {
+            remove_abandoned(base, NOT_YET_LOCKED);
+        }
+    }
+}
+
+/// Takes the lock that says "in use"; false where another ullage holds it.
+fn lock(directory: &File) -> bool {
+    flock(directory, FlockOperation::NonBlockingLockExclusive).is_ok()
+}
+
+/// Removes what a SIGKILL of ullage left behind: our user's directories that nobody holds locked. A job that outlived
+/// its ullage loses nothing but a socket that nobody reads.
+fn remove_abandoned(base: &Path, older_than: Duration) {
+    let user = rustix::process::geteuid().as_raw();
+    for entry in std::fs::read_dir(base).into_iter().flatten().flatten() {
+        let ours = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())
+            && entry.metadata().is_ok_and(|found| {
+                let age = found.modified().ok().and_then(|time| time.elapsed().ok());
+                found.is_dir() && found.uid() == user && age.is_some_and(|age| age >= older_than)
+            })
+            && entry.path().join("ullage_agent.py").exists();
+        if ours && File::open(entry.path()).is_ok_and(|directory| lock(&directory)) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
     }
 }
 
@@ -107,5 +143,23 @@ mod tests {
         assert!(files.socket().as_os_str().len() < 107);
         drop(files);
         assert!(!directory.exists());
+    }
+
+    #[test]
+    fn what_a_killed_ullage_left_is_removed_and_nothing_else() {
+        let base = tempfile::tempdir().unwrap();
+        let living = AgentFiles::create_in(base.path()).unwrap();
+        let killed = AgentFiles::create_in(base.path()).unwrap();
+        let left = killed.directory.clone();
+        // As SIGKILL does it: the lock goes, the files stay.
+        std::mem::ManuallyDrop::new(killed)._lock = None;
+        let foreign = base.path().join("ullage-mine");
+        std::fs::create_dir(&foreign).unwrap();
+
+        remove_abandoned(base.path(), Duration::from_secs(60));
+        assert!(left.exists(), "it could be one that is just being made");
+        remove_abandoned(base.path(), Duration::ZERO);
+        assert!(!left.exists());
+        assert!(living.directory.exists() && foreign.exists());
     }
 }

@@ -1,6 +1,7 @@
 //! What may be typed: every command, flag and environment variable of `ullage`. What it means is decided
 //! where it is used.
 
+use crate::remedies::{parse_remedies, Remedies};
 use crate::size::{parse_interval, parse_size};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -36,6 +37,9 @@ pub enum Command {
 /// `ullage run`.
 #[derive(Debug, Args)]
 pub struct RunArguments {
+    /// Remove causes as well: apply the remedies in LIST (arena, nofile; -NAME leaves one out), or all
+    #[arg(long, value_name = "LIST", env = "ULLAGE_FIX", num_args = 0..=1, require_equals = true, default_missing_value = "all", value_parser = parse_remedies)]
+    pub fix: Option<Remedies>,
     /// Budget for the whole job: at 90 % a warning, then SIGTERM, a grace, SIGKILL, and exit status 53
     #[arg(long, value_name = "SIZE", env = "ULLAGE_MEMORY_MAX", value_parser = parse_size)]
     pub memory_max: Option<u64>,

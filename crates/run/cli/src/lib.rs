@@ -12,6 +12,7 @@ pub mod home;
 pub mod live;
 pub mod machine;
 pub mod printer;
+pub mod remedies;
 pub mod size;
 
 use arguments::{Arguments, Command};

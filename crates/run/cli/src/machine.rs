@@ -6,18 +6,13 @@ use ullage_kernel::cgroup::{CgroupKey, CgroupMounts};
 use ullage_kernel::host::kmsg::{KernelLog, KernelNews};
 use ullage_kernel::KernelRoot;
 use ullage_model::{
-    At, CgroupReading, CgroupVersion, Event, EventKind, Item, Outcome, OutcomeKind, ProcessId, ProcessState,
-    RunFacts, Sample,
+    At, CgroupReading, CgroupVersion, Event, EventKind, Item, Outcome, OutcomeKind, ProcessId, RunFacts,
+    Sample,
 };
 
 /// True where the very process (pid and start time) still runs and is no zombie.
 pub fn is_alive(id: ProcessId) -> bool {
-    let mut buffer = Vec::new();
-    let root = KernelRoot::live();
-    let Ok(directory) = root.process(id.pid) else { return false };
-    directory
-        .stat(&mut buffer)
-        .is_ok_and(|stat| stat.id == id && !matches!(stat.state, ProcessState::Zombie | ProcessState::Dead))
+    ullage_supervisor::is_running(&KernelRoot::live(), id)
 }
 
 /// The identity of a process of this moment.

@@ -5,6 +5,7 @@
 //! ("no internal processes"), so an ordinary shell's group does not allow it; then polling alone holds the
 //! budget, and one process can overshoot it by hundreds of megabytes within a second.
 
+use crate::children::is_running;
 use crate::policy::{Action, Policy, GRACE};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
@@ -23,6 +24,7 @@ pub struct Budget {
     policy: Policy,
     started: Instant,
     group: Option<OwnGroup>,
+    root: KernelRoot,
     kernel_killed: bool,
 }
 
@@ -34,6 +36,7 @@ impl Budget {
             policy: Policy::new(bytes, GRACE),
             started: Instant::now(),
             group: OwnGroup::create(root, bytes),
+            root: root.clone(),
             kernel_killed: false,
         }
     }
@@ -57,11 +60,11 @@ impl Budget {
             Action::Nothing => return None,
             Action::Warn => "warn",
             Action::Terminate => {
-                signal_all(alive, Signal::SIGTERM);
+                self.signal_all(alive, Signal::SIGTERM);
                 "terminate"
             }
             Action::Kill => {
-                signal_all(alive, Signal::SIGKILL);
+                self.signal_all(alive, Signal::SIGKILL);
                 "kill"
             }
         };
@@ -72,7 +75,7 @@ impl Budget {
     /// own group's limit, that is told.
     pub fn finish(&mut self, survivors: &[ProcessId]) -> Option<EventKind> {
         if self.policy.ended_the_job() {
-            signal_all(survivors, Signal::SIGKILL);
+            self.signal_all(survivors, Signal::SIGKILL);
             return None;
         }
         if self.group.as_ref().map_or(0, OwnGroup::oom_kills) == 0 {
@@ -82,16 +85,16 @@ impl Budget {
         Some(EventKind::Budget { action: "kernel-kill".into(), used: self.bytes, budget: self.bytes })
     }
 
+    fn signal_all(&self, processes: &[ProcessId], signal: Signal) {
+        for process in processes.iter().filter(|process| is_running(&self.root, **process)) {
+            // Gone already is as good as done; another user's process cannot be ended by us.
+            let _ = kill(Pid::from_raw(process.pid), signal);
+        }
+    }
+
     /// True where the job was ended for this budget, by ullage or by the kernel at its limit.
     pub fn ended_the_job(&self) -> bool {
         self.kernel_killed || self.policy.ended_the_job()
-    }
-}
-
-fn signal_all(processes: &[ProcessId], signal: Signal) {
-    for process in processes {
-        // Gone already is as good as done; another user's process cannot be ended by us.
-        let _ = kill(Pid::from_raw(process.pid), signal);
     }
 }
 

@@ -60,3 +60,14 @@ pub(crate) fn is_stopped(root: &KernelRoot, id: ProcessId) -> bool {
         })
         .unwrap_or(false)
 }
+
+/// True where this very process runs or sleeps: neither gone, nor a zombie, nor another one of the same pid.
+pub fn is_running(root: &KernelRoot, id: ProcessId) -> bool {
+    let mut buffer = Vec::new();
+    root.process(id.pid)
+        .ok()
+        .and_then(|process| process.stat(&mut buffer).ok().map(|stat| (stat.id, stat.state)))
+        .is_some_and(|(found, state)| {
+            found == id && !matches!(state, ProcessState::Zombie | ProcessState::Dead)
+        })
+}

@@ -16,6 +16,7 @@ mod spawn;
 mod supervisor;
 
 pub use agent_socket::{parse_message, Connection};
+pub use children::is_running;
 pub use outcome::exit_status;
 pub use spawn::{SpawnSettings, StartError};
 pub use supervisor::{Happening, Supervisor};

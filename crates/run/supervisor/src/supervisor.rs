@@ -1,7 +1,7 @@
 //! One loop over everything that can happen: signals, children, watched descendants, the agent's messages.
 
 use crate::agent_socket::{AgentSocket, Connection};
-use crate::children::{is_stopped, reap, stopped_or_continued};
+use crate::children::{is_running, is_stopped, reap, stopped_or_continued};
 use crate::pidfd::Watched;
 use crate::signals::{Arrived, Signals};
 use crate::spawn::{spawn, take_child_signal, SpawnSettings, StartError};
@@ -288,15 +288,4 @@ impl Supervisor {
             happenings.push(Happening::DescendantEnded { id, ending, source });
         }
     }
-}
-
-fn is_running(root: &KernelRoot, id: ProcessId) -> bool {
-    let mut buffer = Vec::new();
-    root.process(id.pid)
-        .ok()
-        .and_then(|process| process.stat(&mut buffer).ok().map(|stat| (stat.id, stat.state)))
-        .is_some_and(|(found, state)| {
-            found == id
-                && !matches!(state, ullage_model::ProcessState::Zombie | ullage_model::ProcessState::Dead)
-        })
 }

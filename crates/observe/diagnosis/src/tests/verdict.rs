@@ -2,7 +2,7 @@
 
 use super::build::*;
 use crate::{rank, Series};
-use ullage_model::{Ending, Finding, Outcome, OutcomeKind, Severity, Status};
+use ullage_model::{Ending, EventKind, Finding, Outcome, OutcomeKind, Severity, Status};
 
 fn finding(cause: &str, severity: Severity, at: Option<f64>, status: Status, confidence: f64) -> Finding {
     Finding {
@@ -65,15 +65,20 @@ fn a_plain_failure_has_an_outcome_and_no_finding() {
 fn a_budget_keeps_its_outcome_and_is_no_oom() {
     let mut run = Run::with_trainer();
     run.quiet(1.0);
+    for (at, action, used) in [(1.1, "warn", 950), (1.2, "terminate", 1300), (1.8, "kill", 1200)] {
+        run.event(at, EventKind::Budget { action: action.into(), used, budget: 1000 });
+    }
     run.finish(2.0, Ending::Signaled(9));
     run.facts.outcome = Some(Outcome {
-        kind: OutcomeKind::Budget,
         code: Some(53),
         signal: Some(9),
         by: Some("ullage budget".into()),
+        ..Outcome::of(OutcomeKind::Budget)
     });
     let verdict = run.verdict();
     assert_eq!(verdict.outcome.kind, OutcomeKind::Budget);
+    let spent = verdict.outcome.budget.unwrap();
+    assert_eq!((spent.budget, spent.used, spent.overshoot()), (1000, 1300, 300));
     assert!(verdict.findings.is_empty() && verdict.undetermined.is_empty(), "{verdict:?}");
 }
 

@@ -105,7 +105,23 @@ pub fn outcome(outcome: &Outcome, duration_s: Option<f64>) -> String {
             };
             format!("The kernel's out-of-memory killer ended the command{whose}{after}.")
         }
-        OutcomeKind::Budget => format!("ullage ended the command at the --memory-max budget{after}."),
+        OutcomeKind::Budget => match outcome.budget {
+            None => format!("ullage ended the command at the --memory-max budget{after}."),
+            Some(spent) => {
+                let over = match spent.overshoot() {
+                    0 => String::new(),
+                    bytes => {
+                        format!(
+                            "; it was seen at {}, {} over",
+                            format::bytes(spent.used),
+                            format::bytes(bytes)
+                        )
+                    }
+                };
+                let budget = format::bytes(spent.budget);
+                format!("ullage ended the command at the --memory-max budget of {budget}{after}{over}.")
+            }
+        },
         OutcomeKind::StillRunning => format!("The command still ran when the recording ends{after}."),
         OutcomeKind::NotStarted => "The command could not be started.".into(),
         OutcomeKind::Unknown => format!("The command ended{after}; how was not seen."),
@@ -270,6 +286,9 @@ fn cost(screen: &mut Screen, style: Style, verdict: &Verdict) {
     let memory = verdict.cost_peak_rss.map(|n| format!("{} of memory", format::bytes(n)));
     let told: Vec<String> = cpu.into_iter().chain(memory).collect();
     let mut sentences = Vec::new();
+    for fix in &verdict.fixes {
+        sentences.push(format!("With --fix: {}.", format::clean(fix)));
+    }
     if !told.is_empty() {
         sentences.push(format!("Watching took {}.", told.join(" and ")));
     }

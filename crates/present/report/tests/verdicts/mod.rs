@@ -66,7 +66,7 @@ fn base() -> Verdict {
     Verdict {
         run: RunId("20261121-035512-python-4711".into()),
         command: vec!["python".into(), "train.py".into()],
-        outcome: Outcome { kind: OutcomeKind::Exit, code: Some(0), signal: None, by: None },
+        outcome: Outcome { code: Some(0), ..Outcome::of(OutcomeKind::Exit) },
         healthy: true,
         findings: vec![],
         limits: vec![],
@@ -78,6 +78,7 @@ fn base() -> Verdict {
         },
         undetermined: vec![],
         not_seen: vec![],
+        fixes: vec![],
         cost_cpu_share: Some(0.002),
         cost_peak_rss: Some(11_534_336),
         duration_s: Some(14.8),
@@ -92,7 +93,7 @@ pub(crate) fn crash_established() -> Verdict {
     shm.slope_per_s = Some(21_299_200.0);
     shm.time_left_s = Some(3213.0);
     Verdict {
-        outcome: Outcome { kind: OutcomeKind::Exit, code: Some(1), signal: None, by: None },
+        outcome: Outcome { code: Some(1), ..Outcome::of(OutcomeKind::Exit) },
         healthy: false,
         findings: vec![
             Finding {
@@ -188,10 +189,9 @@ pub(crate) fn memcg() -> Verdict {
     full.time_left_s = Some(0.0);
     Verdict {
         outcome: Outcome {
-            kind: OutcomeKind::OomKill,
-            code: None,
             signal: Some(9),
             by: Some("kernel memcg".into()),
+            ..Outcome::of(OutcomeKind::OomKill)
         },
         healthy: false,
         findings: vec![Finding {
@@ -218,11 +218,7 @@ pub(crate) fn memcg() -> Verdict {
 }
 
 pub(crate) fn ordinary() -> Verdict {
-    Verdict {
-        outcome: Outcome { kind: OutcomeKind::Exit, code: Some(1), signal: None, by: None },
-        healthy: false,
-        ..base()
-    }
+    Verdict { outcome: Outcome { code: Some(1), ..Outcome::of(OutcomeKind::Exit) }, healthy: false, ..base() }
 }
 
 pub(crate) fn missing_values() -> Verdict {

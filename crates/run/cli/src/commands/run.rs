@@ -6,9 +6,11 @@
 use crate::agent_files::AgentFiles;
 use crate::arguments::RunArguments;
 use crate::live::{self, Watch};
+use crate::remedies::{self, Remedies};
 use crate::{exit, home, machine, printer};
 use anyhow::Context;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ullage_kernel::KernelRoot;
@@ -56,11 +58,17 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
             .ok()
     };
     facts.agent = agent.is_some();
+    if let Some(remedies) = &arguments.fix {
+        facts.fixes = remedies::apply(remedies, agent.is_some());
+        if !arguments.quiet {
+            facts.fixes.iter().for_each(|line| printer::note(&format!("fix: {line}")));
+        }
+    }
 
     let budget = arguments.memory_max.map(|bytes| Budget::prepare(bytes, &root));
     let spawn = SpawnSettings {
         command: arguments.job.clone(),
-        environment: agent.as_ref().map(AgentFiles::environment).unwrap_or_default(),
+        environment: environment(agent.as_ref(), arguments.fix.as_ref()),
         agent_socket: agent.as_ref().map(AgentFiles::socket),
         cgroup: budget.as_ref().and_then(Budget::cgroup),
     };
@@ -106,6 +114,14 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     Ok(status)
 }
 
+fn environment(agent: Option<&AgentFiles>, fix: Option<&Remedies>) -> Vec<(OsString, OsString)> {
+    let mut variables = agent.map(AgentFiles::environment).unwrap_or_default();
+    if let Some(remedies) = fix {
+        variables.push((names::ENV_FIX.into(), remedies.to_string().into()));
+    }
+    variables
+}
+
 fn disabled() -> bool {
     std::env::var_os(names::ENV_DISABLE).is_some_and(|value| value == "1")
 }
@@ -137,6 +153,7 @@ fn run_facts(arguments: &RunArguments, root: &KernelRoot) -> RunFacts {
         cost: None,
         not_seen: Vec::new(),
         memory_max: arguments.memory_max,
+        fixes: Vec::new(),
     }
 }
 

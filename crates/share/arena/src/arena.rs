@@ -1,0 +1,343 @@
+//! The arena as its users see it: make or attach, allocate, take, trim, report.
+//!
+//! What this process keeps for itself (its slot, its heap, ended leases that wait for heirs) hangs on one pointer,
+//! made anew by a forked child at its first use: a lock in it may have been held by a thread that the child
+//! does not have.
+
+use crate::error::ArenaError;
+use crate::forks::{self, Waiting};
+use crate::heap::{Guard, Heap};
+use crate::layout::{BlockHeader, BLOCK_HEADER, CHANNELS};
+use crate::lease::{Lease, Ticket};
+use crate::mapping::Mapping;
+use crate::report::Report;
+use crate::state::{self, State, Step};
+use crate::sync::AtomicU64;
+use crate::{report, returns, slots};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Heirs are looked for at most this often: it reads their `/proc/PID/maps`.
+const HEIRS_EVERY: Duration = Duration::from_millis(200);
+
+/// How an arena is made.
+pub struct Settings {
+    /// Bytes of address space to set aside; it can never hold more.
+    pub reserve: u64,
+    /// Asked before memory is taken: bytes more, bytes that the arena has. An error is the reason why not.
+    pub guard: Box<Guard>,
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings").field("reserve", &self.reserve).finish_non_exhaustive()
+    }
+}
+
+/// One memfd that blocks travel through. Cheap to clone: all clones are the same arena.
+#[derive(Clone, Debug)]
+pub struct Arena(Arc<Inner>);
+
+pub(crate) struct Inner {
+    mapping: Mapping,
+    guard: Box<Guard>,
+    process: AtomicPtr<Process>,
+    leases: AtomicU64,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Arena").field("mapping", &self.mapping).finish_non_exhaustive()
+    }
+}
+
+/// What one process keeps for itself.
+struct Process {
+    number: u64,
+    slot: u16,
+    heap: Mutex<Option<Heap>>,
+    waiting: Mutex<Vec<Waiting>>,
+    looked: Mutex<Instant>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // A panic between two of our own statements leaves lists that are still whole.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Arena {
+    /// A new arena.
+    pub fn create(settings: Settings) -> Result<Arena, ArenaError> {
+        Ok(Arena::over(Mapping::create(settings.reserve)?, settings.guard))
+    }
+
+    /// The arena behind a descriptor from another process.
+    pub fn attach(fd: OwnedFd, guard: Box<Guard>) -> Result<Arena, ArenaError> {
+        Ok(Arena::over(Mapping::attach(fd)?, guard))
+    }
+
+    fn over(mapping: Mapping, guard: Box<Guard>) -> Arena {
+        let process = AtomicPtr::new(std::ptr::null_mut());
+        let inner = Arc::new(Inner { mapping, guard, process, leases: AtomicU64::new(0) });
+        forks::register(&inner);
+        Arena(inner)
+    }
+
+    /// Its descriptor: pass it to other processes, which attach.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.0.mapping.fd()
+    }
+
+    /// A block with room for `bytes`, leased to this process.
+    pub fn alloc(&self, bytes: u64) -> Result<Lease, ArenaError> {
+        let process = self.0.process()?;
+        self.0.settle_waiting(process);
+        let mut heap = lock(&process.heap);
+        if heap.is_none() {
+            *heap = Some(Heap::claim(&self.0.mapping, process.slot)?);
+        }
+        let Some(heap) = heap.as_mut() else {
+            return Err(ArenaError::TableFull { what: "heap", most: crate::layout::HEAPS });
+        };
+        let made = heap.alloc(&self.0.mapping, &*self.0.guard, bytes)?;
+        let ticket = Ticket { offset: made.offset, generation: made.generation, length: bytes };
+        Ok(Lease::new(Arc::clone(&self.0), ticket, true))
+    }
+
+    /// Takes what a ticket names.
+    pub fn take(&self, ticket: Ticket) -> Result<Lease, ArenaError> {
+        let process = self.0.process()?;
+        let Some(block) = self.0.mapping.true_block(ticket.offset) else { return Err(Inner::stale(ticket)) };
+        let room = block.size.load(Ordering::Acquire) - BLOCK_HEADER;
+        if ticket.length > room || state::take(&block.state, ticket.generation, process.slot) != Step::Done {
+            return Err(Inner::stale(ticket));
+        }
+        block.since.store(report::now(), Ordering::Relaxed);
+        Ok(Lease::new(Arc::clone(&self.0), ticket, false))
+    }
+
+    /// Ends a ticket that nobody will take.
+    pub fn discard(&self, ticket: Ticket) {
+        if self.0.mapping.true_block(ticket.offset).is_some() {
+            self.0.end(ticket.offset, ticket.generation, false);
+        }
+    }
+
+    /// A ticket that could not be passed on: its block is this process's again, and ends with the lease returned.
+    pub fn unsend(&self, ticket: Ticket) -> Option<Lease> {
+        let step = self.0.with_state(ticket.offset, |word| state::unsend(word, ticket.generation));
+        (step == Step::Done).then(|| Lease::new(Arc::clone(&self.0), ticket, true))
+    }
+
+    /// Offset of an address in this arena; none for any other address.
+    pub fn offset_of(&self, address: usize) -> Option<u64> {
+        self.0.mapping.offset_of(address)
+    }
+
+    /// A ticket for the whole block whose bytes begin at `address` and were made by this process; its lease goes on.
+    /// None for any other address, and where a ticket is already out or held: then the bytes must be copied.
+    pub fn share_at(&self, address: usize, length: u64, channel: u16) -> Option<Ticket> {
+        let (offset, block) = self.block_at(address)?;
+        let owner = self.0.mapping.header().heaps.get(block.heap.load(Ordering::Relaxed) as usize)?;
+        let room = block.size.load(Ordering::Acquire) - BLOCK_HEADER;
+        if owner.owner.load(Ordering::Relaxed) != u32::from(self.0.slot()?) || length > room {
+            return None;
+        }
+        let generation = State::of(block.state.load(Ordering::Acquire)).generation;
+        let sent = state::send(&block.state, generation, channel, true) == Step::Done;
+        sent.then_some(Ticket { offset, generation, length })
+    }
+
+    /// The block whose bytes begin at `address` is never used again: they are moved away under views of them. False
+    /// where no block begins there.
+    pub fn retire_at(&self, address: usize) -> bool {
+        self.block_at(address).is_some_and(|(_, block)| {
+            let generation = State::of(block.state.load(Ordering::Acquire)).generation;
+            state::retire(&block.state, generation) == Step::Done
+        })
+    }
+
+    /// Address of `length` bytes in the block at `offset`, where there is one.
+    pub fn address_of(&self, offset: u64, length: u64) -> Result<*mut u8, ArenaError> {
+        let nowhere = ArenaError::Stale { offset, generation: 0 };
+        match self.0.mapping.true_block(offset) {
+            Some(block) if block.size.load(Ordering::Acquire) - BLOCK_HEADER >= length => {
+                Ok(self.0.mapping.bytes(offset))
+            }
+            _ => Err(nowhere),
+        }
+    }
+
+    fn block_at(&self, address: usize) -> Option<(u64, &BlockHeader)> {
+        let offset = self.offset_of(address)?.checked_sub(BLOCK_HEADER)?;
+        Some((offset, self.0.mapping.true_block(offset)?))
+    }
+
+    /// A number for a new way that tickets go.
+    pub fn open_channel(&self) -> u16 {
+        let header = self.0.mapping.header();
+        // After 16,383 of them numbers of closed ones are used again; zero is none.
+        for _ in 0..CHANNELS {
+            let next = header.channels_used.fetch_add(1, Ordering::AcqRel) as usize % CHANNELS;
+            if next != 0 && header.channels[next].state.load(Ordering::Acquire) != 1 {
+                header.channels[next].state.store(1, Ordering::Release);
+                return next as u16;
+            }
+        }
+        0
+    }
+
+    /// Nobody will take from it any more: tickets that are still out end at the next sweep.
+    pub fn close_channel(&self, channel: u16) {
+        if let Some(entry) =
+            self.0.mapping.header().channels.get(usize::from(channel)).filter(|_| channel != 0)
+        {
+            entry.state.store(2, Ordering::Release);
+        }
+    }
+
+    /// Gives memory that holds no block back to the kernel; returns the bytes.
+    pub fn trim(&self) -> u64 {
+        let Ok(process) = self.0.process() else { return 0 };
+        self.0.settle_waiting(process);
+        lock(&process.heap).as_mut().map_or(0, |heap| {
+            heap.sweep(&self.0.mapping);
+            heap.trim(&self.0.mapping)
+        })
+    }
+
+    /// Takes back what came home and what the dead held, without giving memory away.
+    pub fn sweep(&self) {
+        if let Ok(process) = self.0.process() {
+            self.0.settle_waiting(process);
+            if let Some(heap) = lock(&process.heap).as_mut() {
+                heap.sweep(&self.0.mapping);
+            }
+        }
+    }
+
+    /// Who holds what.
+    pub fn report(&self) -> Report {
+        report::report(&self.0.mapping)
+    }
+}
+
+impl Inner {
+    pub(crate) fn mapping(&self) -> &Mapping {
+        &self.mapping
+    }
+
+    pub(crate) fn lease_began(&self) {
+        self.leases.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn lease_ended(&self) {
+        self.leases.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn own(&self) -> Option<&Process> {
+        // SAFETY: set once by `process`, freed only with this value; a child of a fork has its own copy.
+        unsafe { self.process.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Slot of this process, where it has one.
+    pub(crate) fn slot(&self) -> Option<u16> {
+        self.own().filter(|process| process.number == forks::process()).map(|process| process.slot)
+    }
+
+    /// In the child of a fork, before it counts as another process: the parent's slot, where leases were alive.
+    pub(crate) fn slot_with_leases(&self) -> Option<u16> {
+        (self.leases.load(Ordering::Relaxed) > 0).then(|| self.slot()).flatten()
+    }
+
+    fn process(&self) -> Result<&Process, ArenaError> {
+        let number = forks::process();
+        let found = self.process.load(Ordering::Acquire);
+        if let Some(process) = self.own().filter(|process| process.number == number) {
+            return Ok(process);
+        }
+        let slot = slots::claim(self.mapping.header())?;
+        let looked = Instant::now();
+        let made = Box::into_raw(Box::new(Process {
+            number,
+            slot,
+            heap: Mutex::new(None),
+            waiting: Mutex::new(Vec::new()),
+            looked: Mutex::new(looked),
+        }));
+        // The parent's is left alone: another thread may have been writing it when the child was forked.
+        match self.process.compare_exchange(found, made, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => {
+                if found.is_null() {
+                    // A first use.
+                } else {
+                    // Inherited leases were counted by the parent; here they end nothing.
+                    self.leases.store(0, Ordering::Relaxed);
+                }
+                // SAFETY: just made, and freed only with this value.
+                Ok(unsafe { &*made })
+            }
+            Err(theirs) => {
+                // SAFETY: `made` was shown to nobody.
+                drop(unsafe { Box::from_raw(made) });
+                self.mapping.header().slots[usize::from(slot)].pid.store(0, Ordering::Release);
+                // SAFETY: set by another thread of this process, freed only with this value.
+                Ok(unsafe { &*theirs })
+            }
+        }
+    }
+
+    pub(crate) fn with_state(&self, offset: u64, step: impl FnOnce(&AtomicU64) -> Step) -> Step {
+        self.mapping.true_block(offset).map_or(Step::Refused, |block| step(&block.state))
+    }
+
+    pub(crate) fn push_back(&self, offset: u64) {
+        let Some(block) = self.mapping.block(offset) else { return };
+        let heap = block.heap.load(Ordering::Relaxed) as usize;
+        if let Some(entry) = self.mapping.header().heaps.get(heap) {
+            returns::push(&entry.returned, &block.next, offset);
+        }
+    }
+
+    pub(crate) fn wait_for_heirs(&self, waiting: Waiting) {
+        if let Some(process) = self.own().filter(|process| process.number == forks::process()) {
+            lock(&process.waiting).push(waiting);
+        }
+    }
+
+    /// Ends the parts that waited for heirs which are gone by now.
+    fn settle_waiting(&self, process: &Process) {
+        let mut waiting = lock(&process.waiting);
+        let mut looked = lock(&process.looked);
+        if waiting.is_empty() || looked.elapsed() < HEIRS_EVERY {
+            return;
+        }
+        *looked = Instant::now();
+        let header = self.mapping.header();
+        waiting.retain(|one| {
+            let over = one.is_over(header, process.slot);
+            if over {
+                self.end(one.offset, one.generation, one.producer);
+            }
+            !over
+        });
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        forks::forget(self);
+        let process = self.process.load(Ordering::Acquire);
+        if process.is_null() {
+            return;
+        }
+        // SAFETY: made by `process` from a Box; nobody else has this value any more.
+        let own = unsafe { Box::from_raw(process) };
+        if own.number == forks::process() {
+            // Slot and heap are for others now; a heap's owner of zero would make it look never used.
+            self.mapping.header().slots[usize::from(own.slot)].pid.store(0, Ordering::Release);
+        }
+    }
+}

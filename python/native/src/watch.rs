@@ -1,0 +1,48 @@
+//! A worker's end with its trainer: a thread that waits on a pidfd.
+//!
+//! Not PR_SET_PDEATHSIG, which fires when the *thread* that forked ends, and which a fork server's children would
+//! get from the fork server.
+
+use crate::arena_error;
+use pyo3::prelude::*;
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::process::{kill_process, pidfd_open, Pid, PidfdFlags, Signal};
+use std::time::Duration;
+use ullage_kernel::KernelRoot;
+
+/// Time for a worker to notice by itself and to end in order.
+const GRACE: Duration = Duration::from_millis(1000);
+
+/// This process ends at most a second after the process `pid` that began at `start` (clock ticks since boot, zero for
+/// not known). False where that one is gone already.
+#[pyfunction]
+pub(crate) fn end_with(pid: i32, start: u64) -> PyResult<bool> {
+    let Some(other) = Pid::from_raw(pid) else { return Ok(false) };
+    let Ok(pidfd) = pidfd_open(other, PidfdFlags::empty()) else { return Ok(false) };
+    // The pidfd holds the pid: what is read now is the process that it was opened for.
+    if start != 0 && start_of(pid).is_some_and(|found| found != start) {
+        return Ok(false);
+    }
+    let thread = std::thread::Builder::new().name("ullage-watch".into()).stack_size(64 << 10);
+    thread
+        .spawn(move || loop {
+            let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
+            match poll(&mut fds, None) {
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(_) => return,
+                Ok(_) => {
+                    std::thread::sleep(GRACE);
+                    let _ = kill_process(rustix::process::getpid(), Signal::KILL);
+                    return;
+                }
+            }
+        })
+        .map_err(arena_error)?;
+    Ok(true)
+}
+
+fn start_of(pid: i32) -> Option<u64> {
+    let mut buffer = Vec::new();
+    let stat = KernelRoot::live().process(pid).ok()?.stat(&mut buffer).ok()?;
+    Some(stat.id.start.0)
+}

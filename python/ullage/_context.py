@@ -1,0 +1,399 @@
+"""`ullage.context`: a multiprocessing context whose queues hand tensors over in one shared arena.
+
+    DataLoader(dataset, num_workers=4, multiprocessing_context=ullage.context("forkserver"))
+
+Queues and events need no named semaphore and hold no lock that a dying process could keep. Read
+torch/utils/data/dataloader.py and worker.py beside this: it says which of their methods are called.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import queue
+import sys
+import time
+import weakref
+from multiprocessing import connection, util
+from multiprocessing.context import (
+    BaseContext,
+    ForkContext,
+    ForkProcess,
+    ForkServerContext,
+    ForkServerProcess,
+    SpawnContext,
+    SpawnProcess,
+    assert_spawning,
+)
+from multiprocessing.reduction import DupFd
+from typing import Any
+
+from ullage import _native, _pickling, _shipping
+from ullage.errors import Error, WorkerDied
+
+_MESSAGE, _NONE = 0, 1
+# A worker that has just closed its end is given this long to be seen as ended.
+_ENDING = 0.1
+
+_arena: _native.Arena | None = None
+_arenas: dict[tuple[int, int], _native.Arena] = {}
+_queues: weakref.WeakSet[Queue] = weakref.WeakSet()
+
+
+def arena() -> _native.Arena:
+    """The arena of this process: made at its first use, inherited by forks."""
+    global _arena
+    if _arena is None:
+        _arena = _native.Arena()
+        _arenas[_arena.identity] = _arena
+    return _arena
+
+
+def retire(address: int) -> None:
+    """Bytes at `address` are about to be moved: where they are a block of an arena, it is never used again."""
+    for one in _arenas.values():
+        one.retire(address)
+
+
+class _Handle:
+    """An arena on its way to another process: pickled once, however many queues are of it, because a descriptor
+    can be passed to a new process once only."""
+
+    def __init__(self, arena: _native.Arena) -> None:
+        self.arena = arena
+
+    def __reduce__(self) -> Any:
+        return _attach, (DupFd(self.arena.fileno()),)
+
+
+_handles: dict[tuple[int, int], _Handle] = {}
+
+
+def _handle(one: _native.Arena) -> _Handle:
+    return _handles.setdefault(one.identity, _Handle(one))
+
+
+def _attach(passed: Any) -> _Handle:
+    fd = passed.detach()
+    try:
+        stat = os.fstat(fd)
+        known = _arenas.get((stat.st_dev, stat.st_ino))
+        if known is None:
+            known = _native.Arena.attach(fd)
+            _arenas[known.identity] = known
+    finally:
+        os.close(fd)
+    return _handle(known)
+
+
+def _rebuild_queue(handle: _Handle, passed: Any, number: int) -> Queue:
+    fd = passed.detach()
+    try:
+        return Queue(_of=(handle.arena, _native.Queue.attach(handle.arena, fd, number)))
+    finally:
+        os.close(fd)
+
+
+def _rebuild_event(handle: _Handle, offset: int) -> Event:
+    return Event(_of=(handle.arena, _native.Flag.attach(handle.arena, offset)))
+
+
+class Queue:
+    """A queue between processes, without a size: `put` never waits for room, and serialises at once.
+
+    What is put is copied: later changes by the sender are not seen. Tensors that torch's collate made in a loader's
+    worker are handed over without a copy. `get` raises `ullage.errors.WorkerDied` where a process that writes to
+    this queue was killed or failed.
+    """
+
+    def __init__(self, maxsize: int = 0, *, _of: tuple[Any, Any] | None = None) -> None:
+        if maxsize > 0:
+            raise Error(
+                "ullage's queues have no maxsize: put never waits. Bound what is put, or use multiprocessing.Queue"
+            )
+        self._arena, self._queue = _of or (arena(), None)
+        if self._queue is None:
+            self._queue = _native.Queue(self._arena)
+        self._maker = os.getpid() if _of is None else -1
+        self._processes: list[Any] = []
+        self._kept = [True]  # shared with the finalizer
+        self._exit: tuple[int, Any] | None = None
+        self._closer = weakref.finalize(self, _close, self._queue, self._maker)
+        self._closer.atexit = False
+        _queues.add(self)
+
+    def __reduce__(self) -> Any:
+        assert_spawning(self)
+        return _rebuild_queue, (_handle(self._arena), DupFd(self._queue.fileno()), self._queue.number)
+
+    def _watch(self, process: Any) -> None:
+        """`get` tells of this process's death."""
+        self._processes.append(process)
+
+    def put(self, obj: Any, block: bool = True, timeout: float | None = None) -> None:
+        """Puts an object. Never waits; raises what its pickling raises."""
+        try:
+            file, pickler = _pickling.dump(obj)
+            self._send(file, pickler)
+        except Exception:
+            instead = _for_the_trainer(obj)
+            if instead is None:
+                raise
+            self._send(*_pickling.dump(instead))
+
+    def _send_at_exit(self) -> None:
+        if self._exit is None or self._exit[0] != os.getpid():
+            join = util.Finalize(self, _join, args=[self._queue, self._kept], exitpriority=-5)
+            self._exit = os.getpid(), join
+
+    def _send(self, file: Any, pickler: _pickling.Pickler) -> None:
+        storages = [(address, nbytes, first, last) for _, address, nbytes, first, last in pickler.storages]
+        with file.getbuffer() as data:
+            self._queue.send(
+                bytes(data), storages, [buffer.raw() for buffer in pickler.buffers], _MESSAGE, len(storages)
+            )
+        self._send_at_exit()
+
+    def put_nowait(self, obj: Any) -> None:
+        """As `put`."""
+        self.put(obj)
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        """The next object; `queue.Empty` after `timeout` seconds."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        try:
+            while True:
+                left = None if deadline is None else max(0.0, deadline - time.monotonic())
+                got = self._queue.receive(left if block else 0.0, [p.sentinel for p in self._processes])
+                if got is None:
+                    if block:
+                        self._arena.sweep()
+                    raise queue.Empty
+                if isinstance(got, int):
+                    self._ended(self._processes[got])
+                    continue
+                _, storages, data, parts = got
+                del got
+                return _pickling.load(data, parts, storages)
+        except RuntimeError as error:
+            # torch's SIGCHLD handler speaks first, wherever this thread is.
+            for process in list(self._processes):
+                if not isinstance(error, _native.ArenaError) and process.exitcode not in (None, 0):
+                    self._ended(process, error)
+            raise
+
+    def get_nowait(self) -> Any:
+        """As `get(block=False)`."""
+        return self.get(False)
+
+    def _ended(self, process: Any, error: BaseException | None = None) -> None:
+        connection.wait([process.sentinel], 0)
+        deadline = time.monotonic() + _ENDING
+        while process.exitcode is None and time.monotonic() < deadline:
+            process.join(0.005)
+        if process.exitcode is None:
+            raise queue.Empty
+        self._processes.remove(process)
+        if process.exitcode != 0:
+            raise WorkerDied(process.pid, process.exitcode) from error
+
+    def empty(self) -> bool:
+        """True where nothing can be got at this moment."""
+        empty: bool = self._queue.empty()
+        return empty
+
+    def full(self) -> bool:
+        """False: it has no size."""
+        return False
+
+    def qsize(self) -> int:
+        """Not known."""
+        raise NotImplementedError("an ullage queue does not count its messages")
+
+    def close(self) -> None:
+        """This process puts no more."""
+
+    def join_thread(self) -> None:
+        """Waits until all that was put can be got."""
+        _join(self._queue, self._kept)
+
+    def cancel_join_thread(self) -> None:
+        """What was put and could not be got yet may be lost at exit."""
+        self._kept[0] = False
+
+
+def _close(native: Any, maker: int) -> None:
+    # Only who made it may say that nobody will get from it.
+    if maker == os.getpid():
+        native.close()
+
+
+def _join(native: Any, kept: list[bool]) -> None:
+    """At the end of a process: what it put must be in the pipe, unless it said that it may be lost."""
+    if kept[0]:
+        native.flush(1e9)
+
+
+class Event:
+    """As `multiprocessing.Event`, without semaphores and descriptors."""
+
+    def __init__(self, *, _of: tuple[Any, Any] | None = None) -> None:
+        self._arena, self._flag = _of or (arena(), None)
+        if self._flag is None:
+            self._flag = _native.Flag(self._arena)
+
+    def __reduce__(self) -> Any:
+        assert_spawning(self)
+        return _rebuild_event, (_handle(self._arena), self._flag.pass_on())
+
+    def is_set(self) -> bool:
+        """True where it is set."""
+        is_set: bool = self._flag.is_set()
+        return is_set
+
+    def set(self) -> None:
+        """Sets it, and wakes all who wait."""
+        self._flag.set()
+
+    def clear(self) -> None:
+        """Clears it."""
+        self._flag.clear()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits until it is set; False after `timeout` seconds."""
+        is_set: bool = self._flag.wait(timeout)
+        return is_set
+
+
+def _for_the_trainer(obj: Any) -> Any:
+    """What a loader's worker sends in place of a batch that cannot be sent; None for any other message."""
+    torch = sys.modules.get("ullage.torch")
+    number = None if torch is None else torch.worker_number()
+    if number is None or not (isinstance(obj, tuple) and len(obj) == 2):
+        return None
+    from torch._utils import ExceptionWrapper
+
+    return obj[0], ExceptionWrapper(where=f"in DataLoader worker process {number}, sending a batch")
+
+
+def _start_of(pid: int) -> int:
+    """Start of a process in clock ticks since boot (proc_pid_stat(5), field 22); zero where it cannot be read."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+class _Watched:
+    """What ullage's processes do beside multiprocessing's: they end with their trainer, and their queues know them."""
+
+    _ullage_trainer: tuple[int, int] | None = None
+
+    def start(self) -> None:
+        self._ullage_trainer = (os.getpid(), _start_of(os.getpid()))
+        # Its arguments are gone after the start.
+        arguments = (*self._args, *self._kwargs.values())  # type: ignore[attr-defined]
+        super().start()  # type: ignore[misc]
+        for argument in arguments:
+            if isinstance(argument, Queue) and argument._maker == os.getpid():
+                argument._watch(self)
+
+    def run(self) -> None:
+        if self._ullage_trainer is not None and not _native.end_with(*self._ullage_trainer):
+            os._exit(1)  # the trainer is gone already
+        _enter_worker(self)
+        super().run()  # type: ignore[misc]
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        state["_args"], state["_kwargs"] = (), {}
+        state["_target"] = None
+        shipped = _shipping.ship((self._target, self._args, self._kwargs))  # type: ignore[attr-defined]
+        # Kept here as well, so that the next worker of the same loader finds the same bytes.
+        self._ullage_memory = shipped.memory
+        state["_ullage_shipped"] = shipped
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        shipped = state.pop("_ullage_shipped")
+        self.__dict__.update(state)
+        self._target, self._args, self._kwargs = shipped.unpack()
+
+
+def _enter_worker(process: Any) -> None:
+    """In a process of ours: what it collates goes into the arena that its queues are of."""
+    queues = [one for one in (*process._args, *process._kwargs.values()) if isinstance(one, Queue)]
+    if queues and "torch" in sys.modules:
+        _pickling.load_torch()
+        sys.modules["ullage.torch"].collate_in(queues[0]._arena)
+
+
+class _ForkProcess(_Watched, ForkProcess):
+    pass
+
+
+class _SpawnProcess(_Watched, SpawnProcess):
+    pass
+
+
+class _ForkServerProcess(_Watched, ForkServerProcess):
+    pass
+
+
+class _Queues:
+    """The parts of a context that are ullage's."""
+
+    _name: str
+
+    def Queue(self, maxsize: int = 0) -> Queue:
+        return Queue(maxsize)
+
+    def Event(self) -> Event:
+        return Event()
+
+    def get_start_method(self, allow_none: bool = False) -> str:
+        return self._name
+
+    def __reduce__(self) -> Any:
+        return context, (self._name,)
+
+    def __repr__(self) -> str:
+        return f"ullage.context({self._name!r})"
+
+
+class _Fork(_Queues, ForkContext):
+    Process = _ForkProcess
+
+
+class _Spawn(_Queues, SpawnContext):
+    Process = _SpawnProcess
+
+
+class _ForkServer(_Queues, ForkServerContext):
+    Process = _ForkServerProcess
+
+
+_CONTEXTS: dict[str, BaseContext] = {"fork": _Fork(), "spawn": _Spawn(), "forkserver": _ForkServer()}
+
+
+def context(method: str | None = None) -> BaseContext:
+    """A multiprocessing context for this start method ("fork", "spawn" or "forkserver"; by default the program's own).
+
+    Give it to a DataLoader as `multiprocessing_context`. It can be pickled and copied.
+    """
+    if method is None:
+        method = multiprocessing.get_start_method()
+    try:
+        return _CONTEXTS[method]
+    except KeyError:
+        raise Error(f"there is no start method {method!r}: it must be one of {', '.join(_CONTEXTS)}") from None
+
+
+def _in_forked_child() -> None:
+    for one in list(_queues):
+        one._queue.forked()
+        one._processes.clear()
+
+
+os.register_at_fork(after_in_child=_in_forked_child)

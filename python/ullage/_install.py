@@ -1,0 +1,63 @@
+"""`ullage.install()`: every DataLoader of this program gets `ullage.context`, with no code changed.
+
+Done at one place: the property through which a DataLoader's iterator (StatefulDataLoader's too) asks for its
+context. torch.multiprocessing itself stays as it is.
+"""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing.context
+from typing import Any
+
+from ullage._context import _Queues, context
+from ullage.errors import Error
+
+_original: Any = None
+
+
+def install() -> None:
+    """From now on every DataLoader with workers uses the arena. Does nothing where it is installed already."""
+    global _original
+    if _original is not None:
+        return
+    try:
+        loader = importlib.import_module("torch.utils.data.dataloader").DataLoader
+    except ImportError as error:
+        raise Error(f"ullage.install() is for programs with torch, and torch cannot be imported: {error}") from error
+    before = loader.multiprocessing_context
+
+    def getter(self: Any) -> Any:
+        chosen = before.fget(self)
+        if self.num_workers == 0 or isinstance(chosen, _Queues):
+            return chosen
+        if chosen is None:
+            return context()
+        method = _method(chosen)
+        return chosen if method is None else context(method)
+
+    loader.multiprocessing_context = property(getter, before.fset, before.fdel, before.__doc__)
+    _original = before
+
+
+def uninstall() -> None:
+    """Loaders made from now on are torch's again."""
+    global _original
+    if _original is not None:
+        importlib.import_module("torch.utils.data.dataloader").DataLoader.multiprocessing_context = _original
+        _original = None
+
+
+def _method(chosen: Any) -> str | None:
+    """The start method of a context of multiprocessing's own; None for a context of somebody else's making."""
+    for kind, method in (
+        (multiprocessing.context.ForkContext, "fork"),
+        (multiprocessing.context.SpawnContext, "spawn"),
+        (multiprocessing.context.ForkServerContext, "forkserver"),
+    ):
+        if type(chosen) is kind:
+            return method
+    if isinstance(chosen, multiprocessing.context.DefaultContext):
+        method = chosen.get_start_method()
+        return None if method is None else str(method)
+    return None
