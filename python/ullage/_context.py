@@ -29,7 +29,8 @@ from multiprocessing.reduction import DupFd
 from typing import Any
 
 from ullage import _native, _pickling, _shipping
-from ullage.errors import Error, WorkerDied
+from ullage._died import WorkerDied
+from ullage.errors import Error
 
 _MESSAGE, _NONE = 0, 1
 # A worker that has just closed its end is given this long to be seen as ended.

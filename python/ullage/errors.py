@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import queue
-import signal
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ullage._died import WorkerDied as WorkerDied
 
 
 class Error(Exception):
@@ -18,25 +19,10 @@ class Unsupported(Error):
     """What was asked for cannot be done on this machine or in this way."""
 
 
-class WorkerDied(queue.Empty, Error):
-    """A process that a queue is read from ended before its time.
+def __getattr__(name: str) -> object:
+    # Loaded when it is asked for: it needs `queue`, and importing ullage must cost nearly nothing.
+    if name == "WorkerDied":
+        from ullage._died import WorkerDied
 
-    A `queue.Empty`, because that is what a DataLoader understands as "look after the workers": what it raises
-    then has this as its `__cause__`. `pid`; `exitcode` as in `multiprocessing.Process.exitcode`.
-    """
-
-    def __init__(self, pid: int, exitcode: int) -> None:
-        self.pid = pid
-        self.exitcode = exitcode
-        if exitcode < 0:
-            how = f"was killed by {_signal_name(-exitcode)} (sender unknown)"
-        else:
-            how = f"ended with exit status {exitcode}"
-        super().__init__(f"worker process {pid} {how}; run the job as `ullage run -- ...` to see which limit it met")
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+        return WorkerDied
+    raise AttributeError(f"module 'ullage.errors' has no attribute {name!r}")
