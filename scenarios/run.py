@@ -236,6 +236,9 @@ def main():
     for python in arguments.python:
         for case in chosen(arguments):
             for need in case.get("needs", []):
+                if need == "agent":
+                    kept_out = arguments.no_agent or arguments.replaced_pythonpath
+                    reasons[need, python] = "needs the agent, which is kept out" if kept_out else None
                 if (need, python) not in reasons:
                     reasons[need, python] = surroundings.missing(need, python, arguments.plain_python, arguments.ullage)
             reason = next((reasons[n, python] for n in case.get("needs", []) if reasons[n, python]), None)

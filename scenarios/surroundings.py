@@ -172,6 +172,9 @@ def missing(need, python, plain_python, ullage):
     if need == "torch":
         rc = subprocess.run([python, "-c", "import torch"], capture_output=True).returncode
         return None if rc == 0 else f"{python} has no torch"
+    if need == "ullage-package":
+        rc = subprocess.run([python, "-c", "import ullage._native"], capture_output=True).returncode
+        return None if rc == 0 else f"{python} has no package ullage (pip install .)"
     if need == "max-map-count-65530":
         with open("/proc/sys/vm/max_map_count") as file:
             count = int(file.read())

@@ -286,7 +286,7 @@ pub(crate) fn raise_soft_limit(setting: &Setting) -> Vec<Fix> {
                       hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n\
                       resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))"
                 .into(),
-            automatic: None,
+            automatic: Some("nofile".into()),
         });
     }
     if setting.is_root() {

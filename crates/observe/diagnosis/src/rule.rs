@@ -75,6 +75,8 @@ pub(crate) struct Setting {
     pub(crate) bytes: Option<u64>,
     /// Path the fix is about.
     pub(crate) path: Option<String>,
+    /// The job's command, where a shell needs no quotes for it.
+    pub(crate) command: Option<String>,
     /// Pids the fix is about.
     pub(crate) pids: Vec<i32>,
 }
@@ -161,6 +163,7 @@ impl<'a> Case<'a> {
         let report = failure.and_then(|failure| failure.exception).map(|exception| &exception.report);
         let uid = process.and_then(|process| process.uid()).or_else(|| self.main_uid());
         Setting {
+            command: typeable(&self.run.command),
             root: uid.map(|uid| uid == 0),
             cuda: report.and_then(|report| report.cuda_initialized),
             threads: report.and_then(|report| report.counts.threads),
@@ -183,6 +186,14 @@ impl<'a> Case<'a> {
     pub(crate) fn kernel_log(&self) -> impl Iterator<Item = &'a KernelOomKill> {
         self.timeline.oom_kills().iter().map(|(_, kill)| kill)
     }
+}
+
+/// A command as it can be typed; none where a shell would take it apart, or where it is long.
+fn typeable(command: &[String]) -> Option<String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    let fine = !command.is_empty() && command.iter().all(|word| !word.is_empty() && word.chars().all(plain));
+    let typed = command.join(" ");
+    (fine && typed.len() <= 120).then_some(typed)
 }
 
 /// Every rule, in the order of the catalogue's groups.

@@ -19,6 +19,23 @@ pub(crate) fn fork_context(setting: &Setting) -> Option<Fix> {
     })
 }
 
+/// The cure: no segment for each tensor any more. First without touching the code, then in it.
+pub(crate) fn arena(setting: &Setting) -> Vec<Fix> {
+    let command = setting.command.as_deref().unwrap_or("COMMAND...");
+    vec![
+        Fix {
+            title: "Let what loaders send travel in one shared-memory arena, with no code changed (the Python package ullage must be installed where the job runs)".into(),
+            command: format!("ullage run --fix -- {command}"),
+            automatic: Some("arena".into()),
+        },
+        Fix {
+            title: "The same in the code, for one loader".into(),
+            command: "DataLoader(dataset, num_workers=1, multiprocessing_context=ullage.context(\"forkserver\"))".into(),
+            automatic: None,
+        },
+    ]
+}
+
 /// One tensor for all samples.
 pub(crate) fn one_tensor() -> Fix {
     Fix {

@@ -169,7 +169,8 @@ fn seen(case: &Case, failure: &Failure) -> Result<Option<Finding>, String> {
 }
 
 fn fixes(setting: &Setting) -> Vec<Fix> {
-    let mut fixes: Vec<Fix> = sharing::fork_context(setting).into_iter().collect();
+    let mut fixes = sharing::arena(setting);
+    fixes.extend(sharing::fork_context(setting));
     fixes.push(sharing::one_tensor());
     fixes.push(Fix {
         title: "Send names instead of descriptors (the next limit is then vm.max_map_count, at about 65,000 tensors)".into(),

@@ -219,7 +219,8 @@ fn asked_bytes(text: &str) -> Option<u64> {
 }
 
 fn fixes(setting: &Setting) -> Vec<Fix> {
-    let mut fixes: Vec<Fix> = sharing::fork_context(setting).into_iter().collect();
+    let mut fixes = sharing::arena(setting);
+    fixes.extend(sharing::fork_context(setting));
     fixes.push(sharing::one_tensor());
     if setting.is_root() {
         fixes.push(Fix {

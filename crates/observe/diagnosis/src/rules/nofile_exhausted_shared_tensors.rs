@@ -46,7 +46,8 @@ fn judge(case: &Case) -> Judgement {
 }
 
 fn fixes(setting: &Setting) -> Vec<Fix> {
-    let mut fixes: Vec<Fix> = sharing::fork_context(setting).into_iter().collect();
+    let mut fixes = sharing::arena(setting);
+    fixes.extend(sharing::fork_context(setting));
     fixes.push(sharing::one_tensor());
     fixes.push(Fix {
         title: "Where batches are kept: copy what is kept, so that the worker's segment is released".into(),

@@ -177,5 +177,6 @@ fn fixes(setting: &Setting) -> Vec<Fix> {
         command: "DataLoader(dataset, num_workers=2, prefetch_factor=1)".into(),
         automatic: None,
     });
+    fixes.extend(sharing::arena(setting));
     fixes
 }

@@ -137,5 +137,6 @@ fn fixes(setting: &Setting) -> Vec<Fix> {
         command: format!("df -i {path}"),
         automatic: None,
     });
+    fixes.extend(sharing::arena(setting));
     fixes
 }

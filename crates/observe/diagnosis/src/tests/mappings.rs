@@ -39,7 +39,9 @@ fn the_crash_is_counted_in_the_trainer_and_told_in_full() {
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }
-    assert!(first.fixes[0].command.contains("multiprocessing_context=\"fork\""));
+    assert_eq!(first.fixes[0].automatic.as_deref(), Some("arena"));
+    assert!(first.fixes[0].command.starts_with("ullage run --fix -- "));
+    assert!(first.fixes[2].command.contains("multiprocessing_context=\"fork\""));
     assert!(!first.fixes.iter().any(|fix| fix.command.contains("sysctl")), "not root");
     assert!(!verdict.healthy && verdict.undetermined.is_empty());
 }
