@@ -1,5 +1,7 @@
 //! Ways that tickets go between processes, and flags they share: no named semaphore, no lock that the dead could hold.
 
+#![forbid(unsafe_code)]
+
 mod channel;
 mod record;
 
