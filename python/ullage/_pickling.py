@@ -13,6 +13,7 @@ import pickle
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -39,9 +40,11 @@ class Pickler(pickle.Pickler):
     """Collects storages and buffers while it pickles."""
 
     def __init__(self, file: io.BytesIO) -> None:
-        super().__init__(file, 5, buffer_callback=self._out_of_band)
-        self.dispatch_table = _dispatch_table()
+        # Not a method of its own as the callback: a pickler in a cycle would keep what it pickled until the next
+        # garbage collection.
         self.buffers: list[pickle.PickleBuffer] = []
+        super().__init__(file, 5, buffer_callback=partial(_out_of_band, self.buffers))
+        self.dispatch_table = _dispatch_table()
         # Per storage: itself (kept alive), address, bytes, first and last byte that the message reaches.
         self.storages: list[list[Any]] = []
         self._numbers: dict[int, int] = {}
@@ -62,19 +65,20 @@ class Pickler(pickle.Pickler):
                 known[3], known[4] = min(known[3], first), max(known[4], last)
         return number
 
-    def _out_of_band(self, buffer: pickle.PickleBuffer) -> bool:
-        try:
-            raw = buffer.raw()
-        except BufferError:
-            return True  # not contiguous: as pickle does without us
-        if raw.nbytes < _IN_BAND:
-            return True
-        self.buffers.append(buffer)
-        return False
-
     def reducer_override(self, obj: Any) -> Any:
         reducer = REDUCERS.get(type(obj))
         return NotImplemented if reducer is None else reducer(self, obj)
+
+
+def _out_of_band(buffers: list[pickle.PickleBuffer], buffer: pickle.PickleBuffer) -> bool:
+    try:
+        raw = buffer.raw()
+    except BufferError:
+        return True  # not contiguous: as pickle does without us
+    if raw.nbytes < _IN_BAND:
+        return True
+    buffers.append(buffer)
+    return False
 
 
 class Reading(threading.local):
