@@ -230,8 +230,11 @@ pub(crate) enum Reach {
 
 /// The reading that tells most of a process's last seconds: the largest of them, else the last there is.
 pub(crate) fn telling(series: &Series, until: At) -> Option<(At, f64)> {
-    series.peak_between(At::from_seconds(until.seconds() - 3.0), until).or_else(|| series.last())
+    series.peak_between(At::from_seconds(until.seconds() - LAST_SECONDS), until).or_else(|| series.last())
 }
+
+/// How far back from its end a process's failure is looked for.
+const LAST_SECONDS: f64 = 3.0;
 
 /// Judges a figure at the end of its process. `fastest` is the growth a second that no machine exceeds.
 pub(crate) fn reach(series: &Series, limit: u64, until: At, fastest: f64) -> Reach {
@@ -246,10 +249,13 @@ pub(crate) fn reach(series: &Series, limit: u64, until: At, fastest: f64) -> Rea
     if value >= 0.4 * limit && rate > 0.0 && value + rate * 1.3 * age >= 0.98 * limit {
         return Reach::Projected;
     }
-    let between_looks = telling(series, until).is_some_and(|(seen, peak)| {
-        let next = series.points().map(|(at, _)| at).find(|at| *at > seen).unwrap_or(until);
-        peak + fastest * next.since(seen).max(0.0) >= limit
-    });
+    // Between any two looks of its last seconds it may have met the limit and given everything back: a failed start of a
+    // worker closes its descriptors as it unwinds.
+    let last_seconds: Vec<(At, f64)> =
+        series.points().filter(|(at, _)| until.since(*at) <= LAST_SECONDS).chain([(until, value)]).collect();
+    let between_looks = last_seconds
+        .windows(2)
+        .any(|looks| looks[0].1 + fastest * looks[1].0.since(looks[0].0).max(0.0) >= limit);
     if between_looks || value + fastest * age >= limit {
         Reach::Possible
     } else {

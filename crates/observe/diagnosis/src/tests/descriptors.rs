@@ -1,6 +1,7 @@
 //! nofile-exhausted-shared-tensors, fd-leak-files-sockets and forkserver-too-many-fds.
 
 use super::build::*;
+use crate::Series;
 use ullage_model::{
     Descriptors, Ending, ExceptionReport, Limit, Measured, Missing, ResourceLimits, Role, Status, Verdict,
 };
@@ -191,4 +192,16 @@ fn a_trainer_that_a_forkserver_started_uses_the_same_one() {
     run.tick(1.0, vec![reading(MAIN, 1, "python"), with_fds(reading(TRAINER, 300, "python"), 8, 0)], |_| {});
     run.ended(1.3, TRAINER, Ending::Exited(1)).finish(1.5, Ending::Exited(1));
     assert!(undetermined(&run.verdict()).contains(&"forkserver-too-many-fds"));
+}
+
+#[test]
+fn a_limit_met_and_left_between_two_looks_is_not_ruled_out() {
+    use crate::failure::{reach, Reach, SHARED_A_SECOND};
+    let mut series = Series::default();
+    // Many close looks, and one gap of half a second: a failed start gives everything back before the next.
+    for at in [1.0, 1.05, 1.1, 1.6, 1.65] {
+        series.push(s(at), 7.0);
+    }
+    assert_eq!(reach(&series, 1024, s(1.68), SHARED_A_SECOND), Reach::Possible);
+    assert_eq!(reach(&series, 20_000, s(1.68), SHARED_A_SECOND), Reach::Excluded);
 }
