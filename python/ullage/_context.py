@@ -148,7 +148,10 @@ class Queue:
             self._exit = os.getpid(), join
 
     def _send(self, file: Any, pickler: _pickling.Pickler) -> None:
-        storages = [(address, nbytes, first, last) for _, address, nbytes, first, last in pickler.storages]
+        storages = [
+            (address, nbytes, first, last, alone and first == 0 and last == nbytes)
+            for _, address, nbytes, first, last, alone in pickler.storages
+        ]
         with file.getbuffer() as data:
             self._queue.send(
                 bytes(data), storages, [buffer.raw() for buffer in pickler.buffers], _MESSAGE, len(storages)

@@ -39,7 +39,7 @@ class Queue:
     def send(
         self,
         pickle: bytes,
-        storages: Sequence[tuple[int, int, int, int]],
+        storages: Sequence[tuple[int, int, int, int, bool]],
         buffers: Sequence[Any],
         kind: int,
         extra: int,

@@ -20,6 +20,9 @@ from typing import Any
 # By exact type: (pickler, object) -> what `__reduce__` returns, or NotImplemented.
 REDUCERS: dict[type, Callable[[Pickler, Any], Any]] = {}
 
+# Set in a part's first byte where only one object of the message is made of that storage: the sign bit.
+ALONE = -(1 << 63)
+
 # Smaller buffers are cheaper inside the pickle than beside it.
 _IN_BAND = 4096
 
@@ -45,7 +48,8 @@ class Pickler(pickle.Pickler):
         self.buffers: list[pickle.PickleBuffer] = []
         super().__init__(file, 5, buffer_callback=partial(_out_of_band, self.buffers))
         self.dispatch_table = _dispatch_table()
-        # Per storage: itself (kept alive), address, bytes, first and last byte that the message reaches.
+        # Per storage: itself (kept alive), address, bytes, first and last byte that the message reaches, and whether
+        # one object only reaches it.
         self.storages: list[list[Any]] = []
         self._numbers: dict[int, int] = {}
 
@@ -55,9 +59,10 @@ class Pickler(pickle.Pickler):
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self.storages)
-            self.storages.append([storage, address, nbytes, first, last])
+            self.storages.append([storage, address, nbytes, first, last, True])
             return number
         known = self.storages[number]
+        known[5] = False
         if first < last:
             if known[3] == known[4]:
                 known[3], known[4] = first, last

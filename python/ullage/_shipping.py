@@ -94,7 +94,10 @@ def ship(obj: Any) -> Shipped:
     parts: list[tuple[int, int, int]] = []
     end = 0
     raw = [buffer.raw() for buffer in pickler.buffers]
-    sources = [(address + first, last - first, first) for _, address, _, first, last in pickler.storages]
+    sources = [
+        (address + first, last - first, _pickling.ALONE if alone and first == 0 and last == nbytes else first)
+        for _, address, nbytes, first, last, alone in pickler.storages
+    ]
     sources += [(_native.address_of(view), view.nbytes, 0) for view in raw]
     for address, length, first in sources:
         places.append((end, length, first))

@@ -17,6 +17,8 @@ use ullage_transport::{Channel, Received, Record};
 const LONG_COPY: u64 = 256 << 10;
 /// A part smaller than this is copied out where it arrives: kept for long, it pins no page of the arena.
 const COPIED_OUT: u64 = 8 << 10;
+/// In the first byte of a part: one object only is made of it, and begins there.
+const ALONE: u64 = 1 << 63;
 
 /// A queue between any number of processes.
 #[pyclass(frozen, module = "ullage._native")]
@@ -28,8 +30,8 @@ pub(crate) struct Queue {
     sent: Mutex<(u64, u64)>,
 }
 
-/// Memory of a storage: address, bytes, and the part of it that the message reaches.
-type Part = (usize, u64, u64, u64);
+/// Memory of a storage: address, bytes, the part of it that the message reaches, and whether one object reaches it.
+type Part = (usize, u64, u64, u64, bool);
 
 struct Copy {
     to: u64,
@@ -80,7 +82,7 @@ impl Queue {
                     return Err(ArenaError::new_err("a part of the message was not taken"))
                 }
             };
-            parts.append((part, row.from))?;
+            parts.append((part, row.from as i64))?;
         }
         Ok(parts)
     }
@@ -130,6 +132,7 @@ impl Queue {
 
     /// Sends a pickle with its parts. `storages`: address, bytes, first and last byte reached; a storage that was
     /// made in the arena by this process goes as it is, any other part is copied. `buffers`: out-of-band buffers.
+    /// A storage that is one object's alone is marked by the sign bit of its first byte at the other end.
     fn send(
         &self,
         py: Python<'_>,
@@ -150,7 +153,7 @@ impl Queue {
         let lengths = storages
             .iter()
             .zip(&shared)
-            .map(|((_, _, from, to), ticket)| ticket.is_none().then_some(to - from))
+            .map(|((_, _, from, to, _), ticket)| ticket.is_none().then_some(to - from))
             .chain(buffers.iter().map(|buffer| Some(buffer.len_bytes() as u64)));
         let plan = message::plan(pickle.len(), lengths);
         let mut block = match arena.alloc(plan.size) {
@@ -164,9 +167,12 @@ impl Queue {
         let mut rows = Vec::with_capacity(plan.parts.len());
         let mut copies = Vec::new();
         let from_storages =
-            storages.iter().zip(&shared).map(|((address, length, from, to), ticket)| match ticket {
-                Some(ticket) => (Some(*ticket), 0, *length, 0),
-                None => (None, address + *from as usize, to - from, *from),
+            storages.iter().zip(&shared).map(|((address, length, from, to, alone), ticket)| {
+                let mark = if *alone { ALONE } else { 0 };
+                match ticket {
+                    Some(ticket) => (Some(*ticket), 0, *length, mark),
+                    None => (None, address + *from as usize, to - from, from | mark),
+                }
             });
         let from_buffers =
             buffers.iter().map(|buffer| (None, buffer.buf_ptr() as usize, buffer.len_bytes() as u64, 0));
