@@ -169,3 +169,23 @@ def test_a_target_of_the_main_program_and_no_descriptor_left(tmp_path):
     assert [line for line in lines if line.startswith("worked")] == ["worked 0 __mp_main__", "worked 1 __mp_main__"]
     counts = [line for line in lines if line.isdigit()]
     assert counts[0] == counts[1] and said.stderr == ""
+
+
+def _sum_all(tensors, answers):
+    import os
+
+    with open("/proc/self/maps") as file:
+        segments = file.read().count("/torch_")
+    with open(answers, "w") as file:
+        file.write(f"{sum(float(t.sum()) for t in tensors)} {segments} {len(os.listdir('/proc/self/fd'))}")
+
+
+def test_arguments_with_many_tensors_need_no_segment_each(tmp_path):
+    torch = pytest.importorskip("torch")
+    tensors = [torch.full((20,), float(n)) for n in range(3000)]
+    process = ullage.Process(target=_sum_all, args=(tensors, str(tmp_path / "answer")))
+    process.start()
+    process.join(120)
+    total, segments, descriptors = (tmp_path / "answer").read_text().split()
+    assert process.exitcode == 0 and float(total) == sum(20.0 * n for n in range(3000))
+    assert int(segments) == 0 and int(descriptors) < 30

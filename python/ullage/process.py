@@ -22,6 +22,7 @@ from typing import Any
 from ullage._binary import find_binary
 from ullage.errors import Error, NotInstalled, Unsupported
 
+_ARGUMENTS = ("_target", "_args", "_kwargs")
 _METHODS = ("spawn", "forkserver")
 _ULLAGE_FAILED = 125
 _STATUS_LOST = 255  # as multiprocessing, where a fork server was killed
@@ -65,6 +66,22 @@ class Process(process.BaseProcess):
         self._start_method = start_method  # BaseProcess._bootstrap makes it the default of the child
         self._memory_max = memory_max
         self._record = None if record is None else os.path.abspath(record)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The target's arguments travel in one sealed memfd, however many tensors they hold."""
+        from ullage import _shipping
+
+        state = dict(self.__dict__)
+        # `_target`, `_args` and `_kwargs` of BaseProcess, which takes them away after the start.
+        parts = [state.pop(name) for name in _ARGUMENTS]
+        shipped = state["_shipped"] = _shipping.ship(parts)
+        self._memory = shipped.memory  # its descriptor must be open when the child starts
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        parts = state.pop("_shipped").unpack()
+        self.__dict__.update(state)
+        self.__dict__.update(zip(_ARGUMENTS, parts))
 
     @staticmethod
     def _Popen(process_obj: Process) -> _Popen:
