@@ -21,9 +21,10 @@ demo: install
 
 test: test-rust test-python test-outside test-scenarios
 
-# One profile, so that what the command needs is compiled once.
+# One profile, so that what the command needs is compiled once. The second line tries every order of the arena's atomics.
 test-rust:
 	$(CARGO) test --workspace --exclude ullage-native --release
+	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom $(CARGO) test --release -p ullage-arena --lib
 
 test-python: install
 	$(BIN)/python -m pytest
@@ -34,6 +35,7 @@ test-outside: install
 	$(BIN)/python tests/discovery.py --ullage $(BIN)/ullage
 	$(BIN)/python tests/kill_recorder.py --ullage $(BIN)/ullage --times 12
 	$(BIN)/python tests/outage.py --ullage $(BIN)/ullage --stop 6 --kills 4
+	$(BIN)/python tests/arena_kills.py --times 2
 
 test-scenarios: install
 	$(BIN)/python scenarios/run.py --ullage $(BIN)/ullage --python $(BIN)/python --set smoke
@@ -57,6 +59,7 @@ lint: install
 
 bench: install
 	$(BIN)/python benches/cost.py --ullage $(BIN)/ullage --python $(BIN)/python
+	$(BIN)/python benches/transport.py
 
 fuzz:
 	fuzz/run.sh $(SECONDS_EACH)

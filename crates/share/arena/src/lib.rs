@@ -9,6 +9,7 @@
 //! The surprise: after a fork the child sees the parent's leased blocks through the same mapping. Such a block is
 //! not used again before every heir of that moment is gone ([`forks`]).
 #![allow(unsafe_code)]
+#![cfg_attr(loom, allow(dead_code))]
 
 mod returns;
 mod state;

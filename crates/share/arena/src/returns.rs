@@ -28,30 +28,46 @@ pub(crate) fn take_all(head: &AtomicU64) -> u64 {
 #[cfg(all(test, loom))]
 mod models {
     use super::*;
+    use loom::cell::UnsafeCell;
     use loom::sync::Arc;
+
+    #[derive(Default)]
+    struct Shared {
+        head: AtomicU64,
+        next: [AtomicU64; 2],
+        /// What the holder did with the bytes last: loom fails where the owner could read it too early.
+        bytes: [UnsafeCell<u64>; 2],
+    }
 
     #[test]
     fn two_pushers_and_one_that_empties_lose_nothing_and_see_nothing_twice() {
         loom::model(|| {
-            let shared = Arc::new((AtomicU64::new(0), [AtomicU64::new(0), AtomicU64::new(0)]));
+            let shared = Arc::new(Shared::default());
             let pushers: Vec<_> = (1..=2u64)
                 .map(|block| {
                     let shared = Arc::clone(&shared);
-                    loom::thread::spawn(move || push(&shared.0, &shared.1[block as usize - 1], block))
+                    loom::thread::spawn(move || {
+                        let index = block as usize - 1;
+                        // SAFETY: loom checks that nobody else has access meanwhile.
+                        shared.bytes[index].with_mut(|bytes| unsafe { *bytes = block });
+                        push(&shared.head, &shared.next[index], block);
+                    })
                 })
                 .collect();
             let mut seen = Vec::new();
             let mut gather = |mut offset: u64| {
                 while offset != 0 {
-                    seen.push(offset);
-                    offset = shared.1[offset as usize - 1].load(Ordering::Relaxed);
+                    let index = offset as usize - 1;
+                    // SAFETY: as above.
+                    seen.push(shared.bytes[index].with(|bytes| unsafe { *bytes }));
+                    offset = shared.next[index].load(Ordering::Relaxed);
                 }
             };
-            gather(take_all(&shared.0));
+            gather(take_all(&shared.head));
             for pusher in pushers {
                 pusher.join().unwrap();
             }
-            gather(take_all(&shared.0));
+            gather(take_all(&shared.head));
             seen.sort_unstable();
             assert_eq!(seen, [1, 2]);
         });
