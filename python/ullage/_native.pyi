@@ -1,7 +1,9 @@
 """The arena and its queues: see python/native/src."""
 
-from collections.abc import Buffer, Sequence
+from collections.abc import Sequence
 from typing import Any
+
+from typing_extensions import Buffer
 
 class ArenaError(RuntimeError): ...
 

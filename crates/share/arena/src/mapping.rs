@@ -76,7 +76,7 @@ impl Mapping {
         }
         let (reserve, length) =
             (header.reserve.load(Ordering::Relaxed), header.length.load(Ordering::Relaxed));
-        if length > stat.st_size as u64 || length > reserve || reserve > 1 << 47 || reserve % PAGE != 0 {
+        if length > stat.st_size as u64 || length > reserve || reserve > 1 << 47 || !reserve.is_multiple_of(PAGE) {
             return Err(foreign("its header contradicts itself"));
         }
         let fd = first.fd.try_clone().map_err(|error| ArenaError::Kernel {
@@ -125,7 +125,7 @@ impl Mapping {
     /// The header of a block that this arena's tables or a valid ticket name.
     pub(crate) fn block(&self, offset: u64) -> Option<&BlockHeader> {
         let length = self.header().length.load(Ordering::Acquire).min(self.reserve);
-        if offset < DATA || offset % ALIGN != 0 || offset.checked_add(BLOCK_HEADER)? > length {
+        if offset < DATA || !offset.is_multiple_of(ALIGN) || offset.checked_add(BLOCK_HEADER)? > length {
             return None;
         }
         // SAFETY: in bounds of the file and of the mapping, aligned to 64, and made of atomics only: whatever
@@ -139,7 +139,7 @@ impl Mapping {
         let header = self.block(offset)?;
         let size = header.size.load(Ordering::Acquire);
         let length = self.header().length.load(Ordering::Acquire).min(self.reserve);
-        let fits = size >= BLOCK_HEADER && size % ALIGN == 0 && offset.checked_add(size)? <= length;
+        let fits = size >= BLOCK_HEADER && size.is_multiple_of(ALIGN) && offset.checked_add(size)? <= length;
         (fits && header.magic.load(Ordering::Acquire) == BLOCK_MAGIC).then_some(header)
     }
 

@@ -1,5 +1,5 @@
 //! An arena as its users see it, within one process.
-#![allow(unsafe_code)]
+#![allow(unsafe_code, clippy::unwrap_used)]
 
 use std::os::fd::AsFd;
 use ullage_arena::{Arena, ArenaError, Settings};

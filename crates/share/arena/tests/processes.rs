@@ -1,7 +1,7 @@
 //! An arena between processes: forks, and deaths.
 //!
 //! The children are forked by hand and do nothing but what the arena does: no test harness runs in them.
-#![allow(unsafe_code)]
+#![allow(unsafe_code, clippy::unwrap_used)]
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
