@@ -76,7 +76,11 @@ impl Mapping {
         }
         let (reserve, length) =
             (header.reserve.load(Ordering::Relaxed), header.length.load(Ordering::Relaxed));
-        if length > stat.st_size as u64 || length > reserve || reserve > 1 << 47 || !reserve.is_multiple_of(PAGE) {
+        if length > stat.st_size as u64
+            || length > reserve
+            || reserve > 1 << 47
+            || !reserve.is_multiple_of(PAGE)
+        {
             return Err(foreign("its header contradicts itself"));
         }
         let fd = first.fd.try_clone().map_err(|error| ArenaError::Kernel {
