@@ -8,6 +8,7 @@ torch/utils/data/dataloader.py and worker.py beside this: it says which of their
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import queue
@@ -193,6 +194,12 @@ class Queue:
     def _ended(self, process: Any, error: BaseException | None = None) -> None:
         connection.wait([process.sentinel], 0)
         deadline = time.monotonic() + _ENDING
+        # Looked at before it is reaped: only until then does torch's SIGCHLD handler find it, and tell how it ended.
+        with contextlib.suppress(ChildProcessError):
+            while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                if time.monotonic() > deadline:
+                    break
+                time.sleep(0.001)
         while process.exitcode is None and time.monotonic() < deadline:
             process.join(0.005)
         if process.exitcode is None:
