@@ -71,7 +71,7 @@ install: $(TORCH_STAMP)
 $(TORCH_STAMP):
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.9 or newer is needed: make PYTHON=python3.11") if sys.version_info < (3, 9) else None'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q torch==$(TORCH) numpy pytest ruff mypy
+	$(BIN)/pip install -q torch==$(TORCH) numpy pytest hypothesis ruff mypy
 	touch $@
 
 clean:
