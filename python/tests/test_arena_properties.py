@@ -747,6 +747,12 @@ def _send_and_wait(queue, done, made_in_arena):
     signal.pause()
 
 
+def _send_zeros(queue, times):
+    for _ in range(times):
+        queue.put(torch.zeros(COUNT))
+        queue.put(torch.frombuffer(arena().alloc(COUNT * 4), dtype=torch.float32).zero_())
+
+
 @pytest.mark.parametrize("made_in_arena", [True, False])
 def test_what_a_killed_process_sent_is_kept(made_in_arena):
     context = ullage.context("fork")
@@ -762,9 +768,15 @@ def test_what_a_killed_process_sent_is_kept(made_in_arena):
     del second
     with pytest.raises(ullage.errors.WorkerDied):
         queue.get(timeout=5)
+    # A process that comes later may be given the memory of the dead one.
     for _ in range(3):
         arena().sweep()
         reuse(own)
+        heir = context.Process(target=_send_zeros, args=(queue, 10), daemon=True)
+        heir.start()
+        for _ in range(20):
+            queue.get(timeout=20)
+        heir.join(20)
     assert ones(first) and (view == 1).all() and ones(third)
     assert len({first.data_ptr(), view.__array_interface__["data"][0], third.data_ptr()}) == 3
 
@@ -1081,3 +1093,10 @@ def test_every_seeded_fault_is_found(capsys):
     with capsys.disabled():
         print(f" seeded faults found: {len(FAULTS) - len(missed)} of {len(FAULTS)} ", end="")
     assert not missed and len(FAULTS) >= 12
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_lease_that_ends_early_is_seen_through_every_view(name, monkeypatch):
+    released_early(monkeypatch)
+    with pytest.raises(AssertionError):
+        test_a_view_keeps_the_bytes_of_a_message(name)
