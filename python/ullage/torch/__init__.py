@@ -48,10 +48,19 @@ def _reduce_tensor(pickler: Pickler, tensor: torch.Tensor) -> Any:
         storage = tensor.untyped_storage()
         name, item = plain
         first = tensor.storage_offset() * item
-        if not storage.is_shared() and first % 16 == 0 and not (_has_names and _has_names(tensor)):
-            last = first + tensor.numel() * item
-            number = pickler.storage(storage._cdata, storage, storage.data_ptr(), storage.nbytes(), first, last)
-            return _rebuild_plain, (number, name, first // item, *tensor.shape)
+        last = first + tensor.numel() * item
+        nbytes = storage.nbytes()
+        shape = tensor.shape
+        if (
+            first % 16 == 0
+            and first < last <= nbytes
+            and not storage.is_shared()
+            # To torch any stride of a dimension of one element is contiguous; it arrives as it was.
+            and not (1 in shape and tensor.stride() != _fresh_strides(shape))
+            and not (_has_names and _has_names(tensor))
+        ):
+            number = pickler.storage(storage._cdata, storage, storage.data_ptr(), nbytes, first, last)
+            return _rebuild_plain, (number, name, first // item, *shape)
     if tensor.device.type != "cpu" or tensor.layout is not torch.strided or tensor.is_nested:
         return reductions.reduce_tensor(tensor)
     if tensor.is_quantized:
@@ -66,6 +75,8 @@ def _reduce_tensor(pickler: Pickler, tensor: torch.Tensor) -> Any:
     dtype = tensor.dtype
     shape, stride, offset = tuple(tensor.shape), tensor.stride(), tensor.storage_offset()
     number = _storage_number(pickler, storage, dtype, shape, stride, offset)
+    if number is None:
+        return reductions.reduce_tensor(tensor)
     flags = (_CONJ if tensor.is_conj() else 0) | (_NEG if tensor.is_neg() else 0)
     flags |= _REQUIRES_GRAD if requires_grad else 0
     flags |= _PARAMETER if type(tensor) is torch.nn.Parameter else 0
@@ -81,7 +92,8 @@ def _storage_number(
     shape: tuple[int, ...],
     stride: tuple[int, ...],
     offset: int,
-) -> int:
+) -> int | None:
+    """None where the storage has fewer bytes than the tensor reaches: they were freed, as FSDP does."""
     item = _ITEMSIZE[dtype]
     if 0 in shape:
         first = last = 0
@@ -90,7 +102,10 @@ def _storage_number(
         last = first + item
         for size, step in zip(shape, stride):
             last += (size - 1) * step * item
-    return pickler.storage(storage._cdata, storage, storage.data_ptr(), storage.nbytes(), first, last)
+    nbytes = storage.nbytes()
+    if last > nbytes:
+        return None
+    return pickler.storage(storage._cdata, storage, storage.data_ptr(), nbytes, first, last)
 
 
 def _reduce_storage(pickler: Pickler, storage: torch.UntypedStorage) -> Any:
@@ -108,11 +123,16 @@ def _rebuild_plain(number: int, dtype_name: str, offset: int, *shape: int) -> to
     if first < 0 and len(part):
         tensor = torch.frombuffer(part, dtype=dtype)
         return tensor if len(shape) == 1 else tensor.view(shape)
-    stride, step = [], 1
+    return _rebuild(number, dtype_name, shape, _fresh_strides(shape), offset, 0)
+
+
+def _fresh_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """As torch lays a new tensor of this shape out."""
+    strides, step = [], 1
     for size in reversed(shape):
-        stride.append(step)
+        strides.append(step)
         step *= max(size, 1)
-    return _rebuild(number, dtype_name, shape, tuple(reversed(stride)), offset, 0)
+    return tuple(reversed(strides))
 
 
 def _received(number: int) -> tuple[torch.UntypedStorage, int]:

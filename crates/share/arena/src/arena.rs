@@ -150,10 +150,16 @@ impl Arena {
         sent.then_some(Ticket { offset, generation, length })
     }
 
-    /// The block whose bytes begin at `address` is never used again: they are moved away under views of them. False
-    /// where no block begins there.
+    /// The block that holds `address` is never used again: bytes of it are moved away under views of them. False where
+    /// no block holds it. Looks through the whole arena where the block does not begin there.
     pub fn retire_at(&self, address: usize) -> bool {
-        self.block_at(address).is_some_and(|(_, block)| {
+        let holding = || {
+            let within = self.offset_of(address)?;
+            let (offset, _) = crate::heap::all_blocks(&self.0.mapping)
+                .find(|(offset, size)| (*offset..offset + size).contains(&within))?;
+            Some((offset, self.0.mapping.true_block(offset)?))
+        };
+        self.block_at(address).or_else(holding).is_some_and(|(_, block)| {
             let generation = State::of(block.state.load(Ordering::Acquire)).generation;
             state::retire(&block.state, generation) == Step::Done
         })

@@ -402,6 +402,16 @@ fn own_regions(header: &Header, heap: usize) -> impl Iterator<Item = (usize, &Re
         .filter(move |(_, entry)| entry.heap.load(Ordering::Acquire) as usize == heap + 1)
 }
 
+/// Offsets and sizes of the blocks of every heap.
+pub(crate) fn all_blocks(map: &Mapping) -> impl Iterator<Item = (u64, u64)> + '_ {
+    let header = map.header();
+    let used = (header.regions_used.load(Ordering::Acquire) as usize).min(REGIONS);
+    header.regions[..used].iter().filter(|entry| entry.heap.load(Ordering::Acquire) != 0).flat_map(|entry| {
+        let start = entry.start.load(Ordering::Acquire);
+        walk(map, start, start + entry.used.load(Ordering::Acquire))
+    })
+}
+
 /// Offsets and sizes of the blocks from `start` to `end`.
 pub(crate) fn walk(map: &Mapping, start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
     let mut offset = start;

@@ -107,6 +107,20 @@ fn a_retired_block_is_never_used_again() {
 }
 
 #[test]
+fn a_block_is_retired_by_an_address_inside_it_too() {
+    let arena = arena();
+    let before = arena.take(arena.alloc(9000).unwrap().send(1).unwrap()).unwrap();
+    let taken = arena.take(arena.alloc(9000).unwrap().send(1).unwrap()).unwrap();
+    let place = taken.ticket().offset;
+    assert!(arena.retire_at(taken.as_ptr() as usize + 5000));
+    assert!(
+        !arena.retire_at(0) && !arena.retire_at(arena.address_of(place, 1).unwrap() as usize + (1 << 30))
+    );
+    drop((before, taken));
+    assert_ne!(arena.alloc(9000).unwrap().ticket().offset, place);
+}
+
+#[test]
 fn tickets_to_a_closed_channel_end_at_the_next_sweep() {
     let arena = arena();
     let channel = arena.open_channel();
