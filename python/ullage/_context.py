@@ -113,9 +113,8 @@ class Queue:
             raise Error(
                 "ullage's queues have no maxsize: put never waits. Bound what is put, or use multiprocessing.Queue"
             )
-        self._arena, self._queue = _of or (arena(), None)
-        if self._queue is None:
-            self._queue = _native.Queue(self._arena)
+        self._arena: _native.Arena = arena() if _of is None else _of[0]
+        self._queue: _native.Queue = _native.Queue(self._arena) if _of is None else _of[1]
         self._maker = os.getpid() if _of is None else -1
         self._processes: list[Any] = []
         self._kept = [True]  # shared with the finalizer
@@ -249,9 +248,8 @@ class Event:
     """As `multiprocessing.Event`, without semaphores and descriptors."""
 
     def __init__(self, *, _of: tuple[Any, Any] | None = None) -> None:
-        self._arena, self._flag = _of or (arena(), None)
-        if self._flag is None:
-            self._flag = _native.Flag(self._arena)
+        self._arena: _native.Arena = arena() if _of is None else _of[0]
+        self._flag: _native.Flag = _native.Flag(self._arena) if _of is None else _of[1]
 
     def __reduce__(self) -> Any:
         assert_spawning(self)
@@ -373,15 +371,15 @@ class _Queues:
         return f"ullage.context({self._name!r})"
 
 
-class _Fork(_Queues, ForkContext):
+class _Fork(_Queues, ForkContext):  # type: ignore[misc]
     Process = _ForkProcess
 
 
-class _Spawn(_Queues, SpawnContext):
+class _Spawn(_Queues, SpawnContext):  # type: ignore[misc]
     Process = _SpawnProcess
 
 
-class _ForkServer(_Queues, ForkServerContext):
+class _ForkServer(_Queues, ForkServerContext):  # type: ignore[misc]
     Process = _ForkServerProcess
 
 

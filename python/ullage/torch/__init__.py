@@ -59,7 +59,7 @@ def _reduce_tensor(pickler: Pickler, tensor: torch.Tensor) -> Any:
             and not (1 in shape and tensor.stride() != _fresh_strides(shape))
             and not (_has_names and _has_names(tensor))
         ):
-            number = pickler.storage(storage._cdata, storage, storage.data_ptr(), nbytes, first, last)
+            number = pickler.storage(storage._cdata, storage, storage.data_ptr(), nbytes, first, last)  # type: ignore[arg-type]
             return _rebuild_plain, (number, name, first // item, *shape)
     if tensor.device.type != "cpu" or tensor.layout is not torch.strided or tensor.is_nested:
         return reductions.reduce_tensor(tensor)
@@ -73,14 +73,14 @@ def _reduce_tensor(pickler: Pickler, tensor: torch.Tensor) -> Any:
     if tensor._backward_hooks:
         hooks.warn_if_has_hooks(tensor)
     dtype = tensor.dtype
-    shape, stride, offset = tuple(tensor.shape), tensor.stride(), tensor.storage_offset()
-    number = _storage_number(pickler, storage, dtype, shape, stride, offset)
-    if number is None:
+    sizes, stride, offset = tuple(tensor.shape), tensor.stride(), int(tensor.storage_offset())
+    reached = _storage_number(pickler, storage, dtype, sizes, stride, offset)
+    if reached is None:
         return reductions.reduce_tensor(tensor)
     flags = (_CONJ if tensor.is_conj() else 0) | (_NEG if tensor.is_neg() else 0)
     flags |= _REQUIRES_GRAD if requires_grad else 0
     flags |= _PARAMETER if type(tensor) is torch.nn.Parameter else 0
-    args = (number, _NAMES[dtype], shape, stride, offset, flags)
+    args = (reached, _NAMES[dtype], sizes, stride, offset, flags)
     attributes = vars(tensor)
     return (_rebuild, (*args, attributes) if attributes else args)
 
