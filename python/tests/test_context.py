@@ -182,7 +182,8 @@ def test_memory_is_used_again():
         for _batch in loader(Rows(2000, 4096), "fork", batch_size=32):
             pass
         sizes.append(arena.report()["committed"])
-    assert sizes[3] <= sizes[1] * 1.05, sizes
+    # A batch more may have been in flight in each worker at some moment.
+    assert sizes[3] <= sizes[1] + 2 * 32 * 4096 * 4 + (256 << 10), sizes
 
 
 def test_moving_an_arena_tensor_leaves_its_old_views_alone():
