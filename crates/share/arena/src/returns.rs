@@ -55,19 +55,21 @@ mod models {
                 })
                 .collect();
             let mut seen = Vec::new();
-            let mut gather = |mut offset: u64| {
+            // Before the pushers are joined: a join would order what the stack itself must order.
+            while seen.len() < 2 {
+                let mut offset = take_all(&shared.head);
                 while offset != 0 {
                     let index = offset as usize - 1;
                     // SAFETY: as above.
                     seen.push(shared.bytes[index].with(|bytes| unsafe { *bytes }));
                     offset = shared.next[index].load(Ordering::Relaxed);
                 }
-            };
-            gather(take_all(&shared.head));
+                loom::thread::yield_now();
+            }
             for pusher in pushers {
                 pusher.join().unwrap();
             }
-            gather(take_all(&shared.head));
+            assert_eq!(take_all(&shared.head), 0);
             seen.sort_unstable();
             assert_eq!(seen, [1, 2]);
         });
