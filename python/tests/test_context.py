@@ -1,6 +1,7 @@
 """`ullage.context`: what a DataLoader gets through the arena is what it gets without workers."""
 
 import copy
+import multiprocessing
 import os
 import pickle
 import queue
@@ -315,6 +316,16 @@ def test_install_gives_every_loader_the_arena_and_uninstall_takes_it_back():
     finally:
         ullage.uninstall()
     assert plain.multiprocessing_context is None
+
+
+def test_the_off_switch_leaves_loaders_to_torch(monkeypatch):
+    monkeypatch.setenv("ULLAGE_DISABLE", "1")
+    assert type(ullage.context("spawn")) is type(multiprocessing.get_context("spawn"))
+    plain = torch.utils.data.DataLoader(Rows(8), num_workers=1)
+    ullage.install()
+    assert plain.multiprocessing_context is None
+    with pytest.raises(Error, match="fork, spawn, forkserver"):
+        ullage.context("zygot")
 
 
 def test_a_queue_copies_what_is_put():

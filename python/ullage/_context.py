@@ -33,7 +33,7 @@ from ullage import _native, _pickling, _shipping
 from ullage._died import WorkerDied
 from ullage.errors import Error
 
-_MESSAGE, _NONE = 0, 1
+_MESSAGE = 0  # the one kind of message there is
 # A worker that has just closed its end is given this long to be seen as ended.
 _ENDING = 0.1
 
@@ -389,10 +389,13 @@ _CONTEXTS: dict[str, BaseContext] = {"fork": _Fork(), "spawn": _Spawn(), "forkse
 def context(method: str | None = None) -> BaseContext:
     """A multiprocessing context for this start method ("fork", "spawn" or "forkserver"; by default the program's own).
 
-    Give it to a DataLoader as `multiprocessing_context`. It can be pickled and copied.
+    Give it to a DataLoader as `multiprocessing_context`. It can be pickled and copied. With `ULLAGE_DISABLE=1` it is
+    multiprocessing's own.
     """
     if method is None:
         method = multiprocessing.get_start_method()
+    if os.environ.get("ULLAGE_DISABLE") == "1" and method in _CONTEXTS:
+        return multiprocessing.get_context(method)
     try:
         return _CONTEXTS[method]
     except KeyError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import multiprocessing.context
+import os
 from typing import Any
 
 from ullage._context import _Queues, context
@@ -17,9 +18,10 @@ _original: Any = None
 
 
 def install() -> None:
-    """From now on every DataLoader with workers uses the arena. Does nothing where it is installed already."""
+    """From now on every DataLoader with workers uses the arena. Does nothing where it is installed already, and with
+    `ULLAGE_DISABLE=1`."""
     global _original
-    if _original is not None:
+    if _original is not None or os.environ.get("ULLAGE_DISABLE") == "1":
         return
     try:
         loader = importlib.import_module("torch.utils.data.dataloader").DataLoader

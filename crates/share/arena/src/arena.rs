@@ -125,12 +125,6 @@ impl Arena {
         }
     }
 
-    /// A ticket that could not be passed on: its block is this process's again, and ends with the lease returned.
-    pub fn unsend(&self, ticket: Ticket) -> Option<Lease> {
-        let step = self.0.with_state(ticket.offset, |word| state::unsend(word, ticket.generation));
-        (step == Step::Done).then(|| Lease::new(Arc::clone(&self.0), ticket, true))
-    }
-
     /// Offset of an address in this arena; none for any other address.
     pub fn offset_of(&self, address: usize) -> Option<u64> {
         self.0.mapping.offset_of(address)

@@ -393,20 +393,20 @@ pub(crate) fn block_size(bytes: u64) -> u64 {
     round_up(size, if size >= WHOLE_PAGES { PAGE } else { ALIGN })
 }
 
+/// Regions that belong to a heap.
+pub(crate) fn regions(header: &Header) -> impl Iterator<Item = (usize, &RegionEntry)> {
+    let used = (header.regions_used.load(Ordering::Acquire) as usize).min(REGIONS);
+    header.regions[..used].iter().enumerate().filter(|(_, entry)| entry.heap.load(Ordering::Acquire) != 0)
+}
+
 /// Regions of one heap.
 fn own_regions(header: &Header, heap: usize) -> impl Iterator<Item = (usize, &RegionEntry)> {
-    let used = (header.regions_used.load(Ordering::Acquire) as usize).min(REGIONS);
-    header.regions[..used]
-        .iter()
-        .enumerate()
-        .filter(move |(_, entry)| entry.heap.load(Ordering::Acquire) as usize == heap + 1)
+    regions(header).filter(move |(_, entry)| entry.heap.load(Ordering::Acquire) as usize == heap + 1)
 }
 
 /// Offsets and sizes of the blocks of every heap.
 pub(crate) fn all_blocks(map: &Mapping) -> impl Iterator<Item = (u64, u64)> + '_ {
-    let header = map.header();
-    let used = (header.regions_used.load(Ordering::Acquire) as usize).min(REGIONS);
-    header.regions[..used].iter().filter(|entry| entry.heap.load(Ordering::Acquire) != 0).flat_map(|entry| {
+    regions(map.header()).flat_map(|(_, entry)| {
         let start = entry.start.load(Ordering::Acquire);
         walk(map, start, start + entry.used.load(Ordering::Acquire))
     })

@@ -1,6 +1,5 @@
 //! Who holds how much of an arena, and since when? Read from the blocks' headers; nothing is stopped for it.
 
-use crate::layout::REGIONS;
 use crate::mapping::Mapping;
 use crate::slots;
 use crate::state::{State, HELD, PRODUCER, RETIRED, SENT};
@@ -43,8 +42,7 @@ pub(crate) fn report(map: &Mapping) -> Report {
     let mut report = Report { committed: header.committed.load(Ordering::Relaxed), ..Report::default() };
     let mut holders: BTreeMap<u32, Holding> = BTreeMap::new();
     let now = now();
-    let used = (header.regions_used.load(Ordering::Acquire) as usize).min(REGIONS);
-    for entry in header.regions[..used].iter().filter(|entry| entry.heap.load(Ordering::Acquire) != 0) {
+    for (_, entry) in crate::heap::regions(header) {
         let heap = entry.heap.load(Ordering::Acquire) as usize - 1;
         let owner = header.heaps.get(heap).map_or(0, |heap| heap.owner.load(Ordering::Relaxed));
         let (start, length) = (entry.start.load(Ordering::Acquire), entry.used.load(Ordering::Acquire));

@@ -74,13 +74,6 @@ pub(crate) fn send(word: &AtomicU64, generation: u32, channel: u16, keep: bool) 
     })
 }
 
-/// The ticket did not get out: the block is the producer's alone again.
-pub(crate) fn unsend(word: &AtomicU64, generation: u32) -> Step {
-    step(word, generation, |state| {
-        state.has(SENT).then_some(State { holder: 0, flags: PRODUCER | (state.flags & RETIRED), ..state })
-    })
-}
-
 /// A consumer takes the ticket.
 pub(crate) fn take(word: &AtomicU64, generation: u32, slot: u16) -> Step {
     step(word, generation, |state| {
@@ -176,14 +169,6 @@ mod tests {
         retire(&word, 7);
         assert_eq!(end_consumer(&word, 7, 5), Step::Done);
         assert_eq!(State::of(word.load(Ordering::Relaxed)).flags, RETIRED);
-    }
-
-    #[test]
-    fn a_ticket_that_did_not_get_out_comes_back() {
-        let word = fresh();
-        send(&word, 7, 3, false);
-        assert_eq!(unsend(&word, 7), Step::Done);
-        assert_eq!(end_producer(&word, 7, 1), Step::Last);
     }
 }
 
