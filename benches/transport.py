@@ -3,7 +3,8 @@
 
 Each row is one workload with so many workers. In every round the three ways run in an order of their own, each in
 a new process; printed: the median time and CPU time of all processes a batch, and the median over the rounds of
-torch's figure divided by ullage's in the same round. The trainer reads a word of every page of every batch.
+torch's figure divided by ullage's in the same round. The trainer reads every batch: tensors of up to 64 KiB whole, of
+larger ones a word of every page.
 
     python benches/transport.py [--rounds 10] [--workers 1,4] [--only NAME ...] [--seconds 2]
 """
@@ -95,10 +96,11 @@ def job(way, name, workers, seconds):
     )
 
     def read(batch):
-        total = 0.0
-        for tensor in batch.values() if isinstance(batch, dict) else [batch] if torch.is_tensor(batch) else batch:
-            total += float(tensor.view(-1)[::1024].sum())
-        return total
+        tensors = list(batch.values()) if isinstance(batch, dict) else [batch] if torch.is_tensor(batch) else batch
+        if tensors[0].nbytes <= 64 << 10:
+            # Every byte; one at a time, torch's calls would cost more than the transport.
+            return float(torch.cat(tensors).sum())
+        return sum(float(tensor.view(-1)[::1024].sum()) for tensor in tensors)
 
     batches = iter(loader)
     pids = [os.getpid()] + [worker.pid for worker in batches._workers]
@@ -162,10 +164,10 @@ def main():
                 for way in order:
                     figures[way].append(run(way, name, workers, args.seconds))
 
-            def median(way, what):
+            def median(way, what, figures=figures):
                 return statistics.median(figure[what] for figure in figures[way])
 
-            def ratio(way, what):
+            def ratio(way, what, figures=figures):
                 return statistics.median(t[what] / u[what] for t, u in zip(figures[way], figures["ullage"]))
 
             line = f"{name:22} {workers} workers  ullage {1e6 * median('ullage', 'wall'):9.1f} us"

@@ -9,6 +9,7 @@ import copy
 import ctypes
 import functools
 import io
+import itertools
 import os
 import pickle
 import signal
@@ -27,7 +28,7 @@ from hypothesis import strategies as st  # noqa: E402
 
 import ullage  # noqa: E402
 import ullage.torch as transport  # noqa: E402
-from ullage import _pickling, _shipping  # noqa: E402
+from ullage import _native, _pickling, _shipping  # noqa: E402
 from ullage._context import Queue, arena  # noqa: E402
 
 EXAMPLES = int(os.environ.get("ULLAGE_TEST_EXAMPLES", "300"))
@@ -87,9 +88,9 @@ _tensors = st.tuples(
     st.just("tensor"),
     st.integers(0, 2),
     st.sampled_from(DTYPES),
-    st.none() | st.lists(st.integers(0, 6), max_size=4),
-    st.integers(0, 40),
-    _ops,
+    st.none() | st.lists(st.integers(0, 6), max_size=4) | st.lists(st.integers(1, 5), min_size=2, max_size=3),
+    st.just(0) | st.integers(0, 40),
+    st.just([]) | _ops,
     st.sampled_from(_FINISHES),
 )
 # Those whose views have conj and neg bits.
@@ -589,6 +590,15 @@ def test_what_is_shipped_twice_is_what_it_was_each_time(recipe):
     check_twice(recipe, ShippedWay())
 
 
+@hypothesis.settings(max_examples=(EXAMPLES + 1) // 2, **COMMON)
+@hypothesis.given(messages)
+def test_the_reducers_in_python_do_the_same(recipe):
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        _in_python(monkeypatch)
+        check(recipe, QueueWay())
+        check(recipe, ShippedWay())
+
+
 # Lifetimes: what keeps the bytes is the storage, however it is reached.
 
 COUNT = 20_000  # floats: far above what is copied out where it arrives
@@ -870,6 +880,14 @@ def test_a_tensor_whose_bytes_were_freed_does_not_kill_its_sender(kind):
 # Faults: each breaks the transport in one way, and a property must see it.
 
 
+def _in_python(monkeypatch):
+    """Every tensor takes the way of the reducers in Python, as under a torch without DLPack's exchange table."""
+    monkeypatch.setattr(_pickling, "Encoder", functools.partial(_native.Encoder, fast=False))
+    # Each message has an encoder of its own.
+    monkeypatch.setattr(_pickling, "_spare", [])
+    monkeypatch.setattr(_pickling, "done", lambda pickler: None)
+
+
 def _rebuilding(monkeypatch, change):
     """`change` gets what a tensor is rebuilt from, and what it gives is taken instead."""
     original = transport._rebuild
@@ -878,7 +896,26 @@ def _rebuilding(monkeypatch, change):
     def _rebuild(number, name, shape, stride, offset, flags, attributes=None):
         return original(*change(number, name, shape, stride, offset, flags, attributes))
 
+    _in_python(monkeypatch)
     monkeypatch.setattr(transport, "_rebuild", _rebuild)
+
+
+def _storing(monkeypatch, change):
+    """`change` gets the encoder and what it is told of a storage, and gives what it is told instead."""
+    original = _native.Encoder.storage
+    _in_python(monkeypatch)
+    monkeypatch.setattr(_native.Encoder, "storage", lambda self, *told: original(self, *change(self, *told)))
+
+
+def _shipping_text(monkeypatch, change):
+    """`change` gets the rows of plain tensors, the table of parts and the number of storages, and gives the first two."""
+    original = _shipping.Shipped.__init__
+
+    def __init__(self, data, plain, layout, storages, memory):
+        plain, layout = change(bytearray(plain), bytearray(layout), storages)
+        original(self, data, bytes(plain), bytes(layout), storages, memory)
+
+    monkeypatch.setattr(_shipping.Shipped, "__init__", __init__)
 
 
 def offset_ignored(monkeypatch):
@@ -890,7 +927,7 @@ def offset_ignored(monkeypatch):
 
 
 def reading_first(number):
-    return _pickling.reading.message.parts[number][1] & ~_pickling.ALONE
+    return _native.reading().part(number)[1]
 
 
 def _without_flag(flag):
@@ -915,70 +952,81 @@ def dtype_wrong(monkeypatch):
     names = dict(transport._NAMES)
     names[torch.complex64], names[torch.bfloat16] = "int64", "int16"
     names[torch.float8_e5m2] = "float8_e4m3fn"
+    _in_python(monkeypatch)
     monkeypatch.setattr(transport, "_NAMES", names)
-    plain = {dtype: (names[dtype], item) for dtype, (_, item) in transport._PLAIN.items()}
-    monkeypatch.setattr(transport, "_PLAIN", plain)
 
 
 def alias_forgotten(monkeypatch):
-    original = _pickling.Pickler.storage
-
-    def storage(self, *args):
-        self._numbers.clear()
-        return original(self, *args)
-
-    monkeypatch.setattr(_pickling.Pickler, "storage", storage)
+    numbers = itertools.count(1)
+    _storing(monkeypatch, lambda self, key, *rest: (next(numbers), *rest))
 
 
 def reach_not_widened(monkeypatch):
     """Of two views over one storage, the bytes of the first only are sent."""
-    original = _pickling.Pickler.storage
+    reached = {}
 
-    def storage(self, key, *args):
-        known = self._numbers.get(key)
-        number = original(self, key, *args) if known is None else known
-        self.storages[number][5] = known is None
-        return number
+    def change(self, key, storage, address, nbytes, first, last):
+        return key, storage, address, nbytes, *reached.setdefault((self, key), (first, last))
 
-    monkeypatch.setattr(_pickling.Pickler, "storage", storage)
-
-
-def alone_always(monkeypatch):
-    original = _pickling.Pickler.storage
-
-    def storage(self, *args):
-        number = original(self, *args)
-        self.storages[number][5] = True
-        return number
-
-    monkeypatch.setattr(_pickling.Pickler, "storage", storage)
+    _storing(monkeypatch, change)
 
 
 def one_item_short(monkeypatch):
-    original = _pickling.Pickler.storage
-
-    def storage(self, key, storage, address, nbytes, first, last):
-        return original(self, key, storage, address, nbytes, first, max(first, last - 1))
-
-    monkeypatch.setattr(_pickling.Pickler, "storage", storage)
+    _storing(monkeypatch, lambda self, *told: (*told[:5], max(told[4], told[5] - 1)))
 
 
-def _sending(monkeypatch, change):
-    original = Queue._send
+ROW = 24  # of the table of parts: where it lies, how long it is, where in its storage it begins
 
-    def _send(self, file, pickler):
-        change(pickler)
-        original(self, file, pickler)
 
-    monkeypatch.setattr(Queue, "_send", _send)
+def alone_always(monkeypatch):
+    def change(plain, layout, storages):
+        for row in range(storages):
+            layout[ROW * row + 23] |= 0x80
+        return plain, layout
+
+    _shipping_text(monkeypatch, change)
+
+
+def _swapped(layout, rows):
+    whole = [layout[ROW * row : ROW * (row + 1)] for row in range(len(layout) // ROW)]
+    whole[rows] = whole[rows][::-1]
+    return bytearray().join(whole)
 
 
 def storages_swapped(monkeypatch):
-    _sending(monkeypatch, lambda pickler: pickler.storages.reverse())
+    _shipping_text(monkeypatch, lambda plain, layout, n: (plain, _swapped(layout, slice(0, n))))
 
 
 def buffers_swapped(monkeypatch):
-    _sending(monkeypatch, lambda pickler: pickler.buffers.reverse())
+    _shipping_text(monkeypatch, lambda plain, layout, n: (plain, _swapped(layout, slice(n, None))))
+
+
+def _each_row(plain, change):
+    at = 0
+    while at < len(plain):
+        dimensions = plain[at + 6]
+        change(plain, at, dimensions)
+        at += 16 + 8 * dimensions
+    return plain
+
+
+def shape_reversed(monkeypatch):
+    def change(plain, at, dimensions):
+        sizes = [bytes(plain[at + 16 + 8 * n : at + 24 + 8 * n]) for n in range(dimensions)]
+        plain[at + 16 : at + 16 + 8 * dimensions] = b"".join(sizes[::-1])
+
+    _shipping_text(monkeypatch, lambda plain, layout, _: (_each_row(plain, change), layout))
+
+
+def kind_of_number_wrong(monkeypatch):
+    """Signed and unsigned integers change places; so do the two halves, float16 and bfloat16."""
+
+    def change(plain, at, dimensions):
+        code, bits = plain[at + 4], plain[at + 5]
+        halves = {2: 4, 4: 2} if bits == 16 else {}
+        plain[at + 4] = {0: 1, 1: 0, **halves}.get(code, code)
+
+    _shipping_text(monkeypatch, lambda plain, layout, _: (_each_row(plain, change), layout))
 
 
 def not_copied_on_put(monkeypatch):
@@ -997,13 +1045,18 @@ def not_copied_on_put(monkeypatch):
 
 
 def source_is_changed(monkeypatch):
-    send = Queue._send
+    send, seen = Queue._send, []
 
-    def _send(self, file, pickler):
-        send(self, file, pickler)
-        for storage, *_ in pickler.storages:
-            storage.fill_(0)
+    def change(self, key, storage, *rest):
+        seen.append(storage)
+        return (key, storage, *rest)
 
+    def _send(self, pickler):
+        send(self, pickler)
+        while seen:
+            seen.pop().fill_(0)
+
+    _storing(monkeypatch, change)
     monkeypatch.setattr(Queue, "_send", _send)
 
 
@@ -1016,12 +1069,13 @@ def released_early(monkeypatch):
             part = (ctypes.c_char * len(part)).from_address(part.address)
         return original(part, dtype=dtype, **settings)
 
+    _in_python(monkeypatch)
     monkeypatch.setattr(torch, "frombuffer", frombuffer)
 
 
 def shipped_bytes_not_compared(monkeypatch):
     """The memfd of the last shipment is taken where its layout fits, whatever its bytes."""
-    monkeypatch.setattr(_shipping._Memory, "holds", lambda self, layout, parts: layout == self.layout)
+    monkeypatch.setattr(_shipping._Memory, "holds", lambda self, layout, encoder: layout == self.layout)
 
 
 FAULTS = {
@@ -1043,6 +1097,16 @@ FAULTS = {
     "the source is changed": source_is_changed,
     "a lease ends before its storage": released_early,
     "a changed dataset is not shipped anew": shipped_bytes_not_compared,
+    "shapes are reversed": shape_reversed,
+    "integers and halves are mistaken": kind_of_number_wrong,
+}
+IN_SHIPMENTS = {
+    alone_always,
+    storages_swapped,
+    buffers_swapped,
+    shipped_bytes_not_compared,
+    shape_reversed,
+    kind_of_number_wrong,
 }
 
 
@@ -1080,7 +1144,7 @@ def test_every_seeded_fault_is_found(capsys):
     for name, fault in FAULTS.items():
         with pytest.MonkeyPatch.context() as monkeypatch:
             fault(monkeypatch)
-            if not found_by_the_properties(500, fault is shipped_bytes_not_compared):
+            if not found_by_the_properties(500, fault in IN_SHIPMENTS):
                 missed.append(name)
     with capsys.disabled():
         print(f" seeded faults found: {len(FAULTS) - len(missed)} of {len(FAULTS)} ", end="")

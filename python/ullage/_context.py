@@ -15,7 +15,7 @@ import queue
 import sys
 import time
 import weakref
-from multiprocessing import connection, util
+from multiprocessing import util
 from multiprocessing.context import (
     BaseContext,
     ForkContext,
@@ -33,7 +33,6 @@ from ullage import _native, _pickling, _shipping
 from ullage._died import WorkerDied
 from ullage.errors import Error
 
-_MESSAGE = 0  # the one kind of message there is
 # A worker that has just closed its end is given this long to be seen as ended.
 _ENDING = 0.1
 
@@ -134,28 +133,21 @@ class Queue:
     def put(self, obj: Any, block: bool = True, timeout: float | None = None) -> None:
         """Puts an object. Never waits; raises what its pickling raises."""
         try:
-            file, pickler = _pickling.dump(obj)
-            self._send(file, pickler)
+            self._send(_pickling.dump(obj))
         except Exception:
             instead = _for_the_trainer(obj)
             if instead is None:
                 raise
-            self._send(*_pickling.dump(instead))
+            self._send(_pickling.dump(instead))
 
     def _send_at_exit(self) -> None:
         if self._exit is None or self._exit[0] != os.getpid():
             join = util.Finalize(self, _join, args=[self._queue, self._kept], exitpriority=-5)
             self._exit = os.getpid(), join
 
-    def _send(self, file: Any, pickler: _pickling.Pickler) -> None:
-        storages = [
-            (address, nbytes, first, last, alone and first == 0 and last == nbytes)
-            for _, address, nbytes, first, last, alone in pickler.storages
-        ]
-        with file.getbuffer() as data:
-            self._queue.send(
-                bytes(data), storages, [buffer.raw() for buffer in pickler.buffers], _MESSAGE, len(storages)
-            )
+    def _send(self, pickler: _pickling.Pickler) -> None:
+        self._queue.send(pickler.encoder)
+        _pickling.done(pickler)
         self._send_at_exit()
 
     def put_nowait(self, obj: Any) -> None:
@@ -176,9 +168,7 @@ class Queue:
                 if isinstance(got, int):
                     self._ended(self._processes[got])
                     continue
-                _, storages, data, parts = got
-                del got
-                return _pickling.load(data, parts, storages)
+                return got.load()
         except RuntimeError as error:
             # torch's SIGCHLD handler speaks first, wherever this thread is.
             for process in list(self._processes):
@@ -191,7 +181,6 @@ class Queue:
         return self.get(False)
 
     def _ended(self, process: Any, error: BaseException | None = None) -> None:
-        connection.wait([process.sentinel], 0)
         deadline = time.monotonic() + _ENDING
         # Looked at before it is reaped: only until then does torch's SIGCHLD handler find it, and tell how it ended.
         with contextlib.suppress(ChildProcessError):

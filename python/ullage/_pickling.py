@@ -1,33 +1,28 @@
-"""How an object becomes a message, and a message an object: pickle protocol 5 with its large parts kept apart.
+"""How an object becomes a message: pickle protocol 5, its large parts beside it, and tensors as rows of numbers.
 
-Nothing here imports torch. What is to be done with its types is entered into `REDUCERS` by `ullage.torch`. The
-surprise: a part is named by a number in the pickle and looked up in the message that is being read, so that two
-tensors over one storage share it again at the other end.
+Nothing here imports torch. What is to be done with its types is entered into `REDUCERS` by `ullage.torch`; plain
+tensors need none of them where the torch has DLPack's exchange table (python/native/src/dlpack.rs). The surprise: a
+part is named by a number in the pickle and looked up in the message that is being read, so that two tensors over
+one storage share it again at the other end.
 """
 
 from __future__ import annotations
 
 import copyreg
-import io
 import pickle
 import sys
-import threading
 from collections.abc import Callable
-from functools import partial
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-# By exact type: (pickler, object) -> what `__reduce__` returns, or NotImplemented.
-REDUCERS: dict[type, Callable[[Pickler, Any], Any]] = {}
+from ullage._native import Encoder
 
-# Set in a part's first byte where only one object of the message is made of that storage: the sign bit.
-ALONE = -(1 << 63)
-
-# Smaller buffers are cheaper inside the pickle than beside it.
-_IN_BAND = 4096
-
+# By exact type: (encoder, object) -> what `__reduce__` returns, or NotImplemented.
+REDUCERS: dict[type, Callable[[Encoder, Any], Any]] = {}
 
 _table: tuple[int, int, dict[type, Any]] = (0, 0, {})
+# Making a pickler costs more than pickling a small batch.
+_spare: list[Pickler] = []
 
 
 def _dispatch_table() -> dict[type, Any]:
@@ -40,69 +35,12 @@ def _dispatch_table() -> dict[type, Any]:
 
 
 class Pickler(pickle.Pickler):
-    """Collects storages and buffers while it pickles."""
+    """Pickles into an encoder, which collects storages and buffers meanwhile."""
 
-    def __init__(self, file: io.BytesIO) -> None:
-        # Not a method of its own as the callback: a pickler in a cycle would keep what it pickled until the next
-        # garbage collection.
-        self.buffers: list[pickle.PickleBuffer] = []
-        super().__init__(file, 5, buffer_callback=partial(_out_of_band, self.buffers))
-        self.dispatch_table = _dispatch_table()
-        # Per storage: itself (kept alive), address, bytes, first and last byte that the message reaches, and whether
-        # one object only reaches it.
-        self.storages: list[list[Any]] = []
-        self._numbers: dict[int, int] = {}
-
-    def storage(self, key: int, storage: Any, address: int, nbytes: int, first: int, last: int) -> int:
-        """Number of a storage in this message, of which the bytes from `first` to `last` are reached."""
-        first &= ~15  # views of other item sizes may begin elsewhere; every item size divides 16
-        number = self._numbers.get(key)
-        if number is None:
-            number = self._numbers[key] = len(self.storages)
-            self.storages.append([storage, address, nbytes, first, last, True])
-            return number
-        known = self.storages[number]
-        known[5] = False
-        if first < last:
-            if known[3] == known[4]:
-                known[3], known[4] = first, last
-            else:
-                known[3], known[4] = min(known[3], first), max(known[4], last)
-        return number
-
-    def reducer_override(self, obj: Any) -> Any:
-        reducer = REDUCERS.get(type(obj))
-        return NotImplemented if reducer is None else reducer(self, obj)
-
-
-def _out_of_band(buffers: list[pickle.PickleBuffer], buffer: pickle.PickleBuffer) -> bool:
-    try:
-        raw = buffer.raw()
-    except BufferError:
-        return True  # not contiguous: as pickle does without us
-    if raw.nbytes < _IN_BAND:
-        return True
-    buffers.append(buffer)
-    return False
-
-
-class Reading(threading.local):
-    """The message that this thread reads at the moment."""
-
-    message: Message
-
-
-class Message:
-    """The parts of a message, as its pickle names them."""
-
-    __slots__ = ("parts", "storages")
-
-    def __init__(self, parts: list[tuple[Any, int]]) -> None:
-        self.parts = parts
-        self.storages: dict[int, Any] = {}
-
-
-reading = Reading()
+    def __init__(self) -> None:
+        self.encoder = Encoder(REDUCERS)
+        super().__init__(self.encoder, 5, buffer_callback=self.encoder.out_of_band)
+        self.reducer_override = self.encoder.reduce  # type: ignore[method-assign]
 
 
 def load_torch() -> None:
@@ -111,23 +49,17 @@ def load_torch() -> None:
         import ullage.torch  # noqa: F401
 
 
-def dump(obj: Any) -> tuple[io.BytesIO, Pickler]:
-    """The pickle of an object, and what goes beside it."""
+def dump(obj: Any) -> Pickler:
+    """A pickler whose encoder has the object; to be given to `done` after use."""
     load_torch()
-    file = io.BytesIO()
-    pickler = Pickler(file)
+    pickler = _spare.pop() if _spare else Pickler()
+    pickler.dispatch_table = _dispatch_table()
     pickler.dump(obj)
-    return file, pickler
+    return pickler
 
 
-def load(data: Any, parts: list[tuple[Any, int]], storages: int) -> Any:
-    """The object of a pickle with its parts: `storages` of them, then its out-of-band buffers."""
-    before = getattr(reading, "message", None)
-    reading.message = Message(parts)
-    try:
-        return pickle.loads(data, buffers=[part for part, _ in parts[storages:]])
-    finally:
-        if before is None:
-            del reading.message
-        else:
-            reading.message = before
+def done(pickler: Pickler) -> None:
+    """Lets go what was pickled."""
+    pickler.encoder.clear()
+    pickler.clear_memo()
+    _spare.append(pickler)

@@ -1,12 +1,12 @@
 //! A queue of messages: pickled objects whose buffers lie in the arena.
 
 use crate::arena::{duplicate, Arena};
-use crate::message::{self, Place, Row};
-use crate::piece::Piece;
+use crate::encoder::{Encoded, Encoder};
+use crate::incoming::{Arrived, Incoming};
+use crate::keep::{Copied, Keep};
+use crate::message::{self, Part, Place, Plan, Row};
 use crate::{arena_error, ArenaError};
-use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyList};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -17,8 +17,6 @@ use ullage_transport::{Channel, Received, Record};
 const LONG_COPY: u64 = 256 << 10;
 /// A part smaller than this is copied out where it arrives: kept for long, it pins no page of the arena.
 const COPIED_OUT: u64 = 8 << 10;
-/// In the first byte of a part: one object only is made of it, and begins there.
-const ALONE: u64 = 1 << 63;
 
 /// A queue between any number of processes.
 #[pyclass(frozen, module = "ullage._native")]
@@ -29,9 +27,6 @@ pub(crate) struct Queue {
     /// Bytes that went through: copied at sending, handed over in place.
     sent: Mutex<(u64, u64)>,
 }
-
-/// Memory of a storage: address, bytes, the part of it that the message reaches, and whether one object reaches it.
-type Part = (usize, u64, u64, u64, bool);
 
 struct Copy {
     to: u64,
@@ -47,44 +42,86 @@ impl Queue {
         self.channel.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Every part of a message in a block of its own, for the reader; the lease of the message's block ends with the
-    /// last part that lies in it.
-    fn parts<'py>(
-        &self,
-        py: Python<'py>,
-        lease: &Arc<Lease>,
-        rows: &[Row],
-        bytes: &[u8],
-    ) -> PyResult<Bound<'py, PyList>> {
+    /// Where every part of a message is; the lease of the message's block ends with the last part that lies in it.
+    fn arrived(&self, lease: &Arc<Lease>, rows: &[Row], bytes: &[u8]) -> PyResult<Vec<Arrived>> {
         let arena = &self.arena.get().arena;
-        let parts = PyList::empty(py);
-        // All are taken before one can fail: what was taken ends with the list.
-        let taken: Vec<Option<Result<Lease, _>>> = rows
-            .iter()
-            .map(|row| match row.place {
-                Place::Here(_) => None,
-                Place::Block(ticket) => Some(arena.take(ticket)),
-            })
-            .collect();
-        for (row, taken) in rows.iter().zip(taken) {
-            let part = match (row.place, taken) {
-                (Place::Here(offset), _) if row.length < COPIED_OUT => {
-                    let (start, length) = (offset as usize, row.length as usize);
-                    PyByteArray::new(py, &bytes[start..start + length]).into_any()
+        let mut parts = Vec::with_capacity(rows.len());
+        let mut failed = None;
+        // All are taken, although one may fail: what was taken ends with the list.
+        for row in rows {
+            let length = row.length as usize;
+            let (keep, start) = match row.place {
+                Place::Here(offset) if row.length < COPIED_OUT => {
+                    let start = offset as usize;
+                    (Keep::Copied(Arc::new(Copied::of(&bytes[start..start + length]))), 0)
                 }
-                (Place::Here(offset), _) => {
-                    Bound::new(py, Piece::of(Arc::clone(lease), offset as usize, row.length as usize))?
-                        .into_any()
-                }
-                (Place::Block(_), Some(Ok(lease))) => Bound::new(py, Piece::whole(lease))?.into_any(),
-                (Place::Block(_), Some(Err(error))) => return Err(arena_error(error)),
-                (Place::Block(_), None) => {
-                    return Err(ArenaError::new_err("a part of the message was not taken"))
-                }
+                Place::Here(offset) => (Keep::Lease(Arc::clone(lease)), offset as usize),
+                Place::Block(ticket) => match arena.take(ticket) {
+                    Ok(lease) => (Keep::Lease(Arc::new(lease)), 0),
+                    Err(error) => {
+                        failed = Some(error);
+                        continue;
+                    }
+                },
             };
-            parts.append((part, row.from as i64))?;
+            parts.push(Arrived { keep, start, length, from: row.from });
         }
-        Ok(parts)
+        failed.map_or(Ok(parts), |error| Err(arena_error(error)))
+    }
+
+    /// A block with the whole message, and the bytes that were copied beside the pickle.
+    fn fill(
+        &self,
+        py: Python<'_>,
+        encoded: &Encoded<'_>,
+        shared: &[Option<Ticket>],
+    ) -> PyResult<(Lease, u64)> {
+        let parts: Vec<Part> = encoded.parts().collect();
+        let lengths =
+            parts.iter().zip(shared).map(|(part, ticket)| ticket.is_none().then_some(part.last - part.first));
+        let plan: Plan = message::plan(encoded.pickle().len(), encoded.plain().len(), lengths);
+        let mut block = self.arena.get().arena.alloc(plan.size).map_err(arena_error)?;
+        let mut copies = Vec::new();
+        let mut rows = Vec::with_capacity(parts.len());
+        for ((part, ticket), here) in parts.iter().zip(shared).zip(&plan.parts) {
+            let source = part.copied();
+            rows.push(match (ticket, here) {
+                (Some(ticket), _) => {
+                    Row { place: Place::Block(*ticket), length: part.nbytes, from: part.mark_of_whole() }
+                }
+                (None, here) => {
+                    let to = here.unwrap_or_default();
+                    copies.push(Copy { to, from: source.address, length: source.length });
+                    Row { place: Place::Here(to), length: source.length, from: source.from }
+                }
+            });
+        }
+        // SAFETY: the block was just allocated, and nobody else knows of it.
+        let bytes = unsafe { block.bytes_mut() };
+        let (pickle, plain) = (encoded.pickle(), encoded.plain());
+        message::write_table(bytes, pickle.len(), plain.len(), encoded.storages(), &rows);
+        bytes[plan.pickle..plan.pickle + pickle.len()].copy_from_slice(pickle);
+        bytes[plan.plain..plan.plain + plain.len()].copy_from_slice(plain);
+        let copied: u64 = copies.iter().map(|copy| copy.length).sum();
+        let copy = |bytes: &mut [u8]| {
+            for copy in &copies {
+                // SAFETY: the plan left room for `length` bytes at `to`; the source is alive for the whole call, and
+                // may be written by another thread only where the user's own program is at fault.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(
+                        copy.from as *const u8,
+                        bytes.as_mut_ptr().add(copy.to as usize),
+                        copy.length as usize,
+                    );
+                }
+            }
+        };
+        if copied >= LONG_COPY {
+            py.detach(|| copy(bytes));
+        } else {
+            copy(bytes);
+        }
+        Ok((block, copied))
     }
 
     fn discard(&self, record: Record) {
@@ -92,7 +129,7 @@ impl Queue {
         if let Ok(lease) = arena.take(record.ticket) {
             // SAFETY: its sender wrote it before it was sent.
             let rows =
-                message::read_table(unsafe { lease.bytes() }).map(|(rows, _)| rows).unwrap_or_default();
+                message::read_table(unsafe { lease.bytes() }).map(|table| table.rows).unwrap_or_default();
             for row in rows {
                 if let Place::Block(ticket) = row.place {
                     arena.discard(ticket);
@@ -130,106 +167,42 @@ impl Queue {
         self.number
     }
 
-    /// Sends a pickle with its parts. `storages`: address, bytes, first and last byte reached; a storage that was
-    /// made in the arena by this process goes as it is, any other part is copied. `buffers`: out-of-band buffers.
-    /// A storage that is one object's alone is marked by the sign bit of its first byte at the other end.
-    fn send(
-        &self,
-        py: Python<'_>,
-        pickle: &[u8],
-        storages: Vec<Part>,
-        buffers: Vec<Bound<'_, PyAny>>,
-        kind: u32,
-        extra: u64,
-    ) -> PyResult<()> {
+    /// Sends what an encoder collected. A storage that was made in the arena by this process goes as it is, any
+    /// other memory is copied.
+    fn send(&self, py: Python<'_>, encoder: &Encoder) -> PyResult<()> {
+        let encoded = encoder.encoded();
         let arena = &self.arena.get().arena;
-        let buffers = buffers.iter().map(PyBuffer::<u8>::get).collect::<PyResult<Vec<_>>>()?;
-        let shared: Vec<Option<Ticket>> = storages
-            .iter()
-            .map(|(address, length, ..)| arena.share_at(*address, *length, self.number))
+        let shared: Vec<Option<Ticket>> = encoded
+            .parts()
+            .enumerate()
+            .map(|(index, part)| {
+                let storage = index < encoded.storages();
+                storage.then(|| arena.share_at(part.address, part.nbytes, self.number)).flatten()
+            })
             .collect();
-        let take_back = || shared.iter().flatten().for_each(|ticket| arena.discard(*ticket));
-
-        let lengths = storages
-            .iter()
-            .zip(&shared)
-            .map(|((_, _, from, to, _), ticket)| ticket.is_none().then_some(to - from))
-            .chain(buffers.iter().map(|buffer| Some(buffer.len_bytes() as u64)));
-        let plan = message::plan(pickle.len(), lengths);
-        let mut block = match arena.alloc(plan.size) {
-            Ok(block) => block,
-            Err(error) => {
-                take_back();
-                return Err(arena_error(error));
-            }
-        };
-
-        let mut rows = Vec::with_capacity(plan.parts.len());
-        let mut copies = Vec::new();
-        let from_storages =
-            storages.iter().zip(&shared).map(|((address, length, from, to, alone), ticket)| {
-                let mark = if *alone { ALONE } else { 0 };
-                match ticket {
-                    Some(ticket) => (Some(*ticket), 0, *length, mark),
-                    None => (None, address + *from as usize, to - from, from | mark),
+        let sent = self.fill(py, &encoded, &shared).and_then(|(block, copied)| {
+            let in_place: u64 = shared.iter().flatten().map(|ticket| ticket.length).sum();
+            let told = |_| ArenaError::new_err("a message's block could not be handed over");
+            let ticket = block.send(self.number).map_err(told)?;
+            self.channel().send(Record { ticket, kind: 0, extra: 0 }).map_err(|error| {
+                // Its parts are taken back below.
+                if let Ok(lease) = arena.take(ticket) {
+                    drop(lease);
                 }
-            });
-        let from_buffers =
-            buffers.iter().map(|buffer| (None, buffer.buf_ptr() as usize, buffer.len_bytes() as u64, 0));
-        for ((ticket, address, length, from), here) in from_storages.chain(from_buffers).zip(&plan.parts) {
-            let place = match (ticket, here) {
-                (Some(ticket), _) => Place::Block(ticket),
-                (None, here) => {
-                    let to = here.unwrap_or_default();
-                    copies.push(Copy { to, from: address, length });
-                    Place::Here(to)
-                }
-            };
-            rows.push(Row { place, length, from });
+                arena_error(error)
+            })?;
+            let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+            sent.0 += copied;
+            sent.1 += in_place;
+            Ok(())
+        });
+        if sent.is_err() {
+            shared.iter().flatten().for_each(|ticket| arena.discard(*ticket));
         }
-        // SAFETY: the block was just allocated, and nobody else knows of it.
-        let bytes = unsafe { block.bytes_mut() };
-        message::write_table(bytes, pickle.len(), &rows);
-        bytes[plan.pickle..plan.pickle + pickle.len()].copy_from_slice(pickle);
-        let copied: u64 = copies.iter().map(|copy| copy.length).sum();
-        let copy = |bytes: &mut [u8]| {
-            for copy in &copies {
-                // SAFETY: the plan left room for `length` bytes at `to`; the source is alive for the whole call, and
-                // may be written by another thread only where the user's own program is at fault.
-                unsafe {
-                    std::ptr::copy_nonoverlapping(
-                        copy.from as *const u8,
-                        bytes.as_mut_ptr().add(copy.to as usize),
-                        copy.length as usize,
-                    );
-                }
-            }
-        };
-        if copied >= LONG_COPY {
-            py.detach(|| copy(bytes));
-        } else {
-            copy(bytes);
-        }
-        let ticket = match block.send(self.number) {
-            Ok(ticket) => ticket,
-            Err(_) => {
-                take_back();
-                return Err(ArenaError::new_err("a message's block could not be handed over"));
-            }
-        };
-        let record = Record { ticket, kind, extra };
-        if let Err(error) = self.channel().send(record) {
-            self.discard(record);
-            return Err(arena_error(error));
-        }
-        let in_place: u64 = shared.iter().flatten().map(|ticket| ticket.length).sum();
-        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
-        sent.0 += copied;
-        sent.1 += in_place;
-        Ok(())
+        sent
     }
 
-    /// The next message as (kind, extra, pickle, [(part, first byte in its storage)]). None where `timeout` seconds
+    /// The next message, an `Incoming`. None where `timeout` seconds
     /// passed; an int where descriptor number so-and-so of `others` became ready and no message was there before.
     #[pyo3(signature = (timeout=None, others=Vec::new()))]
     fn receive(&self, py: Python<'_>, timeout: Option<f64>, others: Vec<i32>) -> PyResult<Py<PyAny>> {
@@ -257,11 +230,13 @@ impl Queue {
         let lease = Arc::new(self.arena.get().arena.take(record.ticket).map_err(arena_error)?);
         // SAFETY: its sender wrote it before it was sent, and handed it over.
         let bytes = unsafe { lease.bytes() };
-        let (rows, pickle) =
+        let table =
             message::read_table(bytes).ok_or_else(|| ArenaError::new_err("a message's table is damaged"))?;
-        let parts = self.parts(py, &lease, &rows, bytes)?;
-        let pickle = PyBytes::new(py, &bytes[pickle]);
-        Ok((record.kind, record.extra, pickle, parts).into_pyobject(py)?.into_any().unbind())
+        let parts = self.arrived(&lease, &table.rows, bytes)?;
+        let place = |range: &std::ops::Range<usize>| (range.start, range.len());
+        let (pickle, plain) = (place(&table.pickle), place(&table.plain));
+        let incoming = Incoming::new(Keep::Lease(lease), pickle, plain, parts, table.storages);
+        Ok(Py::new(py, incoming)?.into_any())
     }
 
     /// True where no message is there at this moment.

@@ -14,13 +14,13 @@ import torch
 from torch.multiprocessing import reductions
 from torch.utils import hooks
 
-from ullage import _pickling
-from ullage._pickling import ALONE, Pickler, reading
+from ullage import _native, _pickling
+from ullage._native import Encoder
 
 _NAMES: dict[torch.dtype, str] = {
     value: name for name, value in sorted(vars(torch).items()) if isinstance(value, torch.dtype)
 }
-_DTYPES = {name: dtype for dtype, name in _NAMES.items()}
+_DTYPES = {name: value for name, value in vars(torch).items() if isinstance(value, torch.dtype)}
 _ITEMSIZE = {dtype: dtype.itemsize for dtype in _NAMES}
 _has_names = getattr(torch.Tensor, "has_names", None)  # gone in torch 2.13
 _PLAIN = {
@@ -31,36 +31,7 @@ _MOVED = ("_share_fd_cpu_", "_share_filename_cpu_")
 _CONJ, _NEG, _REQUIRES_GRAD, _PARAMETER = 1, 2, 4, 8
 
 
-def _reduce_tensor(pickler: Pickler, tensor: torch.Tensor) -> Any:
-    # Nearly every tensor of a batch is one of these; each question costs 50 ns, and there are many tensors.
-    plain = _PLAIN.get(tensor.dtype)
-    if (
-        plain is not None
-        and tensor.is_cpu
-        and not tensor.requires_grad
-        and tensor.layout is torch.strided
-        and tensor.is_contiguous()
-        and not tensor.is_nested
-        and not tensor.is_neg()
-        and not vars(tensor)
-        and type(tensor) is torch.Tensor
-    ):
-        storage = tensor.untyped_storage()
-        name, item = plain
-        first = tensor.storage_offset() * item
-        last = first + tensor.numel() * item
-        nbytes = storage.nbytes()
-        shape = tensor.shape
-        if (
-            first % 16 == 0
-            and first < last <= nbytes
-            and not storage.is_shared()
-            # To torch any stride of a dimension of one element is contiguous; it arrives as it was.
-            and not (1 in shape and tensor.stride() != _fresh_strides(shape))
-            and not (_has_names and _has_names(tensor))
-        ):
-            number = pickler.storage(storage._cdata, storage, storage.data_ptr(), nbytes, first, last)  # type: ignore[arg-type]
-            return _rebuild_plain, (number, name, first // item, *shape)
+def _reduce_tensor(encoder: Encoder, tensor: torch.Tensor) -> Any:
     if tensor.device.type != "cpu" or tensor.layout is not torch.strided or tensor.is_nested:
         return reductions.reduce_tensor(tensor)
     if tensor.is_quantized:
@@ -74,7 +45,7 @@ def _reduce_tensor(pickler: Pickler, tensor: torch.Tensor) -> Any:
         hooks.warn_if_has_hooks(tensor)
     dtype = tensor.dtype
     sizes, stride, offset = tuple(tensor.shape), tensor.stride(), int(tensor.storage_offset())
-    reached = _storage_number(pickler, storage, dtype, sizes, stride, offset)
+    reached = _storage_number(encoder, storage, dtype, sizes, stride, offset)
     if reached is None:
         return reductions.reduce_tensor(tensor)
     flags = (_CONJ if tensor.is_conj() else 0) | (_NEG if tensor.is_neg() else 0)
@@ -86,7 +57,7 @@ def _reduce_tensor(pickler: Pickler, tensor: torch.Tensor) -> Any:
 
 
 def _storage_number(
-    pickler: Pickler,
+    encoder: Encoder,
     storage: torch.UntypedStorage,
     dtype: torch.dtype,
     shape: tuple[int, ...],
@@ -105,48 +76,28 @@ def _storage_number(
     nbytes = storage.nbytes()
     if last > nbytes:
         return None
-    return pickler.storage(storage._cdata, storage, storage.data_ptr(), nbytes, first, last)
+    return encoder.storage(storage._cdata, storage, storage.data_ptr(), nbytes, first, last)
 
 
-def _reduce_storage(pickler: Pickler, storage: torch.UntypedStorage) -> Any:
+def _reduce_storage(encoder: Encoder, storage: torch.UntypedStorage) -> Any:
     if storage.device.type != "cpu" or storage.is_shared():
         return NotImplemented
     nbytes = storage.nbytes()
-    number = pickler.storage(storage._cdata, storage, storage.data_ptr(), nbytes, 0, nbytes)
+    number = encoder.storage(storage._cdata, storage, storage.data_ptr(), nbytes, 0, nbytes)
     return (_rebuild_storage, (number,))
-
-
-def _rebuild_plain(number: int, dtype_name: str, offset: int, *shape: int) -> torch.Tensor:
-    """A contiguous tensor; where its storage is no other's in this message, in one step."""
-    part, first = reading.message.parts[number]
-    dtype = _DTYPES[dtype_name]
-    if first < 0 and len(part):
-        tensor = torch.frombuffer(part, dtype=dtype)
-        return tensor if len(shape) == 1 else tensor.view(shape)
-    return _rebuild(number, dtype_name, shape, _fresh_strides(shape), offset, 0)
-
-
-def _fresh_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """As torch lays a new tensor of this shape out."""
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(strides))
 
 
 def _received(number: int) -> tuple[torch.UntypedStorage, int]:
     """The storage of this number in the message that is being read, and which byte of the sender's it begins with."""
-    message = reading.message
-    part, first = message.parts[number]
-    first &= ~ALONE
-    storage = message.storages.get(number)
+    message = _native.reading()
+    part, first = message.part(number)
+    storage = message.shared.get(number)
     if storage is None:
         if len(part):
             storage = torch.frombuffer(part, dtype=torch.uint8).untyped_storage()
         else:
             storage = torch.UntypedStorage(0)
-        message.storages[number] = storage
+        message.shared[number] = storage
     return storage, first
 
 
@@ -219,20 +170,14 @@ def collate_in(arena: Any) -> None:
 
 
 def _collate_tensors_in(arena: Any) -> None:
-    """torch's way to a shared output goes through four Python objects; this one does the same in two."""
+    """torch's way to a shared output goes through four Python objects; this one does the same in one."""
     from torch.utils.data._utils import collate
 
     original = collate.collate_tensor_fn
 
-    def collate_tensor_fn(batch: Any, *, collate_fn_map: Any = None) -> torch.Tensor:
-        elem = batch[0]
-        numel = elem.numel() * len(batch)
-        if type(elem) is not torch.Tensor or elem.dtype not in _PLAIN or not elem.is_cpu or numel == 0:
-            return original(batch, collate_fn_map=collate_fn_map)
-        if elem.layout is not torch.strided or elem.is_nested:
-            return original(batch, collate_fn_map=collate_fn_map)
-        out = torch.frombuffer(arena.alloc(numel * _ITEMSIZE[elem.dtype]), dtype=elem.dtype)
-        return torch.stack(batch, 0, out=out.view(len(batch), *elem.shape))
+    def collate_tensor_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+        stacked = _native.stack(arena, batch)
+        return original(batch, collate_fn_map=collate_fn_map) if stacked is None else stacked
 
     if collate.default_collate_fn_map.get(torch.Tensor) is original:
         collate.default_collate_fn_map[torch.Tensor] = collate_tensor_fn
@@ -252,4 +197,5 @@ _pickling.REDUCERS.update(
         torch.UntypedStorage: _reduce_storage,
     }
 )
+_native.use_torch(torch.Tensor, _rebuild)
 _retire_what_is_moved()
