@@ -911,9 +911,9 @@ def _shipping_text(monkeypatch, change):
     """`change` gets the rows of plain tensors, the table of parts and the number of storages, and gives the first two."""
     original = _shipping.Shipped.__init__
 
-    def __init__(self, data, plain, layout, storages, memory):
+    def __init__(self, data, plain, layout, storages, *rest):
         plain, layout = change(bytearray(plain), bytearray(layout), storages)
-        original(self, data, bytes(plain), bytes(layout), storages, memory)
+        original(self, data, bytes(plain), bytes(layout), storages, *rest)
 
     monkeypatch.setattr(_shipping.Shipped, "__init__", __init__)
 

@@ -14,7 +14,11 @@ import time
 import pytest
 
 torch = pytest.importorskip("torch")
+from torch.utils.data import DataLoader  # noqa: E402
+
 import ullage  # noqa: E402
+from ullage import _context as context_module  # noqa: E402
+from ullage import _pickling  # noqa: E402
 from ullage._context import Event, Queue  # noqa: E402
 from ullage.errors import Error, WorkerDied  # noqa: E402
 
@@ -401,3 +405,103 @@ def test_a_program_without_torch_can_use_queues():
         """
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+# What the arena says of itself.
+
+RETAINED = """
+import warnings, torch, ullage
+from torch.utils.data import DataLoader
+class Rows(torch.utils.data.Dataset):
+    def __len__(self): return 200
+    def __getitem__(self, index): return torch.full((64, 1024), index)
+if __name__ == "__main__":
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        loader = DataLoader(Rows(), num_workers=2, batch_size=1, multiprocessing_context=ullage.context("fork"))
+        kept = list(loader)
+    import os
+    told = [str(w.message) for w in caught if w.category is RuntimeWarning and "arena" in str(w.message)]
+    assert len(kept) == 200 and all(int(batch[0, 0, 0]) == n for n, batch in enumerate(kept))
+    print(len(told), f"this process ({os.getpid()}) holds" in told[0] if told else "")
+    report = ullage._context.arena().report()
+    del kept, loader
+    import gc; gc.collect()
+    ullage._context.arena().trim()
+    print(report["committed"] > 100e6, ullage._context.arena().report()["committed"] < 20e6)
+"""
+
+
+@pytest.mark.parametrize(("cap", "warned"), [(30 << 20, True), (1 << 40, False)])
+def test_batches_that_are_kept_are_told_of_once_and_their_memory_goes_back(script, cap, warned):
+    done = subprocess.run(
+        [sys.executable, script(RETAINED)],
+        env={**os.environ, "ULLAGE_ARENA_SOFT_CAP": str(cap)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["1 True" if warned else "0 ", "True True"]
+
+
+class Sneaky:
+    """Has torch move its tensor into a segment of torch's own while it is pickled."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __reduce__(self):
+        _, nbytes = self.tensor.untyped_storage()._share_fd_cpu_()
+        return torch.ones, (nbytes // 4,)
+
+
+def test_strict_makes_torchs_own_way_an_error(monkeypatch):
+    queue = ullage.context("fork").Queue()
+    queue.put(Sneaky(torch.ones(4)))
+    assert queue.get(timeout=20).tolist() == [1] * 4
+    monkeypatch.setattr(_pickling, "strict", True)
+    with pytest.raises(Error, match="torch's own shared memory"):
+        queue.put(Sneaky(torch.ones(4)))
+    shared = torch.ones(4).share_memory_()
+    queue.put([torch.ones(4), torch.ones(2, 3).T, shared])
+    assert [one.sum().item() for one in queue.get(timeout=20)] == [4, 6, 4]
+    # Outside of ullage's messages torch's way is as free as before.
+    other = torch.multiprocessing.get_context("fork").SimpleQueue()
+    other.put(torch.ones(4))
+    assert other.get().tolist() == [1] * 4
+
+
+def test_strict_refuses_a_loader_whose_context_is_somebody_elses(monkeypatch):
+    class Own(multiprocessing.context.ForkContext):
+        pass
+
+    monkeypatch.delenv("ULLAGE_STRICT", raising=False)
+    monkeypatch.setattr(_pickling, "strict", False)
+    loader = DataLoader(range(4), num_workers=1, multiprocessing_context=Own())
+    try:
+        ullage.install()
+        assert len(list(loader)) == 4
+        ullage.install(strict=True)
+        with pytest.raises(Error, match="of its own making"):
+            list(loader)
+    finally:
+        ullage.uninstall()
+
+
+def test_how_bytes_travelled_is_counted():
+    before = context_module.travelled() or {"copied": 0, "in_place": 0, "passed_by": 0}
+    shared = torch.zeros(1000).share_memory_()
+    queue = ullage.context("fork").Queue()
+    queue.put([torch.zeros(1000), shared])
+    queue.get(timeout=20)
+    loader = DataLoader(torch.zeros(64, 1000), 32, num_workers=1, multiprocessing_context=ullage.context("fork"))
+    assert len(list(loader)) == 2
+    after = context_module.travelled()
+    # Also the queue's own indices are messages, without a tensor.
+    assert {name: after[name] - before[name] for name in after} == {
+        "copied": 4000,
+        "in_place": 64 * 4000,
+        "passed_by": 4000,
+    }

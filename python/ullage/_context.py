@@ -14,6 +14,7 @@ import os
 import queue
 import sys
 import time
+import warnings
 import weakref
 from multiprocessing import util
 from multiprocessing.context import (
@@ -37,17 +38,29 @@ from ullage.errors import Error
 _ENDING = 0.1
 
 _arena: _native.Arena | None = None
+_arena_maker = -1
 _arenas: dict[tuple[int, int], _native.Arena] = {}
 _queues: weakref.WeakSet[Queue] = weakref.WeakSet()
+_made: dict[int, int] = {}  # queues made by a process and still there
 
 
 def arena() -> _native.Arena:
     """The arena of this process: made at its first use, inherited by forks."""
-    global _arena
+    global _arena, _arena_maker
     if _arena is None:
         _arena = _native.Arena()
+        _arena_maker = os.getpid()
         _arenas[_arena.identity] = _arena
     return _arena
+
+
+def travelled() -> dict[str, int] | None:
+    """Bytes of messages so far, of all processes that use the arena which this process made: `copied` into it, handed
+    over `in_place`, and `passed_by` in segments of torch's own. None where it made none."""
+    if _arena is None or _arena_maker != os.getpid():
+        return None
+    report = _arena.report()
+    return {name: report[name] for name in ("copied", "in_place", "passed_by")}
 
 
 def retire(address: int) -> None:
@@ -118,8 +131,10 @@ class Queue:
         self._processes: list[Any] = []
         self._kept = [True]  # shared with the finalizer
         self._exit: tuple[int, Any] | None = None
-        self._closer = weakref.finalize(self, _close, self._queue, self._maker)
+        self._closer = weakref.finalize(self, _close, self._arena, self._queue, self._maker)
         self._closer.atexit = False
+        if self._maker != -1:
+            _made[self._maker] = _made.get(self._maker, 0) + 1
         _queues.add(self)
 
     def __reduce__(self) -> Any:
@@ -163,7 +178,7 @@ class Queue:
                 got = self._queue.receive(left if block else 0.0, [p.sentinel for p in self._processes])
                 if got is None:
                     if block:
-                        self._arena.sweep()
+                        self._arena.trim()
                     raise queue.Empty
                 if isinstance(got, int):
                     self._ended(self._processes[got])
@@ -221,10 +236,37 @@ class Queue:
         self._kept[0] = False
 
 
-def _close(native: Any, maker: int) -> None:
+def _close(arena: _native.Arena, native: _native.Queue, maker: int) -> None:
     # Only who made it may say that nobody will get from it.
-    if maker == os.getpid():
-        native.close()
+    if maker != os.getpid():
+        return
+    native.close()
+    _made[maker] -= 1
+    if _made[maker] == 0:
+        arena.trim()  # no loader runs any more
+
+
+def _over_soft_cap(cap: int) -> None:
+    """Called once, where the arena has become larger than its soft cap: says who holds its bytes."""
+    report = arena().report()
+    text = [f"ullage's arena has grown to {_bytes(report['committed'])} (told from {_bytes(cap)} on)"]
+    for pid, blocks, nbytes, age in report["holdings"][:3]:
+        who = f"this process ({pid})" if pid == os.getpid() else f"process {pid}" if pid else "what is on its way"
+        text.append(f"{who} holds {_bytes(nbytes)} in {blocks:,} blocks, the oldest for {age} s")
+    text.append(
+        "batches that are kept, in a list for instance, keep their bytes: keep copies, or less of them. "
+        "ULLAGE_ARENA_SOFT_CAP=BYTES sets from when on this is told"
+    )
+    warnings.warn("; ".join(text), RuntimeWarning, stacklevel=2)
+
+
+def _bytes(number: int) -> str:
+    size, unit = float(number), "B"
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024 or unit == "GiB":
+            break
+        size /= 1024
+    return f"{size:.3g} {unit}"
 
 
 def _join(native: Any, kept: list[bool]) -> None:
@@ -310,6 +352,8 @@ class _Watched:
         shipped = _shipping.ship((self._target, self._args, self._kwargs))  # type: ignore[attr-defined]
         # Kept here as well, so that the next worker of the same loader finds the same bytes.
         self._ullage_memory = shipped.memory
+        if _arena is not None:
+            _arena.travelled(0 if shipped.memory is None else shipped.memory.size, shipped.passed_by)
         state["_ullage_shipped"] = shipped
         return state
 

@@ -11,16 +11,24 @@ import multiprocessing.context
 import os
 from typing import Any
 
+from ullage import _pickling
 from ullage._context import _Queues, context
 from ullage.errors import Error
 
 _original: Any = None
 
 
-def install() -> None:
+def install(strict: bool = False) -> None:
     """From now on every DataLoader with workers uses the arena. Does nothing where it is installed already, and with
-    `ULLAGE_DISABLE=1`."""
+    `ULLAGE_DISABLE=1`.
+
+    With `strict`, or `ULLAGE_STRICT=1`, it is an error where a tensor of the CPU would go torch's own way, unless its
+    storage was shared before (`share_memory_()`).
+    """
     global _original
+    if strict:
+        os.environ["ULLAGE_STRICT"] = "1"  # workers and subprocesses too
+        _pickling.strict = True
     if _original is not None or os.environ.get("ULLAGE_DISABLE") == "1":
         return
     try:
@@ -36,6 +44,11 @@ def install() -> None:
         if chosen is None:
             return context()
         method = _method(chosen)
+        if method is None and _pickling.strict:
+            raise Error(
+                f"this DataLoader has a multiprocessing context of its own making ({type(chosen).__name__}), through "
+                "which tensors go torch's own way, and ULLAGE_STRICT=1 makes that an error"
+            )
         return chosen if method is None else context(method)
 
     loader.multiprocessing_context = property(getter, before.fset, before.fdel, before.__doc__)

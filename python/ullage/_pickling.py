@@ -9,8 +9,10 @@ one storage share it again at the other end.
 from __future__ import annotations
 
 import copyreg
+import os
 import pickle
 import sys
+import threading
 from collections.abc import Callable
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
@@ -19,6 +21,10 @@ from ullage._native import Encoder
 
 # By exact type: (encoder, object) -> what `__reduce__` returns, or NotImplemented.
 REDUCERS: dict[type, Callable[[Encoder, Any], Any]] = {}
+
+# With `ULLAGE_STRICT=1` a tensor of the CPU that would go torch's own way is an error.
+strict = os.environ.get("ULLAGE_STRICT") == "1"
+_depth = threading.local()  # how many messages this thread pickles; counted where it is strict
 
 _table: tuple[int, int, dict[type, Any]] = (0, 0, {})
 # Making a pickler costs more than pickling a small batch.
@@ -54,8 +60,21 @@ def dump(obj: Any) -> Pickler:
     load_torch()
     pickler = _spare.pop() if _spare else Pickler()
     pickler.dispatch_table = _dispatch_table()
-    pickler.dump(obj)
+    if not strict:
+        pickler.dump(obj)
+        return pickler
+    before: int = getattr(_depth, "messages", 0)
+    _depth.messages = before + 1
+    try:
+        pickler.dump(obj)
+    finally:
+        _depth.messages = before
     return pickler
+
+
+def forbids_torch() -> bool:
+    """True where this thread pickles a message, and it is strict."""
+    return strict and getattr(_depth, "messages", 0) > 0
 
 
 def done(pickler: Pickler) -> None:

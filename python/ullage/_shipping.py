@@ -51,9 +51,13 @@ class _Memory:
 class Shipped:
     """An object on its way to a new process."""
 
-    def __init__(self, data: bytes, plain: bytes, layout: bytes, storages: int, memory: _Memory | None) -> None:
+    def __init__(
+        self, data: bytes, plain: bytes, layout: bytes, storages: int, memory: _Memory | None, passed_by: int
+    ) -> None:
         self._text = data, plain, layout, storages
         self.memory = memory
+        # Bytes that go in segments of torch's own.
+        self.passed_by = passed_by
 
     def __reduce__(self) -> Any:
         fd = None if self.memory is None else DupFd(self.memory.fd)
@@ -89,5 +93,6 @@ def ship(obj: Any) -> Shipped:
         if memory is None or not memory.holds(layout, encoder):
             memory = _Memory(layout, size, encoder)
             _last = weakref.ref(memory)
+    passed_by = encoder.passed_by
     _pickling.done(pickler)
-    return Shipped(data, plain, layout, storages, memory)
+    return Shipped(data, plain, layout, storages, memory, passed_by)

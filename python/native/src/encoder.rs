@@ -39,6 +39,7 @@ struct State {
     storages: Vec<Storage>,
     numbers: HashMap<usize, usize>,
     buffers: Vec<PyBuffer<u8>>,
+    passed_by: u64,
 }
 
 /// Collects a message.
@@ -198,6 +199,17 @@ impl Encoder {
         self.lock().storage(key, storage, address, nbytes, first, last)
     }
 
+    /// So many bytes of the message go another way, in segments of torch's own.
+    fn pass_by(&self, nbytes: u64) {
+        self.lock().passed_by += nbytes;
+    }
+
+    /// Bytes of the message that go another way.
+    #[getter(passed_by)]
+    fn py_passed_by(&self) -> u64 {
+        self.lock().passed_by
+    }
+
     /// The pickle and the rows of its plain tensors.
     fn data<'py>(&self, py: Python<'py>) -> (Bound<'py, PyBytes>, Bound<'py, PyBytes>) {
         let state = self.lock();
@@ -260,6 +272,7 @@ impl Encoder {
         let mut state = self.lock();
         let old = (std::mem::take(&mut state.storages), std::mem::take(&mut state.buffers));
         state.numbers.clear();
+        state.passed_by = 0;
         state.numbers.shrink_to(KEPT);
         state.pickle.clear();
         state.pickle.shrink_to(KEPT);
@@ -288,6 +301,10 @@ impl Encoded<'_> {
 
     pub(crate) fn plain(&self) -> &[u8] {
         &self.state.plain
+    }
+
+    pub(crate) fn passed_by(&self) -> u64 {
+        self.state.passed_by
     }
 
     pub(crate) fn storages(&self) -> usize {

@@ -23,6 +23,13 @@ pub(crate) fn reserve() -> u64 {
     limit.map_or(reserve, |limit| reserve.min(limit / 4))
 }
 
+/// Bytes from which on the arena says who holds them: `ULLAGE_ARENA_SOFT_CAP`, else a quarter of what the machine has
+/// available now.
+pub(crate) fn soft_cap() -> u64 {
+    let wanted = std::env::var("ULLAGE_ARENA_SOFT_CAP").ok().and_then(|text| text.parse::<u64>().ok());
+    wanted.unwrap_or_else(|| meminfo().map_or(u64::MAX - 1, |memory| memory.1 / 4))
+}
+
 /// MemTotal and MemAvailable.
 fn meminfo() -> Option<(u64, u64)> {
     let mut buffer = Vec::new();

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use pyo3::prelude::*;
+use ullage_arena::fail::{self, FailPoint};
 
 mod arena;
 mod copy;
@@ -35,11 +36,29 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(watch::end_with, module)?)?;
     module.add_class::<encoder::Encoder>()?;
     module.add_class::<incoming::Incoming>()?;
+    module.add_function(wrap_pyfunction!(fail_at, module)?)?;
+    module.add_function(wrap_pyfunction!(fail_points, module)?)?;
     module.add_function(wrap_pyfunction!(dlpack::use_torch, module)?)?;
     module.add_function(wrap_pyfunction!(stack::stack, module)?)?;
     module.add_function(wrap_pyfunction!(incoming::reading, module)?)?;
     module.add_function(wrap_pyfunction!(incoming::rebuild, module)?)?;
     Ok(())
+}
+
+/// For tests: this process dies by SIGKILL when it comes to a step of the protocol for the `times`-th time. Steps are
+/// `fail_points()`.
+#[pyfunction]
+fn fail_at(step: &str, times: u32) -> PyResult<()> {
+    let found = FailPoint::ALL.into_iter().find(|point| format!("{point:?}") == step);
+    let point = found.ok_or_else(|| ArenaError::new_err(format!("there is no step {step:?}")))?;
+    fail::arm(point, times);
+    Ok(())
+}
+
+/// Names of the steps at which a process can be made to die.
+#[pyfunction]
+fn fail_points() -> Vec<String> {
+    FailPoint::ALL.iter().map(|point| format!("{point:?}")).collect()
 }
 
 /// Any error of the rooms below, with its own words.

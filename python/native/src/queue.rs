@@ -10,7 +10,8 @@ use pyo3::prelude::*;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
-use ullage_arena::{Lease, Ticket};
+use ullage_arena::fail::{self, FailPoint};
+use ullage_arena::{Lease, Ticket, Travelled};
 use ullage_transport::{Channel, Received, Record};
 
 /// Copies of at least so much let other threads run meanwhile.
@@ -182,8 +183,10 @@ impl Queue {
             .collect();
         let sent = self.fill(py, &encoded, &shared).and_then(|(block, copied)| {
             let in_place: u64 = shared.iter().flatten().map(|ticket| ticket.length).sum();
+            fail::at(FailPoint::Filled);
             let told = |_| ArenaError::new_err("a message's block could not be handed over");
             let ticket = block.send(self.number).map_err(told)?;
+            fail::at(FailPoint::Sent);
             self.channel().send(Record { ticket, kind: 0, extra: 0 }).map_err(|error| {
                 // Its parts are taken back below.
                 if let Ok(lease) = arena.take(ticket) {
@@ -191,6 +194,8 @@ impl Queue {
                 }
                 arena_error(error)
             })?;
+            fail::at(FailPoint::Written);
+            arena.travelled(Travelled { copied, in_place, passed_by: encoded.passed_by() });
             let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
             sent.0 += copied;
             sent.1 += in_place;
@@ -227,7 +232,10 @@ impl Queue {
                 Received::Interrupted => py.check_signals()?,
             }
         };
+        fail::at(FailPoint::Received);
         let lease = Arc::new(self.arena.get().arena.take(record.ticket).map_err(arena_error)?);
+        fail::at(FailPoint::Taken);
+        self.arena.get().warn_once(py);
         // SAFETY: its sender wrote it before it was sent, and handed it over.
         let bytes = unsafe { lease.bytes() };
         let table =

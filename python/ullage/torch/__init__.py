@@ -16,6 +16,7 @@ from torch.utils import hooks
 
 from ullage import _native, _pickling
 from ullage._native import Encoder
+from ullage.errors import Error
 
 _NAMES: dict[torch.dtype, str] = {
     value: name for name, value in sorted(vars(torch).items()) if isinstance(value, torch.dtype)
@@ -80,9 +81,12 @@ def _storage_number(
 
 
 def _reduce_storage(encoder: Encoder, storage: torch.UntypedStorage) -> Any:
-    if storage.device.type != "cpu" or storage.is_shared():
+    if storage.device.type != "cpu":
         return NotImplemented
     nbytes = storage.nbytes()
+    if storage.is_shared():
+        encoder.pass_by(nbytes)
+        return NotImplemented
     number = encoder.storage(storage._cdata, storage, storage.data_ptr(), nbytes, 0, nbytes)
     return (_rebuild_storage, (number,))
 
@@ -143,6 +147,11 @@ def _retire_what_is_moved() -> None:
 
         def moved(self: torch.UntypedStorage, *args: Any, **kwargs: Any) -> Any:
             if self.device.type == "cpu" and not self.is_shared():
+                if _pickling.forbids_torch():
+                    raise Error(
+                        f"a tensor of the CPU ({self.nbytes()} bytes) would go through torch's own shared memory, and "
+                        "ULLAGE_STRICT=1 makes that an error: please report the type of what was put"
+                    )
                 from ullage._context import retire
 
                 retire(self.data_ptr())

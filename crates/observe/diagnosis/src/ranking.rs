@@ -55,11 +55,27 @@ pub fn diagnose(run: &RunFacts, timeline: &Timeline) -> Verdict {
         memory: memory(timeline),
         undetermined,
         not_seen,
-        fixes: run.fixes.clone(),
+        fixes: fixes(run, timeline),
         cost_cpu_share: cost.and_then(|cost| share(cost, duration_s)),
         cost_peak_rss: cost.map(|cost| cost.peak_rss.0),
         duration_s,
     }
+}
+
+/// The remedies that were on, and how much went through the arena.
+fn fixes(run: &RunFacts, timeline: &Timeline) -> Vec<String> {
+    let mut fixes = run.fixes.clone();
+    let (through, past) = timeline.arena;
+    if through + past > 0.0 {
+        let share = 100.0 * through / (through + past);
+        let whole = crate::say::bytes((through + past) as u64);
+        // Not rounded to 100 where something went past.
+        let share = if past > 0.0 { share.min(99.9) } else { share };
+        fixes.push(format!(
+            "{share:.1} % of the {whole} of loaders' messages and datasets went through the arena"
+        ));
+    }
+    fixes
 }
 
 fn memory(timeline: &Timeline) -> MemorySummary {

@@ -55,6 +55,8 @@ pub struct Timeline {
     fork_rejections: Vec<(At, String)>,
     budget: Vec<BudgetStep>,
     not_seen: Vec<String>,
+    /// Bytes of messages that went through arenas, and past them, as their makers said at their end.
+    pub(crate) arena: (f64, f64),
     machine: Option<MachineFacts>,
     finished: Option<(At, Vec<ProcessId>)>,
     shm_at_start: Option<u64>,
@@ -180,6 +182,11 @@ impl Timeline {
                 if let AgentMessage::Fix { remedy, failed: Some(because) } = &message {
                     self.not_seen
                         .push(format!("The remedy {remedy} was not applied in process {pid}: {because}."));
+                }
+                if let AgentMessage::Bye { figures } = &message {
+                    let figure = |name: &str| figures.get(name).copied().unwrap_or_default();
+                    self.arena.0 += figure("arena_copied") + figure("arena_in_place");
+                    self.arena.1 += figure("arena_passed_by");
                 }
                 self.agent_said(at, id, pid, message);
             }

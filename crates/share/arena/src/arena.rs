@@ -10,7 +10,7 @@ use crate::heap::{Guard, Heap};
 use crate::layout::{BlockHeader, BLOCK_HEADER, CHANNELS};
 use crate::lease::{Lease, Ticket};
 use crate::mapping::Mapping;
-use crate::report::Report;
+use crate::report::{Report, Travelled};
 use crate::state::{self, State, Step};
 use crate::sync::AtomicU64;
 use crate::{report, returns, slots};
@@ -198,14 +198,15 @@ impl Arena {
         }
     }
 
-    /// Gives memory that holds no block back to the kernel; returns the bytes.
+    /// Gives memory that holds no block back to the kernel, this process's and what the dead left; returns the bytes.
     pub fn trim(&self) -> u64 {
         let Ok(process) = self.0.process() else { return 0 };
         self.0.settle_waiting(process);
-        lock(&process.heap).as_mut().map_or(0, |heap| {
+        let own = lock(&process.heap).as_mut().map_or(0, |heap| {
             heap.sweep(&self.0.mapping);
             heap.trim(&self.0.mapping)
-        })
+        });
+        own + Heap::trim_left(&self.0.mapping, process.slot)
     }
 
     /// Takes back what came home and what the dead held, without giving memory away.
@@ -214,6 +215,21 @@ impl Arena {
             self.0.settle_waiting(process);
             if let Some(heap) = lock(&process.heap).as_mut() {
                 heap.sweep(&self.0.mapping);
+            }
+        }
+    }
+
+    /// Bytes with memory behind them, as far as known.
+    pub fn committed(&self) -> u64 {
+        self.0.mapping.header().committed.load(Ordering::Relaxed)
+    }
+
+    /// Notes how bytes of a message travelled.
+    pub fn travelled(&self, more: Travelled) {
+        let words = &self.0.mapping.header().travelled;
+        for (word, more) in words.iter().zip([more.copied, more.in_place, more.passed_by]) {
+            if more > 0 {
+                word.fetch_add(more, Ordering::Relaxed);
             }
         }
     }

@@ -6,8 +6,11 @@
 //! killed can be walked, and taken over with what is still leased in it.
 
 use crate::error::ArenaError;
+use crate::fail::{self, FailPoint};
 use crate::free_list::{Free, FreeList};
-use crate::layout::{round_up, Header, RegionEntry, ALIGN, BLOCK_HEADER, BLOCK_MAGIC, HEAPS, PAGE, REGIONS};
+use crate::layout::{
+    round_up, Header, HeapEntry, RegionEntry, ALIGN, BLOCK_HEADER, BLOCK_MAGIC, HEAPS, LEFT, PAGE, REGIONS,
+};
 use crate::mapping::Mapping;
 use crate::state::{self, State, Step, HELD, PRODUCER, RETURNING, SENT};
 use crate::{forks, returns, slots};
@@ -62,22 +65,45 @@ impl Heap {
         let header = map.header();
         for (index, entry) in header.heaps.iter().enumerate() {
             let owner = entry.owner.load(Ordering::Acquire);
-            let free = owner == 0
-                || (!slots::is_alive(header, owner as u16) && !forks::has_heirs(header, owner as u16));
-            if free
-                && entry
-                    .owner
-                    .compare_exchange(owner, u32::from(slot), Ordering::AcqRel, Ordering::Relaxed)
-                    .is_ok()
-            {
+            if owner == 0 || is_left(header, owner) {
+                if let Some(heap) = Heap::take(map, slot, index, entry, owner) {
+                    return Ok(heap);
+                }
+            }
+        }
+        Err(ArenaError::TableFull { what: "heap", most: HEAPS })
+    }
+
+    /// Makes the heap this process's own, unless another was quicker.
+    fn take(map: &Mapping, slot: u16, index: usize, entry: &HeapEntry, owner: u32) -> Option<Heap> {
+        entry
+            .owner
+            .compare_exchange(owner, u32::from(slot), Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+            .then(|| {
                 let mut heap = Heap { index, slot, free: FreeList::default(), regions: Vec::new() };
                 if owner != 0 {
                     heap.take_over(map);
                 }
-                return Ok(heap);
+                heap
+            })
+    }
+
+    /// Gives back the memory of heaps whose owners are gone; returns how many bytes.
+    pub(crate) fn trim_left(map: &Mapping, slot: u16) -> u64 {
+        let header = map.header();
+        let mut given = 0;
+        for (index, entry) in header.heaps.iter().enumerate() {
+            let owner = entry.owner.load(Ordering::Acquire);
+            if owner == 0 || owner == u32::from(slot) || !is_left(header, owner) {
+                continue;
+            }
+            if let Some(mut heap) = Heap::take(map, slot, index, entry, owner) {
+                given += heap.trim(map);
+                entry.owner.store(LEFT, Ordering::Release);
             }
         }
-        Err(ArenaError::TableFull { what: "heap", most: HEAPS })
+        given
     }
 
     /// What a killed owner left: its own parts end, what others hold stays.
@@ -125,6 +151,7 @@ impl Heap {
     pub(crate) fn drain(&mut self, map: &Mapping) {
         let mut offset = returns::take_all(&map.header().heaps[self.index].returned);
         while offset != 0 {
+            fail::at(FailPoint::Drained);
             let Some(block) = map.true_block(offset) else { return };
             let next = block.next.load(Ordering::Relaxed);
             let found = State::of(block.state.load(Ordering::Acquire));
@@ -212,10 +239,12 @@ impl Heap {
     fn begin(&self, map: &Mapping, offset: u64) -> Made {
         let entry = &map.header().heaps[self.index];
         let generation = entry.generation.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        fail::at(FailPoint::Found);
         if let Some(block) = map.block(offset) {
             block.since.store(0, Ordering::Relaxed);
             block.state.store(State { generation, holder: 0, flags: PRODUCER }.word(), Ordering::Release);
         }
+        fail::at(FailPoint::Allocated);
         Made { offset, generation }
     }
 
@@ -243,6 +272,7 @@ impl Heap {
         if taken < free.size {
             let rest = Free { offset: free.offset + taken, size: free.size - taken, punched: free.punched };
             self.write_header(map, rest.offset, rest.size);
+            fail::at(FailPoint::Divided);
             if let Some(block) = map.block(free.offset) {
                 block.size.store(taken, Ordering::Release);
             }
@@ -347,6 +377,7 @@ impl Heap {
             match done {
                 Ok(()) => {
                     map.header().committed.fetch_add(to - from, Ordering::AcqRel);
+                    fail::at(FailPoint::Committed);
                     self.regions[number].committed = to - self.regions[number].start;
                     return Ok(());
                 }
@@ -381,10 +412,16 @@ impl Heap {
             header.regions.get(index).ok_or(ArenaError::TableFull { what: "region", most: REGIONS })?;
         entry.start.store(start, Ordering::Relaxed);
         entry.length.store(length, Ordering::Relaxed);
+        fail::at(FailPoint::Region);
         entry.heap.store(self.index as u32 + 1, Ordering::Release);
         self.regions.push(Region { index, start, length, used: 0, committed: 0 });
         Ok(())
     }
+}
+
+/// True where nobody uses a heap with this owner any more.
+fn is_left(header: &Header, owner: u32) -> bool {
+    owner == LEFT || (!slots::is_alive(header, owner as u16) && !forks::has_heirs(header, owner as u16))
 }
 
 /// Size of a block for so many bytes.

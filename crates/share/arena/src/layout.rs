@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64 as Word};
 
 pub(crate) const MAGIC: u64 = 0x616e_6572_612d_6c75;
 /// Changed with every change of what is in this file.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 pub(crate) const BLOCK_MAGIC: u32 = 0x6b63_6c62;
 
 pub(crate) const SLOTS: usize = 16_384;
@@ -35,6 +35,8 @@ pub(crate) struct Header {
     pub(crate) top: Word,
     /// Bytes that have memory behind them.
     pub(crate) committed: Word,
+    /// Bytes of messages: copied into the arena, handed over in it, gone another way.
+    pub(crate) travelled: [Word; 3],
     pub(crate) regions_used: AtomicU32,
     pub(crate) channels_used: AtomicU32,
     pub(crate) slots: [Slot; SLOTS],
@@ -107,6 +109,9 @@ pub(crate) struct BlockHeader {
     /// When it was last taken, in seconds of CLOCK_MONOTONIC.
     pub(crate) since: Word,
 }
+
+/// Owner of a heap that somebody tidied up after its owner had died: for whoever wants one.
+pub(crate) const LEFT: u32 = u32::MAX;
 
 /// Where regions begin.
 pub(crate) const DATA: u64 = (std::mem::size_of::<Header>() as u64).div_ceil(PAGE) * PAGE;

@@ -2,6 +2,7 @@
 
 use crate::arena::Inner;
 use crate::error::ArenaError;
+use crate::fail::{self, FailPoint};
 use crate::forks;
 use crate::state::{self, Step};
 use std::sync::Arc;
@@ -139,7 +140,9 @@ impl Inner {
             state::end_consumer(&block.state, generation, slot)
         };
         if step == Step::Last {
+            fail::at(FailPoint::Ended);
             self.push_back(offset);
+            fail::at(FailPoint::Returned);
         }
     }
 

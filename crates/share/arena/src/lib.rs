@@ -20,6 +20,8 @@ mod arena;
 #[cfg(not(loom))]
 mod error;
 #[cfg(not(loom))]
+pub mod fail;
+#[cfg(not(loom))]
 mod forks;
 #[cfg(not(loom))]
 mod free_list;
@@ -43,4 +45,4 @@ pub use error::ArenaError;
 #[cfg(not(loom))]
 pub use lease::{Lease, Ticket};
 #[cfg(not(loom))]
-pub use report::{Holding, Report};
+pub use report::{Holding, Report, Travelled};

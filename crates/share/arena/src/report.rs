@@ -1,5 +1,6 @@
 //! Who holds how much of an arena, and since when? Read from the blocks' headers; nothing is stopped for it.
 
+use crate::layout::Header;
 use crate::mapping::Mapping;
 use crate::slots;
 use crate::state::{State, HELD, PRODUCER, RETIRED, SENT};
@@ -19,6 +20,17 @@ pub struct Holding {
     pub oldest_s: u64,
 }
 
+/// How bytes of messages travelled, of all processes together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Travelled {
+    /// Copied into the arena by their sender.
+    pub copied: u64,
+    /// Made in the arena, and handed over in place.
+    pub in_place: u64,
+    /// In segments of another library, the arena passed by.
+    pub passed_by: u64,
+}
+
 /// An arena at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
@@ -28,6 +40,8 @@ pub struct Report {
     pub in_use: u64,
     /// Bytes that were moved away under their readers.
     pub retired: u64,
+    /// How the bytes of all messages so far travelled.
+    pub travelled: Travelled,
     /// Largest first.
     pub holdings: Vec<Holding>,
 }
@@ -37,9 +51,19 @@ pub(crate) fn now() -> u64 {
     rustix::time::clock_gettime(rustix::time::ClockId::Monotonic).tv_sec as u64
 }
 
+pub(crate) fn travelled(header: &Header) -> Travelled {
+    let [copied, in_place, passed_by] = &header.travelled;
+    let load = |word: &std::sync::atomic::AtomicU64| word.load(Ordering::Relaxed);
+    Travelled { copied: load(copied), in_place: load(in_place), passed_by: load(passed_by) }
+}
+
 pub(crate) fn report(map: &Mapping) -> Report {
     let header = map.header();
-    let mut report = Report { committed: header.committed.load(Ordering::Relaxed), ..Report::default() };
+    let mut report = Report {
+        committed: header.committed.load(Ordering::Relaxed),
+        travelled: travelled(header),
+        ..Report::default()
+    };
     let mut holders: BTreeMap<u32, Holding> = BTreeMap::new();
     let now = now();
     for (_, entry) in crate::heap::regions(header) {
