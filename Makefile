@@ -36,6 +36,7 @@ test-outside: install
 	$(BIN)/python tests/kill_recorder.py --ullage $(BIN)/ullage --times 12
 	$(BIN)/python tests/outage.py --ullage $(BIN)/ullage --stop 6 --kills 4
 	$(BIN)/python tests/arena_kills.py --times 2
+	$(BIN)/python tests/arena_kills.py --points --times 1 --methods fork
 
 test-scenarios: install
 	$(BIN)/python scenarios/run.py --ullage $(BIN)/ullage --python $(BIN)/python --set smoke

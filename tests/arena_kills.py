@@ -6,6 +6,10 @@ its checksum, the trainer was told of a worker's death (time until then is print
 name in /dev/shm, and two seconds after the trainer's end no process of the job is left.
 
     python tests/arena_kills.py [--times 20] [--methods fork,spawn,forkserver] [--victims worker,...]
+    python tests/arena_kills.py --points [--times 3] [--methods fork]
+
+With --points a worker, or the trainer, kills itself at each step of the arena's protocol in turn, between two writes
+that others can see (ullage._native.fail_points), and the same is asked of those who are left.
 """
 
 import argparse
@@ -22,6 +26,7 @@ if "--trainer" in sys.argv:  # in the trainer and its workers; the one who kills
     import torch
 
     import ullage
+    from ullage import _native
 
 MARK = "ULLAGE_TEST_KILLS"
 GONE_WITHIN = 2.0
@@ -38,9 +43,23 @@ class Checked:
         return x, int(x.sum())
 
 
-def trainer(method):
+class Armed:
+    """For worker_init_fn: the first worker of the first loader dies at a step; no other process inherits that."""
+
+    def __init__(self, point, times):
+        self.point, self.times = point, times
+
+    def __call__(self, number):
+        _native.fail_at(self.point, self.times if number == 0 else 0)
+
+
+def trainer(method, point, who, times):
     """Trains for ever; says on standard output what happens."""
     torch.set_num_threads(1)
+    armed = None
+    if point:
+        armed = Armed(point, times if who == "worker" else 0)
+        _native.fail_at(point, times if who == "trainer" else 0)
 
     def say(*words):
         os.write(1, (" ".join(map(str, words)) + "\n").encode())
@@ -54,7 +73,9 @@ def trainer(method):
             sampler=torch.utils.data.RandomSampler(range(1 << 20)),
             num_workers=2,
             multiprocessing_context=context,
+            worker_init_fn=armed,
         )
+        armed = Armed(point, 0) if point else None
         try:
             batches = iter(loader)
             first = next(batches)
@@ -63,6 +84,8 @@ def trainer(method):
             for number, (x, checksum) in enumerate(batches):
                 if int(x.sum()) != checksum:
                     say("CORRUPT", number)
+                if number == 100:
+                    say("going")
                 if number % 7 == 0:
                     kept.append((x, checksum))
                     if len(kept) > 20:
@@ -103,10 +126,10 @@ def command_of(pid):
 
 
 class Job:
-    def __init__(self, method):
+    def __init__(self, method, *armed):
         self.token = f"{os.getpid()}-{random.getrandbits(32):x}"
         self.process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", __file__, "--trainer", method],
+            [sys.executable, "-W", "ignore", __file__, "--trainer", method, *map(str, armed)],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={**os.environ, MARK: self.token},
@@ -152,6 +175,19 @@ class Job:
 
 def shm_names():
     return set(os.listdir("/dev/shm"))
+
+
+def leaked(before):
+    """Names that are new and that nobody uses: those of other programs of this machine are mapped by them."""
+    new = shm_names() - before
+    for pid in [name for name in os.listdir("/proc") if name.isdigit()] if new else []:
+        try:
+            with open(f"/proc/{pid}/maps") as file:
+                maps = file.read()
+        except OSError:
+            continue
+        new = {name for name in new if f"/dev/shm/{name}" not in maps}
+    return new & shm_names()
 
 
 def cell(victim, method, times, chance):
@@ -209,9 +245,66 @@ def cell(victim, method, times, chance):
     if job is not None:
         left = job.left_behind()
         problems += [f"left behind at the end: {left}"] if left else []
-    new = shm_names() - names
+    new = leaked(names)
     problems += [f"names in /dev/shm: {sorted(new)}"] if new else []
     return problems, told
+
+
+def point_cell(point, who, method, times, chance):
+    """Problems where `who` dies at this step, each time at another moment."""
+    problems, names = [], shm_names()
+    for turn in range(times):
+        # Regions and memory are taken when a process begins to allocate, and seldom afterwards; never again by a
+        # trainer, which allocates for indices only.
+        most = {"Region": 1, "Committed": 3 if who == "worker" else 1}.get(point, 200)
+        moment = 1 if turn == 0 else chance.randint(1, most)
+        job = Job(method, point, who, moment)
+        if who == "worker":
+            steps = [(word, job.until(word, 60)) for word in ("caught", "workers", "going")]
+            problems += [
+                f"{point}, time {moment}: no {word!r}: {line}" for word, line in steps if not line or line[0] != word
+            ]
+            dead = None
+        else:
+            while (line := job.line(60)) is not None:
+                if line[0] == "CORRUPT":
+                    problems.append(f"{point}, time {moment}: {line}")
+            dead = job.process.poll()
+            if dead is None:
+                try:
+                    dead = job.process.wait(1)
+                except subprocess.TimeoutExpired:
+                    pass
+            if dead != -signal.SIGKILL:
+                problems.append(f"{point}, time {moment}: the trainer did not come to it ({dead})")
+        left = job.left_behind()
+        problems += [f"{point}, time {moment}: left behind: {left}"] if left else []
+    new = leaked(names)
+    problems += [f"names in /dev/shm: {sorted(new)}"] if new else []
+    return problems
+
+
+def points(args, chance):
+    """Deaths at every step; how many cells were well, and how many not."""
+    asked = [sys.executable, "-c", "from ullage import _native; print(*_native.fail_points())"]
+    every = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split()
+    passed = failed = 0
+    for method in args.methods.split(","):
+        for who in ("worker", "trainer"):
+            start, bad = time.monotonic(), []
+            for point in every:
+                problems = point_cell(point, who, method, args.times, chance)
+                passed, failed = passed + (not problems), failed + bool(problems)
+                bad += problems
+            word = "ok" if not bad else f"{len(bad)} PROBLEMS"
+            print(
+                f"{method:11} {who:8} dies at each of {len(every)} steps, {args.times} times  {word}  "
+                f"[{time.monotonic() - start:.0f} s]",
+                flush=True,
+            )
+            for problem in bad:
+                print(f"    {problem}", flush=True)
+    return passed, failed
 
 
 def main():
@@ -220,12 +313,18 @@ def main():
     parser.add_argument("--methods", default="fork,spawn,forkserver")
     parser.add_argument("--victims", default="worker,trainer,forkserver,tree")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--trainer", help=argparse.SUPPRESS)
+    parser.add_argument("--points", action="store_true", help="deaths at the steps of the protocol")
+    parser.add_argument("--trainer", nargs="+", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.trainer:
-        trainer(args.trainer)
+        method, point, who, times = (*args.trainer, "", "", "0")[:4]
+        trainer(method, point, who, int(times))
     chance = random.Random(args.seed)
     passed = failed = 0
+    if args.points:
+        passed, failed = points(args, chance)
+        print(f"{passed} passed, {failed} failed")
+        return 0 if failed == 0 else 1
     for method in args.methods.split(","):
         for victim in args.victims.split(","):
             if victim == "forkserver" and method != "forkserver":

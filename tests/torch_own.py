@@ -2,8 +2,8 @@
 """torch's own tests of its DataLoader and its multiprocessing, with `ullage.install()` and without it.
 
 For: that a program gets with ullage what it got from torch. Runs test_dataloader.py and test_multiprocessing.py of
-torch 2.6.0 twice, each time in processes of their own, and compares test by test. A test that passes without and does
-not pass with is a bug of ullage's (exit status 1).
+torch 2.6.0 twice, each time in processes of their own, with ullage strict, and compares test by test. A test that
+passes without and does not pass with is a bug of ullage's (exit status 1).
 
     python tests/torch_own.py [--python VENV/bin/python] [--only TEXT] [--timeout 900] [--fast]
 
@@ -156,7 +156,8 @@ def run_tests(module: str, results: str, wanted: str) -> None:
         importlib.import_module("ullage.torch")  # as in a program whose loader has run: it watches torch's storages
     made = _count_queues()
     unittest.TestSuite([test for test in tests if test.id() in names]).run(out)
-    out.say(queues=made[0])
+    context = sys.modules.get("ullage._context")
+    out.say(queues=made[0], travelled=context.travelled() if context else None)
 
 
 def _count_queues() -> list[int]:
@@ -188,8 +189,10 @@ class Run:
         if with_ullage:
             path = [str(folder / "site"), *filter(None, [self.env.get("PYTHONPATH")])]
             self.env["PYTHONPATH"] = os.pathsep.join(path)
+            self.env["ULLAGE_STRICT"] = "1"
         self.outcomes: dict[str, tuple[str, str]] = {}
         self.queues = 0
+        self.travelled: Counter[str] = Counter()
         self.seconds = 0.0
 
     def names(self) -> list[str]:
@@ -223,6 +226,7 @@ class Run:
                 running = None
             elif "queues" in record:
                 self.queues += record["queues"]
+                self.travelled.update(record["travelled"] or {})
                 done.update(names)
             elif running is not None:
                 self.outcomes[running] = record["stopped"], ""
@@ -231,6 +235,14 @@ class Run:
             if name in done:
                 self.outcomes.setdefault(name, ("not run", "its class could not be set up"))
         return done
+
+    def share(self) -> str:
+        """How much of the loaders' messages went through the arena, by bytes."""
+        through = self.travelled["copied"] + self.travelled["in_place"]
+        whole = through + self.travelled["passed_by"]
+        if not whole:
+            return ""
+        return f", {through:,} of {whole:,} bytes of messages through the arena ({through / whole:.2%})"
 
     @property
     def _log(self) -> Path:
@@ -356,7 +368,7 @@ def compare(name: str, arguments: argparse.Namespace, folder: Path) -> tuple[int
         return 0, 0
     for run in both:
         run.run(names)
-        print(f"{run.label}: {run.seconds:.0f} s, {run.queues} queues of ullage's", flush=True)
+        print(f"{run.label}: {run.seconds:.0f} s, {run.queues} queues of ullage's{run.share()}", flush=True)
     if name == "test_dataloader.py" and not arguments.only and not with_.queues:
         sys.exit("no queue of ullage's was made: the run says nothing")
     again = [test for test in names if without.outcomes[test][0] != with_.outcomes[test][0]]

@@ -45,8 +45,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// For tests: this process dies by SIGKILL when it comes to a step of the protocol for the `times`-th time. Steps are
-/// `fail_points()`.
+/// For tests: this process dies by SIGKILL when it comes to a step of the protocol for the `times`-th time (never, with 0).
+/// Steps are `fail_points()`.
 #[pyfunction]
 fn fail_at(step: &str, times: u32) -> PyResult<()> {
     let found = FailPoint::ALL.into_iter().find(|point| format!("{point:?}") == step);

@@ -58,9 +58,10 @@ impl FailPoint {
 /// Which point, and how often it is still passed: 32 bits each; zero where none is armed.
 static ARMED: AtomicU64 = AtomicU64::new(0);
 
-/// This process dies when it comes to `point` for the `times`-th time.
+/// This process dies when it comes to `point` for the `times`-th time; never, with zero.
 pub fn arm(point: FailPoint, times: u32) {
-    ARMED.store((point as u64) << 32 | u64::from(times.max(1)), Ordering::Relaxed);
+    let armed = if times == 0 { 0 } else { (point as u64) << 32 | u64::from(times) };
+    ARMED.store(armed, Ordering::Relaxed);
 }
 
 /// This process comes to a point.
