@@ -1,22 +1,28 @@
 #!/usr/bin/env python3
-"""What a running loader costs beside its work, and whether it stays that way: system calls, faults, offsets, size.
+"""What a running loader costs beside its work, and whether it stays that way.
 
-Four parts, each in a process of its own, with one forked worker:
+Each part runs in a process of its own, with one forked worker:
 
-calls    System calls a batch of the trainer and its worker, counted by perf at full speed, and page faults a batch.
-offsets  The place of a batch in the arena is the same in both processes, and few places serve many batches.
-size     Batches of very different sizes, kept for a random while: the arena and the resident size of the processes
-         do not grow in the second half of the run.
+calls     System calls a batch of the trainer and its worker, counted by perf at full speed, and page faults a batch.
+offsets   The place of a batch in the arena is the same in both processes, and few places serve many batches.
+size-8    100,000 batches of 1 KiB to 64 MiB, their logarithms uniform; the trainer keeps up to 8 (and 512 MiB), and
+          lets go one by chance: the arena and the processes' resident size do not grow in the second half.
+size-512  The same, but it keeps any number of up to 512 MiB.
 
-    python benches/steady.py [--only calls offsets size] [--quick]
+A batch of the last two is made where torch's collate would make it, without a copy; both processes touch a word of
+each of its pages, and the trainer looks whether they are right when it comes and again when it lets go.
+
+    python benches/steady.py [--only calls offsets size-8 size-512] [--quick] [--seed 1]
 """
 
 import argparse
 import collections
+import functools
+import itertools
 import math
 import os
 import random
-import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -30,7 +36,7 @@ from ullage import _context
 
 CALLS = 8
 FAULTS = 1
-GROWTH = 0.01
+GROWTH = 1.0  # per cent
 DISTINCT = 16
 MIB = 1 << 20
 PAGE_WORDS = 1024
@@ -65,10 +71,12 @@ class Prebuilt(Dataset):
         return self.sample
 
 
-class Endless(Sampler):
+class Repeated(Sampler):
+    def __init__(self, count):
+        self.count = count
+
     def __iter__(self):
-        while True:
-            yield 0
+        return itertools.repeat(0, self.count)
 
 
 class Sized(Dataset):
@@ -89,6 +97,10 @@ class Sized(Dataset):
 
 def whole(item):
     return item
+
+
+def says(batch, number):
+    return bool((batch[::PAGE_WORDS] == number).all())
 
 
 def faults(pids):
@@ -116,49 +128,56 @@ def collate_with_offset(samples):
     return batch, offset_in_arena(batch.data_ptr())
 
 
-class Perf:
-    """Counts the system calls of processes between `start` and `stop`; attached before it counts."""
+class NotCounted(Exception):
+    """perf is not installed, or may not count here."""
 
-    def __init__(self, pids):
-        control, self.control = os.pipe()
-        self.answer, answer = os.pipe()
-        command = ["perf", "stat", "-x,", "-e", "raw_syscalls:sys_enter", "-p", ",".join(map(str, pids))]
-        command += ["-D", "-1", "--control", f"fd:{control},{answer}"]
-        self.process = subprocess.Popen(
+
+def system_calls(pids, work):
+    """System calls of these processes while `work` runs; perf is attached before it begins to count."""
+    control, told = os.pipe()
+    heard, answer = os.pipe()
+    command = ["perf", "stat", "-x,", "-e", "raw_syscalls:sys_enter", "-p", ",".join(map(str, pids))]
+    command += ["-D", "-1", "--control", f"fd:{control},{answer}"]
+    try:
+        perf = subprocess.Popen(
             command, pass_fds=(control, answer), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )
-        os.close(control)
-        os.close(answer)
-
-    def tell(self, word):
-        os.write(self.control, word.encode() + b"\n")
-        if not os.read(self.answer, 16):
-            raise SystemExit(f"perf may not count system calls here: {self.process.stderr.read().strip()}")
-
-    def stop(self):
-        self.tell("disable")
-        self.process.send_signal(2)
-        text = self.process.communicate(timeout=60)[1]
-        for line in text.splitlines():
-            if "raw_syscalls:sys_enter" in line:
-                count = line.split(",")[0]
-                if count.isdigit():
-                    return int(count)
-        raise SystemExit(f"perf counted no system calls: {text.strip()}")
+    except FileNotFoundError:
+        raise NotCounted("perf is not installed") from None
+    os.close(control)
+    os.close(answer)
+    try:
+        for word in (b"enable\n", b"disable\n"):
+            os.write(told, word)
+            if not os.read(heard, 16):
+                break
+            if word == b"enable\n":
+                work()
+    except BrokenPipeError:
+        pass
+    perf.send_signal(signal.SIGINT)
+    text = perf.communicate(timeout=60)[1].strip()
+    os.close(told)
+    os.close(heard)
+    for line in text.splitlines():
+        if "raw_syscalls:sys_enter" in line and line.split(",")[0].isdigit():
+            return int(line.split(",")[0])
+    raise NotCounted(f"perf may not count system calls here: {text}")
 
 
 def calls(checks, quick):
     torch.set_num_threads(1)
     workloads = [
-        ("64x1024 float32", torch.rand(1024), 4_000 if quick else 40_000),
-        ("dict of 30, 64x64", {f"field{n}": torch.rand(64) for n in range(30)}, 1_000 if quick else 10_000),
-        ("64x3x224x224 float32", torch.rand(3, 224, 224), 20 if quick else 200),
+        ("64x1024 float32", torch.rand(1024), 4_000 if quick else 40_000, CALLS),
+        ("dict of 30, 64x64", {f"field{n}": torch.rand(64) for n in range(30)}, 1_000 if quick else 10_000, CALLS),
+        ("64x3x224x224 float32", torch.rand(3, 224, 224), 100 if quick else 1_000, None),
     ]
-    for name, sample, count in workloads:
+    for name, sample, count, bound in workloads:
+        warm = max(100, count // 10)
         loader = DataLoader(
             Prebuilt(sample),
             batch_size=64,
-            sampler=Endless(),
+            sampler=Repeated(64 * (warm + 2 * count + 10)),
             num_workers=1,
             multiprocessing_context=ullage.context("fork"),
         )
@@ -166,36 +185,31 @@ def calls(checks, quick):
         pids = [os.getpid(), batches._workers[0].pid]
 
         def some(number, batches=batches):
+            start = time.monotonic()
             for _ in range(number):
                 batch = next(batches)
                 tensor = next(iter(batch.values())) if isinstance(batch, dict) else batch
                 if not float(tensor.view(-1)[-1]) >= 0:
                     raise SystemExit("a batch arrived with wrong bytes")
+            return 1e6 * (time.monotonic() - start) / number
 
-        some(max(20, count // 10))
+        some(warm)
         before = faults(pids)
-        start = time.monotonic()
-        some(count)
-        spent = time.monotonic() - start
+        spent = some(count)
         after = faults(pids)
-        print(f"{name}: {count} batches, {1e6 * spent / count:.1f} us a batch without perf")
+        print(f"{name}: {count} batches, {spent:.1f} us a batch")
         checks.at_most(f"{name}: page faults of trainer and worker", (after - before) / count, FAULTS, " a batch")
-        if shutil.which("perf") is None:
-            raise SystemExit("perf is not installed: system calls cannot be counted")
-        perf = Perf(pids)
-        perf.tell("enable")
-        start = time.monotonic()
-        some(count)
-        spent = time.monotonic() - start
-        counted = perf.stop()
-        print(f"{name}: {counted} system calls in {count} batches, {1e6 * spent / count:.1f} us a batch under perf")
-        checks.at_most(f"{name}: system calls of trainer and worker", counted / count, CALLS, " a batch")
-        batches._workers[0].kill()
-        # The worker of an endless sampler was ended by us: nothing more is to be told about it.
-        torch.utils.data._utils.signal_handling._remove_worker_pids(id(batches))
-        batches._workers_status[0] = False
-        batches._shutdown = True
-        del batches
+        try:
+            counted = system_calls(pids, functools.partial(some, count)) / count
+        except NotCounted as error:
+            print(f"{name}: system calls not counted: {error}")
+            counted = math.inf
+        if bound is None:
+            print(f"{name}: system calls of trainer and worker: {counted:.4g} a batch (no bound)", flush=True)
+        else:
+            checks.at_most(f"{name}: system calls of trainer and worker", counted, bound, " a batch")
+        for _ in batches:
+            pass
 
 
 def offsets(checks, quick):
@@ -230,74 +244,80 @@ def resident(pid):
     return 0.0
 
 
-def size(checks, quick):
+def size(checks, quick, seed, most, bytes_held):
     torch.set_num_threads(1)
     count = 5_000 if quick else 100_000
-    chance = random.Random(1)
+    chance = random.Random(seed)
     sizes = [int(math.exp(chance.uniform(math.log(1024), math.log(64 * MIB)))) // 4 for _ in range(count)]
     loader = DataLoader(
         Sized(sizes), batch_size=None, collate_fn=whole, num_workers=1, multiprocessing_context=ullage.context("fork")
     )
+    name = f"kept: {'at most ' + str(most) if most < count else 'any number'}, {bytes_held // MIB} MiB"
     kept, held, wrong = [], 0, 0
     samples = {"arena (blocks of its memfd)": [], "trainer (RssShmem)": [], "worker (RssShmem)": []}
-    every = max(1, count // 1000)
+    needed = []
     start = time.monotonic()
-
-    def is_right(number, batch):
-        words = batch[::PAGE_WORDS]
-        return bool((words == number).all())
-
     batches = iter(loader)
     worker = batches._workers[0].pid
     for number, batch in enumerate(batches):
-        wrong += not is_right(number, batch)
+        wrong += not says(batch, number)
         kept.append((number, batch))
         held += batch.nbytes
-        # One more than may be held: which one goes is chance. Often more than one goes, so that the pool breathes.
-        while len(kept) > 8 or held > 512 * MIB or (kept and chance.random() < 0.1):
+        del batch
+        # What is held, and the three batches that the worker may have made meanwhile.
+        needed.append((held + 4 * sum(sizes[number + 1 : number + 4])) / MIB)
+        while len(kept) > most or held > bytes_held:
+            # The one that came last as well as any other.
             old, gone = kept.pop(chance.randrange(len(kept)))
-            wrong += not is_right(old, gone)
+            wrong += not says(gone, old)
             held -= gone.nbytes
             del gone
-        del batch
-        if number % every == every - 1:
+        if number % (count // 1000) == 0:
             blocks = os.fstat(_context.arena().fileno()).st_blocks * 512 / MIB
             for figures, figure in zip(samples.values(), (blocks, resident(os.getpid()), resident(worker))):
                 figures.append(figure)
         if (number + 1) % (count // 10) == 0:
-            told = ", ".join(f"{name} {figures[-1]:.1f} MiB" for name, figures in samples.items())
-            print(f"size: {number + 1} batches, {time.monotonic() - start:.0f} s, held {held / MIB:.1f} MiB: {told}")
-            sys.stdout.flush()
-    checks.at_most(f"size: batches of {count} with wrong bytes at arrival or at release", wrong, 0)
-    for name, figures in samples.items():
-        middle = len(figures) // 2
-        # The first fifth is the warm-up: the extreme sizes must have met at least once.
-        first, second = figures[len(figures) // 5 : middle], figures[middle:]
-        mean = statistics.mean(first)
-        growth = statistics.mean(second) / mean - 1
+            told = ", ".join(f"{what} {figures[-1]:.1f} MiB" for what, figures in samples.items())
+            spent = time.monotonic() - start
+            print(f"{name}: {number + 1} batches, {spent:.0f} s, held {held / MIB:.1f} MiB: {told}", flush=True)
+    checks.at_most(f"{name}: batches of {count} with wrong bytes at arrival or at release", wrong, 0)
+    warm, middle = len(needed) // 10, len(needed) // 2
+    print(f"{name}: most needed at once: {max(needed[:middle]):.1f} MiB, second half {max(needed[middle:]):.1f} MiB")
+    for what, figures in samples.items():
+        warm, middle = len(figures) // 10, len(figures) // 2
+        first, second = figures[warm:middle], figures[middle:]
+        mean = statistics.mean(second)
         print(
-            f"size: {name}: first half after warm-up {mean:.1f} MiB (at most {max(first):.1f}), "
-            f"second half {statistics.mean(second):.1f} MiB (at most {max(second):.1f})"
+            f"{name}: {what}: first half, from its second tenth on: mean {statistics.mean(first):.1f} MiB, "
+            f"most {max(first):.1f}; second half: mean {mean:.1f} MiB, most {max(second):.1f}"
         )
-        checks.at_most(f"size: {name}: growth of the mean", 100 * growth, 100 * GROWTH, " %")
+        growth = 100 * (mean / max(first) - 1)
+        checks.at_most(f"{name}: {what}: mean of the second half above the most of the first", growth, GROWTH, " %")
 
 
-PARTS = {"calls": calls, "offsets": offsets, "size": size}
+PARTS = {
+    "calls": calls,
+    "offsets": offsets,
+    "size-8": functools.partial(size, most=8, bytes_held=512 * MIB),
+    "size-512": functools.partial(size, most=1 << 40, bytes_held=512 * MIB),
+}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", choices=list(PARTS), default=list(PARTS))
     parser.add_argument("--quick", action="store_true", help="a much smaller size")
+    parser.add_argument("--seed", type=int, default=1, help="of the sizes, and of what is let go")
     parser.add_argument("--job", choices=list(PARTS), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.job:
         checks = Checks()
-        PARTS[args.job](checks, args.quick)
+        more = {"seed": args.seed} if args.job.startswith("size") else {}
+        PARTS[args.job](checks, args.quick, **more)
         return checks.end()
     failed = 0
     for part in args.only:
-        command = [sys.executable, __file__, "--job", part] + ["--quick"] * args.quick
+        command = [sys.executable, __file__, "--job", part, "--seed", str(args.seed)] + ["--quick"] * args.quick
         failed += subprocess.run(command, timeout=3600).returncode != 0
     print(f"{len(args.only) - failed} of {len(args.only)} parts met all their bounds")
     return 0 if failed == 0 else 1

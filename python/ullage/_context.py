@@ -129,6 +129,7 @@ class Queue:
         self._queue: _native.Queue = _native.Queue(self._arena) if _of is None else _of[1]
         self._maker = os.getpid() if _of is None else -1
         self._processes: list[Any] = []
+        self._sentinels: list[int] = []  # theirs
         self._kept = [True]  # shared with the finalizer
         self._exit: tuple[int, Any] | None = None
         self._closer = weakref.finalize(self, _close, self._arena, self._queue, self._maker)
@@ -144,6 +145,7 @@ class Queue:
     def _watch(self, process: Any) -> None:
         """`get` tells of this process's death."""
         self._processes.append(process)
+        self._sentinels.append(process.sentinel)
 
     def put(self, obj: Any, block: bool = True, timeout: float | None = None) -> None:
         """Puts an object. Never waits; raises what its pickling raises."""
@@ -171,19 +173,20 @@ class Queue:
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
         """The next object; `queue.Empty` after `timeout` seconds."""
-        deadline = None if timeout is None else time.monotonic() + timeout
+        begin = 0.0 if timeout is None else time.monotonic()
+        left = timeout if block else 0.0
         try:
             while True:
-                left = None if deadline is None else max(0.0, deadline - time.monotonic())
-                got = self._queue.receive(left if block else 0.0, [p.sentinel for p in self._processes])
+                got = self._queue.receive(left, self._sentinels)
+                if isinstance(got, _native.Incoming):
+                    return got.load()
                 if got is None:
                     if block:
                         self._arena.trim()
                     raise queue.Empty
-                if isinstance(got, int):
-                    self._ended(self._processes[got])
-                    continue
-                return got.load()
+                self._ended(self._processes[got])
+                if left and timeout is not None:
+                    left = max(0.0, begin + timeout - time.monotonic())
         except RuntimeError as error:
             # torch's SIGCHLD handler speaks first, wherever this thread is.
             for process in list(self._processes):
@@ -196,6 +199,10 @@ class Queue:
         return self.get(False)
 
     def _ended(self, process: Any, error: BaseException | None = None) -> None:
+        at = self._processes.index(process)
+        if process._closed:  # by the program: its sentinel is another's descriptor by now
+            del self._processes[at], self._sentinels[at]
+            return
         deadline = time.monotonic() + _ENDING
         # Looked at before it is reaped: only until then does torch's SIGCHLD handler find it, and tell how it ended.
         with contextlib.suppress(ChildProcessError):
@@ -207,7 +214,7 @@ class Queue:
             process.join(0.005)
         if process.exitcode is None:
             raise queue.Empty
-        self._processes.remove(process)
+        del self._processes[at], self._sentinels[at]
         if process.exitcode != 0:
             raise WorkerDied(process.pid, process.exitcode) from error
 
@@ -439,6 +446,7 @@ def _in_forked_child() -> None:
     for one in list(_queues):
         one._queue.forked()
         one._processes.clear()
+        one._sentinels.clear()
 
 
 os.register_at_fork(after_in_child=_in_forked_child)
