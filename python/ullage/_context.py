@@ -131,7 +131,7 @@ class Queue:
         self._processes: list[Any] = []
         self._sentinels: list[int] = []  # theirs
         self._kept = [True]  # shared with the finalizer
-        self._exit: tuple[int, Any] | None = None
+        self._exit: Any = None
         self._closer = weakref.finalize(self, _close, self._arena, self._queue, self._maker)
         self._closer.atexit = False
         if self._maker != -1:
@@ -158,9 +158,9 @@ class Queue:
             self._send(_pickling.dump(instead))
 
     def _send_at_exit(self) -> None:
-        if self._exit is None or self._exit[0] != os.getpid():
-            join = util.Finalize(self, _join, args=[self._queue, self._kept], exitpriority=-5)
-            self._exit = os.getpid(), join
+        # Forgotten by a forked child, whose end is its own; asking for the pid would be a system call a batch.
+        if self._exit is None:
+            self._exit = util.Finalize(self, _join, args=[self._queue, self._kept], exitpriority=-5)
 
     def _send(self, pickler: _pickling.Pickler) -> None:
         self._queue.send(pickler.encoder)
@@ -447,6 +447,7 @@ def _in_forked_child() -> None:
         one._queue.forked()
         one._processes.clear()
         one._sentinels.clear()
+        one._exit = None
 
 
 os.register_at_fork(after_in_child=_in_forked_child)

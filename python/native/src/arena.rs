@@ -39,7 +39,10 @@ impl Arena {
     /// In the process that made it: says once who holds what, when it is over its soft cap.
     pub(crate) fn warn_once(&self, py: Python<'_>) {
         let cap = self.soft_cap.load(Ordering::Relaxed);
-        if self.arena.committed() < cap || self.soft_cap.swap(u64::MAX, Ordering::Relaxed) == u64::MAX {
+        if self.arena.reached() < cap || self.arena.committed() < cap {
+            return;
+        }
+        if self.soft_cap.swap(u64::MAX, Ordering::Relaxed) == u64::MAX {
             return;
         }
         let told =

@@ -219,9 +219,14 @@ impl Arena {
         }
     }
 
-    /// Bytes with memory behind them, as far as known.
+    /// Bytes of the file with memory behind them.
     pub fn committed(&self) -> u64 {
-        self.0.mapping.header().committed.load(Ordering::Relaxed)
+        self.0.mapping.committed()
+    }
+
+    /// Bytes of the file that were ever in use: no fewer than have memory behind them, and known without asking the kernel.
+    pub fn reached(&self) -> u64 {
+        self.0.mapping.header().top.load(Ordering::Relaxed)
     }
 
     /// Notes how bytes of a message travelled.

@@ -23,6 +23,8 @@ const WHOLE_PAGES: u64 = 32 << 10;
 const LEAST_REST: u64 = 2 * BLOCK_HEADER;
 /// Ranges smaller than this are not worth a hole.
 const LEAST_HOLE: u64 = 64 << 10;
+/// Free memory beyond half of what was in use at once that is always kept.
+const SLACK: u64 = 16 << 20;
 const LEAST_REGION: u64 = 4 << 20;
 const MOST_REGION: u64 = 1 << 30;
 
@@ -51,12 +53,31 @@ pub(crate) struct Made {
     pub(crate) generation: u32,
 }
 
+/// A free range that was taken out of the list.
+struct Range {
+    free: Free,
+    /// Bytes of it without memory.
+    lost: u64,
+    /// Whether its end has none.
+    rest_punched: bool,
+}
+
+impl Range {
+    fn of(free: Free) -> Range {
+        Range { free, lost: if free.punched { free.size } else { 0 }, rest_punched: free.punched }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Heap {
     index: usize,
     slot: u16,
     free: FreeList,
     regions: Vec<Region>,
+    /// Most bytes that were in use at once.
+    most: u64,
+    /// Most bytes that had memory behind them.
+    granted: u64,
 }
 
 impl Heap {
@@ -66,7 +87,9 @@ impl Heap {
         for (index, entry) in header.heaps.iter().enumerate() {
             let owner = entry.owner.load(Ordering::Acquire);
             if owner == 0 || is_left(header, owner) {
-                if let Some(heap) = Heap::take(map, slot, index, entry, owner) {
+                if let Some(mut heap) = Heap::take(map, slot, index, entry, owner) {
+                    // Which of its free ranges lost their memory, only its owner knew: it is asked for anew.
+                    let _ = heap.free.give_back(LEAST_HOLE);
                     return Ok(heap);
                 }
             }
@@ -81,7 +104,8 @@ impl Heap {
             .compare_exchange(owner, u32::from(slot), Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
             .then(|| {
-                let mut heap = Heap { index, slot, free: FreeList::default(), regions: Vec::new() };
+                let mut heap =
+                    Heap { index, slot, free: FreeList::default(), regions: Vec::new(), most: 0, granted: 0 };
                 if owner != 0 {
                     heap.take_over(map);
                 }
@@ -132,8 +156,13 @@ impl Heap {
     pub(crate) fn alloc(&mut self, map: &Mapping, guard: &Guard, bytes: u64) -> Result<Made, ArenaError> {
         let size = block_size(bytes);
         self.drain(map);
+        let used: u64 = self.regions.iter().map(|region| region.used).sum();
+        self.most = self.most.max(used.saturating_sub(self.free.bytes()) + size);
         if let Some(free) = self.free.take(size) {
-            return self.carve(map, guard, free, size);
+            return self.carve(map, guard, Range::of(free), size);
+        }
+        if let Some(range) = self.take_run(map, size) {
+            return self.carve(map, guard, range, size);
         }
         match self.bump(map, guard, size)? {
             Some(offset) => Ok(self.begin(map, offset)),
@@ -145,6 +174,26 @@ impl Heap {
                     .ok_or(ArenaError::ReserveUsedUp { reserve: map.reserve() })
             }
         }
+    }
+
+    /// Neighbours with and without memory, made one range.
+    fn take_run(&mut self, map: &Mapping, size: u64) -> Option<Range> {
+        let run =
+            self.free.take_run(size, |offset| self.regions.iter().any(|region| region.start == offset))?;
+        let (first, total) = (run.first()?.offset, run.iter().map(|free| free.size).sum());
+        if let Some(block) = map.block(first) {
+            block.size.store(total, Ordering::Release);
+        }
+        for free in &run[1..] {
+            if let Some(block) = map.block(free.offset) {
+                block.magic.store(0, Ordering::Release);
+            }
+        }
+        Some(Range {
+            free: Free { offset: first, size: total, punched: true },
+            lost: run.iter().filter(|free| free.punched).map(|free| free.size).sum(),
+            rest_punched: run.last()?.punched,
+        })
     }
 
     /// Takes back all that was returned.
@@ -165,24 +214,13 @@ impl Heap {
     /// Gives memory behind free ranges back to the kernel; returns how many bytes.
     pub(crate) fn trim(&mut self, map: &Mapping) -> u64 {
         self.drain(map);
-        let mut given = 0;
-        let mut give = |start: u64, end: u64| {
-            let (start, end) = (round_up(start, PAGE), end & !(PAGE - 1));
-            if start < end && map.punch(start, end) {
-                given += end - start;
-            }
-        };
-        for free in self.free.give_back(LEAST_HOLE) {
-            give(free.offset + BLOCK_HEADER, free.offset + free.size);
-        }
+        let ranges = self.free.give_back(LEAST_HOLE);
+        let mut given = punch_behind(map, &ranges);
         for region in &mut self.regions {
-            give(region.used_end(), region.start + region.committed);
+            given += punch(map, region.used_end(), region.start + region.committed);
             region.committed = region.used;
         }
-        // Saturating: a killed owner's commitments were counted from what it used only.
-        let _ = map.header().committed.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |committed| {
-            Some(committed.saturating_sub(given))
-        });
+        self.granted = 0; // it may be another's by now
         given
     }
 
@@ -257,37 +295,46 @@ impl Heap {
         }
     }
 
-    fn carve(&mut self, map: &Mapping, guard: &Guard, free: Free, size: u64) -> Result<Made, ArenaError> {
+    /// A block of `size` from a range that is in no list; its rest goes back to one.
+    fn carve(&mut self, map: &Mapping, guard: &Guard, range: Range, size: u64) -> Result<Made, ArenaError> {
+        let Range { free, lost, rest_punched } = range;
         let rest = free.size - size;
         let taken = if rest < LEAST_REST { free.size } else { size };
-        if free.punched {
+        if lost > 0 {
+            let more = lost.min(taken);
+            self.make_up_for(map, lost, more);
             let ready = self
-                .afford(map, guard, taken)
+                .afford(map, guard, lost, more)
                 .and_then(|()| map.commit(free.offset & !(PAGE - 1), round_up(free.offset + taken, PAGE)));
             if let Err(error) = ready {
-                self.put_back(free);
+                self.put_back(map, free);
                 return Err(error);
             }
         }
         if taken < free.size {
-            let rest = Free { offset: free.offset + taken, size: free.size - taken, punched: free.punched };
+            let rest = Free { offset: free.offset + taken, size: free.size - taken, punched: rest_punched };
             self.write_header(map, rest.offset, rest.size);
             fail::at(FailPoint::Divided);
             if let Some(block) = map.block(free.offset) {
                 block.size.store(taken, Ordering::Release);
             }
-            self.put_back(rest);
+            self.put_back(map, rest);
         }
         Ok(self.begin(map, free.offset))
     }
 
-    fn put_back(&mut self, free: Free) -> Free {
+    /// The range that it is part of now has its size in its header: it may be taken whole.
+    fn put_back(&mut self, map: &Mapping, free: Free) -> Free {
         let (start, end) = self
             .regions
             .iter()
             .find(|region| (region.start..region.start + region.length).contains(&free.offset))
             .map_or((free.offset, free.offset + free.size), |region| (region.start, region.used_end()));
-        self.free.put(free, start, end)
+        let joined = self.free.put(free, start, end);
+        if let Some(first) = map.block(joined.offset) {
+            first.size.store(joined.size, Ordering::Release);
+        }
+        joined
     }
 
     fn free_block(&mut self, map: &Mapping, offset: u64) {
@@ -299,10 +346,7 @@ impl Heap {
         // The generation stays: a late ticket to this place is refused by its flags.
         block.state.store(State { holder: 0, flags: 0, ..found }.word(), Ordering::Release);
         let size = block.size.load(Ordering::Acquire);
-        let joined = self.put_back(Free { offset, size, punched: false });
-        if let Some(first) = map.block(joined.offset) {
-            first.size.store(joined.size, Ordering::Release);
-        }
+        let joined = self.put_back(map, Free { offset, size, punched: false });
         if joined.offset != offset {
             block.magic.store(0, Ordering::Release);
         }
@@ -313,12 +357,12 @@ impl Heap {
         for number in (0..self.regions.len()).rev() {
             let region = &self.regions[number];
             let (end, room) = (region.used_end(), region.length - region.used);
-            let tail = self.free.take_ending_at(end).filter(|tail| tail.offset >= region.start);
+            let tail = self.free.take_tail(end).filter(|tail| tail.offset >= region.start);
             let offset = tail.map_or(end, |tail| tail.offset);
             let more = size.saturating_sub(end - offset);
             if more > room {
                 if let Some(tail) = tail {
-                    self.put_back(tail);
+                    self.put_back(map, tail);
                 }
                 continue;
             }
@@ -327,20 +371,19 @@ impl Heap {
             {
                 // Before more memory is taken, what the dead held is looked for.
                 if let Some(tail) = tail {
-                    self.put_back(tail);
+                    self.put_back(map, tail);
                 }
                 if self.sweep(map) > 0 {
                     if let Some(free) = self.free.take(size) {
-                        return self.carve(map, guard, free, size).map(|made| Some(made.offset));
+                        return self.carve(map, guard, Range::of(free), size).map(|made| Some(made.offset));
                     }
                 }
                 self.commit_to(map, guard, number, end + more)?;
-                let tail =
-                    self.free.take_ending_at(end).filter(|tail| tail.offset >= self.regions[number].start);
+                let tail = self.free.take_tail(end).filter(|tail| tail.offset >= self.regions[number].start);
                 if tail.map_or(end, |tail| tail.offset) != offset {
                     // The sweep freed what lies before: less is needed than was committed.
                     if let Some(tail) = tail {
-                        self.put_back(tail);
+                        self.put_back(map, tail);
                     }
                     return self.bump(map, guard, size);
                 }
@@ -357,28 +400,35 @@ impl Heap {
         Ok(None)
     }
 
-    fn afford(&self, map: &Mapping, guard: &Guard, bytes: u64) -> Result<(), ArenaError> {
-        guard(bytes, map.header().committed.load(Ordering::Relaxed))
-            .map_err(|because| ArenaError::NoRoom { wanted: bytes, because })
+    /// Not asked again for as much as this heap has had: reading the limits takes longer than most copies.
+    fn afford(&mut self, map: &Mapping, guard: &Guard, lost: u64, more: u64) -> Result<(), ArenaError> {
+        let wanted = self.committed().saturating_sub(lost) + more;
+        if wanted > self.granted {
+            guard(more, map.committed()).map_err(|because| ArenaError::NoRoom { wanted: more, because })?;
+            self.granted = wanted;
+        }
+        Ok(())
     }
 
     fn commit_to(&mut self, map: &Mapping, guard: &Guard, number: usize, end: u64) -> Result<(), ArenaError> {
-        let region = &self.regions[number];
-        let from = region.start + region.committed;
+        let (start, length) = (self.regions[number].start, self.regions[number].length);
+        let from = start + self.regions[number].committed;
         // In steps that grow with the heap, so that a long list of batches asks seldom.
         let step =
-            (self.regions.iter().map(|region| region.committed).sum::<u64>() / 8).clamp(256 << 10, 64 << 20);
-        let to = round_up(end, PAGE).max(from + step).min(region.start + region.length);
-        for to in [to, round_up(end, PAGE).min(region.start + region.length)] {
+            (self.regions.iter().map(|region| region.committed).sum::<u64>() / 32).clamp(256 << 10, 16 << 20);
+        let to = round_up(end, PAGE).max(from + step).min(start + length);
+        if to > from {
+            self.make_up_for(map, 0, to - from);
+        }
+        for to in [to, round_up(end, PAGE).min(start + length)] {
             if to <= from {
                 return Ok(());
             }
-            let done = self.afford(map, guard, to - from).and_then(|()| map.commit(from, to));
+            let done = self.afford(map, guard, 0, to - from).and_then(|()| map.commit(from, to));
             match done {
                 Ok(()) => {
-                    map.header().committed.fetch_add(to - from, Ordering::AcqRel);
                     fail::at(FailPoint::Committed);
-                    self.regions[number].committed = to - self.regions[number].start;
+                    self.regions[number].committed = to - start;
                     return Ok(());
                 }
                 // The step was for speed only: once more with what is needed.
@@ -387,6 +437,20 @@ impl Heap {
             }
         }
         Ok(())
+    }
+
+    /// Before memory is taken: free ranges that did not fit go back for it, so that fragments do not add up. Not where
+    /// little more is had than was in use at once: a loader whose batches have two sizes is to have both.
+    fn make_up_for(&mut self, map: &Mapping, lost: u64, more: u64) {
+        let have = self.committed().saturating_sub(lost) + more;
+        let wanted = have.saturating_sub(self.most + self.most / 2 + SLACK);
+        punch_behind(map, &self.free.give_back_some(LEAST_HOLE, wanted));
+    }
+
+    /// Bytes of this heap with memory behind them.
+    fn committed(&self) -> u64 {
+        let committed: u64 = self.regions.iter().map(|region| region.committed).sum();
+        committed.saturating_sub(self.free.punched())
     }
 
     /// Room for a block of `size`: the last region made longer where it ends at the top, else a new one.
@@ -417,6 +481,21 @@ impl Heap {
         self.regions.push(Region { index, start, length, used: 0, committed: 0 });
         Ok(())
     }
+}
+
+/// Gives the whole pages between two offsets back; returns their bytes.
+fn punch(map: &Mapping, start: u64, end: u64) -> u64 {
+    let (start, end) = (round_up(start, PAGE), end & !(PAGE - 1));
+    if start < end && map.punch(start, end) {
+        end - start
+    } else {
+        0
+    }
+}
+
+/// The same behind the headers of free ranges.
+fn punch_behind(map: &Mapping, ranges: &[Free]) -> u64 {
+    ranges.iter().map(|free| punch(map, free.offset + BLOCK_HEADER, free.offset + free.size)).sum()
 }
 
 /// True where nobody uses a heap with this owner any more.

@@ -33,8 +33,6 @@ pub(crate) struct Header {
     pub(crate) length: Word,
     /// First byte that belongs to no region.
     pub(crate) top: Word,
-    /// Bytes that have memory behind them.
-    pub(crate) committed: Word,
     /// Bytes of messages: copied into the arena, handed over in it, gone another way.
     pub(crate) travelled: [Word; 3],
     pub(crate) regions_used: AtomicU32,

@@ -194,6 +194,11 @@ impl Mapping {
         }
     }
 
+    /// Bytes of the file with memory behind them.
+    pub(crate) fn committed(&self) -> u64 {
+        rustix::fs::fstat(&self.fd).map_or(0, |stat| stat.st_blocks as u64 * 512)
+    }
+
     /// Gives the memory behind a range back to the kernel.
     pub(crate) fn punch(&self, start: u64, end: u64) -> bool {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;

@@ -34,7 +34,7 @@ pub struct Travelled {
 /// An arena at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Bytes with memory behind them, as far as known: an owner that was killed may have counted some twice.
+    /// Bytes of the file with memory behind them.
     pub committed: u64,
     /// Bytes in blocks that somebody holds.
     pub in_use: u64,
@@ -59,11 +59,7 @@ pub(crate) fn travelled(header: &Header) -> Travelled {
 
 pub(crate) fn report(map: &Mapping) -> Report {
     let header = map.header();
-    let mut report = Report {
-        committed: header.committed.load(Ordering::Relaxed),
-        travelled: travelled(header),
-        ..Report::default()
-    };
+    let mut report = Report { committed: map.committed(), travelled: travelled(header), ..Report::default() };
     let mut holders: BTreeMap<u32, Holding> = BTreeMap::new();
     let now = now();
     for (_, entry) in crate::heap::regions(header) {
