@@ -41,6 +41,18 @@ test-outside: install
 test-scenarios: install
 	$(BIN)/python scenarios/run.py --ullage $(BIN)/ullage --python $(BIN)/python --set smoke
 
+# Real training runs of other frameworks with the arena under their loaders, in a venv of their own.
+.PHONY: test-integrations
+test-integrations: target/integrations/torch-$(TORCH)
+	target/integrations/bin/pip install -q -r integrations/requirements.txt
+	target/integrations/bin/pip install -q .
+	target/integrations/bin/python integrations/run.py
+
+target/integrations/torch-$(TORCH):
+	$(PYTHON) -m venv target/integrations
+	target/integrations/bin/pip install -q torch==$(TORCH) numpy
+	touch $@
+
 # Every cause that can be provoked on this machine, and its healthy twin.
 scenarios: install
 	$(BIN)/python scenarios/run.py --ullage $(BIN)/ullage --python $(BIN)/python --set all

@@ -104,7 +104,12 @@ mod tests {
 
     #[test]
     fn the_count_by_size_is_the_count_by_list_on_the_live_kernel() {
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        use std::io::{Read, Write};
+        use std::process::{Command, Stdio};
+        // It answers once its libraries are loaded, and opens nothing afterwards.
+        let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         let pid = child.id() as i32;
         let mut dir = KernelRoot::live().process(pid).unwrap();
         let by_size = dir.descriptor_count();
