@@ -16,16 +16,19 @@ if TYPE_CHECKING:
     from ullage._binary import find_binary
     from ullage._context import context
     from ullage._install import install, uninstall
+    from ullage._share import Shared, share
     from ullage.process import Process
 
-__all__ = ["Error", "Process", "context", "find_binary", "install", "uninstall"]
+__all__ = ["Error", "Process", "Shared", "context", "find_binary", "install", "share", "uninstall"]
 __version__ = "0.1.0"
 
 _LAZY = {
     "Process": "ullage.process",
+    "Shared": "ullage._share",
     "context": "ullage._context",
     "find_binary": "ullage._binary",
     "install": "ullage._install",
+    "share": "ullage._share",
     "uninstall": "ullage._install",
 }
 

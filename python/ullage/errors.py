@@ -19,6 +19,10 @@ class Unsupported(Error):
     """What was asked for cannot be done on this machine or in this way."""
 
 
+class NotShareable(Error, ValueError):
+    """An object has a part that `ullage.share` cannot take; the message says where and what to do instead."""
+
+
 def __getattr__(name: str) -> object:
     # Loaded when it is asked for: it needs `queue`, and importing ullage must cost nearly nothing.
     if name == "WorkerDied":

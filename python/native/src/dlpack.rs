@@ -156,9 +156,26 @@ impl Dtype {
         })
     }
 
-    pub(crate) fn of(code: u8, bits: u8) -> Dtype {
+    pub(crate) const fn of(code: u8, bits: u8) -> Dtype {
         Dtype { code, bits, lanes: 1 }
     }
+
+    /// Those that have a name here.
+    pub(crate) const ALL: [Dtype; 13] = [
+        Dtype::of(0, 8),
+        Dtype::of(0, 16),
+        Dtype::of(0, 32),
+        Dtype::of(0, 64),
+        Dtype::of(1, 8),
+        Dtype::of(1, 16),
+        Dtype::of(1, 32),
+        Dtype::of(1, 64),
+        Dtype::of(2, 16),
+        Dtype::of(2, 32),
+        Dtype::of(2, 64),
+        Dtype::of(4, 16),
+        Dtype::of(6, 8),
+    ];
 }
 
 impl Torch {

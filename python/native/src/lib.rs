@@ -15,6 +15,7 @@ mod keep;
 mod message;
 mod piece;
 mod queue;
+mod shared;
 mod stack;
 mod watch;
 
@@ -42,6 +43,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(stack::stack, module)?)?;
     module.add_function(wrap_pyfunction!(incoming::reading, module)?)?;
     module.add_function(wrap_pyfunction!(incoming::rebuild, module)?)?;
+    shared::register(module)?;
     Ok(())
 }
 

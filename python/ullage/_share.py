@@ -1,0 +1,300 @@
+"""`ullage.share`: one copy of a dataset for all processes of a node, whatever their start method.
+
+    data = ullage.share(records)     # before the DataLoader is made; then let go of `records`
+
+The object is packed once into a sealed memfd (python/native/src/shared), which every process maps: one mapping, one
+descriptor. Pickling what is shared sends a handle of a few bytes. The surprise: what small values become is made anew
+at every access, so that nothing is written where the pages are.
+"""
+
+from __future__ import annotations
+
+import abc
+import collections.abc
+import copy
+import dataclasses
+import functools
+import os
+import sys
+import types
+import weakref
+from collections.abc import Callable
+from multiprocessing.context import get_spawning_popen
+from multiprocessing.reduction import DupFd
+from typing import Any, NoReturn
+
+from ullage import _native, _pickling
+from ullage._native import SharedDict, SharedList
+from ullage.errors import Error, NotShareable
+
+_attached: weakref.WeakValueDictionary[tuple[int, int], _native.Pages] = weakref.WeakValueDictionary()
+# Kept by the pickler for as long as a message is written.
+_handles: weakref.WeakValueDictionary[tuple[int, int], _Handle] = weakref.WeakValueDictionary()
+
+
+class Shared(abc.ABC):
+    """What `share` returns, and the lists and dicts in it.
+
+    `nbytes` is the size of all that was shared together; `to_python()` copies it out into plain objects.
+    """
+
+    nbytes: int
+
+    @abc.abstractmethod
+    def to_python(self) -> Any:
+        """A copy in plain lists, dicts, arrays and tensors."""
+
+
+Shared.register(SharedList)
+Shared.register(SharedDict)
+collections.abc.Sequence.register(SharedList)
+collections.abc.Mapping.register(SharedDict)
+
+
+class Record(dict):  # type: ignore[type-arg]
+    """A dict of a shared list, made anew at each access: it cannot be changed, for nobody would see it."""
+
+    __slots__ = ()
+
+    def _read_only(self, *args: Any, **kwargs: Any) -> NoReturn:
+        # A TypeError, for torch's collate takes it as the sign to make a dict of its own.
+        raise TypeError("a record of a shared list is read-only: change dict(record) instead")
+
+    __setitem__ = __delitem__ = update = pop = popitem = setdefault = clear = __ior__ = _read_only
+
+    def copy(self) -> dict[Any, Any]:
+        """A plain dict."""
+        return dict(self)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> dict[Any, Any]:
+        return copy.deepcopy(dict(self), memo)
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__reduce__()
+
+
+def share(obj: Any, *, per_node: bool = False) -> Any:
+    """Packs a list, tuple, dict, numpy array or tensor, with all that is in it, into memory that processes share.
+
+    What comes back behaves as the read-only sequence, mapping or array that it was: index it, slice it, iterate over
+    it, compare it, give it to a DataLoader. It may have in it, nested at will: lists, tuples, dicts, dataclasses,
+    named tuples, str, bytes, numbers, None, numpy arrays and scalars, tensors. A dict in a list comes back as a dict
+    that cannot be changed; arrays and tensors lie in the shared pages, and a write to one stays in its process.
+
+    With `per_node`, each process of a node that torchrun started calls this in the same order, and all get one copy:
+    that of the first of them. `obj` may then be a function without arguments, which only that one calls.
+
+    Raises `ullage.errors.NotShareable`, which names the part that cannot be shared and what to do, and
+    `ullage.errors.Error` where the memory is not there. Pickle handles only for processes of the same machine and
+    user, and keep what is shared until they have it.
+    """
+    if per_node:
+        from ullage._node import once_per_node
+
+        return once_per_node(lambda: share(obj() if isinstance(obj, types.FunctionType) else obj))
+    if isinstance(obj, Shared):
+        return obj
+    _pickling.load_torch()
+    numpy = sys.modules.get("numpy")
+    torch = sys.modules.get("torch")
+    is_container = isinstance(obj, (list, tuple, dict)) or dataclasses.is_dataclass(obj)
+    is_array = numpy is not None and isinstance(obj, numpy.ndarray)
+    if not (is_container or is_array or (torch is not None and isinstance(obj, torch.Tensor))):
+        raise NotShareable(f"data cannot be shared: {_advise(obj)}")
+    try:
+        pages, root = _native.pack(obj, "data")
+    except _native.ArenaError as error:
+        raise Error(str(error)) from None
+    _attached[pages.identity] = pages
+    return _open(_handle(pages), root)
+
+
+class _Handle:
+    """Pages on their way to another process: pickled once a message, for a descriptor is passed to a new process
+    only once."""
+
+    def __init__(self, pages: _native.Pages) -> None:
+        self.pages = pages
+
+    def __reduce__(self) -> Any:
+        fd = self.pages.fileno()
+        if get_spawning_popen() is not None:
+            return _attach, (self.pages.identity, DupFd(fd), None)
+        return _attach, (self.pages.identity, None, (os.getpid(), fd))
+
+
+def _handle(pages: _native.Pages) -> _Handle:
+    return _handles.setdefault(pages.identity, _Handle(pages))
+
+
+def _attach(identity: tuple[int, int], passed: Any, place: tuple[int, int] | None) -> _Handle:
+    if passed is not None:
+        return _attach_fd(identity, passed.detach())
+    known = _attached.get(identity)
+    if known is not None:
+        return _handle(known)
+    assert place is not None
+    return _attach_fd(identity, _fd_of(*place), place)
+
+
+def _attach_fd(identity: tuple[int, int], fd: int, place: tuple[int, int] | None = None) -> _Handle:
+    """The pages behind a descriptor, which is closed."""
+    try:
+        known = _attached.get(identity)
+        if known is None:
+            stat = os.fstat(fd)
+            if (stat.st_dev, stat.st_ino) != identity:
+                raise Error(_gone(place))
+            known = _native.Pages.map(fd)
+            _attached[identity] = known
+    finally:
+        os.close(fd)
+    return _handle(known)
+
+
+def _fd_of(pid: int, fd: int) -> int:
+    try:
+        return os.open(f"/proc/{pid}/fd/{fd}", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise Error(f"{_gone((pid, fd))} ({error.strerror})") from None
+
+
+def _gone(place: tuple[int, int] | None) -> str:
+    who = "the process that sent it" if place is None else f"process {place[0]}"
+    return (
+        f"shared data cannot be had from {who}: it has ended, has let the data go, or is another user's or "
+        "container's; keep the data there until every receiver has it"
+    )
+
+
+def _reduce(pages: _native.Pages, at: int, *part: int) -> Any:
+    return _open, (_handle(pages), at, *part)
+
+
+def _open(handle: _Handle, at: int, *part: int) -> Any:
+    if part:
+        return handle.pages.list(at, *part)
+    value = handle.pages.value(at)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.ndarray):
+        from ullage._shared_array import SharedArray
+
+        return SharedArray.over(value, handle.pages, at)
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        from ullage.torch.shared import SharedTensor
+
+        return SharedTensor.over(value, handle.pages, at)
+    return value
+
+
+def _describe(kind: type) -> Any:
+    """Names of the fields of a dataclass or named tuple; a str that says why not; None for other classes."""
+    if dataclasses.is_dataclass(kind):
+        names = tuple(field.name for field in dataclasses.fields(kind))
+    elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        names = kind._fields
+    else:
+        return None
+    found: Any = sys.modules.get(kind.__module__)
+    for part in kind.__qualname__.split("."):
+        found = getattr(found, part, None)
+    if found is not kind:
+        return (
+            f"an instance of {kind.__qualname__}, which no other process can import by that name; "
+            "define it at the top of a module"
+        )
+    return names
+
+
+def _make(kind: Any, names: tuple[str, ...], values: list[Any], plain: bool) -> Any:
+    if issubclass(kind, tuple):
+        return tuple.__new__(kind, values)
+    made: Any = object.__new__(kind if plain else _read_only(kind))
+    for name, value in zip(names, values):
+        object.__setattr__(made, name, value)
+    return made
+
+
+def _plain(kind: type, values: dict[str, Any]) -> Any:
+    return _make(kind, tuple(values), list(values.values()), True)
+
+
+@functools.cache
+def _read_only(kind: Any) -> Any:
+    def refuse(self: Any, name: str, value: Any = None) -> NoReturn:
+        raise dataclasses.FrozenInstanceError(
+            f"cannot change {name!r}: this {kind.__name__} is shared; dataclasses.replace makes a changed copy"
+        )
+
+    def reduce(self: Any, protocol: Any = None) -> Any:
+        return _plain, (kind, {field.name: getattr(self, field.name) for field in dataclasses.fields(kind)})
+
+    body = {
+        "__slots__": (),
+        "__module__": kind.__module__,
+        "__qualname__": kind.__qualname__,
+        # So that it equals an instance of the class itself, and dataclasses.replace makes one.
+        "__class__": property(lambda self: kind),
+        "__setattr__": refuse,
+        "__delattr__": refuse,
+        "__reduce_ex__": reduce,
+    }
+    return type(kind.__name__, (kind,), body)
+
+
+_ADVICE: tuple[tuple[Callable[[Any], bool], str], ...] = (
+    (lambda o: hasattr(o, "fileno"), "keep its path, and open it in each worker (worker_init_fn)"),
+    (lambda o: isinstance(o, os.PathLike), "use str(path)"),
+    (lambda o: callable(o), "keep functions and classes beside the data, on the Dataset"),
+    (lambda o: isinstance(o, collections.abc.Set), "use a sorted list, or a dict with None as values"),
+    (lambda o: isinstance(o, (bytearray, memoryview)), "use bytes, or a numpy array"),
+    (lambda o: isinstance(o, collections.abc.Iterator), "use list(...) of it"),
+    (lambda o: isinstance(o, Shared), "it is shared already: keep it beside this data, not in it"),
+    (lambda o: isinstance(o, (str, bytes, int, float)), "use a plain str, bytes, int or float, in a list or a dict"),
+    (lambda o: isinstance(o, dict), "use dict(...) of it"),
+    (lambda o: isinstance(o, list), "use list(...) of it"),
+    (lambda o: isinstance(o, tuple), "use tuple(...) of it"),
+    (lambda o: hasattr(o, "__array__"), "use numpy.asarray(...) of it"),
+    (lambda o: hasattr(o, "__dict__"), "use a dict of its attributes, or make its class a dataclass"),
+)
+
+
+def _advise(obj: Any) -> str:
+    advice = next(
+        (text for holds, text in _ADVICE if holds(obj)), "leave it out, or make it from its parts in the workers"
+    )
+    return f"it is an object of type {type(obj).__module__}.{type(obj).__qualname__}; {advice}"
+
+
+def _tensor_parts(obj: Any) -> Any:
+    if "torch" not in sys.modules:
+        return None
+    from ullage.torch import shared
+
+    return shared.parts(obj)
+
+
+def _tensor_over(piece: Any, at: int, name: str, shape: tuple[int, ...]) -> Any:
+    from ullage.torch import shared
+
+    return shared.over(piece, at, name, shape)
+
+
+_native.use_shared(
+    {
+        "record": Record,
+        "refused": NotShareable,
+        "describe": _describe,
+        "advise": _advise,
+        "make": _make,
+        "tensor_parts": _tensor_parts,
+        "tensor_over": _tensor_over,
+        "reduce": _reduce,
+    }
+)
