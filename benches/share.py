@@ -261,16 +261,18 @@ def access_job(count):
         ways["arrow"] = datasets.Dataset.from_list(items)
     except ImportError:
         pass
-    places = [random.Random(2).randrange(count) for _ in range(100_000)]
+    chance = random.Random(2)
     figures = {}
 
-    def per_item(name, function, places, rounds=5):
+    def per_item(name, function, length, times=100_000, rounds=5):
+        """Other items in each round, so that none is in the caches from the round before."""
         spent = []
         for _ in range(rounds):
+            places = [chance.randrange(length) for _ in range(times)]
             begin = time.perf_counter()
             function(places)
-            spent.append((time.perf_counter() - begin) / len(places))
-        figures[name] = min(spent) * 1e6
+            spent.append((time.perf_counter() - begin) / times)
+        figures[name] = statistics.median(spent) * 1e6
 
     def one(data):
         def loop(places):
@@ -294,20 +296,23 @@ def access_job(count):
 
         return loop
 
+    def batches(data):
+        def loop(places):
+            for at in range(0, len(places), 100):
+                data.__getitems__(places[at : at + 100])
+
+        return loop
+
     for name, data in ways.items():
-        some = places[:3000] if name == "arrow" else places
-        per_item(f"{name}, one field", one(data), some)
-        per_item(f"{name}, three fields", three(data), some)
-    per_item(
-        "share, __getitems__",
-        lambda places: [ways["share"].__getitems__(places[at : at + 100]) for at in range(0, len(places), 100)],
-        places,
-    )
+        times = 3000 if name == "arrow" else 100_000
+        per_item(f"{name}, one field", one(data), count, times)
+        per_item(f"{name}, three fields", three(data), count, times)
+    per_item("share, __getitems__ of 100", batches(ways["share"]), count)
     tensors = [torch.full((80,), float(i)) for i in range(100_000)]
-    near = [at % len(tensors) for at in places]
-    per_item("share, a tensor", just(ullage.share(tensors)), near)
-    per_item("share, a tensor in a record", just(ullage.share([{"x": tensor} for tensor in tensors])), near)
-    per_item("share, an array", just(ullage.share([np.zeros(80, np.float32) for _ in range(100_000)])), near)
+    per_item("share, a tensor", just(ullage.share(tensors)), len(tensors))
+    per_item("share, a tensor in a record", just(ullage.share([{"x": one} for one in tensors])), len(tensors))
+    arrays = ullage.share([np.zeros(80, np.float32) for _ in range(100_000)])
+    per_item("share, an array", just(arrays), len(arrays))
     print(json.dumps(figures))
 
 

@@ -504,3 +504,39 @@ def test_per_node_needs_torchrun(monkeypatch):
     monkeypatch.delenv("TORCHELASTIC_RUN_ID", raising=False)
     with pytest.raises(Error, match="TORCHELASTIC_RUN_ID"):
         ullage.share([1], per_node=True)
+
+
+hypothesis = pytest.importorskip("hypothesis")
+strategies = hypothesis.strategies
+
+LEAVES = (
+    strategies.none()
+    | strategies.booleans()
+    | strategies.integers()
+    | strategies.floats(allow_nan=False)
+    | strategies.complex_numbers(allow_nan=False)
+    | strategies.text(strategies.characters(), max_size=20)
+    | strategies.binary(max_size=20)
+)
+KEYS = strategies.text(max_size=3) | strategies.integers() | strategies.booleans() | strategies.floats(allow_nan=False)
+OBJECTS = strategies.recursive(
+    LEAVES,
+    lambda inner: strategies.lists(inner, max_size=8)
+    | strategies.tuples(inner, inner)
+    | strategies.dictionaries(strategies.sampled_from("abcd"), inner, max_size=4)
+    | strategies.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=40,
+)
+
+
+@hypothesis.settings(max_examples=int(os.environ.get("ULLAGE_TEST_EXAMPLES", "300")), deadline=None)
+@hypothesis.given(strategies.lists(OBJECTS, max_size=12), strategies.data())
+def test_any_object_reads_back(rows, data):
+    shared = ullage.share(rows)
+    assert repr(shared.to_python()) == repr(rows)
+    assert shared == rows and list(shared) == rows
+    if rows:
+        part = data.draw(strategies.slices(len(rows)))
+        assert pickle.loads(pickle.dumps(shared[part])).to_python() == rows[part]
+    again = ullage.share({"rows": rows, "twice": rows})
+    assert repr(again.to_python()) == repr({"rows": rows, "twice": rows})
