@@ -20,6 +20,9 @@ import statistics
 import subprocess
 import sys
 import time
+import warnings
+
+warnings.filterwarnings("ignore", "This DataLoader will create")
 
 MIB = 1 << 20
 COUNT = {False: 2_000_000, True: 100_000}

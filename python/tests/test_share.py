@@ -450,6 +450,49 @@ def test_too_large_is_an_error_before_the_kill():
     assert "no memory to share this, at data[" in done.stdout, done
 
 
+@pytest.fixture
+def small_cgroup():
+    """A memory cgroup of 256 MiB, v1 or v2."""
+    with open("/proc/self/cgroup") as file:
+        lines = [line.rstrip("\n").split(":", 2) for line in file]
+    for _, names, path in lines:
+        parent = {"memory": f"/sys/fs/cgroup/memory{path}", "": f"/sys/fs/cgroup{os.path.dirname(path)}"}.get(names)
+        limit = {"memory": "memory.limit_in_bytes", "": "memory.max"}.get(names)
+        if parent is None or not os.path.isdir(parent):
+            continue
+        folder = f"{parent}/ullage-test-{os.getpid()}"
+        try:
+            os.mkdir(folder)
+        except OSError:
+            continue
+        try:
+            with open(f"{folder}/{limit}", "w") as file:
+                file.write(str(256 << 20))
+            yield folder
+            return
+        except OSError:
+            continue
+        finally:
+            os.rmdir(folder)
+    pytest.skip("no memory cgroup can be made here")
+
+
+def test_larger_than_the_cgroup_is_an_error_before_the_kill(small_cgroup):
+    code = f"""
+        import mmap, os, ullage
+        numpy = __import__("numpy")
+        data = [numpy.zeros(64 << 20, dtype=numpy.uint8) for _ in range(8)]  # never written, so not charged
+        with open("{small_cgroup}/cgroup.procs", "w") as file:
+            file.write(str(os.getpid()))
+        try:
+            ullage.share({{i: one for i, one in enumerate(data)}})
+        except ullage.Error as error:
+            print(error)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
+    assert "no memory to share this, at data[" in done.stdout and "memory.max" in done.stdout, done
+
+
 def test_ctrl_c_stops_the_packing():
     code = """
         import signal, ullage
@@ -521,10 +564,12 @@ LEAVES = (
 KEYS = strategies.text(max_size=3) | strategies.integers() | strategies.booleans() | strategies.floats(allow_nan=False)
 OBJECTS = strategies.recursive(
     LEAVES,
-    lambda inner: strategies.lists(inner, max_size=8)
-    | strategies.tuples(inner, inner)
-    | strategies.dictionaries(strategies.sampled_from("abcd"), inner, max_size=4)
-    | strategies.dictionaries(KEYS, inner, max_size=4),
+    lambda inner: (
+        strategies.lists(inner, max_size=8)
+        | strategies.tuples(inner, inner)
+        | strategies.dictionaries(strategies.sampled_from("abcd"), inner, max_size=4)
+        | strategies.dictionaries(KEYS, inner, max_size=4)
+    ),
     max_leaves=40,
 )
 

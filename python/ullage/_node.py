@@ -8,6 +8,7 @@ other's user id (SO_PEERCRED).
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
 import pickle
@@ -59,8 +60,9 @@ def once_per_node(make: Callable[[], Any]) -> Any:
 
 
 def _name(call: int) -> str:
-    run = "/".join(os.environ.get(name, "") for name in _RUN)
-    return f"\0ullage-share/{os.getuid()}/{run}/{call}"
+    run = "/".join([str(os.getuid()), *(os.environ.get(name, "") for name in _RUN), str(call)])
+    # Hashed, for a name has at most 107 bytes (unix(7)).
+    return f"\0ullage-share-{hashlib.sha256(run.encode()).hexdigest()[:32]}"
 
 
 def _is_own_user(peer: socket.socket) -> bool:
@@ -70,7 +72,7 @@ def _is_own_user(peer: socket.socket) -> bool:
 
 def _serve(server: socket.socket, made: Any) -> None:
     """Hands out what was made, as long as this process lives."""
-    function, (handle, *place) = made.__reduce__()
+    _, (handle, *place) = made.__reduce__()
     view = pickle.dumps((handle.pages.identity, place))
     while True:
         try:
