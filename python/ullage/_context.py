@@ -399,7 +399,7 @@ def _preload_torch() -> None:
     """The fork server imports torch once, and not each of its children; where the program has said nothing else."""
     server: Any = forkserver._forkserver  # type: ignore[attr-defined]
     if "torch" in sys.modules and server._forkserver_pid is None and server._preload_modules == ["__main__"]:
-        forkserver.set_forkserver_preload(["__main__", "torch.utils.data", "ullage.torch"])
+        forkserver.set_forkserver_preload(["__main__", "ullage.torch.early"])
 
 
 class _ZygoteProcess(_Watched, BaseProcess):

@@ -24,6 +24,7 @@ from collections.abc import Callable, Sequence
 from multiprocessing import process, resource_tracker, spawn, util
 from typing import Any
 
+from ullage import _native
 from ullage._zygote import messages
 from ullage._zygote.messages import receive, send
 from ullage._zygote.unpickling import Stream, unpickle
@@ -86,7 +87,7 @@ def _die_with_thread(does: bool) -> None:
 
 def _pidfd_of_parent(pid: int) -> int:
     with contextlib.suppress(OSError):
-        fd = os.pidfd_open(pid)
+        fd = _native.pidfd_open(pid)
         if os.getppid() == pid:
             return fd
     os._exit(1)  # it ended, and its number may be another's by now
@@ -210,7 +211,7 @@ def _fork(channel: socket.socket) -> tuple[int, int] | None:
             pid = os.fork()
             if pid == 0:
                 return 0, -1
-            forked = pid, os.pidfd_open(pid)
+            forked = pid, _native.pidfd_open(pid)
             answer = ("forked", pid)
         except OSError as error:
             answer = ("failed", str(error))

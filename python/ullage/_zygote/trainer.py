@@ -144,8 +144,8 @@ def _that_has(parts: Parts, owner: weakref.ref[Any] | None) -> Zygote | None:
 
 def _new(parts: Parts, owner: weakref.ref[Any] | None) -> Zygote:
     global _spare
-    before = list(_zygotes)  # their memory may serve again, as long as they are known
-    for one in before:
+    before = [one.packed for one in _zygotes]  # as long as it is known, its memory may serve again
+    for one in _zygotes:
         one.serves_no_more(owner)
     one, _spare = _spare or Zygote(), None
     packed = one.fill(parts)
@@ -153,6 +153,7 @@ def _new(parts: Parts, owner: weakref.ref[Any] | None) -> Zygote:
         size = 0 if packed.memory is None else packed.memory.size
         _context._arena.travelled(size, packed.encoder.passed_by)
     packed.let_go()
+    del before
     one.serves(owner)
     _zygotes.append(one)
     return one

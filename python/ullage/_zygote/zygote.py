@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import io
 import os
 import pickle
@@ -20,9 +21,8 @@ from ullage._zygote.messages import receive, send
 from ullage._zygote.packing import Packed, Parts
 from ullage.errors import Error
 
-# What a worker needs in its first moments; loaded early where the trainer has it.
-_LOADED_EARLY = ("torch", "torch.utils.data", "numpy.random")
 _COMMAND = "import sys; sys.path[:] = {path!r}; from ullage._zygote.main import main; main({words})"
+_F_SETPIPE_SZ = 1031  # in fcntl from Python 3.10 on
 _GONE = (EOFError, BrokenPipeError, ConnectionResetError)
 
 
@@ -45,12 +45,13 @@ class Zygote:
         self._owners: dict[int, weakref.ref[Any]] = {}
         tracker: int = resource_tracker.getfd()  # type: ignore[assignment]
         path = spawn.get_preparation_data("zygote")["sys_path"]
-        modules = [name for name in _LOADED_EARLY if name in sys.modules]
-        modules += ["ullage.torch"] if "torch" in modules else []
+        modules = ["ullage.torch.early"] if "torch" in sys.modules else []
         read = self._pipe = -1
         self.socket, theirs = socket.socketpair()
         try:
             read, self._pipe = os.pipe()
+            with contextlib.suppress(OSError):
+                fcntl.fcntl(self._pipe, _F_SETPIPE_SZ, 1 << 20)  # so that both can work at once
             words = f"{theirs.fileno()}, {read}, {tracker}, {os.getpid()}, {modules!r}"
             command = [spawn.get_executable(), *util._args_from_interpreter_flags(), "-c"]  # type: ignore[attr-defined]
             command = [os.fsdecode(word) for word in (*command, _COMMAND.format(path=path, words=words))]
@@ -100,7 +101,8 @@ class Zygote:
         set_spawning_popen(self)  # type: ignore[arg-type]
         try:
             reduction.dump(self._starter == threading.get_ident(), data)
-            reduction.dump(spawn.get_preparation_data("zygote"), data)
+            # Each worker hears the same again, and logs for itself.
+            reduction.dump({**spawn.get_preparation_data("zygote"), "log_to_stderr": False}, data)
         finally:
             set_spawning_popen(None)
         send(self.socket, data.getvalue())
@@ -160,6 +162,7 @@ class Zygote:
 
     def close(self) -> None:
         """It makes no more workers, and ends with the last of those that it has."""
+        self.packed = None  # a copy of its memory is kept there
         self.socket.close()
         self._close_pipe()
 
