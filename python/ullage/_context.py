@@ -16,7 +16,7 @@ import sys
 import time
 import warnings
 import weakref
-from multiprocessing import util
+from multiprocessing import forkserver, util
 from multiprocessing.context import (
     BaseContext,
     ForkContext,
@@ -26,7 +26,9 @@ from multiprocessing.context import (
     SpawnContext,
     SpawnProcess,
     assert_spawning,
+    get_spawning_popen,
 )
+from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import DupFd
 from typing import Any
 
@@ -356,7 +358,8 @@ class _Watched:
         state = dict(self.__dict__)
         state["_args"], state["_kwargs"] = (), {}
         state["_target"] = None
-        shipped = _shipping.ship((self._target, self._args, self._kwargs))  # type: ignore[attr-defined]
+        ship = getattr(get_spawning_popen(), "ship", _shipping.ship)  # a zygote has most of it already
+        shipped = ship((self._target, self._args, self._kwargs))  # type: ignore[attr-defined]
         # Kept here as well, so that the next worker of the same loader finds the same bytes.
         self._ullage_memory = shipped.memory
         if _arena is not None:
@@ -387,7 +390,27 @@ class _SpawnProcess(_Watched, SpawnProcess):
 
 
 class _ForkServerProcess(_Watched, ForkServerProcess):
-    pass
+    def start(self) -> None:
+        _preload_torch()
+        super().start()
+
+
+def _preload_torch() -> None:
+    """The fork server imports torch once, and not each of its children; where the program has said nothing else."""
+    server: Any = forkserver._forkserver  # type: ignore[attr-defined]
+    if "torch" in sys.modules and server._forkserver_pid is None and server._preload_modules == ["__main__"]:
+        forkserver.set_forkserver_preload(["__main__", "ullage.torch.early"])
+
+
+class _ZygoteProcess(_Watched, BaseProcess):
+    _start_method = None  # of its own processes: the trainer's default
+    _ullage_method = "zygote"
+
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:
+        from ullage._zygote import trainer
+
+        return trainer.start(process_obj)
 
 
 class _Queues:
@@ -423,23 +446,40 @@ class _ForkServer(_Queues, ForkServerContext):  # type: ignore[misc]
     Process = _ForkServerProcess
 
 
-_CONTEXTS: dict[str, BaseContext] = {"fork": _Fork(), "spawn": _Spawn(), "forkserver": _ForkServer()}
+class _Zygote(_Queues, BaseContext):  # type: ignore[misc]
+    _name = "zygote"
+    Process = _ZygoteProcess
+
+
+_CONTEXTS: dict[str, BaseContext] = {
+    "fork": _Fork(),
+    "spawn": _Spawn(),
+    "forkserver": _ForkServer(),
+    "zygote": _Zygote(),
+}
 
 
 def context(method: str | None = None) -> BaseContext:
-    """A multiprocessing context for this start method ("fork", "spawn" or "forkserver"; by default the program's own).
+    """A multiprocessing context for this start method: "fork", "spawn", "forkserver", or ullage's own "zygote"; by
+    default the program's.
 
-    Give it to a DataLoader as `multiprocessing_context`. It can be pickled and copied. With `ULLAGE_DISABLE=1` it is
-    multiprocessing's own.
+    Give it to a DataLoader as `multiprocessing_context`. It can be pickled and copied. With "zygote" one new process
+    takes over the dataset, once, and all workers are forked from it. It begins to import torch now, where this program
+    has it. With `ULLAGE_DISABLE=1` the context is multiprocessing's own ("spawn" for "zygote").
     """
     if method is None:
         method = multiprocessing.get_start_method()
     if os.environ.get("ULLAGE_DISABLE") == "1" and method in _CONTEXTS:
-        return multiprocessing.get_context(method)
+        return multiprocessing.get_context("spawn" if method == "zygote" else method)
     try:
-        return _CONTEXTS[method]
+        found = _CONTEXTS[method]
     except KeyError:
         raise Error(f"there is no start method {method!r}: it must be one of {', '.join(_CONTEXTS)}") from None
+    if method == "zygote":
+        from ullage._zygote import trainer
+
+        trainer.prepare()
+    return found
 
 
 def _in_forked_child() -> None:

@@ -18,11 +18,15 @@ class WorkerDied(queue.Empty, Error):
     def __init__(self, pid: int, exitcode: int) -> None:
         self.pid = pid
         self.exitcode = exitcode
-        if exitcode < 0:
-            how = f"was killed by {_signal_name(-exitcode)} (sender unknown)"
-        else:
-            how = f"ended with exit status {exitcode}"
+        how = how_it_ended(exitcode)
         super().__init__(f"worker process {pid} {how}; run the job as `ullage run -- ...` to see which limit it met")
+
+
+def how_it_ended(exitcode: int) -> str:
+    """In words, as the predicate of a sentence; `exitcode` as in `multiprocessing.Process.exitcode`."""
+    if exitcode < 0:
+        return f"was killed by {_signal_name(-exitcode)} (sender unknown)"
+    return f"ended with exit status {exitcode}"
 
 
 def _signal_name(number: int) -> str:

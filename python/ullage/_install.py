@@ -18,9 +18,12 @@ from ullage.errors import Error
 _original: Any = None
 
 
-def install(strict: bool = False) -> None:
+def install(strict: bool = False, method: str | None = None) -> None:
     """From now on every DataLoader with workers uses the arena. Does nothing where it is installed already, and with
     `ULLAGE_DISABLE=1`.
+
+    Each keeps its start method; with `method` ("zygote", say) they get that one, but for those that ask for "fork" by
+    name: their datasets need not be picklable.
 
     With `strict`, or `ULLAGE_STRICT=1`, it is an error where a tensor of the CPU would go torch's own way, unless its
     storage was shared before (`share_memory_()`).
@@ -42,14 +45,16 @@ def install(strict: bool = False) -> None:
         if self.num_workers == 0 or isinstance(chosen, _Queues):
             return chosen
         if chosen is None:
-            return context()
-        method = _method(chosen)
-        if method is None and _pickling.strict:
+            return context(method)
+        own = _method(chosen)
+        if own is None and _pickling.strict:
             raise Error(
                 f"this DataLoader has a multiprocessing context of its own making ({type(chosen).__name__}), through "
                 "which tensors go torch's own way, and ULLAGE_STRICT=1 makes that an error"
             )
-        return chosen if method is None else context(method)
+        if own is None:
+            return chosen
+        return context(own if method is None or own == "fork" else method)
 
     loader.multiprocessing_context = property(getter, before.fset, before.fdel, before.__doc__)
     _original = before

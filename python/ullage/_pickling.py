@@ -41,11 +41,11 @@ def _dispatch_table() -> dict[type, Any]:
 
 
 class Pickler(pickle.Pickler):
-    """Pickles into an encoder, which collects storages and buffers meanwhile."""
+    """Pickles into an encoder, which collects storages and buffers meanwhile; or into a file, beside the encoder."""
 
-    def __init__(self) -> None:
+    def __init__(self, file: Any = None) -> None:
         self.encoder = Encoder(REDUCERS)
-        super().__init__(self.encoder, 5, buffer_callback=self.encoder.out_of_band)
+        super().__init__(self.encoder if file is None else file, 5, buffer_callback=self.encoder.out_of_band)
         self.reducer_override = self.encoder.reduce  # type: ignore[method-assign]
 
 
@@ -55,10 +55,11 @@ def load_torch() -> None:
         import ullage.torch  # noqa: F401
 
 
-def dump(obj: Any) -> Pickler:
-    """A pickler whose encoder has the object; to be given to `done` after use."""
+def dump(obj: Any, pickler: Pickler | None = None) -> Pickler:
+    """A pickler whose encoder has the object; to be given to `done` after use, where it was none of the caller's."""
     load_torch()
-    pickler = _spare.pop() if _spare else Pickler()
+    if pickler is None:
+        pickler = _spare.pop() if _spare else Pickler()
     pickler.dispatch_table = _dispatch_table()
     if not strict:
         pickler.dump(obj)

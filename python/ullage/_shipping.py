@@ -14,16 +14,21 @@ from multiprocessing.reduction import DupFd
 from typing import Any
 
 from ullage import _native, _pickling
+from ullage.errors import Error
 
 _NAME = "ullage-dataset"
 
-_last: weakref.ref[_Memory] | None = None
+_last: weakref.ref[Memory] | None = None
 
 
-class _Memory:
+class Memory:
     """Bytes that were sent: a memfd that nobody can change, as long as a process that uses it is known here."""
 
     def __init__(self, layout: bytes, size: int, encoder: _native.Encoder) -> None:
+        try:
+            _native.check_headroom(size)
+        except _native.ArenaError as error:
+            raise Error(f"the dataset's tensors do not fit into memory a second time: {error}") from None
         self.layout = layout
         self.size = size
         self.fd = os.memfd_create(_NAME, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -52,7 +57,7 @@ class Shipped:
     """An object on its way to a new process."""
 
     def __init__(
-        self, data: bytes, plain: bytes, layout: bytes, storages: int, memory: _Memory | None, passed_by: int
+        self, data: bytes, plain: bytes, layout: bytes, storages: int, memory: Memory | None, passed_by: int
     ) -> None:
         self._text = data, plain, layout, storages
         self.memory = memory
@@ -80,19 +85,24 @@ class _Arrived:
                 os.close(fd)
 
 
+def memory_of(encoder: _native.Encoder) -> Memory:
+    """What an encoder collected, copied: the memory of before, where its bytes are still these."""
+    global _last
+    size, _, layout = encoder.layout()
+    memory = None if _last is None else _last()
+    if memory is None or not memory.holds(layout, encoder):
+        memory = Memory(layout, size, encoder)
+        _last = weakref.ref(memory)
+    return memory
+
+
 def ship(obj: Any) -> Shipped:
     """Packs an object for a process that is about to be started."""
-    global _last
     pickler = _pickling.dump(obj)
     encoder = pickler.encoder
     data, plain = encoder.data()
     size, storages, layout = encoder.layout()
-    memory = None
-    if size:
-        memory = None if _last is None else _last()
-        if memory is None or not memory.holds(layout, encoder):
-            memory = _Memory(layout, size, encoder)
-            _last = weakref.ref(memory)
+    memory = memory_of(encoder) if size else None
     passed_by = encoder.passed_by
     _pickling.done(pickler)
     return Shipped(data, plain, layout, storages, memory, passed_by)

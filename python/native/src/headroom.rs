@@ -4,6 +4,8 @@
 //! counts as used in a cgroup although the kernel gives it back: only the part that cannot be given back is held
 //! against the arena.
 
+use crate::arena_error;
+use pyo3::prelude::*;
 use ullage_kernel::cgroup::CgroupMounts;
 use ullage_kernel::host::meminfo::parse_meminfo;
 use ullage_kernel::process::cgroup::parse_cgroup;
@@ -36,6 +38,12 @@ fn meminfo() -> Option<(u64, u64)> {
     KernelRoot::live().read("/proc/meminfo", &mut buffer).ok()?;
     let memory = parse_meminfo(&buffer).ok()?;
     Some((memory.total.0, memory.available.0))
+}
+
+/// Raises ArenaError, which says what is in the way, where so many bytes more do not fit into memory.
+#[pyfunction]
+pub(crate) fn check_headroom(py: Python<'_>, nbytes: u64) -> PyResult<()> {
+    py.detach(|| guard()(nbytes, 0)).map_err(arena_error)
 }
 
 /// The question as the arena asks it.

@@ -35,6 +35,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<piece::Piece>()?;
     module.add_class::<queue::Queue>()?;
     module.add_function(wrap_pyfunction!(watch::end_with, module)?)?;
+    module.add_function(wrap_pyfunction!(watch::pidfd_open, module)?)?;
+    module.add_function(wrap_pyfunction!(headroom::check_headroom, module)?)?;
     module.add_class::<encoder::Encoder>()?;
     module.add_class::<incoming::Incoming>()?;
     module.add_function(wrap_pyfunction!(fail_at, module)?)?;

@@ -6,7 +6,8 @@
 use crate::arena_error;
 use pyo3::prelude::*;
 use rustix::event::{poll, PollFd, PollFlags};
-use rustix::process::{kill_process, pidfd_open, Pid, PidfdFlags, Signal};
+use rustix::process::{kill_process, Pid, PidfdFlags, Signal};
+use std::os::fd::IntoRawFd;
 use std::time::Duration;
 use ullage_kernel::KernelRoot;
 
@@ -18,7 +19,7 @@ const GRACE: Duration = Duration::from_millis(1000);
 #[pyfunction]
 pub(crate) fn end_with(pid: i32, start: u64) -> PyResult<bool> {
     let Some(other) = Pid::from_raw(pid) else { return Ok(false) };
-    let Ok(pidfd) = pidfd_open(other, PidfdFlags::empty()) else { return Ok(false) };
+    let Ok(pidfd) = rustix::process::pidfd_open(other, PidfdFlags::empty()) else { return Ok(false) };
     // The pidfd holds the pid: what is read now is the process that it was opened for.
     if start != 0 && start_of(pid).is_some_and(|found| found != start) {
         return Ok(false);
@@ -39,6 +40,14 @@ pub(crate) fn end_with(pid: i32, start: u64) -> PyResult<bool> {
         })
         .map_err(arena_error)?;
     Ok(true)
+}
+
+/// As `os.pidfd_open`, which Pythons lack that were built on older systems: conda's, for one.
+#[pyfunction]
+pub(crate) fn pidfd_open(pid: i32) -> PyResult<i32> {
+    let opened = Pid::from_raw(pid).ok_or(rustix::io::Errno::INVAL);
+    let opened = opened.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()));
+    Ok(opened.map_err(std::io::Error::from)?.into_raw_fd())
 }
 
 fn start_of(pid: i32) -> Option<u64> {

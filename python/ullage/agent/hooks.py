@@ -104,7 +104,7 @@ def _process_begins():
     try:
         process = sys.modules["multiprocessing.process"].current_process()
         context = sys.modules["multiprocessing.context"]._default_context
-        method = process._start_method
+        method = getattr(process, "_ullage_method", None) or process._start_method
         if method is None:
             method = (context._actual_context or context._default_context)._name
         agent.process = process._name, method
@@ -214,15 +214,17 @@ def _on_dataloader(module):
 
 def _fix():
     """`ullage run --fix`: the remedies that are the job's own to apply."""
-    if "arena" not in os.environ.get("ULLAGE_FIX", "").split(","):
+    asked = os.environ.get("ULLAGE_FIX", "").split(",")
+    remedy = "zygote" if "zygote" in asked else "arena"
+    if remedy not in asked:
         return
     try:
         import ullage
 
-        ullage.install()
-        agent.send({"kind": "fix", "remedy": "arena"})
+        ullage.install(method="zygote" if remedy == "zygote" else None)
+        agent.send({"kind": "fix", "remedy": remedy})
     except Exception as error:
-        agent.send({"kind": "fix", "remedy": "arena", "failed": "%s: %s" % (type(error).__name__, error)})
+        agent.send({"kind": "fix", "remedy": remedy, "failed": "%s: %s" % (type(error).__name__, error)})
 
 
 def _loader_begins(loader):

@@ -180,6 +180,8 @@ pub enum Role {
     PoolWorker,
     /// CPython's fork server.
     Forkserver,
+    /// The process that took a dataset over and forks the loader workers: `ullage.context("zygote")`.
+    Zygote,
     /// CPython's resource tracker.
     ResourceTracker,
     /// `torch_shm_manager`.
@@ -201,6 +203,7 @@ impl Role {
             Role::LoaderWorker(None) => "loader worker".into(),
             Role::PoolWorker => "pool worker".into(),
             Role::Forkserver => "forkserver".into(),
+            Role::Zygote => "zygote".into(),
             Role::ResourceTracker => "resource tracker".into(),
             Role::ShmManager => "shm manager".into(),
             Role::Helper => "helper command".into(),

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! python -c from multiprocessing.forkserver import main; main(3, 4, …)      the fork server, and each of its children
+//! python -c import sys; sys.path[:] = […]; from ullage._zygote.main import main; main(…)      likewise
 //! python -c from multiprocessing.resource_tracker import main;main(5)
 //! python -c from multiprocessing.spawn import spawn_main; spawn_main(…) --multiprocessing-fork
 //! ```
@@ -16,6 +17,8 @@ use ullage_model::{AgentMessage, Role};
 pub enum Program {
     /// CPython's fork server, or a child that it forked.
     Forkserver,
+    /// ullage's zygote, or a child that it forked.
+    Zygote,
     /// Resource or semaphore tracker.
     ResourceTracker,
     /// A child started by spawn.
@@ -49,6 +52,8 @@ pub fn program(arguments: &[String], comm: &str) -> Program {
     }
     if has("from multiprocessing.forkserver import main") {
         Program::Forkserver
+    } else if has("from ullage._zygote.main import main") {
+        Program::Zygote
     } else if has("multiprocessing.resource_tracker") || has("multiprocessing.semaphore_tracker") {
         Program::ResourceTracker
     } else if has("from multiprocessing.spawn import spawn_main") || has("--multiprocessing-fork") {
@@ -100,6 +105,7 @@ pub fn role(seen: &Seen<'_>) -> Role {
     }
     match seen.program {
         Program::Forkserver => Role::Forkserver,
+        Program::Zygote => Role::Zygote,
         Program::ResourceTracker => Role::ResourceTracker,
         Program::ShmManager => Role::ShmManager,
         Program::Launcher => Role::Other,
@@ -117,7 +123,7 @@ pub fn role(seen: &Seen<'_>) -> Role {
 pub fn multiprocessing_child(seen: &Seen<'_>) -> bool {
     match seen.program {
         Program::SpawnChild => true,
-        Program::Forkserver => seen.forked && seen.parent == Some(Program::Forkserver),
+        Program::Forkserver | Program::Zygote => seen.forked && seen.parent == Some(seen.program),
         Program::Python => seen.forked && matches!(seen.parent, Some(Program::Python)),
         _ => false,
     }
@@ -169,6 +175,9 @@ mod tests {
     fn programs_are_told_by_their_arguments() {
         let fork = ["/usr/bin/python3", "-c", "from multiprocessing.forkserver import main; main(3, 4, [])"];
         assert_eq!(program(&fork.map(String::from), "python3"), Program::Forkserver);
+        let zygote =
+            "import sys; sys.path[:] = ['/a']; from ullage._zygote.main import main; main(3, 4, 5, 6, [])";
+        assert_eq!(program(&["python3", "-c", zygote].map(String::from), "python3"), Program::Zygote);
         let spawn = [
             "python",
             "-c",
@@ -192,6 +201,9 @@ mod tests {
         let served = Seen { program: Program::Forkserver, parent: Some(Program::Forkserver), ..CHILD };
         assert_eq!(role(&Seen { parent_role: Some(&Role::Forkserver), ..served }), Role::Trainer);
         assert_eq!(role(&Seen { program: Program::Forkserver, forked: false, ..CHILD }), Role::Forkserver);
+        assert_eq!(role(&Seen { program: Program::Zygote, forked: false, ..CHILD }), Role::Zygote);
+        let worker = Seen { program: Program::Zygote, parent: Some(Program::Zygote), twin: true, ..CHILD };
+        assert_eq!(role(&worker), Role::Other, "its worker, or a trainer of the user's");
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub enum Command {
 /// `ullage run`.
 #[derive(Debug, Args)]
 pub struct RunArguments {
-    /// Remove causes as well: apply the remedies in LIST (arena, nofile; -NAME leaves one out), or all
+    /// Remove causes as well: apply the remedies in LIST (arena, nofile, zygote; -NAME leaves one out), or all but zygote
     #[arg(long, value_name = "LIST", env = "ULLAGE_FIX", num_args = 0..=1, require_equals = true, default_missing_value = "all", value_parser = parse_remedies)]
     pub fix: Option<Remedies>,
     /// Budget for the whole job: at 90 % a warning, then SIGTERM, a grace, SIGKILL, and exit status 53

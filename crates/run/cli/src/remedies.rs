@@ -11,10 +11,14 @@ use std::fmt;
 pub enum Remedy {
     /// Tensors travel through one shared-memory arena.
     Arena,
+    /// Loader workers are forked from one process that takes over the dataset once; with the arena.
+    Zygote,
     /// The soft limit of open files becomes the hard one.
     Nofile,
 }
 
+const EVERY: [Remedy; 3] = [Remedy::Arena, Remedy::Zygote, Remedy::Nofile];
+/// Not the zygote: it needs datasets that can be pickled, and holds one more copy of each.
 const ALL: [Remedy; 2] = [Remedy::Arena, Remedy::Nofile];
 
 impl Remedy {
@@ -22,6 +26,7 @@ impl Remedy {
     pub fn name(self) -> &'static str {
         match self {
             Remedy::Arena => "arena",
+            Remedy::Zygote => "zygote",
             Remedy::Nofile => "nofile",
         }
     }
@@ -48,10 +53,10 @@ pub fn parse_remedies(text: &str) -> Result<Remedies, String> {
             continue;
         }
         let name = word.strip_prefix('-').unwrap_or(word);
-        let Some(remedy) = ALL.into_iter().find(|remedy| remedy.name() == name) else {
+        let Some(remedy) = EVERY.into_iter().find(|remedy| remedy.name() == name) else {
             return Err(format!(
                 "there is no remedy {name:?}; there are: {}; -NAME leaves one out",
-                Remedies(ALL.to_vec())
+                Remedies(EVERY.to_vec())
             ));
         };
         if word.starts_with('-') { &mut left_out } else { &mut chosen }.push(remedy);
@@ -59,7 +64,7 @@ pub fn parse_remedies(text: &str) -> Result<Remedies, String> {
     if chosen.is_empty() {
         chosen.extend(ALL);
     }
-    let kept = ALL.into_iter().filter(|remedy| chosen.contains(remedy) && !left_out.contains(remedy));
+    let kept = EVERY.into_iter().filter(|remedy| chosen.contains(remedy) && !left_out.contains(remedy));
     Ok(Remedies(kept.collect()))
 }
 
@@ -69,11 +74,17 @@ pub fn apply(remedies: &Remedies, agent: bool) -> Vec<String> {
         .0
         .iter()
         .map(|remedy| match remedy {
-            Remedy::Arena if !agent => {
-                "arena: not applied, because it needs the agent (--no-agent, or ULLAGE_DISABLE)".into()
+            Remedy::Arena | Remedy::Zygote if !agent => {
+                let name = remedy.name();
+                format!("{name}: not applied, because it needs the agent (--no-agent, or ULLAGE_DISABLE)")
             }
             Remedy::Arena => {
                 "arena: every DataLoader with workers hands its batches over in one shared arena".into()
+            }
+            Remedy::Zygote => {
+                "zygote: loader workers are forked from one process that takes over the dataset \
+                               once, where no DataLoader asks for fork by name"
+                    .into()
             }
             Remedy::Nofile => raise_open_files(),
         })
@@ -111,6 +122,8 @@ mod tests {
         assert_eq!(parsed("nofile").as_deref(), Ok("nofile"));
         assert_eq!(parsed("-nofile").as_deref(), Ok("arena"));
         assert_eq!(parsed("nofile, arena").as_deref(), Ok("arena,nofile"));
-        assert!(parsed("arean").unwrap_err().contains("there are: arena,nofile"));
+        assert_eq!(parsed("zygote").as_deref(), Ok("zygote"));
+        assert_eq!(parsed("all,zygote").as_deref(), Ok("arena,zygote,nofile"));
+        assert!(parsed("arean").unwrap_err().contains("there are: arena,zygote,nofile"));
     }
 }

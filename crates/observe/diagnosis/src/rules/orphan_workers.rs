@@ -47,8 +47,8 @@ fn judge(case: &Case) -> Judgement {
         .filter(|process| !matches!(process.role, Role::ResourceTracker | Role::ShmManager))
         .collect();
     // A forkserver stays until the last process that inherited its pipe has gone, the shm manager among them: alone
-    // it leaves by itself too.
-    if orphans.iter().all(|process| process.role == Role::Forkserver) {
+    // it leaves by itself too. A zygote leaves with its trainer.
+    if orphans.iter().all(|process| matches!(process.role, Role::Forkserver | Role::Zygote)) {
         return Judgement::Nothing;
     }
     orphans.sort_by_key(|process| {

@@ -1,0 +1,275 @@
+"""Inside the zygote: it becomes what spawn would have made of it, takes over what its workers share, and forks them.
+
+The surprise: no second thread may ever run here. A fork copies the locks that a thread holds, but not the thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+import importlib
+import io
+import os
+import pickle
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from multiprocessing import process, resource_tracker, spawn, util
+from typing import Any
+
+from ullage import _native
+from ullage._zygote import messages
+from ullage._zygote.messages import receive, send
+from ullage._zygote.unpickling import Stream, unpickle
+
+# While these are 1, importing numpy, torch and their kin starts no thread.
+_ONE_THREAD = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)
+_PR_SET_PDEATHSIG = 1
+
+
+def main(control_fd: int, stream_fd: int, tracker_fd: int, trainer_pid: int, modules: Sequence[str]) -> None:
+    """Runs a zygote."""
+    interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _die_with_thread(True)
+    trainer = _pidfd_of_parent(trainer_pid)
+    util._close_stdin()  # type: ignore[attr-defined]
+    resource_tracker._resource_tracker._fd = tracker_fd  # type: ignore[attr-defined]
+    control, stream = socket.socket(fileno=control_fd), Stream(stream_fd)
+    for fd in (control_fd, stream_fd, tracker_fd):
+        os.set_inheritable(fd, False)
+    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
+    for name in modules:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    _die_with_thread(False)
+    _wait(control, trainer)
+    collects = gc.isenabled()
+    gc.disable()
+    began = time.monotonic()
+    try:
+        _take_over(control, stream)
+    except BaseException as error:
+        words = "".join(traceback.format_exception_only(type(error), error)).strip()
+        with contextlib.suppress(OSError):
+            send(control, pickle.dumps(("failed", (words, traceback.format_exc()))))
+        os._exit(1)
+    took_over = time.monotonic()
+    facts = {"took_over_s": took_over - began, "frozen": _freeze(), "froze_s": time.monotonic() - took_over}
+    _leave_the_watch_to_us()
+    _die_with_thread(False)
+    with contextlib.suppress(OSError):
+        send(control, pickle.dumps(("ready", facts)))
+    become = functools.partial(_become_worker, trainer=trainer, interrupt=interrupt, collects=collects)
+    _serve(control, trainer, become)
+    os._exit(0)
+
+
+def _die_with_thread(does: bool) -> None:
+    # Only while the thread that started us waits: the signal comes where that thread ends, not the process.
+    with contextlib.suppress(ImportError, OSError, AttributeError):
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL) if does else 0, 0, 0, 0)
+
+
+def _pidfd_of_parent(pid: int) -> int:
+    with contextlib.suppress(OSError):
+        fd = _native.pidfd_open(pid)
+        if os.getppid() == pid:
+            return fd
+    os._exit(1)  # it ended, and its number may be another's by now
+
+
+def _wait(control: socket.socket, trainer: int) -> None:
+    """Until the trainer says something; or ends, and this process with it."""
+    poll = select.poll()
+    poll.register(control, select.POLLIN)
+    poll.register(trainer, select.POLLIN)
+    if trainer in [fd for fd, _ in poll.poll()]:
+        os._exit(0)
+
+
+@contextlib.contextmanager
+def _inheriting() -> Any:
+    """As multiprocessing's spawn: what the main module must not do while it is imported again, raises."""
+    current: Any = process.current_process()
+    current._inheriting = True
+    try:
+        yield
+    finally:
+        del current._inheriting
+
+
+def _take_over(control: socket.socket, stream: Stream) -> None:
+    text, _ = receive(control)
+    with _inheriting(), io.BytesIO(text) as data:
+        _die_with_thread(pickle.load(data))
+        spawn.prepare(pickle.load(data))
+        messages.shared.update(unpickle(control, stream))
+
+
+def _freeze() -> str:
+    """Reading what is shared must not write to it: neither reference counts, where that can be, nor the collector."""
+    try:
+        freeze = importlib.import_module("ullage._freeze").freeze
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of tensors, whose memory is shared anyway
+            freeze(messages.shared)
+        result = "reference counts"
+    except ImportError:
+        result = "collector only"
+    except Exception as error:
+        result = f"collector only: {error}"
+    gc.freeze()
+    return result
+
+
+def _leave_the_watch_to_us() -> None:
+    """torch's workers end where their parent does, which is the zygote. Ours end with the trainer, and only with it."""
+    module = sys.modules.get("torch.utils.data._utils.worker")
+    if module is None:
+        return
+    zygote, original = os.getpid(), module.ManagerWatchdog.is_alive
+
+    def is_alive(self: Any) -> bool:
+        return self.manager_pid == zygote or bool(original(self))
+
+    module.ManagerWatchdog.is_alive = is_alive
+
+
+def _serve(control: socket.socket, trainer: int, become: Callable[[socket.socket], int]) -> None:
+    """Forks and reaps until nobody can ask any more and the last worker has ended; or the trainer has."""
+    workers: dict[int, tuple[int, socket.socket]] = {}  # by pidfd
+    poll = select.poll()
+    poll.register(control, select.POLLIN)
+    poll.register(trainer, select.POLLIN)
+    asking = control.fileno()
+    while asking != -1 or workers:
+        for fd, _ in poll.poll():
+            if fd == trainer:
+                os._exit(0)
+            elif fd != asking:
+                poll.unregister(fd)
+                _reap(fd, *workers.pop(fd))
+                continue
+            try:
+                _, (channel_fd,) = receive(control)
+            except (EOFError, ConnectionError):
+                poll.unregister(control)
+                control.close()
+                asking = -1
+                continue
+            channel = socket.socket(fileno=channel_fd)
+            forked = _fork(channel)
+            if forked is None:
+                channel.close()
+            elif forked[0] == 0:
+                for other, (_, theirs) in workers.items():
+                    os.close(other)
+                    theirs.close()
+                control.close()
+                code = 1
+                try:
+                    code = become(channel)
+                finally:
+                    os._exit(code)
+            else:
+                workers[forked[1]] = forked[0], channel
+                poll.register(forked[1], select.POLLIN)
+
+
+def _reap(pidfd: int, pid: int, channel: socket.socket) -> None:
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    with contextlib.suppress(OSError):
+        channel.sendall(struct.pack("q", code))  # for multiprocessing.forkserver.read_signed
+    channel.close()
+    os.close(pidfd)
+
+
+def _fork(channel: socket.socket) -> tuple[int, int] | None:
+    """pid and pidfd of a new worker, after telling the trainer; pid 0 in the worker; None where none was made."""
+    why = _why_not()
+    answer: tuple[str, Any] = ("refused", why)
+    forked = None
+    if why is None:
+        util._flush_std_streams()  # type: ignore[attr-defined]
+        pid = -1
+        try:
+            pid = os.fork()
+            if pid == 0:
+                return 0, -1
+            forked = pid, _native.pidfd_open(pid)
+            answer = ("forked", pid)
+        except OSError as error:
+            answer = ("failed", str(error))
+            if pid != -1:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+    with contextlib.suppress(OSError):
+        send(channel, pickle.dumps(answer))
+    return forked
+
+
+def _why_not() -> str | None:
+    """Why a fork of this process would not be safe; None where it is."""
+    for pause in (0.0, 0.001, 0.01, 0.05):
+        time.sleep(pause)  # a thread that was joined may still be listed
+        threads = os.listdir("/proc/self/task")
+        if len(threads) == 1:
+            break
+    else:
+        names = sorted({_name_of(thread) for thread in threads if thread != str(os.getpid())})
+        return f"{len(threads)} threads run in it, which imports or the dataset started ({', '.join(names)})"
+    cuda = sys.modules.get("torch.cuda")
+    if cuda is not None and cuda.is_initialized():
+        return "imports or the dataset initialised CUDA in it"
+    return None
+
+
+def _name_of(thread: str) -> str:
+    try:
+        with open(f"/proc/self/task/{thread}/comm") as file:
+            return file.read().strip()
+    except OSError:
+        return "ended meanwhile"
+
+
+def _become_worker(channel: socket.socket, trainer: int, interrupt: Any, collects: bool) -> int:
+    """In a new worker. What it is to do comes through its channel, which stays open as long as it lives."""
+    signal.signal(signal.SIGINT, interrupt)
+    if collects:
+        gc.enable()
+    random: Any = sys.modules.get("numpy.random")
+    if random is not None:
+        random.seed()  # as in a new interpreter
+    try:
+        text, fds = receive(channel)
+    except EOFError:
+        return 1  # the trainer has given up
+    messages.descriptors(fds.__getitem__)
+    try:
+        with _inheriting(), io.BytesIO(text) as data:
+            environment = pickle.load(data)
+            os.environ.clear()
+            os.environ.update(environment)
+            spawn.prepare(pickle.load(data))
+            worker = pickle.load(data)
+        code: int = worker._bootstrap(parent_sentinel=trainer)
+        return code
+    except Exception as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+        sys.stderr.flush()
+        return 1

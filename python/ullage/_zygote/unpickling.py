@@ -1,0 +1,136 @@
+"""How the zygote makes objects of the pickle while the trainer still writes it.
+
+The surprise: what lies beside a pickle (tensors' rows and memory, buffers, descriptors) is known only at its end. So
+the rest of the pickle is read into memory at the first object that needs any of it, and nothing else ever is.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import os
+import pickle
+import socket
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ullage import _native
+from ullage._zygote import messages
+
+# Unpickling so many bytes takes less than the margin: an empty dict is 64 bytes of memory and two of a pickle.
+_LOOK_EVERY = 2 << 20
+_MARGIN = 128 << 20
+
+
+class Stream:
+    """The pickle as it comes."""
+
+    def __init__(self, fd: int) -> None:
+        self._file: Any = open(fd, "rb", buffering=1 << 20)
+        self._unseen = 0
+
+    def read(self, size: int) -> bytes:
+        self._look(size)
+        data: bytes = self._file.read(size)
+        return data
+
+    def readinto(self, target: Any) -> int:
+        self._look(len(target))
+        size: int = self._file.readinto(target)
+        return size
+
+    def readline(self) -> bytes:
+        line: bytes = self._file.readline()
+        return line
+
+    def take_all(self) -> None:
+        """Lets the trainer come to the end of its pickle."""
+        self._file = io.BytesIO(self._file.read())
+
+    def _look(self, size: int) -> None:
+        # An error while there is room for one: later the kernel would kill, this process or another.
+        self._unseen += size
+        if self._unseen >= _LOOK_EVERY:
+            self._unseen = 0
+            try:
+                _native.check_headroom(size + _MARGIN)
+            except _native.ArenaError as error:
+                raise MemoryError(f"it does not fit into memory: {error}") from None
+
+
+_asked: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+
+
+def _call() -> Any:
+    function, arguments = _asked.pop()
+    return function(*arguments)
+
+
+class _Call:
+    def __reduce__(self) -> Any:
+        return _call, ()
+
+
+class _Beside:
+    """What lies beside the pickle."""
+
+    def __init__(self, control: socket.socket, stream: Stream) -> None:
+        self._control, self._stream = control, stream
+        self._message: _native.Incoming | None = None
+        self._fds: list[int] = []
+        self._storages = self._parts = 0
+
+    def message(self) -> _native.Incoming:
+        """Its memory, as what tensors are made of."""
+        if self._message is None:
+            self._stream.take_all()
+            text, self._fds = messages.receive(self._control)
+            size, rows, table, self._storages = pickle.loads(text)
+            self._parts = len(table) // 24  # three words each: Encoder.layout
+            memory = self._fds.pop(0) if size else None
+            # Its own pickle is `_call`: that is how a function runs while this is the message that is being read.
+            call = pickle.dumps(_Call())
+            self._message = _native.Incoming.mapped(memory, size, call, rows, table, self._parts)
+            if memory is not None:
+                os.close(memory)
+        return self._message
+
+    def buffers(self) -> Iterator[Any]:
+        message = self.message()
+        for number in range(self._storages, self._parts):
+            yield message.part(number)[0]
+
+    def tensor(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        message = self.message()
+        _asked.append((function, arguments))
+        return message.load()
+
+    def descriptor(self, number: int) -> int:
+        self.message()
+        return self._fds[number]
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, stream: Stream, beside: _Beside) -> None:
+        super().__init__(stream, buffers=beside.buffers())
+        self._beside = beside
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = super().find_class(module, name)
+        functions = types.FunctionType, types.BuiltinFunctionType
+        if module in ("ullage._native", "ullage.torch") and isinstance(found, functions):
+            return functools.partial(self._beside.tensor, found)
+        return found
+
+
+def unpickle(control: socket.socket, stream: Stream) -> Any:
+    """The object whose pickle comes through `stream`, and what lies beside it through `control`."""
+    beside = _Beside(control, stream)
+    messages.descriptors(beside.descriptor)
+    try:
+        result = _Unpickler(stream, beside).load()
+        beside.message()
+    finally:
+        messages.descriptors([].__getitem__)  # and `beside` is let go
+    return result
