@@ -85,8 +85,12 @@ def dataset(way, count):
     if way == "one item":
         return ullage.share([{"path": "a", "label": 1, "caption": "c"}]), 0
     items = records(count)
-    if way == "plain":
+    if way in ("plain", "native"):
         return items, 0
+    if way == "freeze":
+        begin = time.perf_counter()
+        ullage.freeze(items)
+        return items, time.perf_counter() - begin
     if way == "serialized":
         return Serialized(items), 0
     if way == "arrow":
@@ -193,6 +197,7 @@ class Checks:
 
 def memory(checks, quick):
     count = COUNT[quick]
+    plain = {}
     for method in ("fork", "spawn"):
         for way in ("plain", "serialized", "arrow"):
             if way == "arrow":
@@ -202,12 +207,24 @@ def memory(checks, quick):
                     print("arrow: not measured, the package datasets is not there")
                     continue
             one = run("memory", way, method, count)
+            plain.setdefault(method, one)
             print(
                 f"{way}, {method}: PSS of the tree {one['pss'] / MIB:.0f} MiB, {one['growth'] / MIB:+.0f} MiB since "
                 f"the first batch, which took {one['first']:.2f} s",
                 flush=True,
             )
-    for method in ("fork", "spawn", "forkserver"):
+    for way, method in (("freeze", "fork"), ("native", "zygote")):
+        if sys.version_info < (3, 12):
+            print(f"{way}, {method}: not measured, Python {sys.version.split()[0]} has no immortal objects")
+            continue
+        one = run("memory", way, method, count)
+        print(
+            f"{way}, {method}: PSS of the tree {one['pss'] / MIB:.0f} MiB, {one['growth'] / MIB:+.0f} MiB since "
+            f"the first batch, which took {one['first']:.2f} s",
+            flush=True,
+        )
+        checks.at_most("growth", one["growth"] / MIB, 0.02 * plain["fork"]["growth"] / MIB, "MiB, 2 % of plain fork's")
+    for method in ("fork", "spawn", "forkserver", "zygote"):
         empty = run("memory", "empty", method, count)
         single = run("memory", "one item", method, 1)
         one = run("memory", "share", method, count)

@@ -353,8 +353,10 @@ def _read(shared, start, queue):
     queue.put((shared[start]["path"], len(shared), sum(r["label"] for r in shared)))
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-@pytest.mark.parametrize("ours", [True, False], ids=["ullage", "multiprocessing"])
+@pytest.mark.parametrize(
+    "method, ours",
+    [(method, ours) for method in ("fork", "spawn", "forkserver") for ours in (True, False)] + [("zygote", True)],
+)
 def test_in_other_processes(method, ours):
     context = ullage.context(method) if ours else multiprocessing.get_context(method)
     shared = ullage.share(RECORDS)

@@ -123,8 +123,10 @@ class Rows(Dataset):
 ROWS = [{"x": torch.full((4,), float(i)), "label": i, "name": f"row {i}"} for i in range(100)]
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-@pytest.mark.parametrize("ours", [True, False], ids=["ullage", "torch"])
+@pytest.mark.parametrize(
+    "method, ours",
+    [(method, ours) for method in ("fork", "spawn", "forkserver") for ours in (True, False)] + [("zygote", True)],
+)
 def test_loaders(method, ours):
     context = ullage.context(method) if ours else method
     data = Rows(ullage.share(ROWS))
