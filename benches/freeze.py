@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What `ullage.freeze` does for forked workers, and what it costs.
 
-growth    2,000,000 dicts {path, label, caption}, read in shuffled order by four forked workers of a DataLoader: by how much
-          their private memory grows from the first batch to the end of the epoch, frozen and not.
+growth    2,000,000 dicts {path, label, caption}, read in shuffled order by four forked workers of a DataLoader: by how
+          much their private memory grows from the first batch to the end of the epoch, frozen and not.
 access    Items of a frozen list beside those of a list that is not, in order and shuffled.
 speed     10 million objects frozen, each kind in allocation order and with the list shuffled before; per object that
           was newly made immortal.
@@ -55,7 +55,11 @@ def dicts(count):
 
 class Sample:
     def __init__(self, n):
-        self.path, self.label, self.caption = f"/data/train/{n:08d}.jpg", n + 1000, f"a photo of thing number {n}, on a table"
+        self.path, self.label, self.caption = (
+            f"/data/train/{n:08d}.jpg",
+            n + 1000,
+            f"a photo of thing number {n}, on a table",
+        )
 
 
 def instances(count):
@@ -139,6 +143,7 @@ def speed(kind, order, count):
     gc.disable()
     items = KINDS[kind](count)
     gc.enable()
+    gc.collect()  # or the first object that freeze makes would set off what building put off
     if order == "shuffled":
         random.Random(1).shuffle(items)
     start = time.perf_counter()
@@ -165,14 +170,18 @@ def show_growth(checks, quick):
             f"+{grew[way] / MB:.1f} MB in {told['seconds']:.1f} s",
             flush=True,
         )
-    checks.at_most("growth of the workers' private memory, of plain fork's", 100 * grew["frozen"] / grew["plain"], GROWTH, " %")
+    checks.at_most(
+        "growth of the workers' private memory, of plain fork's", 100 * grew["frozen"] / grew["plain"], GROWTH, " %"
+    )
 
 
 def show_access(checks, quick):
     for order in ("in order", "shuffled"):
         told = apart("access", order, 100_000 if quick else 1_000_000)
         print(f"access, {order}: list {1e9 * told['plain']:.1f} ns, frozen {1e9 * told['frozen']:.1f} ns", flush=True)
-        checks.at_most(f"access to an item and its label, {order}, to a list's", told["frozen"] / told["plain"], ACCESS, "x")
+        checks.at_most(
+            f"access to an item and its label, {order}, to a list's", told["frozen"] / told["plain"], ACCESS, "x"
+        )
 
 
 def show_speed(checks, quick):

@@ -34,12 +34,12 @@ needs_immortal = pytest.mark.skipif(
     not _native.can_freeze(), reason="this Python has no immortal objects, or unknown ones"
 )
 SOURCE = os.path.dirname(os.path.dirname(ullage.__file__))
-IMMORTAL = 0xFFFF_FFFF
+IMMORTAL = 1 << 31
 fresh = iter(range(10**6, 10**9))
 
 
 def immortal(thing):
-    return sys.getrefcount(thing) == IMMORTAL
+    return sys.getrefcount(thing) >= IMMORTAL
 
 
 def text():
@@ -171,16 +171,18 @@ def test_all_that_is_reached_is_immortal_and_hidden_from_the_collector(name):
 
 
 def raw(thing):
-    """Bytes of an object in memory, with the collector's words where it has them."""
+    """Bytes of an object in memory, without its text or digits, with the collector's words where it has them."""
     head = 16 if type(thing).__flags__ & (1 << 14) else 0
-    return ctypes.string_at(id(thing) - head, head + object.__sizeof__(thing))
+    items = 8 * len(thing) if isinstance(thing, tuple) else 0
+    return ctypes.string_at(id(thing) - head, head + type(thing).__basicsize__ + items)
 
 
 def read(thing):
     """What reading is: look at all that can be looked at."""
     for part in reached(thing):
         try:
-            hash(part)
+            # Python 3.14 keeps the hash of a tuple, which the docstring says.
+            isinstance(part, (tuple, functools.partial)) or hash(part)
         except TypeError:
             pass
         if isinstance(part, collections.abc.Mapping):
@@ -547,8 +549,8 @@ def test_this_python_is_refused():
 
 
 def test_which_pythons_can():
-    expected = sys.implementation.name == "cpython" and (3, 12) <= sys.version_info[:2] <= (3, 13)
-    assert _native.can_freeze() == (expected and "t" not in sys.abiflags)
+    expected = sys.implementation.name == "cpython" and (3, 12) <= sys.version_info[:2] <= (3, 14)
+    assert _native.can_freeze() == (expected and not sys.abiflags)
 
 
 def test_the_switch_turns_it_off(monkeypatch):

@@ -5,7 +5,6 @@ The walk is in python/native/src/freeze; here is which types it stops at, and wh
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 import sysconfig
@@ -43,25 +42,25 @@ class Frozen:
 def freeze(obj: object) -> Frozen:
     """Lets forked processes read `obj`, and all that it reaches, without writing to memory.
 
-    CPython counts references inside of each object, so that a forked worker that only reads a list copies its pages, one
-    by one. Objects that are frozen are immortal: their counts are not written any more. They are also hidden from the
-    garbage collector, and hashes are computed beforehand. They keep their types and may be used, and changed, as before.
-    Call it where the data are complete and before workers are forked::
+    CPython counts references inside of each object, so that a forked worker that only reads a list copies its pages,
+    one by one. Objects that are frozen are immortal: their counts are not written any more. They are also hidden from
+    the garbage collector, and hashes are computed beforehand. They keep their types, and may be used and changed as
+    before. Call it where the data are complete and before workers are forked::
 
         dataset = MyDataset(...)
         print(ullage.freeze(dataset))
         DataLoader(dataset, num_workers=4, multiprocessing_context="fork")
 
-    It goes into containers, instances of classes, and numpy's arrays of objects. It stops at types, modules and what they
-    hold, functions and methods, code, frames, generators, weak references, locks, threads, files, sockets, loggers,
-    memoryviews and tensors. Returned is how many objects of which types were frozen, and what was skipped.
+    It goes into containers, instances of classes, and numpy's arrays of objects. It stops at types, modules and what
+    they hold, functions and methods, code, frames, generators, weak references, locks, threads, files, sockets,
+    loggers, memoryviews and tensors. Returned is how many objects of which types were frozen, and what was skipped.
 
-    It does not help tensors, whose counts lie outside of Python's objects; a RuntimeWarning says so. For these, and for
-    workers that are started by spawn or forkserver, use `ullage.share(obj)`.
+    It does not help tensors, whose counts lie outside of Python's objects; a RuntimeWarning says so. For these, and
+    for workers that are started by spawn or forkserver, use `ullage.share(obj)`.
 
-    Frozen objects live until the process exits, with whatever they hold, whether or not anything refers to them. What is
-    put into a frozen container later is not frozen; a second `freeze` looks into `obj` itself again, but into no other
-    container that was frozen before.
+    Frozen objects live until the process exits, with whatever they hold, whether or not anything refers to them. What
+    is put into a frozen container later is not frozen; a second `freeze` looks into `obj` itself again, but into no
+    other container that was frozen before.
 
     What still writes to a page:
 
@@ -69,18 +68,19 @@ def freeze(obj: object) -> Frozen:
     - a string with characters beyond ASCII, when its UTF-8 is first asked for (pickle does, tokenizers do): it is kept
       beside the string;
     - `vars(x)`, `x.__dict__`, `copy.copy(x)`, and pickling of an instance of a class: the dictionary is made then;
-    - extension modules built for Python before 3.12 (abi3 wheels), which count references as ever;
-    - objects that keep an answer when first asked: `functools.cached_property`, the text and parts of a `pathlib` path, the
-      hash of a `datetime` or of more than 4 KiB of str or bytes. Ask before freezing;
+    - extension modules built for Python before 3.12 (some abi3 wheels), which count references as ever;
+    - objects that keep an answer when first asked: `functools.cached_property`, the text and parts of a `pathlib`
+      path, the hash of a `datetime`, of a tuple (Python 3.14), of more than 4 KiB of str or bytes. Ask before freezing;
     - a new weak reference to an object, a buffer of a bytearray, the position of an iterator.
 
-    CPython 3.12 and 3.13 with a GIL. Any other raises `ullage.errors.Unsupported`. With `ULLAGE_DISABLE=1` nothing is done.
+    CPython 3.12, 3.13 and 3.14 with a GIL. Any other raises `ullage.errors.Unsupported`. With `ULLAGE_DISABLE=1`
+    nothing is done.
     """
     if os.environ.get("ULLAGE_DISABLE") == "1":
         return Frozen({}, {})
     if not _native.can_freeze():
         raise Unsupported(
-            f"ullage.freeze() is for CPython 3.12 and 3.13 with a GIL; {_why_not()}. Use ullage.share(obj) instead: one "
+            f"ullage.freeze() is for CPython 3.12 to 3.14 with a GIL; {_why_not()}. Use ullage.share(obj) instead: one "
             "copy in shared memory that all workers read, on any Python"
         )
     counts, records = _native.freeze(obj, _stops(), getattr(sys.modules.get("numpy"), "ndarray", None))
@@ -96,9 +96,9 @@ def freeze(obj: object) -> Frozen:
             tensors += left if issubclass(met, _tensors()) else 0
     if tensors:
         warnings.warn(
-            f"ullage.freeze() met {tensors:,} tensors and does not help them: what counts their references lies outside "
-            "of Python's objects, and is written whenever a worker reads them. Use ullage.share(obj), with which they lie in "
-            "one mapping that all workers read",
+            f"ullage.freeze() met {tensors:,} tensors and does not help them: what counts their references lies "
+            "outside of Python's objects, and is written whenever a worker reads them. Use ullage.share(obj), with "
+            "which they lie in one mapping that all workers read",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -113,6 +113,8 @@ def _why_not() -> str:
         return f"Python {version} has no immortal objects"
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         return f"this is a free-threaded build of Python {version}, which counts references in another way"
+    if sys.abiflags:
+        return f"this is a special build of Python {version} ({sys.abiflags!r})"
     return f"how Python {version} marks immortal objects is not known to this version of ullage"
 
 

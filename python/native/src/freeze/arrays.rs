@@ -3,7 +3,7 @@
 //!
 //! Asked through the descriptors of `numpy.ndarray` itself: a subclass may answer the same names in Python.
 
-use super::walk::{Cursor, Found};
+use super::walk::Found;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -47,7 +47,9 @@ impl<'py> Arrays<'py> {
     /// Adds what an array holds to what was found.
     pub(super) fn children(&mut self, object: *mut ffi::PyObject, found: &mut Found) {
         let py = self.array.py();
-        let (Some(base), Some(dtype)) = (get(py, &self.base, object), get(py, &self.dtype, object)) else { return };
+        let (Some(base), Some(dtype)) = (get(py, &self.base, object), get(py, &self.dtype, object)) else {
+            return;
+        };
         // The array keeps it alive when the reference to it is dropped.
         found.add(base.as_ptr());
         let items = match &self.last {
@@ -80,7 +82,7 @@ impl<'py> Arrays<'py> {
             let mut view = view.assume_init();
             if view.itemsize == size_of::<usize>() as isize {
                 if ffi::PyBuffer_IsContiguous(&raw const view, b'A' as std::os::raw::c_char) != 0 {
-                    found.add_all(Cursor::new(view.buf.cast(), view.len / view.itemsize));
+                    found.add_row(view.buf.cast(), (view.len / view.itemsize) as usize);
                 } else {
                     let dimensions = usize::try_from(view.ndim).unwrap_or(0);
                     let shape = std::slice::from_raw_parts(view.shape, dimensions);

@@ -116,7 +116,8 @@ impl<'py> Kinds<'py> {
             };
             // By what would be called: a subclass with a `__hash__` of its own keeps none there.
             let same = |known: *mut ffi::PyTypeObject| {
-                below(known) && (*tp).tp_hash.map(|hash| hash as usize) == (*known).tp_hash.map(|hash| hash as usize)
+                below(known)
+                    && (*tp).tp_hash.map(|hash| hash as usize) == (*known).tp_hash.map(|hash| hash as usize)
             };
             let hashed = match () {
                 () if same(&raw mut ffi::PyUnicode_Type) => Hashed::Str,

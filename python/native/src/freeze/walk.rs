@@ -1,12 +1,13 @@
-//! In which order are the objects touched? So that memory is waited for seldom: an object is prefetched when it is found,
-//! looked at when thirty others have been found, and gone into when what it points to has been prefetched as well.
+//! In which order are the objects touched? So that memory is waited for seldom. An object is prefetched when it is found,
+//! looked at when thirty others have been found, and gone into when what it points to has been prefetched as well. The
+//! items of a large container whose order is not that of memory (a shuffled list) are sorted by address first.
 //!
 //! What was made immortal is thereby marked as seen. The surprise: a container that was immortal before is not gone into,
 //! so that what was put there after a first `freeze` is not found by a second; the root alone always is.
 
 use super::arrays::Arrays;
 use super::kinds::{ByAddress, Children, Hashed, Kinds};
-use super::Counts;
+use super::{Counts, Mark};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -19,25 +20,23 @@ const FAR: usize = 16;
 /// What is longer is not hashed beforehand: to read it takes longer than to copy the page that its hash is written to.
 const LONG: isize = 4096;
 
+/// Rows of at least so many are taken in the order of memory, where they are not already.
+const MANY: usize = 1024;
+const NEIGHBOURHOOD: usize = 64 << 10;
+
 type Object = *mut ffi::PyObject;
 
 /// Objects in a row, such as the items of a list.
-pub(super) struct Cursor {
+struct Row {
     next: *const Object,
-    left: isize,
-}
-
-impl Cursor {
-    pub(super) fn new(next: *const Object, left: isize) -> Self {
-        Cursor { next, left }
-    }
+    left: usize,
 }
 
 /// What was found and not yet looked at. Borrowed pointers: what holds them is immortal when they are taken.
 #[derive(Default)]
 pub(super) struct Found {
     single: Vec<Object>,
-    rows: Vec<Cursor>,
+    rows: Vec<Row>,
 }
 
 impl Found {
@@ -45,8 +44,26 @@ impl Found {
         self.single.push(object);
     }
 
-    pub(super) fn add_all(&mut self, row: Cursor) {
-        self.rows.push(row);
+    /// # Safety
+    /// `length` objects (or nulls) lie at `items`, and stay there while no Python code runs.
+    pub(super) unsafe fn add_row(&mut self, items: *const Object, length: usize) {
+        if length >= MANY && items.is_aligned() {
+            // SAFETY: the caller's word.
+            let items = unsafe { std::slice::from_raw_parts(items, length) };
+            if scattered(items) {
+                self.single.extend_from_slice(items);
+                return;
+            }
+        }
+        self.rows.push(Row { next: items, left: length });
+    }
+
+    /// Has what one container added be taken in the order of memory; there were `before` before it.
+    fn sort(&mut self, before: usize) {
+        let added = &mut self.single[before..];
+        if added.len() >= MANY {
+            added.sort_unstable_by(|one, other| other.cmp(one)); // the last is taken first
+        }
     }
 
     fn next(&mut self) -> Option<Object> {
@@ -56,7 +73,7 @@ impl Found {
         while let Some(row) = self.rows.last_mut() {
             if row.left > 0 {
                 row.left -= 1;
-                // SAFETY: inside of the row, which stays where it is while no Python code runs.
+                // SAFETY: inside of the row (`add_row`).
                 return Some(unsafe {
                     let object = row.next.read_unaligned();
                     row.next = row.next.add(1);
@@ -67,6 +84,12 @@ impl Found {
         }
         None
     }
+}
+
+/// Do neighbours lie far from each other? Not so in the order in which objects were made, where each page serves many.
+fn scattered(objects: &[Object]) -> bool {
+    let far = |pair: &&[Object]| (pair[0] as usize).abs_diff(pair[1] as usize) > NEIGHBOURHOOD;
+    objects.windows(2).filter(far).count() > objects.len() / 8
 }
 
 /// Gives back what was put in `N` puttings before.
@@ -104,7 +127,7 @@ pub(super) struct Walk<'py> {
     kinds: Kinds<'py>,
     namespaces: HashSet<usize, ByAddress>,
     arrays: Option<Arrays<'py>>,
-    immortal: i64,
+    mark: Mark,
     found: Found,
     near: Delay<Object, NEAR>,
     far: Delay<(Object, usize), FAR>,
@@ -117,13 +140,13 @@ impl<'py> Walk<'py> {
         kinds: Kinds<'py>,
         namespaces: Vec<usize>,
         arrays: Option<Arrays<'py>>,
-        immortal: i64,
+        mark: Mark,
     ) -> Self {
         Walk {
             kinds,
             namespaces: namespaces.into_iter().collect(),
             arrays,
-            immortal,
+            mark,
             found: Found::default(),
             near: Delay::new(std::ptr::null_mut()),
             far: Delay::new((std::ptr::null_mut(), 0)),
@@ -190,7 +213,7 @@ impl<'py> Walk<'py> {
     /// # Safety
     /// `object` is null or alive, and the GIL is held.
     unsafe fn look_at(&mut self, object: Object) {
-        // SAFETY: the caller's word. The reference count is the first word of an object (`KNOWN_HEAD`).
+        // SAFETY: the caller's word; what is cast was recognised by its type.
         unsafe {
             // numpy leaves null in arrays of objects that were never filled.
             if object.is_null() || is_immortal(object) {
@@ -200,13 +223,17 @@ impl<'py> Walk<'py> {
             if self.skip(object, number) {
                 return;
             }
-            object.cast::<i64>().write(self.immortal);
+            make_immortal(object, self.mark);
             let kind = &mut self.kinds.all[number];
             kind.frozen += 1;
             let plan = kind.plan;
             match plan.children {
                 Children::List => prefetch((*object.cast::<ffi::PyListObject>()).ob_item),
-                Children::Dict => prefetch((*object.cast::<ffi::PyDictObject>()).ma_keys),
+                Children::Dict => {
+                    let keys = (*object.cast::<ffi::PyDictObject>()).ma_keys;
+                    prefetch(keys);
+                    prefetch(keys.cast::<u8>().wrapping_add(64));
+                }
                 Children::None if plan.hashed == Hashed::No && !plan.collected => return,
                 Children::None => prefetch(object.cast::<u8>().add(64)),
                 _ => {}
@@ -227,6 +254,7 @@ impl<'py> Walk<'py> {
     /// `object` is alive and of the type with this number, and the GIL is held.
     unsafe fn go_into(&mut self, object: Object, number: usize) {
         let plan = self.kinds.all[number].plan;
+        let before = self.found.single.len();
         // SAFETY: the caller's word; what is cast was recognised by its type.
         unsafe {
             keep_hash(object, plan.hashed);
@@ -234,11 +262,11 @@ impl<'py> Walk<'py> {
                 Children::None => {}
                 Children::List => {
                     let list = object.cast::<ffi::PyListObject>();
-                    self.found.add_all(Cursor::new((*list).ob_item, ffi::PyList_GET_SIZE(object)));
+                    self.found.add_row((*list).ob_item, ffi::PyList_GET_SIZE(object) as usize);
                 }
                 Children::Tuple => {
                     let items = &raw const (*object.cast::<ffi::PyTupleObject>()).ob_item;
-                    self.found.add_all(Cursor::new(items.cast(), ffi::PyTuple_GET_SIZE(object)));
+                    self.found.add_row(items.cast(), ffi::PyTuple_GET_SIZE(object) as usize);
                 }
                 Children::Dict => self.entries(object, true),
                 Children::Range => {
@@ -260,6 +288,7 @@ impl<'py> Walk<'py> {
                     self.entries(object, false);
                 }
             }
+            self.found.sort(before);
             if plan.collected && ffi::PyObject_IS_GC(object) != 0 {
                 ffi::PyObject_GC_UnTrack(object.cast());
             }
@@ -311,6 +340,14 @@ unsafe extern "C" fn visit(object: Object, visitor: *mut c_void) -> c_int {
         visitor.found.add(object);
     }
     0
+}
+
+/// # Safety
+/// `object` is alive, and no other thread runs Python code.
+unsafe fn make_immortal(object: Object, mark: Mark) {
+    let head = object.cast::<u64>();
+    // SAFETY: the first word of an object is its reference count (`KNOWN_HEAD`), whose upper half has flags in some versions.
+    unsafe { head.write((head.read() & !u64::from(u32::MAX)) | mark.flags | u64::from(mark.count)) };
 }
 
 /// # Safety
