@@ -15,11 +15,12 @@ TYPE_CHECKING = False  # as type checkers read it; importing typing would cost m
 if TYPE_CHECKING:
     from ullage._binary import find_binary
     from ullage._context import context
+    from ullage._freeze import freeze
     from ullage._install import install, uninstall
     from ullage._share import Shared, share
     from ullage.process import Process
 
-__all__ = ["Error", "Process", "Shared", "context", "find_binary", "install", "share", "uninstall"]
+__all__ = ["Error", "Process", "Shared", "context", "find_binary", "freeze", "install", "share", "uninstall"]
 __version__ = "0.1.0"
 
 _LAZY = {
@@ -27,6 +28,7 @@ _LAZY = {
     "Shared": "ullage._share",
     "context": "ullage._context",
     "find_binary": "ullage._binary",
+    "freeze": "ullage._freeze",
     "install": "ullage._install",
     "share": "ullage._share",
     "uninstall": "ullage._install",

@@ -1,4 +1,4 @@
-//! `ullage._native`: the arena, its queues and flags, for Python. A seam: no policy, no torch.
+//! `ullage._native`: the arena, its queues and flags, and the walk of `freeze`, for Python. A seam: no policy, no torch.
 #![allow(unsafe_code)]
 
 use pyo3::prelude::*;
@@ -9,6 +9,7 @@ mod copy;
 mod dlpack;
 mod encoder;
 mod event;
+mod freeze;
 mod headroom;
 mod incoming;
 mod keep;
@@ -43,6 +44,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fail_points, module)?)?;
     module.add_function(wrap_pyfunction!(dlpack::use_torch, module)?)?;
     module.add_function(wrap_pyfunction!(stack::stack, module)?)?;
+    module.add_function(wrap_pyfunction!(freeze::can_freeze, module)?)?;
+    module.add_function(wrap_pyfunction!(freeze::freeze, module)?)?;
     module.add_function(wrap_pyfunction!(incoming::reading, module)?)?;
     module.add_function(wrap_pyfunction!(incoming::rebuild, module)?)?;
     shared::register(module)?;

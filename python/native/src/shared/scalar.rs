@@ -44,15 +44,17 @@ pub(crate) fn put_text(memory: &mut Memory, object: *mut ffi::PyObject) -> Resul
         ffi::PyUnicode_READY(object);
         let length = ffi::PyUnicode_GET_LENGTH(object) as usize;
         let kind = ffi::PyUnicode_KIND(object) as usize;
+        let bytes = std::slice::from_raw_parts(ffi::PyUnicode_DATA(object).cast::<u8>(), length * kind);
         let tag = match kind {
-            1 if ffi::PyUnicode_IS_ASCII(object) != 0 => ASCII,
+            // Looked at, because since 3.14 pyo3 does not show the flag that says so.
+            1 if bytes.is_ascii() => ASCII,
             1 => TEXT1,
             2 => TEXT2,
             _ => TEXT4,
         };
         memory.byte(tag)?;
         memory.length(length)?;
-        memory.copy(ffi::PyUnicode_DATA(object).cast(), length * kind)
+        memory.put(bytes)
     }
 }
 
