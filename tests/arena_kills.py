@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """SIGKILL at random moments against a loader whose batches travel in the arena.
 
-Cells: who is killed {worker, trainer, forkserver, tree} x start method. After each kill: every batch that arrived had
+Cells: who is killed {worker, trainer, forkserver or zygote, tree} x start method. After each kill: every batch that arrived had
 its checksum, the trainer was told of a worker's death (time until then is printed) and went on, nothing new has a
 name in /dev/shm, and two seconds after the trainer's end no process of the job is left.
 
-    python tests/arena_kills.py [--times 20] [--methods fork,spawn,forkserver] [--victims worker,...]
+    python tests/arena_kills.py [--times 20] [--methods fork,spawn,forkserver,zygote] [--victims worker,...]
     python tests/arena_kills.py --points [--times 3] [--methods fork]
 
 With --points a worker, or the trainer, kills itself at each step of the arena's protocol in turn, between two writes
@@ -30,6 +30,8 @@ if "--trainer" in sys.argv:  # in the trainer and its workers; the one who kills
 
 MARK = "ULLAGE_TEST_KILLS"
 GONE_WITHIN = 2.0
+# Who forks workers: by the words of its command, which its children have as well.
+SERVERS = {"forkserver": "forkserver import main", "zygote": "_zygote.main import main"}
 
 
 class Checked:
@@ -219,11 +221,11 @@ def cell(victim, method, times, chance):
                 problems.append(f"the trainer did not go on: {workers}")
                 job.left_behind()
                 job = None
-        elif victim == "forkserver":
-            servers = [pid for pid in marked(job.token) if "forkserver import main" in command_of(pid)]
+        elif victim in SERVERS:
+            servers = [pid for pid in marked(job.token) if SERVERS[victim] in command_of(pid)]
             servers = [pid for pid in servers if str(pid) not in workers[1:]]
             if not servers:
-                problems.append("no fork server was found")
+                problems.append(f"no {victim} was found")
             for pid in servers:
                 os.kill(pid, signal.SIGKILL)
             if (wrong := job.until("caught", 0.3)) is not None and wrong[0] == "CORRUPT":
@@ -310,8 +312,8 @@ def points(args, chance):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=20)
-    parser.add_argument("--methods", default="fork,spawn,forkserver")
-    parser.add_argument("--victims", default="worker,trainer,forkserver,tree")
+    parser.add_argument("--methods", default="fork,spawn,forkserver,zygote")
+    parser.add_argument("--victims", default="worker,trainer,forkserver,zygote,tree")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--points", action="store_true", help="deaths at the steps of the protocol")
     parser.add_argument("--trainer", nargs="+", help=argparse.SUPPRESS)
@@ -327,7 +329,7 @@ def main():
         return 0 if failed == 0 else 1
     for method in args.methods.split(","):
         for victim in args.victims.split(","):
-            if victim == "forkserver" and method != "forkserver":
+            if victim in SERVERS and method != victim:
                 continue
             start = time.monotonic()
             problems, told = cell(victim, method, args.times, chance)

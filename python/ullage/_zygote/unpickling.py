@@ -19,8 +19,8 @@ from ullage import _native
 from ullage._zygote import messages
 
 # Unpickling so many bytes takes less than the margin: an empty dict is 64 bytes of memory and two of a pickle.
-_LOOK_EVERY = 2 << 20
-_MARGIN = 128 << 20
+_LOOK_EVERY = 1 << 20
+_MARGIN = 64 << 20
 
 
 class Stream:
