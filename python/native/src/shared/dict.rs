@@ -4,7 +4,7 @@
 //! bytes that are the same for keys that are equal.
 
 use super::format::*;
-use super::pack::canonical_key;
+use super::keys::canonical_key;
 use super::pages::Pages;
 use super::read;
 use super::tables::seam;

@@ -183,8 +183,8 @@ impl SharedList {
             let pages = self.pages.bind(py).get();
             for at in &places {
                 let row = self.row(pages, *index, *wide, (self.first + self.step * *at as isize) as usize)?;
-                super::pack::prefetch(pages.bytes().as_ptr().wrapping_add(row));
-                super::pack::prefetch(pages.bytes().as_ptr().wrapping_add(row + 64));
+                super::ahead::prefetch(pages.bytes().as_ptr().wrapping_add(row));
+                super::ahead::prefetch(pages.bytes().as_ptr().wrapping_add(row + 64));
             }
         }
         let items = places.into_iter().map(|at| self.item(py, at, false)).collect::<PyResult<Vec<_>>>()?;

@@ -2,8 +2,11 @@
 //!
 //! `pack` writes what `format` describes into a `Memory`; `Pages` maps it; `list` and `dict` are what Python sees.
 
+mod ahead;
+mod arrays;
 mod dict;
 mod format;
+mod keys;
 mod list;
 mod memory;
 mod numpy;
