@@ -348,9 +348,13 @@ class _Watched:
             if isinstance(argument, Queue) and argument._maker == os.getpid():
                 argument._watch(self)
 
+    def _end_with_the_trainer(self) -> None:
+        trainer, self._ullage_trainer = self._ullage_trainer, None
+        if trainer is not None and not _native.end_with(*trainer):
+            os._exit(1)  # it is gone already
+
     def run(self) -> None:
-        if self._ullage_trainer is not None and not _native.end_with(*self._ullage_trainer):
-            os._exit(1)  # the trainer is gone already
+        self._end_with_the_trainer()
         _enter_worker(self)
         super().run()  # type: ignore[misc]
 
@@ -370,6 +374,8 @@ class _Watched:
     def __setstate__(self, state: dict[str, Any]) -> None:
         shipped = state.pop("_ullage_shipped")
         self.__dict__.update(state)
+        # Before the arguments, whose modules may take long to import.
+        self._end_with_the_trainer()
         self._target, self._args, self._kwargs = shipped.unpack()
 
 

@@ -145,8 +145,7 @@ def _that_has(parts: Parts, owner: weakref.ref[Any] | None) -> Zygote | None:
 def _new(parts: Parts, owner: weakref.ref[Any] | None) -> Zygote:
     global _spare
     before = [one.packed for one in _zygotes]  # as long as it is known, its memory may serve again
-    for one in _zygotes:
-        one.serves_no_more(owner)
+    changes = any([one.serves_no_more(owner) for one in _zygotes])
     one, _spare = _spare or Zygote(), None
     packed = one.fill(parts)
     if _context._arena is not None:
@@ -156,6 +155,9 @@ def _new(parts: Parts, owner: weakref.ref[Any] | None) -> Zygote:
     del before
     one.serves(owner)
     _zygotes.append(one)
+    if changes:
+        with contextlib.suppress(OSError):
+            _spare = Zygote()  # it will change again: what comes next can import torch already
     return one
 
 

@@ -46,7 +46,8 @@ class Stream:
 
     def take_all(self) -> None:
         """Lets the trainer come to the end of its pickle."""
-        self._file = io.BytesIO(self._file.read())
+        with self._file as file:
+            self._file = io.BytesIO(file.read())
 
     def _look(self, size: int) -> None:
         # An error while there is room for one: later the kernel would kill, this process or another.

@@ -141,10 +141,13 @@ class Zygote:
             key = id(target)
             self._owners[key] = weakref.ref(target, lambda _: self._without(key))
 
-    def serves_no_more(self, owner: weakref.ref[Any] | None) -> None:
+    def serves_no_more(self, owner: weakref.ref[Any] | None) -> bool:
+        """True where it did."""
         key = id(None if owner is None else owner())
-        if key in self._owners:
-            self._without(key)
+        if key not in self._owners:
+            return False
+        self._without(key)
+        return True
 
     def _without(self, key: int) -> None:
         # Called by the collector too, anywhere: it must take no lock.
