@@ -20,7 +20,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_in
 import ullage  # noqa: E402
 from test_context import Dies, Epochs, Rows, Tensors, Zoo, same  # noqa: E402
 from ullage import _native  # noqa: E402
-from ullage._zygote import messages, packing, trainer, unpickling  # noqa: E402
+from ullage._zygote import main, messages, packing, trainer, unpickling  # noqa: E402
 from ullage.errors import Error, WorkerDied  # noqa: E402
 
 
@@ -439,6 +439,28 @@ def test_a_fork_of_the_trainer_has_no_part_in_its_zygotes():
     assert family(dataset)[0] == zygotes
 
 
+class Forks(Tensors):
+    """Another process is forked while this is pickled, and lives longer."""
+
+    def __getstate__(self):
+        if getattr(self, "child", None) is None:
+            self.child = os.fork()
+            if self.child == 0:
+                time.sleep(60)
+                os._exit(0)
+        return {"tensors": self.tensors}
+
+
+def test_a_fork_while_the_dataset_is_sent_does_not_hold_the_zygote_up():
+    dataset = Forks(10)
+    try:
+        assert len(list(loader(dataset, batch_size=None))) == 10
+        assert os.waitpid(dataset.child, os.WNOHANG) == (0, 0), "it was not waited for"
+    finally:
+        os.kill(dataset.child, signal.SIGKILL)
+        os.waitpid(dataset.child, 0)
+
+
 def test_a_trainer_with_threads_has_workers_as_ever():
     ended = threading.Event()
     threads = [threading.Thread(target=ended.wait) for _ in range(4)]
@@ -510,6 +532,12 @@ def test_a_zygote_that_must_not_fork_says_why_and_spawn_takes_its_place(what, wo
         assert parents == {os.getpid()}
         assert family(dataset)[0] == {os.getpid()}
     assert len([one for one in warned if "zygote" in str(one.message)]) == 1, "once"
+
+
+def test_cuda_of_other_libraries_is_seen_by_the_device_that_they_opened(monkeypatch):
+    assert not main._has_cuda()
+    monkeypatch.setattr(os, "readlink", lambda path: "/dev/nvidia-uvm")
+    assert main._has_cuda()
 
 
 def _no_room(nbytes):

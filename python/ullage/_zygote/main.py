@@ -233,10 +233,18 @@ def _why_not() -> str | None:
     else:
         names = sorted({_name_of(thread) for thread in threads if thread != str(os.getpid())})
         return f"{len(threads)} threads run in it, which imports or the dataset started ({', '.join(names)})"
-    cuda = sys.modules.get("torch.cuda")
-    if cuda is not None and cuda.is_initialized():
-        return "imports or the dataset initialised CUDA in it"
-    return None
+    return "imports or the dataset initialised CUDA in it" if _has_cuda() else None
+
+
+def _has_cuda() -> bool:
+    torch_cuda = sys.modules.get("torch.cuda")
+    if torch_cuda is not None and torch_cuda.is_initialized():
+        return True
+    for fd in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):  # the listing's own
+            if os.readlink(f"/proc/self/fd/{fd}") == "/dev/nvidia-uvm":
+                return True  # opened by cuInit, for other libraries too
+    return False
 
 
 def _name_of(thread: str) -> str:

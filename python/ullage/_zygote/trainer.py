@@ -147,14 +147,18 @@ def _new(parts: Parts, owner: weakref.ref[Any] | None) -> Zygote:
     before = [one.packed for one in _zygotes]  # as long as it is known, its memory may serve again
     changes = any([one.serves_no_more(owner) for one in _zygotes])
     one, _spare = _spare or Zygote(), None
-    packed = one.fill(parts)
+    _zygotes.append(one)  # known before it is filled: a fork meanwhile must not hold the pipe open
+    one.serves(owner)
+    try:
+        packed = one.fill(parts)
+    except BaseException:
+        _zygotes.remove(one)
+        raise
     if _context._arena is not None:
         size = 0 if packed.memory is None else packed.memory.size
         _context._arena.travelled(size, packed.encoder.passed_by)
     packed.let_go()
     del before
-    one.serves(owner)
-    _zygotes.append(one)
     if changes:
         with contextlib.suppress(OSError):
             _spare = Zygote()  # it will change again: what comes next can import torch already

@@ -68,7 +68,7 @@ class Zygote:
     def fill(self, parts: Parts) -> Packed:
         """Gives it what to share, and waits until it has it."""
         try:
-            with contextlib.suppress(*_GONE):  # it says why, or its end does
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it says why, or its end does
                 self._tell_what_spawn_tells()
                 try:
                     self.packed = Packed(parts, self._pipe)
@@ -76,6 +76,10 @@ class Zygote:
                     self._close_pipe()
                 self.packed.copy()
                 self._send_the_rest(self.packed)
+        except BaseException:
+            self.kill()
+            raise
+        try:
             word, said = pickle.loads(receive(self.socket)[0])
         except _GONE:
             how = how_it_ended(self.kill())
