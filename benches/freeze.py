@@ -206,6 +206,10 @@ def main():
         name, *rest = args.job
         print(json.dumps(JOBS[name](*rest)))
         return 0
+    try:
+        ullage.freeze([])
+    except ullage.Error as error:
+        sys.exit(f"{error}")
     print(f"Python {sys.version.split()[0]}")
     checks = Checks()
     for part in args.only:

@@ -14,6 +14,7 @@ import io
 import logging
 import os
 import pathlib
+import random
 import socket
 import subprocess
 import sys
@@ -398,9 +399,24 @@ def test_types_that_hide_something_from_the_collector():
     ullage.freeze(with_attribute(thing))
     assert immortal(word) and immortal(thing.attribute)
 
-    records = numpy.array([(1, word := text())], dtype=[("number", int), ("word", object)])
+    words = [text() for _ in range(5)]
+    records = numpy.array([(1, word) for word in words], dtype=[("odd", "i1"), ("word", object)])
     result = ullage.freeze(records)
-    assert result.skipped == {"numpy.ndarray of records that hold objects": 1} and not immortal(word)
+    assert result.skipped == {"numpy.ndarray of records that hold objects": 1} and not any(map(immortal, words))
+    ullage.freeze(records["word"][::2])
+    assert [immortal(word) for word in words] == [True, False, True, False, True]
+
+
+@needs_immortal
+def test_large_containers_in_any_order():
+    things = [Plain() for _ in range(3000)]
+    random.Random(1).shuffle(things)
+    result = ullage.freeze(things)
+    assert result.frozen == 9001 and all(immortal(thing.name) and immortal(thing.number) for thing in things)
+    mapping = {text(): [text()] for _ in range(3000)}
+    assert ullage.freeze(mapping).frozen == 9001
+    assert all(immortal(key) and immortal(value) for key, [value] in mapping.items())
+    assert ullage.freeze(tuple([text() for _ in range(3000)] + [None] * 3000)).frozen == 3001
 
 
 @needs_immortal
