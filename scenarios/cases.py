@@ -21,7 +21,7 @@ KNOWN_SETUP = {
     "oom_group",
     "sysctl",
 }
-KNOWN_EXPECT = {"finding", "status", "status_without_agent", "role", "outcome", "by_report"}
+KNOWN_EXPECT = {"finding", "also", "status", "status_without_agent", "role", "outcome", "by_report"}
 RANK = {"note": 0, "warning": 1, "fatal": 2}
 
 
@@ -95,7 +95,8 @@ def differences(case, verdict, agent):
     got = findings[0]["cause"] if findings else ""
     wanted = expect["finding"]
     undetermined = [u["cause"] for u in verdict["undetermined"]]
-    if got != wanted and not (not agent and not findings and wanted in undetermined):
+    open_question = not agent and not findings and wanted in undetermined
+    if got != wanted and not open_question:
         wrong.append(f"first finding is {got or 'none'}")
     elif findings and wanted:
         first = findings[0]
@@ -111,11 +112,14 @@ def differences(case, verdict, agent):
             wrong.append("the finding has no evidence")
         if not first["fixes"]:
             wrong.append("the finding has no fix")
+    for cause in expect.get("also", []):
+        if cause not in [finding["cause"] for finding in findings]:
+            wrong.append(f"{cause} is not among the findings")
     for key, value in expect.get("outcome", {}).items():
         if verdict["outcome"].get(key) != value:
             wrong.append(f"outcome {key} is {verdict['outcome'].get(key)!r}, not {value!r}")
     if case.get("healthy") and not verdict["healthy"]:
         wrong.append("healthy is false")
-    if not case.get("healthy") and verdict["healthy"]:
+    if not case.get("healthy") and verdict["healthy"] and not open_question:
         wrong.append("healthy is true")
     return wrong

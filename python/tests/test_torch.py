@@ -89,3 +89,42 @@ def test_a_loader_worker_says_what_it_could_not_do(script):
     assert said and all(m["type_name"] == "KeyError" and m["stack"][-1].endswith("__getitem__") for m in said)
     assert {message["worker"] for message in receiver.of("process")} == {0, 1}
     assert receiver.of("loader")[0]["start_method_is_default"] is False
+
+
+LOADER = """
+import sys
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Names(Dataset):
+    def __init__(self):
+        self.names = [f"{n:050d}" for n in range(200_000)]
+        self.tensor = torch.zeros(1 << 20)
+    def __len__(self):
+        return len(self.names)
+    def __getitem__(self, index):
+        return len(self.names[index])
+
+if __name__ == "__main__":
+    loader = DataLoader(Names(), batch_size=50_000, num_workers=2, multiprocessing_context=sys.argv[1])
+    for _ in range(2):
+        print(sum(int(batch.sum()) for batch in loader))
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_loader_tells_what_its_dataset_weighs_and_workers_that_were_not_forked_their_copy(script, method):
+    done, receiver = watched([sys.executable, "-W", "ignore", script(LOADER), method])
+    assert done.stdout == b"10000000\n" * 2, done.stderr.decode()
+    exact = 200_000 * ((sys.getsizeof(f"{0:050d}") + 15) // 16 * 16)
+    loaders = receiver.of("loader")
+    assert [loader["start_method"] for loader in loaders] == [method] * 2
+    workers = [message for message in receiver.of("process") if message["target"].endswith("_worker_loop")]
+    assert sorted(worker["worker"] for worker in workers) == [0, 0, 1, 1]
+    copies = [] if method == "fork" else [worker["dataset"] for worker in workers]
+    assert all(("dataset" in worker) == ("anonymous" in worker) == (method != "fork") for worker in workers)
+    for weight in [loader["weight"] for loader in loaders] + copies:
+        assert weight["objects"] == pytest.approx(exact, rel=0.01)
+        assert 1_600_000 <= weight["arrays"] < 1_900_000, "the list's own table"
+        assert weight["tensors"] == 4 << 20
+    assert all(worker["anonymous"] > exact for worker in workers if method != "fork")

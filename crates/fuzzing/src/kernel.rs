@@ -20,6 +20,8 @@ pub(crate) fn process_maps(bytes: &[u8]) {
         counter.push(chunk);
     }
     assert_eq!(counter.finish(), process::maps::parse_maps(file), "cut every {cut} bytes");
+    black_box(process::pagemap::parse_private_areas(file));
+    black_box(process::pagemap::parse_pagemap(file));
 }
 
 pub(crate) fn process_limits(bytes: &[u8]) {

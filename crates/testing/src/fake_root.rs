@@ -148,6 +148,8 @@ impl FakeRoot {
             nofile: 1024,
             exit_code: 0,
             program: 0,
+            faults: 10,
+            pagemap: None,
         }
     }
 
@@ -181,6 +183,8 @@ pub struct FakeProcess<'a> {
     nofile: u64,
     exit_code: i32,
     program: u64,
+    faults: u64,
+    pagemap: Option<Vec<u64>>,
 }
 
 impl FakeProcess<'_> {
@@ -234,6 +238,16 @@ impl FakeProcess<'_> {
         self.program = mark;
         self
     }
+    /// Minor faults so far.
+    pub fn faults(mut self, faults: u64) -> Self {
+        self.faults = faults;
+        self
+    }
+    /// Entries of pagemap, from address 0 on.
+    pub fn pagemap(mut self, entries: Vec<u64>) -> Self {
+        self.pagemap = Some(entries);
+        self
+    }
     /// A zombie with this wait status.
     pub fn zombie(mut self, status: i32) -> Self {
         (self.state, self.exit_code) = ('Z', status);
@@ -242,10 +256,11 @@ impl FakeProcess<'_> {
 
     /// Writes its files, over those that were there.
     pub fn write(self) {
-        let FakeProcess { fake, pid, parent, start, comm, state, exit_code, program, .. } = &self;
+        let FakeProcess { fake, pid, parent, start, comm, state, exit_code, program, faults, .. } = &self;
         let base = format!("proc/{pid}");
-        let head =
-            format!("{pid} ({comm}) {state} {parent} {pid} {pid} 0 -1 0 10 0 0 0 5 5 0 0 20 0 1 0 {start}");
+        let head = format!(
+            "{pid} ({comm}) {state} {parent} {pid} {pid} 0 -1 0 {faults} 0 0 0 5 5 0 0 20 0 1 0 {start}"
+        );
         let tail = format!("0 0 0 0 0 {program} {} {exit_code}", ["0"; 23].join(" "));
         fake.file(&format!("{base}/stat"), format!("{head} {tail}\n"));
         let mut status = format!("Name:\t{comm}\nUid:\t0\t0\t0\t0\n");
@@ -264,6 +279,10 @@ impl FakeProcess<'_> {
         fake.file(&format!("{base}/cgroup"), &self.cgroup);
         fake.file(&format!("{base}/limits"), limits(self.nofile));
         fake.file(&format!("{base}/maps"), self.maps.clone().unwrap_or_else(|| anonymous_maps(100)));
+        if let Some(entries) = &self.pagemap {
+            let bytes: Vec<u8> = entries.iter().flat_map(|entry| entry.to_ne_bytes()).collect();
+            fake.file(&format!("{base}/pagemap"), bytes);
+        }
         let fd = fake.path(&format!("{base}/fd"));
         if fd.exists() {
             fs::remove_dir_all(&fd).unwrap();

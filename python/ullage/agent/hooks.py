@@ -14,10 +14,14 @@ import _ullage_agent as agent  # put into sys.modules by sitecustomize.py
 AGENT_CODE = "<frozen importlib._bootstrap>"  # frames of this name are cut out of tracebacks
 
 _callers = {}  # id of a code object that prints an exception it swallows -> where that exception left
+_load_weigh = None
+_weighed = None  # (id, length, weight) of the dataset weighed last
 
 
-def install():
-    """Hooks the modules that are there already, and waits for the others."""
+def install(load_weigh):
+    """Hooks the modules that are there already, and waits for the others. `load_weigh` loads weigh.py."""
+    global _load_weigh
+    _load_weigh = load_weigh
     for name in list(_ON_IMPORT):
         module = sys.modules.get(name)
         if module is not None:
@@ -116,9 +120,13 @@ def _process_begins():
             "kind": "process",
             "name": process._name,
             "target": "%s.%s" % ("__main__" if where == "__mp_main__" else where, name),
-            "worker": _worker_number(target, process),
+            "worker": _argument(target, process, "_worker_loop", "worker_id", int),
             "start_method": method,
         }
+        if method != "fork":
+            _weigh_arguments(target, process, message)
+        if name in ("worker", "_process_worker") and where in ("multiprocessing.pool", "concurrent.futures.process"):
+            _watch_results(process._args[1])
         finalize = sys.modules["multiprocessing.util"].Finalize
         finalize(None, _at_process_end, exitpriority=1_000_000)
         finalize(None, _after_process_end, exitpriority=-1000)
@@ -143,13 +151,50 @@ def _after_process_end():
         pass
 
 
-def _worker_number(target, process):
+def _argument(target, process, function, name, kind=None):
+    """An argument of a process's target, where that is this function."""
     code = getattr(target, "__code__", None)
-    if code is None or code.co_name != "_worker_loop" or "worker_id" not in code.co_varnames:
+    if code is None or code.co_name != function or name not in code.co_varnames:
         return None
-    place = code.co_varnames.index("worker_id")
-    number = process._args[place] if place < len(process._args) else process._kwargs.get("worker_id")
-    return number if type(number) is int else None
+    place = code.co_varnames.index(name)
+    value = process._args[place] if place < len(process._args) else process._kwargs.get(name)
+    return value if kind is None or type(value) is kind else None
+
+
+def _weigh_arguments(target, process, message):
+    """A process that was not forked has its own of everything: all of it is there before its target runs."""
+    try:
+        weigh = _weigh()
+        message["anonymous"] = weigh.anonymous()
+        dataset = _argument(target, process, "_worker_loop", "dataset")
+        if dataset is not None:
+            message["dataset"] = weigh.weigh(dataset)
+    except Exception:
+        pass
+
+
+def _weigh():
+    return sys.modules.get("_ullage_weigh") or _load_weigh()
+
+
+def _watch_results(queue):
+    """A worker of a pool asks its queue of results for the lock after each task: a moment to look at its globals. The
+    property is back before the lock is taken, and no frame of ours is below the job's code."""
+    try:
+        kind, lock, weigh = type(queue), queue._wlock, _weigh()
+    except Exception:
+        return
+
+    def _wlock(self):
+        try:
+            found = weigh.large_globals()
+            if found:
+                agent.send({"kind": "holds", "globals": found})
+        except Exception:
+            pass
+        return lock
+
+    queue.__class__ = type(kind.__name__, (kind,), {"_wlock": property(_wlock), "__module__": kind.__module__})
 
 
 def _on_queues(queues):
@@ -250,11 +295,23 @@ def _loader_begins(loader):
         "persistent_workers": bool(loader.persistent_workers),
         "dataset": "%s.%s" % (where, dataset.__qualname__),
         "dataset_len": _count(length),
+        "weight": _weight_of(loader.dataset, length),
     }
     agent.loader = settings
     message = {"kind": "loader"}
     message.update(settings)
     agent.send(message)
+
+
+def _weight_of(dataset, length):
+    """Weighed once, not at each epoch."""
+    global _weighed
+    try:
+        if _weighed is None or _weighed[:2] != (id(dataset), length):
+            _weighed = id(dataset), length, _weigh().weigh(dataset)
+        return _weighed[2]
+    except Exception:
+        return None
 
 
 def _count(value):

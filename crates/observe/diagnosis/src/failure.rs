@@ -78,7 +78,7 @@ const FOLLOWS_WITHIN_S: f64 = 15.0;
 fn descends(timeline: &Timeline, process: &ProcessHistory, ancestor: &ProcessHistory) -> bool {
     let mut at = process;
     for _ in 0..8 {
-        let parent = at.facts.as_ref().map_or(at.parent, |facts| facts.parent);
+        let parent = at.born_to();
         if parent == ancestor.id.pid {
             return at.id != ancestor.id;
         }

@@ -4,9 +4,37 @@ use crate::series::Series;
 use ullage_model::cgroup::CgroupVersion;
 use ullage_model::process::DescriptorKinds;
 use ullage_model::{
-    At, CgroupReading, Ending, EndingSource, FilesystemReading, HostReading, LoaderSettings, Mappings,
-    Measured, ProcessFacts, ProcessId, ProcessMemory, ProcessReading, ProcessState, ResourceLimits, Role,
+    At, CgroupReading, Ending, EndingSource, Exclusive, FilesystemReading, Held, HostReading, LoaderSettings,
+    Mappings, Measured, ProcessFacts, ProcessId, ProcessMemory, ProcessReading, ProcessState, ResourceLimits,
+    Role, Weight,
 };
+
+/// Probes kept of one process; beyond it, every second one is forgotten.
+const PROBES: usize = 64;
+
+/// What a probe of a forked process's pages found, and what else was read of it then.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe {
+    /// When.
+    pub at: At,
+    /// Memory that it alone maps.
+    pub exclusive: Exclusive,
+    /// RssAnon.
+    pub anonymous: u64,
+    /// Minor faults since it was forked.
+    pub faults: u64,
+}
+
+/// A process of multiprocessing just before its target ran, as the agent in it said.
+#[derive(Clone, Copy, Debug)]
+pub struct Begun {
+    /// When.
+    pub at: At,
+    /// RssAnon, where it was not forked.
+    pub anonymous: Option<u64>,
+    /// A loader worker's own copy of the dataset.
+    pub dataset: Option<Weight>,
+}
 
 /// One process.
 #[derive(Clone, Debug)]
@@ -43,6 +71,12 @@ pub struct ProcessHistory {
     pub virtual_size: Series,
     /// Locked bytes over time.
     pub locked: Series,
+    /// Resident anonymous bytes over time.
+    pub anonymous: Series,
+    /// Minor faults over time.
+    pub faults: Series,
+    /// Probes of its pages, in order.
+    pub probes: Vec<Probe>,
     /// Lasting zombie children over time.
     pub zombies: Series,
     /// When it was first seen as a zombie.
@@ -53,8 +87,16 @@ pub struct ProcessHistory {
     pub exceptions: u32,
     /// Settings of the last loader that it made.
     pub loader: Option<LoaderSettings>,
+    /// Settings of that of its loaders whose dataset weighs most.
+    pub heaviest: Option<LoaderSettings>,
     /// Start method by which multiprocessing started it.
     pub started_by: Option<String>,
+    /// How it stood before its target ran.
+    pub begun: Option<Begun>,
+    /// Its large globals, as last told.
+    pub holds: Vec<Held>,
+    /// Version of its Python.
+    pub python: Option<String>,
     /// How it ended.
     pub ended: Option<(At, Ending, EndingSource)>,
 }
@@ -78,12 +120,19 @@ impl ProcessHistory {
             threads: Series::default(),
             virtual_size: Series::default(),
             locked: Series::default(),
+            anonymous: Series::default(),
+            faults: Series::default(),
+            probes: Vec::new(),
             zombies: Series::default(),
             zombie_since: None,
             agent: false,
             exceptions: 0,
             loader: None,
+            heaviest: None,
             started_by: None,
+            begun: None,
+            holds: Vec::new(),
+            python: None,
             ended: None,
         }
     }
@@ -100,6 +149,16 @@ impl ProcessHistory {
             self.memory = Some((at, memory));
             self.virtual_size.push(at, memory.virtual_size.0 as f64);
             self.locked.push(at, memory.locked.0 as f64);
+            self.anonymous.push(at, memory.anonymous.0 as f64);
+            self.faults.push(at, reading.minor_faults as f64);
+            if let Measured::Known(exclusive) = reading.exclusive {
+                self.probed(Probe {
+                    at,
+                    exclusive,
+                    anonymous: memory.anonymous.0,
+                    faults: reading.minor_faults,
+                });
+            }
         }
         if let Measured::Known(descriptors) = reading.descriptors {
             self.descriptors.push(at, descriptors.count as f64);
@@ -112,6 +171,33 @@ impl ProcessHistory {
             self.mappings = Some((at, mappings));
         }
         self.last = Some(reading.clone());
+    }
+
+    fn probed(&mut self, probe: Probe) {
+        if self.probes.len() >= PROBES {
+            let mut index = 0;
+            self.probes.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+        }
+        self.probes.push(probe);
+    }
+
+    /// It makes a loader.
+    pub(crate) fn makes_loader(&mut self, settings: LoaderSettings) {
+        let weight = |settings: &LoaderSettings| {
+            settings.weight.map_or(0, |weight| weight.copied_by_pickle().saturating_add(weight.tensors))
+        };
+        if self.heaviest.as_ref().is_none_or(|before| weight(before) <= weight(&settings)) {
+            self.heaviest = Some(settings.clone());
+        }
+        self.loader = Some(settings);
+    }
+
+    /// Pid of the process that started it: an orphan's parent is another one.
+    pub fn born_to(&self) -> i32 {
+        self.facts.as_ref().map_or(self.parent, |facts| facts.parent)
     }
 
     /// `comm`, as last read.

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod catalogue;
+mod copies;
 mod descriptors;
 mod explain;
 mod failure;
@@ -26,7 +27,7 @@ mod timeline;
 
 pub use catalogue::{cause_page, cause_title, causes, similar_cause, Cause};
 pub use explain::{explain_log, LogError, LogMatch, LogVerdict};
-pub use history::{CgroupHistory, FilesystemHistory, HostHistory, ProcessHistory};
+pub use history::{Begun, CgroupHistory, FilesystemHistory, HostHistory, Probe, ProcessHistory};
 pub use limits::limits;
 pub use memory::tree_bytes;
 pub use ranking::{diagnose, rank};

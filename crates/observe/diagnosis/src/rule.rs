@@ -1,6 +1,7 @@
 //! What a rule is, what it may look at, and the registry of all of them.
 
 use crate::failure::{failures, Failure};
+use crate::history::ProcessHistory;
 
 use crate::timeline::Timeline;
 use std::sync::OnceLock;
@@ -79,6 +80,8 @@ pub(crate) struct Setting {
     pub(crate) command: Option<String>,
     /// Pids the fix is about.
     pub(crate) pids: Vec<i32>,
+    /// Python of the process that the fix goes into: major and minor.
+    pub(crate) python: Option<(u32, u32)>,
 }
 
 impl Setting {
@@ -86,6 +89,11 @@ impl Setting {
     /// safe, with the condition said in the title.
     pub(crate) fn may_fork(&self) -> bool {
         self.cuda != Some(true)
+    }
+
+    /// Objects can be made immortal: from Python 3.12 on; unknown counts as yes, with the condition said in the title.
+    pub(crate) fn freezes(&self) -> bool {
+        self.python.is_none_or(|version| version >= (3, 12))
     }
 
     pub(crate) fn is_root(&self) -> bool {
@@ -172,6 +180,17 @@ impl<'a> Case<'a> {
                 .or_else(|| process.and_then(|p| p.limits).and_then(|limits| limits.open_files_hard.at())),
             ..Setting::default()
         }
+    }
+
+    /// The same for the process that a remedy goes into, where nothing failed.
+    pub(crate) fn setting_of(&self, process: Option<&ProcessHistory>) -> Setting {
+        let version = process.and_then(|process| process.python.as_deref());
+        let python = version.and_then(|version| {
+            let mut parts = version.split('.').map(|part| part.parse().ok());
+            Some((parts.next()??, parts.next()??))
+        });
+        let threads = process.and_then(|process| process.threads.last()).map(|(_, threads)| threads as u64);
+        Setting { python, threads, ..self.setting(None) }
     }
 
     fn main_uid(&self) -> Option<u32> {

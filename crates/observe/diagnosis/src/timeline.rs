@@ -3,7 +3,7 @@
 //! Fed by any [`Source`]: a live run, a replay, or a replay followed by what was read long afterwards (a
 //! post-mortem: counters and kernel log as they stand now, pushed as a later sample and events).
 
-use crate::history::{CgroupHistory, FilesystemHistory, HostHistory, ProcessHistory};
+use crate::history::{Begun, CgroupHistory, FilesystemHistory, HostHistory, ProcessHistory};
 use std::collections::BTreeMap;
 use ullage_model::cgroup::CgroupVersion;
 use ullage_model::{
@@ -213,10 +213,15 @@ impl Timeline {
             let history = self.history(id, at);
             history.agent = true;
             match &message {
-                AgentMessage::Loader(settings) => history.loader = Some(settings.clone()),
-                AgentMessage::Process { start_method, .. } => history.started_by = start_method.clone(),
+                AgentMessage::Loader(settings) => history.makes_loader(settings.clone()),
+                AgentMessage::Process { start_method, anonymous, dataset, .. } => {
+                    history.started_by = start_method.clone();
+                    history.begun = Some(Begun { at, anonymous: *anonymous, dataset: *dataset });
+                }
+                AgentMessage::Holds { globals } => history.holds = globals.clone(),
                 AgentMessage::Exception(_) => history.exceptions += 1,
-                AgentMessage::Hello { .. } | AgentMessage::Bye { .. } | AgentMessage::Fix { .. } => {}
+                AgentMessage::Hello { python, .. } => history.python = Some(python.clone()),
+                AgentMessage::Bye { .. } | AgentMessage::Fix { .. } => {}
             }
         }
         if let AgentMessage::Exception(report) = message {

@@ -31,6 +31,17 @@ pub enum AgentMessage {
         /// `fork`, `spawn`, `forkserver`: how this process was started.
         #[serde(default)]
         start_method: Option<String>,
+        /// RssAnon before its target runs, bytes. Not told by forked processes.
+        #[serde(default)]
+        anonymous: Option<u64>,
+        /// What the dataset of a loader worker weighs here, before its first item. Not told by forked processes.
+        #[serde(default)]
+        dataset: Option<Weight>,
+    },
+    /// Large globals of the program's own modules in a worker of a Pool or an executor, after a task of it.
+    Holds {
+        /// The largest ones.
+        globals: Vec<Held>,
     },
     /// A DataLoader makes a multi-process iterator.
     Loader(LoaderSettings),
@@ -76,6 +87,41 @@ pub struct LoaderSettings {
     pub dataset: Option<String>,
     /// len(dataset), where it has one.
     pub dataset_len: Option<u64>,
+    /// What it weighs in the process that makes the iterator.
+    pub weight: Option<Weight>,
+}
+
+/// Bytes that an object holds with all that hangs below it, estimated from a bounded number of its parts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Weight {
+    /// Python objects of less than 64 KiB each: what reading writes reference counts into.
+    pub objects: u64,
+    /// Payload in larger pieces, numpy's mostly. What lies in mapped files or in another's buffer is left out.
+    pub arrays: u64,
+    /// Storages of torch tensors of the CPU.
+    pub tensors: u64,
+}
+
+impl Weight {
+    /// What a spawned process gets a copy of: torch sends its storages through shared memory.
+    pub fn copied_by_pickle(&self) -> u64 {
+        self.objects.saturating_add(self.arrays)
+    }
+}
+
+/// A large global variable.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Held {
+    /// Its name, with the module where that is not the main one.
+    pub name: String,
+    /// Its type, `numpy.ndarray`.
+    pub type_name: String,
+    /// What it weighs.
+    pub bytes: u64,
+    /// A hash of bytes picked from the same places of it in every process; none for what is no buffer.
+    pub picked: Option<String>,
 }
 
 /// An exception, as it leaves.

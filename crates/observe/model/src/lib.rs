@@ -21,7 +21,7 @@ pub mod sample;
 pub mod source;
 pub mod units;
 
-pub use agent::{AgentMessage, CountsAtFailure, ExceptionReport, LoaderSettings};
+pub use agent::{AgentMessage, CountsAtFailure, ExceptionReport, Held, LoaderSettings, Weight};
 pub use cgroup::{CgroupReading, CgroupVersion};
 pub use event::{Event, EventKind, KernelOomKill, OomConstraint};
 pub use finding::{
@@ -34,7 +34,8 @@ pub use limit::Limit;
 pub use measured::{Measured, Missing};
 pub use outcome::{BudgetUse, Ending, EndingSource, Outcome, OutcomeKind};
 pub use process::{
-    Descriptors, Mappings, ProcessFacts, ProcessMemory, ProcessReading, ProcessState, ResourceLimits, Role,
+    Descriptors, Exclusive, Mappings, ProcessFacts, ProcessMemory, ProcessReading, ProcessState,
+    ResourceLimits, Role,
 };
 pub use run::{RunFacts, RunId};
 pub use sample::{Cost, Sample};

@@ -28,6 +28,8 @@ pub struct ProcessReading {
     pub descriptors: Measured<Descriptors>,
     /// Memory mappings; read seldom, and then counted completely.
     pub mappings: Measured<Mappings>,
+    /// Anonymous memory that no other process maps; probed seldom, in forked processes only.
+    pub exclusive: Measured<Exclusive>,
 }
 
 /// `State` of a process (proc_pid_stat(5)).
@@ -122,6 +124,16 @@ pub struct Mappings {
     pub file: u64,
     /// Bytes of address space of those.
     pub file_bytes: Bytes,
+}
+
+/// Anonymous memory that this process alone maps, estimated from pages picked at random (bit 56 of
+/// `/proc/PID/pagemap`). In a forked process the rest is shared with its parent or with siblings: copied on write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exclusive {
+    /// The estimate.
+    pub bytes: Bytes,
+    /// Half of its 95 % interval.
+    pub error: Bytes,
 }
 
 /// What is read once per process, and again when it executes another program.

@@ -86,6 +86,7 @@ impl Job {
                 kinds: Measured::Missing(Missing::NotAsked),
             }),
             mappings: Measured::Missing(Missing::NotAsked),
+            exclusive: Measured::Missing(Missing::NotAsked),
         };
         Job { processes: (0..processes).map(process).collect(), busy, random: 0x9e37_79b9_7f4a_7c15 }
     }

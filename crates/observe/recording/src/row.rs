@@ -266,6 +266,10 @@ impl<'a> RowReader<'a> {
         self.u64().map(Bytes)
     }
 
+    pub(crate) fn optional_bytes(&mut self) -> Option<Bytes> {
+        self.optional_u64().map(Bytes)
+    }
+
     pub(crate) fn i32(&mut self) -> Result<i32, BadRow> {
         let column = self.step();
         self.or_bad(self.columns.i32(column, self.row))

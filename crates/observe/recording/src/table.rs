@@ -150,6 +150,8 @@ pub(crate) static PROCESSES: Table = Table::new(
         u64("page_tables_bytes"),
         u64("swap_bytes"),
         u64("descriptors"),
+        u64("exclusive_bytes"),
+        u64("exclusive_error_bytes"),
         text("absent"),
     ],
     &[2, 3],

@@ -36,6 +36,8 @@ pub(crate) struct Member {
     pub(crate) address_space: Trend,
     /// Descriptors when their links were last read.
     pub(crate) kinds_at_count: Option<u64>,
+    /// When its pages were last probed, and its minor faults then.
+    pub(crate) probed: Option<(At, u64)>,
     /// Seen as a zombie: its wait status, where this user may know it.
     pub(crate) ending: Option<Measured<Ending>>,
 }
@@ -65,6 +67,7 @@ impl Member {
             descriptors: Trend::default(),
             address_space: Trend::default(),
             kinds_at_count: None,
+            probed: None,
             ending: None,
         }
     }
@@ -88,6 +91,17 @@ impl Member {
         let moved = count.abs_diff(before);
         moved >= (before / 5).max(64) || (near && moved > before / 20)
     }
+
+    /// Whether its pages are worth a probe: it was forked, holds memory, and has faulted in enough pages since the last
+    /// probe to have copied some of its parent's. Ever more seldom with age, from every second on.
+    pub(crate) fn probe_due(&self, now: At, anonymous: u64, faults: u64) -> bool {
+        const LEAST_BYTES: u64 = 32 << 20;
+        const LEAST_FAULTS: u64 = 2048;
+        let (at, before) = self.probed.unwrap_or((self.joined_at, 0));
+        let apart = (at.since(self.joined_at) / 4.0).max(1.0);
+        let due = self.probed.is_none() || now.since(at) >= apart;
+        self.forked && anonymous >= LEAST_BYTES && faults.saturating_sub(before) >= LEAST_FAULTS && due
+    }
 }
 
 #[cfg(test)]
@@ -95,9 +109,8 @@ mod tests {
     use super::*;
     use ullage_model::ClockTicks;
 
-    #[test]
-    fn links_are_read_when_the_count_moved_or_the_limit_is_near() {
-        let facts = ProcessFacts {
+    fn facts() -> ProcessFacts {
+        ProcessFacts {
             id: ProcessId { pid: 1, start: ClockTicks(1) },
             parent: 0,
             uid: Measured::default(),
@@ -114,8 +127,30 @@ mod tests {
             }),
             cgroups: vec![],
             role: Role::Other,
-        };
-        let mut member = Member::new(&facts, At(0));
+        }
+    }
+
+    #[test]
+    fn pages_are_probed_where_a_forked_process_faults_and_ever_more_seldom() {
+        let seconds = At::from_seconds;
+        let mut member = Member::new(&facts(), seconds(10.0));
+        assert!(!member.probe_due(seconds(11.0), 1 << 30, 1 << 20), "it shares nothing: not forked");
+        member.forked = true;
+        assert!(member.probe_due(seconds(10.1), 1 << 30, 5000), "at once");
+        assert!(!member.probe_due(seconds(10.1), 1 << 30, 500), "it has copied nothing yet");
+        assert!(!member.probe_due(seconds(10.1), 1 << 20, 5000), "there is nothing to copy");
+        member.probed = Some((seconds(11.0), 5000));
+        assert!(!member.probe_due(seconds(11.9), 1 << 30, 99_000), "too soon");
+        assert!(member.probe_due(seconds(12.1), 1 << 30, 99_000));
+        assert!(!member.probe_due(seconds(12.1), 1 << 30, 6000), "nothing moved");
+        member.probed = Some((seconds(110.0), 5000));
+        assert!(!member.probe_due(seconds(130.0), 1 << 30, 99_000), "100 s old: every 25 s");
+        assert!(member.probe_due(seconds(136.0), 1 << 30, 99_000));
+    }
+
+    #[test]
+    fn links_are_read_when_the_count_moved_or_the_limit_is_near() {
+        let mut member = Member::new(&facts(), At(0));
         assert!(!member.kinds_stale(10));
         assert!(member.kinds_stale(70));
         member.kinds_at_count = Some(680);

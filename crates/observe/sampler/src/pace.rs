@@ -45,13 +45,18 @@ impl Pace {
     }
 }
 
-/// Up to a tenth earlier or later, so as not to fall into step with the job (xorshift, any seed but zero).
+/// Up to a tenth earlier or later, so as not to fall into step with the job.
 pub fn jitter(wait: Duration, state: &mut u64) -> Duration {
+    let unit = (random(state) >> 11) as f64 / (1u64 << 53) as f64;
+    wait.mul_f64(0.9 + 0.2 * unit)
+}
+
+/// The next bits (xorshift, any seed but zero).
+pub(crate) fn random(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
     *state ^= *state << 17;
-    let unit = (*state >> 11) as f64 / (1u64 << 53) as f64;
-    wait.mul_f64(0.9 + 0.2 * unit)
+    *state
 }
 
 #[cfg(test)]

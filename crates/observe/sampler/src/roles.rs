@@ -229,6 +229,8 @@ mod tests {
                 target: target.into(),
                 worker,
                 start_method: None,
+                anonymous: None,
+                dataset: None,
             })
         };
         assert_eq!(

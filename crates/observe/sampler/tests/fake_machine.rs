@@ -43,6 +43,34 @@ fn mappings_are_counted_at_first_sight_and_then_only_when_signs_move() {
 }
 
 #[test]
+fn pages_of_a_forked_process_are_probed_when_it_has_faulted() {
+    const PRESENT: u64 = 1 << 63;
+    const EXCLUSIVE: u64 = 1 << 56;
+    let fake = FakeRoot::new();
+    // 10,000 pages from 0x1000 on; it has copied the first 4,000, and shares the others with its parent.
+    let entries = (0..10_001).map(|page| if page <= 4000 { PRESENT | EXCLUSIVE } else { PRESENT }).collect();
+    let pages = || fake.process(11).parent(10).start(200).program(7).memory(40_000, 0, 100_000);
+    fake.process(10).start(100).program(7).memory(40_000, 0, 100_000).write();
+    pages().maps("1000-2711000 rw-p 00000000 00:00 0 \n".into()).pagemap(entries).write();
+    let mut sampler = sampler(&fake);
+    let mut child = |at: f64| {
+        let tick = sampler.tick(seconds(at));
+        assert_eq!(
+            tick.sample.processes[0].exclusive,
+            Measured::Missing(Missing::NotAsked),
+            "nobody's child"
+        );
+        tick.sample.processes[1].exclusive
+    };
+    assert_eq!(child(0.0), Measured::Missing(Missing::NotAsked), "hardly a fault yet");
+    pages().faults(4100).maps("1000-2711000 rw-p 00000000 00:00 0 \n".into()).write();
+    let copied = child(1.0).known().unwrap();
+    let off = copied.bytes.0.abs_diff(4000 * 4096);
+    assert!(off <= 100 * 4096 && off <= copied.error.0.max(40 * 4096), "{copied:?}");
+    assert_eq!(child(1.5), Measured::Missing(Missing::NotAsked), "it was probed just before");
+}
+
+#[test]
 fn descriptor_links_are_read_when_the_count_moved() {
     let fake = FakeRoot::new();
     fake.process(10).start(100).write();
@@ -171,6 +199,8 @@ fn the_agent_decides_a_role_and_exec_makes_another_program() {
         target: "torch.utils.data._utils.worker._worker_loop".into(),
         worker: Some(3),
         start_method: Some("fork".into()),
+        anonymous: None,
+        dataset: None,
     };
     sampler.agent_said(11, &worker);
     let events = sampler.tick(seconds(1.0)).events;

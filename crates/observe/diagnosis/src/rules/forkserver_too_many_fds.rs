@@ -112,9 +112,9 @@ fn told(case: &Case, failure: &Failure) -> Finding {
 /// It has started a forkserver, or was started by one: children of a forkserver use the same one for their own.
 fn has_forkserver(case: &Case, failure: &Failure) -> bool {
     let Some(process) = failure.process else { return false };
-    let parent = process.facts.as_ref().map_or(process.parent, |facts| facts.parent);
+    let parent = process.born_to();
     case.timeline.processes().filter(|server| server.role == Role::Forkserver).any(|server| {
-        let starter = server.facts.as_ref().map_or(server.parent, |facts| facts.parent);
+        let starter = server.born_to();
         server.id.pid == parent || process.id.pid == starter
     })
 }

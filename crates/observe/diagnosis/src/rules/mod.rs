@@ -13,10 +13,13 @@ mod nofile_exhausted_shared_tensors;
 mod nproc_rlimit;
 mod orphan_workers;
 mod pids_limit_cgroup;
+mod refcount_cow_fork_workers;
 mod rlimit_as_virtual_memory;
 mod shm_full_bytes;
+mod spawn_forkserver_full_copy;
 mod strict_overcommit;
 mod tmpfs_inodes;
+mod worker_import_overhead;
 mod zombie_children;
 
 pub(crate) const ALL: &[Rule] = &[
@@ -34,6 +37,9 @@ pub(crate) const ALL: &[Rule] = &[
     memcg_oom_kill::RULE,
     host_oom_kill::RULE,
     invisible_child_oom::RULE,
+    refcount_cow_fork_workers::RULE,
+    spawn_forkserver_full_copy::RULE,
+    worker_import_overhead::RULE,
     orphan_workers::RULE,
     zombie_children::RULE,
 ];

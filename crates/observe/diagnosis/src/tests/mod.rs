@@ -1,5 +1,6 @@
 mod build;
 mod catalogue;
+mod copies;
 mod descriptors;
 mod forecast;
 mod kills;

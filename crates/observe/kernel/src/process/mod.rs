@@ -6,5 +6,6 @@ pub mod descriptors;
 pub mod limits;
 pub mod links;
 pub mod maps;
+pub mod pagemap;
 pub mod stat;
 pub mod status;

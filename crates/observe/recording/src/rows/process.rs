@@ -5,7 +5,8 @@ use crate::row::{BadRow, Record, RowReader, RowWriter};
 use crate::table::{Table, DESCRIPTORS, MAPPINGS, PROCESSES};
 use ullage_model::process::DescriptorKinds;
 use ullage_model::{
-    ClockTicks, Descriptors, Mappings, Measured, ProcessId, ProcessMemory, ProcessReading, ProcessState,
+    ClockTicks, Descriptors, Exclusive, Mappings, Measured, Missing, ProcessId, ProcessMemory,
+    ProcessReading, ProcessState,
 };
 
 /// The reading without its mappings and kinds of descriptors: where they are known, `decode` leaves zeros that
@@ -53,6 +54,16 @@ impl Record for Placed<ProcessReading> {
         if let Measured::Missing(why) = process.mappings {
             row.absent("mappings", why);
         }
+        match process.exclusive {
+            Measured::Known(exclusive) => {
+                row.bytes(exclusive.bytes);
+                row.bytes(exclusive.error);
+            }
+            Measured::Missing(why) => {
+                row.absent("exclusive", why);
+                row.nulls(2);
+            }
+        }
     }
 
     fn decode(row: &mut RowReader<'_>) -> Result<Self, BadRow> {
@@ -90,6 +101,11 @@ impl Record for Placed<ProcessReading> {
             Some(why) => Measured::Missing(why),
             None => Measured::Known(Mappings::default()),
         };
+        // A null without a reason: the recording is of a version that did not know these columns.
+        let exclusive = match (row.optional_bytes(), row.optional_bytes()) {
+            (Some(bytes), Some(error)) => Measured::Known(Exclusive { bytes, error }),
+            _ => Measured::Missing(row.absent("exclusive").unwrap_or(Missing::NotAsked)),
+        };
         let what = ProcessReading {
             id,
             parent,
@@ -102,6 +118,7 @@ impl Record for Placed<ProcessReading> {
             memory,
             descriptors,
             mappings,
+            exclusive,
         };
         Ok(Placed { tick, position, what })
     }

@@ -67,6 +67,8 @@ pub fn sample(n: u64, processes: u64) -> Sample {
         } else {
             Measured::Missing(Missing::NotAsked)
         },
+        // As the first version of format 1 reads: it had no such column.
+        exclusive: Measured::Missing(Missing::NotAsked),
     };
     Sample {
         at: At(n * 1_000_000_000),
@@ -260,6 +262,7 @@ impl Tape {
                 file: t.number(),
                 file_bytes: t.bytes(),
             }),
+            exclusive: self.measured(|t| Exclusive { bytes: t.bytes(), error: t.bytes() }),
         }
     }
 

@@ -62,6 +62,8 @@ pub struct Sampler {
     budget: Budget,
     /// Measured cost of one mapping or link, nanoseconds.
     each_ns: f64,
+    /// Measured cost of one probe of pages, nanoseconds.
+    probe_ns: f64,
     max_map_count: Limit,
     trends: HashMap<(u8, String), Trend>,
     forks: Option<u64>,
@@ -89,6 +91,7 @@ impl Sampler {
             log: None,
             budget: Budget::new(settings.cpu_share),
             each_ns: 1200.0,
+            probe_ns: 3e6,
             max_map_count,
             trends: HashMap::new(),
             forks: None,

@@ -5,11 +5,12 @@ use super::nearness::near;
 use super::Sampler;
 use crate::forecast::{Counted, Signs};
 use crate::member::Member;
+use crate::pace::random;
 use ullage_kernel::process::cgroup::lines_of_interest;
 use ullage_kernel::ProcessDir;
 use ullage_model::process::DescriptorKinds;
 use ullage_model::{
-    At, Descriptors, Ending, EventKind, Mappings, Measured, Missing, ProcessFacts, ProcessMemory,
+    At, Descriptors, Ending, EventKind, Exclusive, Mappings, Measured, Missing, ProcessFacts, ProcessMemory,
     ProcessReading, ProcessState,
 };
 
@@ -47,6 +48,7 @@ impl Sampler {
             memory: Measured::Missing(Missing::Vanished),
             descriptors: Measured::Missing(Missing::Vanished),
             mappings: Measured::Missing(Missing::Vanished),
+            exclusive: Measured::Missing(Missing::Vanished),
         };
         member.parent = stat.parent;
         if matches!(reading.state, ProcessState::Zombie | ProcessState::Dead) {
@@ -72,6 +74,7 @@ impl Sampler {
             return Some(reading);
         }
         reading.mappings = Measured::Missing(Missing::NotAsked);
+        reading.exclusive = Measured::Missing(Missing::NotAsked);
         let memory = memory.known().unwrap_or_default();
         let signs = self.signs(member, &memory, count.as_ref().copied().unwrap_or(0));
         member.address_space.push(now, memory.virtual_size.0);
@@ -89,8 +92,30 @@ impl Sampler {
         if let Some(estimate) = member.estimate(signs) {
             member.mappings.push(now, estimate);
         }
+        let probe = member.probe_due(now, memory.anonymous.0, reading.minor_faults);
+        if deep && probe && self.budget.allows(*spent_ns + self.probe_ns, false) {
+            reading.exclusive = self.probe(&process, member, now, reading.minor_faults, spent_ns);
+        }
         self.refresh_settings(&process, member, now);
         Some(reading)
+    }
+
+    fn probe(
+        &mut self,
+        process: &ProcessDir,
+        member: &mut Member,
+        now: At,
+        faults: u64,
+        spent_ns: &mut f64,
+    ) -> Measured<Exclusive> {
+        let before = thread_cpu_ns();
+        let bits = &mut self.jitter;
+        let result = process.exclusive(&mut self.maps_buffer, || random(bits));
+        let cost = (thread_cpu_ns() - before) as f64;
+        *spent_ns += cost;
+        self.probe_ns = self.probe_ns * 0.5 + cost * 0.5;
+        member.probed = Some((now, faults));
+        result.map_or_else(|error| Measured::Missing(error.missing()), Measured::Known)
     }
 
     pub(super) fn signs(&self, member: &Member, memory: &ProcessMemory, descriptors: u64) -> Signs {
@@ -110,6 +135,7 @@ impl Sampler {
         member.limits = facts.limits;
         member.counted = None;
         member.counted_at = None;
+        member.probed = None;
         if before != member.program || !member.role_exact {
             member.role_exact = false;
             self.say(

@@ -69,7 +69,8 @@ fn head(screen: &mut Screen, style: Style, verdict: &Verdict) {
 /// Whose and how sure, in words: `max-map-count-exhausted in the trainer (…): established (…), 97 % certain.`
 fn standing(finding: &Finding) -> String {
     let status = match finding.status {
-        Status::Established => "established (counted where it failed)",
+        Status::Established if finding.severity == Severity::Fatal => "established (counted where it failed)",
+        Status::Established => "established (counted in the job)",
         Status::Supported => "supported (by readings around it)",
         Status::Hypothesis => "a hypothesis (fits what was seen, not proven)",
     };

@@ -1,0 +1,199 @@
+"""What the agent weighs: estimates against sums over everything, and that no code of the program runs for them."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from receiver import AGENT, watched
+from test_agent_transparency import same
+
+HEAD = f"""
+import importlib.util, json, sys
+spec = importlib.util.spec_from_file_location("w", {str(AGENT / "weigh.py")!r})
+w = importlib.util.module_from_spec(spec); spec.loader.exec_module(w)
+def exact(*objects):
+    return sum((sys.getsizeof(o) + 15) // 16 * 16 for o in objects)
+def say(**values):
+    print(json.dumps(values))
+"""
+
+
+def told(python, script, program):
+    done = subprocess.run([python, script(HEAD + program)], capture_output=True, check=False, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+KINDS = {
+    "list of str": "data = [f'{n:050d}' for n in range(50000)]; parts = data",
+    "list of tuples": "data = [(float(n), f'{n:020d}') for n in range(30000)]; parts = [p for t in data for p in (t, *t)]",
+    "dict": "data = {f'key {n:06d}': float(n) for n in range(30000)}; parts = [p for t in data.items() for p in t]",
+    "lists in a dict": "data = {'a': [bytes([n % 256]) * 90 for n in range(30000)]}; parts = [*data['a'], data]",
+    "set": "data = {f'{n:030d}' for n in range(30000)}; parts = list(data)",
+    "objects with slots": "class O:\n    __slots__ = ('a', 'b')\n"
+    "data = []\nfor n in range(30000):\n    o = O(); o.a = float(n); o.b = str(n) * 4; data.append(o)\n"
+    "parts = [p for o in data for p in (o, o.a, o.b)]",
+    "subclass of list": "class L(list):\n    def __len__(self): raise SystemExit\n"
+    "data = L(f'{n:050d}' for n in range(50000)); parts = list(list.__iter__(data))",
+}
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_an_estimate_is_near_the_sum_over_all_parts(python, script, kind):
+    said = told(python, script, KINDS[kind] + "\nsay(weight=w.weigh(data), exact=exact(*parts))")
+    assert said["weight"]["objects"] == pytest.approx(said["exact"], rel=0.05), said
+
+
+def test_large_pieces_stand_apart_from_objects(python, script):
+    said = told(python, script, "say(weight=w.weigh([bytes(1 << 20), bytearray(3 << 20), 'ж' * (1 << 19)]))")
+    assert said["weight"]["arrays"] == pytest.approx(5 << 20, rel=0.01)
+    assert said["weight"]["objects"] < 1000
+
+
+def test_what_belongs_to_everybody_is_not_counted_for_each(python, script):
+    program = "word = 'x' * 5000\nsay(weight=w.weigh([word] * 100000), twice=w.weigh([[word + 'y'] * 2] * 2))"
+    said = told(python, script, program)
+    assert said["weight"]["objects"] < 1000 and said["weight"]["arrays"] == pytest.approx(800_000, rel=0.01)
+    assert said["twice"]["objects"] < 6000
+
+
+def test_functions_modules_and_types_are_passed_by(python, script):
+    program = "import types, logging\nsay(weight=w.weigh([types, types.ModuleType, say, logging.Logger.info, print, {}.get, None]))"
+    assert told(python, script, program)["weight"]["objects"] < 500
+
+
+def test_it_ends_after_so_many_steps(python, script):
+    program = """
+data = inner = []
+for _ in range(100000):
+    inner.append([]); inner = inner[0]
+wide = [[[[[[str(n)] * 9] * 9] * 9] * 9] for n in range(1000)]
+say(deep=w.weigh(data, 50), wide=w.weigh(wide), none=w.weigh(wide, 0))
+"""
+    said = told(python, script, program)
+    assert 0 < said["deep"]["objects"] <= 50 * 128 and said["none"]["objects"] == 0
+
+
+OWN_CODE = """
+def ran(*args, **kwargs):
+    print("code of the program ran"); raise SystemExit(1)
+class Meta(type):
+    __instancecheck__ = __subclasscheck__ = __getattribute__ = ran
+names = ("__getattr__", "__getattribute__", "__len__", "__iter__", "__sizeof__", "__eq__", "__hash__", "__bool__",
+         "__getitem__", "__contains__", "items", "values", "keys", "__reduce__", "__dir__")
+def hostile(base):
+    space = {name: ran for name in names}
+    space["__class__"] = space["__dict__"] = property(ran)
+    return Meta("H", (base,), space)
+import collections
+made = [hostile(list), hostile(dict), hostile(str), hostile(object), hostile(collections.deque), hostile(set), hostile(bytes)]
+holder = [object.__new__(made[3]), list.__new__(made[0]), dict.__new__(made[1]), str.__new__(made[2], "x"), set.__new__(made[5])]
+list.append(holder[1], 7); dict.__setitem__(holder[2], 1, 2)
+say(weight=w.weigh(holder))
+import os; sys.stdout.flush(); os._exit(0)
+"""
+
+
+def test_no_code_of_the_program_runs(python, script):
+    assert told(python, script, OWN_CODE)["weight"]["objects"] > 0
+
+
+NUMPY = """
+import numpy, tempfile, os
+own = numpy.ones(1 << 20)
+view = own[10:20]
+path = os.path.join(tempfile.mkdtemp(), "x.npy")
+numpy.save(path, own)
+mapped = numpy.load(path, mmap_mode="r")
+names = numpy.array([f"{n:040d}" for n in range(20000)], dtype=object)
+shared = numpy.frombuffer(memoryview(bytearray(1 << 20)))
+say(own=w.weigh(own), view=w.weigh([view, view[2:4]]), mapped=w.weigh(mapped), names=w.weigh(names), shared=w.weigh(shared),
+    exact=exact(*names))
+os.remove(path)
+"""
+
+
+def test_arrays_count_where_they_are_the_processs_own(script):
+    pytest.importorskip("numpy")
+    said = told(sys.executable, script, NUMPY)
+    assert said["own"]["arrays"] == pytest.approx(8 << 20, rel=0.01)
+    assert said["view"]["arrays"] == pytest.approx(8 << 20, rel=0.01), "all of what a view keeps alive, once"
+    assert said["mapped"]["arrays"] == 0 and said["shared"]["arrays"] == 0
+    assert said["names"]["objects"] == pytest.approx(said["exact"], rel=0.05)
+
+
+POOL = """
+import concurrent.futures, multiprocessing, os, sys
+BUFFER = None
+def work(n):
+    global BUFFER
+    if BUFFER is None:
+        BUFFER = bytearray(b"ab") * (10 << 20)
+    return n
+if __name__ == "__main__":
+    context = multiprocessing.get_context(sys.argv[2])
+    if sys.argv[1] == "pool":
+        with context.Pool(2) as pool:
+            print(sum(pool.map(work, range(20), chunksize=1)))
+    else:
+        with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+            print(sum(pool.map(work, range(20))))
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("kind", ["pool", "executor"])
+def test_a_pools_workers_tell_their_large_globals(python, script, kind, method):
+    done, receiver = watched([python, script(POOL), kind, method])
+    assert done.stdout == b"190\n" and done.stderr == b"", done.stderr
+    held = receiver.of("holds")
+    assert 1 <= len(held) <= 2, receiver.messages
+    for message in held:
+        (one,) = message["globals"]
+        assert (one["name"], one["type_name"]) == ("BUFFER", "bytearray")
+        assert one["bytes"] == pytest.approx(20 << 20, rel=0.01)
+    assert {len(message["globals"][0]["picked"]) for message in held} == {16}
+    assert len({message["globals"][0]["picked"] for message in held}) == 1, "the same in both"
+    began = [
+        message for message in receiver.of("process") if "pool" in message["target"] or "futures" in message["target"]
+    ]
+    assert {"anonymous" in message for message in began} == {method != "fork"}
+    assert all(1 << 20 < message["anonymous"] < 100 << 20 for message in began if method != "fork")
+
+
+POOL_FAILURES = """
+import multiprocessing, sys
+def work(how):
+    if how == "raise":
+        1/0
+    if how == "unpicklable":
+        return lambda: 0
+    return how
+if __name__ == "__main__":
+    with multiprocessing.get_context(sys.argv[1]).Pool(1) as pool:
+        for how in ("fine", "raise", "unpicklable", "fine"):
+            try:
+                print(pool.apply(work, (how,)))
+            except Exception as error:
+                print(type(error).__name__, str(error).partition(" at 0x")[0], error.__cause__)
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_pool_fails_as_it_does_without_the_agent(python, script, method):
+    done, _ = same([python, script(POOL_FAILURES), method])
+    assert b"ZeroDivisionError" in done.stdout and b"weigh" not in done.stdout
+
+
+def test_the_module_is_loaded_when_it_is_needed_only(python):
+    done, _ = watched([python, "-c", "import multiprocessing, sys; print('_ullage_weigh' in sys.modules)"])
+    assert done.stdout == b"False\n"
+
+
+def test_without_its_file_nothing_is_weighed_and_all_goes_on(python, script):
+    program = "import os\nos.remove(os.path.dirname(os.environ['ULLAGE_AGENT_SOCKET']) + '/ullage_weigh.py')\n"
+    done, receiver = watched([python, script(program + POOL), "pool", "fork"])
+    assert done.stdout == b"190\n" and done.stderr == b""
+    assert receiver.of("holds") == [] and len(receiver.of("process")) == 2

@@ -1,0 +1,206 @@
+"""What does an object weigh, with all that hangs below it? Estimated from a bounded number of its parts: of a list,
+some evenly spread elements stand for all.
+
+The surprise: no code of the program may run here, so that nothing is asked of an object itself. Its type is told by
+type(), what it refers to by gc.get_referents, and sizes, elements and buffers come from the built-in types' own
+functions, whatever a subclass makes of them. Memory that C++ holds for an object (pandas with Arrow) is not seen.
+"""
+
+import gc
+import sys
+import types
+from _collections import deque
+from itertools import chain, islice
+
+MAX_STEPS = 3000
+FEW, FEWER = 48, 6  # elements that stand for all: of the outermost containers, and of those inside
+LARGE = 1 << 16  # in one piece: its header alone shares a page with other objects
+SHARED = 64  # references to what belongs to everybody, such as an interned string
+
+_LEAVES = (str, bytes, bytearray, int, float, complex)
+_LISTS = (list, tuple)
+_OTHERS = (dict, set, frozenset, deque)
+_PASSED_BY = (
+    type,
+    type(None),
+    types.ModuleType,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.MethodType,
+    types.CodeType,
+    types.FrameType,
+)
+
+
+def weigh(root, most=MAX_STEPS):
+    """Bytes: `objects` of Python in small pieces, `arrays` in large ones, `tensors` of torch. Parts that were not
+    reached within `most` steps are left out."""
+    totals = [0.0, 0.0, 0.0]
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    array = getattr(numpy, "ndarray", None)
+    tensor = getattr(torch, "Tensor", None)
+    seen = set()
+    todo = deque(((root, 1.0),))
+    while todo and most > 0:
+        most -= 1
+        value, weight = todo.popleft()
+        kind = type(value)
+        if issubclass(kind, _PASSED_BY) or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if issubclass(kind, _LEAVES):
+            # One reference is ours, one the container's.
+            if sys.getrefcount(value) <= SHARED:
+                plain = next(leaf for leaf in _LEAVES if issubclass(kind, leaf))
+                _count(totals, plain.__sizeof__(value), weight)
+        elif issubclass(kind, _LISTS):
+            plain = list if issubclass(kind, list) else tuple
+            _count(totals, plain.__sizeof__(value) + 16, weight)
+            length = plain.__len__(value)
+            few = min(length, FEW if weight == 1.0 else FEWER)
+            for number in range(few):
+                todo.append((plain.__getitem__(value, number * length // few), weight * length / few))
+        elif issubclass(kind, _OTHERS):
+            plain = next(other for other in _OTHERS if issubclass(kind, other))
+            _count(totals, plain.__sizeof__(value) + 16, weight)
+            length = plain.__len__(value)
+            few = min(length, FEW if weight == 1.0 else FEWER)
+            if plain is dict:
+                # From both ends, because keys that are numbered grow.
+                items = dict.items(value)
+                pairs = chain(islice(items, few - few // 2), islice(reversed(items), few // 2))
+                todo.extend([(one, weight * length / few) for pair in pairs for one in pair])
+            else:
+                todo.extend([(one, weight * length / few) for one in islice(plain.__iter__(value), few)])
+        elif array is not None and issubclass(kind, array):
+            _weigh_array(value, weight, array, totals, todo)
+        elif tensor is not None and issubclass(kind, tensor):
+            _weigh_tensor(value, weight, kind, torch, totals, seen)
+        else:
+            parts = gc.get_referents(value) if gc.is_tracked(value) else ()
+            _count(totals, object.__sizeof__(value) + 16, weight)
+            todo.extend([(part, weight) for part in parts])
+    return {"objects": int(totals[0]), "arrays": int(totals[1]), "tensors": int(totals[2])}
+
+
+def _count(totals, size, weight):
+    totals[size >= LARGE] += weight * ((size + 15) & ~15)
+
+
+def _weigh_array(value, weight, array, totals, todo):
+    _count(totals, 112, weight)
+    base = array.base.__get__(value)
+    if base is not None:
+        # A view: of another array, of bytes; a mapped file or another's buffer is not this process's own.
+        if issubclass(type(base), (array, bytes, bytearray)):
+            todo.append((base, weight))
+        return
+    size = array.nbytes.__get__(value)
+    _count(totals, size, weight)
+    if array.dtype.__get__(value).hasobject:
+        length = array.size.__get__(value)
+        few = min(length, FEW if weight == 1.0 else FEWER)
+        for number in range(few):
+            todo.append((array.item(value, number * length // few), weight * length / few))
+
+
+def _weigh_tensor(value, weight, kind, torch, totals, seen):
+    _count(totals, object.__sizeof__(value) + 16, weight)
+    if kind is torch.Tensor or kind is getattr(torch.nn, "Parameter", None):
+        storage = value.untyped_storage()
+        place = storage.data_ptr() if storage.device.type == "cpu" else 0
+        if place and ("tensor", place) not in seen:
+            seen.add(("tensor", place))
+            totals[2] += weight * storage.nbytes()
+
+
+def anonymous():
+    """RssAnon of this process, bytes (proc_pid_status(5))."""
+    with open("/proc/self/status", "rb") as file:
+        for line in file:
+            if line.startswith(b"RssAnon:"):
+                return int(line.split()[1]) * 1024
+    return None
+
+
+# --- globals of a pool's workers ------------------------------------------------------------------------
+
+LOOKS = 2048  # tasks after which nobody looks any more
+HEAVY = 16 << 20
+MOST_GLOBALS = 4
+PICKED = 512
+
+_tasks = 0
+_told = None
+
+
+def large_globals():
+    """The large globals of the program's own modules, after the 1st, 2nd, 4th, 8th … task of this worker; None where
+    it is not time to look, or nothing has changed."""
+    global _tasks, _told
+    _tasks += 1
+    if _tasks & (_tasks - 1) or _tasks > LOOKS:
+        return None
+    found = []
+    for prefix, names in _modules_of_the_program():
+        for name, value in list(names.items()):
+            if type(name) is not str or name.startswith("__"):
+                continue
+            weight = weigh(value, 300)
+            size = sum(weight.values())
+            if size >= HEAVY:
+                kind = type(value)
+                type_name = (
+                    kind.__name__ if kind.__module__ == "builtins" else "%s.%s" % (kind.__module__, kind.__name__)
+                )
+                found.append(
+                    {"name": prefix + name, "type_name": type_name, "bytes": size, "picked": _pick(value, kind)}
+                )
+    found.sort(key=lambda one: -one["bytes"])
+    found = found[:MOST_GLOBALS]
+    # Estimates of containers differ a little from look to look.
+    told = [(one["name"], one["bytes"] >> 22) for one in found]
+    if not found or told == _told:
+        return None
+    _told = told
+    return found
+
+
+def _modules_of_the_program():
+    """Namespaces of the main module, and of the modules that lie beside it."""
+    main = sys.modules.get("__main__")
+    names = main.__dict__
+    file = names.get("__file__")
+    # Under spawn the main module is a copy of the namespace that its functions work in (runpy.run_path).
+    for value in list(names.values()):
+        if type(value) is types.FunctionType and value.__globals__.get("__name__") == "__mp_main__":
+            names = value.__globals__
+            break
+    yield "", names
+    if type(file) is not str:
+        return
+    beside = file[: file.rfind("/") + 1]
+    if not beside.startswith("/"):
+        return
+    for name, module in list(sys.modules.items()):
+        if type(module) is types.ModuleType and module is not main and name != "__mp_main__":
+            file = module.__dict__.get("__file__")
+            if type(file) is str and file.startswith(beside) and "/site-packages/" not in file:
+                yield name + ".", module.__dict__
+
+
+def _pick(value, kind):
+    """A hash (FNV-1a) of some bytes of a buffer, from places that its size decides: whether two processes hold the
+    same. What they hold is nobody's business."""
+    numpy = sys.modules.get("numpy")
+    if kind is getattr(numpy, "ndarray", None):
+        if value.dtype.hasobject or not value.flags.c_contiguous:
+            return None
+    elif kind is not bytes and kind is not bytearray:
+        return None
+    with memoryview(value) as whole, whole.cast("B") as view:
+        length = len(view)
+        mark = 0xCBF29CE484222325
+        for number in range(PICKED):
+            mark = ((mark ^ view[number * length // PICKED]) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+        return "%016x" % mark
