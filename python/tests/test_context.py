@@ -1,7 +1,7 @@
 """`ullage.context`: what a DataLoader gets through the arena is what it gets without workers."""
 
-import gc
 import copy
+import gc
 import multiprocessing
 import os
 import pickle
