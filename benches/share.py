@@ -163,7 +163,7 @@ def memory_job(way, method, count):
     for _ in range(len(loader) - 2):
         seen += next(batches)
     at_end = pss()
-    # What glibc keeps of lists that were freed (mallopt(3), M_MMAP_THRESHOLD: it grows with the first that is) is no copy.
+    # What glibc keeps of freed lists (mallopt(3), M_MMAP_THRESHOLD: it grows with the first that is) is no copy.
     ctypes.CDLL(None).malloc_trim(0)
     trimmed = pss()
     begin = time.perf_counter()
