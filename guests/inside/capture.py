@@ -3,7 +3,7 @@
 import json
 import os
 
-from fixture import Fixture, in_a_child, mount, unshare, wait_for
+from fixture import BIND, PRIVATE, Fixture, in_a_child, mount, unshare, wait_for
 from guest import CGROUPS, Cgroup, job, kernel_log, killed_lines, new_kernel_lines, run, start, write
 from registry import case
 from sharing import shared_pages
@@ -80,41 +80,48 @@ def ancestor(artifacts):
     yield "the one above has", above["memory.max"] == f"{100 << 20}\n", above["memory.max"]
 
 
-def namespace(artifacts, label, own_mount):
-    """A container: its own cgroup namespace, with the mount that belongs to it or with the host's left in place."""
-    group = Cgroup(label, memory_max=96 << 20)
+def namespace(artifacts, label, shown):
+    """A container: its own cgroup namespace, with a mount of its own, the host's left in place, or a stranger's group."""
+    group, stranger = Cgroup(label, memory_max=96 << 20), Cgroup("stranger", memory_max=48 << 20)
 
     def inside():
         write(f"{group.path}/cgroup.procs", str(os.getpid()))
         unshare("cgroup", "mount")
-        mount("none", "/", "", flags=0x44000)
-        if own_mount:
+        mount("none", "/", "", flags=PRIVATE)
+        if shown == "own":
             mount("none", CGROUPS, "cgroup2")
+        elif shown == "stranger":
+            mount(stranger.path, CGROUPS, "", flags=BIND)
         seen = {}
         fixture = Fixture(seen, label)
         fixture.process(os.getpid())
         fixture.machine()
-        fixture.take("/proc/self/mountinfo")
-        fixture.group("v2", CGROUPS, "/")
-        limits = {"/": 96 << 20} if own_mount else {}
-        fixture.truth(main=os.getpid(), limits=limits, out_of_sight=None if own_mount else "/")
+        for name in ("mountinfo", "cgroup", "stat"):
+            fixture.take(f"/proc/self/{name}")
+        fixture.group("v2", CGROUPS, f"/{label}" if shown == "host" else "/")
+        limits = {"own": {"/": 96 << 20}, "host": {f"/{label}": 96 << 20}, "stranger": {}}[shown]
+        fixture.truth(main=os.getpid(), limits=limits, out_of_sight="/" if shown == "stranger" else None)
         return seen
 
     artifacts.update(in_a_child(inside))
     truth = json.loads(artifacts[f"fixture/{label}/truth.json"])
     own = artifacts[f"fixture/{label}/proc/{truth['main']}/cgroup"]
     yield "the process sees itself at the top", b"0::/\n" in own, own
-    top = f"fixture/{label}/sys/fs/cgroup/memory.max"
-    yield "its limit stands at the top of the mount, or nowhere", (top in artifacts) == own_mount
     mounts = artifacts[f"fixture/{label}/proc/self/mountinfo"]
-    yield "the mount tells which of both it is", own_mount or b" /.. /sys/fs/cgroup " in mounts, mounts
+    top = {"own": b" / /sys/fs/cgroup ", "host": b" /.. /sys/fs/cgroup ", "stranger": b" /../stranger /sys/fs/cgroup "}
+    yield "the mount tells which it is", top[shown] in mounts, mounts
 
 
 @case("fixtures: a cgroup namespace with its own mount")
 def namespace_own(artifacts):
-    yield from namespace(artifacts, "cgroup-v2-namespace", True)
+    yield from namespace(artifacts, "cgroup-v2-namespace", "own")
 
 
 @case("fixtures: a cgroup namespace below the host's mount")
 def namespace_host(artifacts):
-    yield from namespace(artifacts, "cgroup-v2-namespace-host-mount", False)
+    yield from namespace(artifacts, "cgroup-v2-namespace-host-mount", "host")
+
+
+@case("fixtures: a cgroup namespace that is shown a stranger's group")
+def namespace_stranger(artifacts):
+    yield from namespace(artifacts, "cgroup-v2-namespace-stranger", "stranger")

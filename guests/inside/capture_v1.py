@@ -6,7 +6,7 @@ Only kernels that still have v1: Debian's 6.12 was built without.
 import json
 import os
 
-from fixture import Fixture, in_a_child, mount, unshare, wait_for
+from fixture import BIND, PRIVATE, Fixture, in_a_child, mount, unshare, wait_for
 from guest import CGROUPS, OnV1, job, start, write
 from registry import case
 from sharing import shared_pages
@@ -73,40 +73,49 @@ def above(artifacts):
     yield "the limit is there", limit == b"1099511627776\n", limit
 
 
-def namespace(artifacts, label, own_mount):
+def namespace(artifacts, label, shown):
     def inside():
         write(f"{MEMORY}/{label}/cgroup.procs", str(os.getpid()))
         unshare("cgroup", "mount")
-        mount("none", "/", "", flags=0x44000)
-        if own_mount:
+        mount("none", "/", "", flags=PRIVATE)
+        if shown == "own":
             mount("none", MEMORY, "cgroup", "memory")
+        elif shown == "stranger":
+            mount(f"{MEMORY}/stranger", MEMORY, "", flags=BIND)
         seen = {}
         fixture = Fixture(seen, label)
         fixture.process(os.getpid())
         fixture.machine()
-        fixture.take("/proc/self/mountinfo")
-        fixture.group("memory", MEMORY, "/")
-        limits = {"/": 96 << 20} if own_mount else {}
-        fixture.truth(main=os.getpid(), limits=limits, out_of_sight=None if own_mount else "/")
+        for name in ("mountinfo", "cgroup", "stat"):
+            fixture.take(f"/proc/self/{name}")
+        fixture.group("memory", MEMORY, f"/{label}" if shown == "host" else "/")
+        limits = {"own": {"/": 96 << 20}, "host": {f"/{label}": 96 << 20}, "stranger": {}}[shown]
+        fixture.truth(main=os.getpid(), limits=limits, out_of_sight="/" if shown == "stranger" else None)
         return seen
 
-    with OnV1("memory", label, limit_in_bytes=96 << 20):
+    with OnV1("memory", label, limit_in_bytes=96 << 20), OnV1("memory", "stranger", limit_in_bytes=48 << 20):
         artifacts.update(in_a_child(inside))
     truth = json.loads(artifacts[f"fixture/{label}/truth.json"])
     own = artifacts[f"fixture/{label}/proc/{truth['main']}/cgroup"]
     yield "the process sees itself at the top", b":memory:/\n" in own, own
-    limit = artifacts[f"fixture/{label}/sys/fs/cgroup/memory/memory.limit_in_bytes"]
-    yield "the top of the mount has its limit, or the machine's", (limit == b"100663296\n") == own_mount, limit
+    mounts = artifacts[f"fixture/{label}/proc/self/mountinfo"]
+    roots = {"own": b" / ", "host": b" /.. ", "stranger": b" /../stranger "}
+    yield "the mount tells which it is", roots[shown] + MEMORY.encode() + b" " in mounts, mounts
 
 
 @case("fixtures: cgroup v1, a namespace with its own mount")
 def namespace_own(artifacts):
-    yield from namespace(artifacts, "cgroup-v1-namespace", True)
+    yield from namespace(artifacts, "cgroup-v1-namespace", "own")
 
 
 @case("fixtures: cgroup v1, a namespace below the host's mount")
 def namespace_host(artifacts):
-    yield from namespace(artifacts, "cgroup-v1-namespace-host-mount", False)
+    yield from namespace(artifacts, "cgroup-v1-namespace-host-mount", "host")
+
+
+@case("fixtures: cgroup v1, a namespace that is shown a stranger's group")
+def namespace_stranger(artifacts):
+    yield from namespace(artifacts, "cgroup-v1-namespace-stranger", "stranger")
 
 
 @case("fixtures: cgroup v1, three processes that share memory")

@@ -152,6 +152,10 @@ def facilities():
     }
 
 
+# Flags of mount(2): a bind mount; private, and so all below it.
+BIND, PRIVATE = 0x1000, 0x44000
+
+
 def unshare(*names):
     flags = {"mount": 0x20000, "cgroup": 0x2000000}
     libc = ctypes.CDLL(None, use_errno=True)

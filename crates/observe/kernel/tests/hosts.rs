@@ -82,9 +82,7 @@ fn understood(path: &str, bytes: &[u8]) -> Option<bool> {
         "mountinfo" => host::mountinfo::parse_mountinfo(bytes).len() > 3,
         "meminfo" => host::meminfo::parse_meminfo(bytes).is_ok_and(|memory| memory.total.0 > 1 << 28),
         "vmstat" => host::vmstat::parse_vmstat(bytes).oom_kills.known().is_some(),
-        "memory" | "cpu" | "io" if path.contains("pressure") => {
-            host::pressure::parse_pressure(bytes).is_ok()
-        }
+        "memory" | "cpu" | "io" if path.contains("pressure") => host::pressure::parse_pressure(bytes).is_ok(),
         "file-nr" => host::sysctl::parse_file_nr(bytes).is_ok(),
         "osrelease" => {
             host::machine::parse_kernel_release(std::str::from_utf8(bytes).unwrap().trim()).is_some()
@@ -100,11 +98,16 @@ fn understood(path: &str, bytes: &[u8]) -> Option<bool> {
             v2::parse_event_count(bytes, "oom_kill").is_ok()
         }
         "pids.events" => v2::parse_event_count(bytes, "max").is_ok(),
-        "memory.current" | "memory.peak" | "memory.swap.current" | "memory.oom.group" | "pids.current"
-        | "memory.usage_in_bytes" | "memory.max_usage_in_bytes" | "memory.failcnt"
-        | "memory.kmem.usage_in_bytes" | "memory.memsw.usage_in_bytes" => {
-            host::sysctl::parse_number(bytes).is_ok()
-        }
+        "memory.current"
+        | "memory.peak"
+        | "memory.swap.current"
+        | "memory.oom.group"
+        | "pids.current"
+        | "memory.usage_in_bytes"
+        | "memory.max_usage_in_bytes"
+        | "memory.failcnt"
+        | "memory.kmem.usage_in_bytes"
+        | "memory.memsw.usage_in_bytes" => host::sysctl::parse_number(bytes).is_ok(),
         "cgroup.procs" => cgroup::mounts::parse_cgroup_procs(bytes).iter().all(|&pid| pid > 0),
         "dmesg" => true,
         _ => {

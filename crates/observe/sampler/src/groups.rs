@@ -57,9 +57,6 @@ impl Groups {
 
     /// Pids directly in a group of the unified or memory hierarchy, by path.
     pub(crate) fn processes(&self, root: &KernelRoot, path: &str, buffer: &mut Vec<u8>) -> Vec<i32> {
-        [true, false]
-            .into_iter()
-            .flat_map(|v2| self.mounts.processes(root, v2, path, buffer))
-            .collect()
+        [true, false].into_iter().flat_map(|v2| self.mounts.processes(root, v2, path, buffer)).collect()
     }
 }

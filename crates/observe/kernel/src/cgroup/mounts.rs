@@ -2,12 +2,12 @@
 //!
 //! Source: `/proc/self/mountinfo`. The surprise: in a container without a cgroup namespace a membership is the
 //! path on the host (`/docker/x`), while the mount shows that very group at its top (its root is `/docker/x`).
-//! With a namespace and the host's mount left in place the root is `/..`, and the membership `/`: where in the
-//! mount that is cannot be told, and the top of the mount is not it (cgroup_namespaces(7)).
+//! With a namespace and the host's mount left in place the root is `/..` and the membership `/`, and the top of the
+//! mount is not it (cgroup_namespaces(7)): see the module `namespace`.
 
-use super::{v1, v2};
+use super::{namespace, v1, v2};
 use crate::host::mountinfo::{is_visible, parse_mountinfo, Mount};
-use crate::process::cgroup::Membership;
+use crate::process::cgroup::{parse_cgroup, Membership};
 use crate::KernelRoot;
 use ullage_model::{CgroupReading, CgroupVersion, Measured, Missing};
 
@@ -17,6 +17,20 @@ struct Hierarchy {
     /// Group that is visible at the mount point.
     root: String,
     mount_point: String,
+    /// Path below the mount of the group that this cgroup namespace calls `/`, where the mount begins above it.
+    inside: Option<String>,
+}
+
+impl Hierarchy {
+    /// A membership as a path below the mount point; none where it is outside of what is mounted.
+    fn below(&self, membership: &str) -> Option<String> {
+        match &self.inside {
+            Some(inside) if stays_below(membership) => {
+                Some(format!("{inside}{}", membership.trim_end_matches('/')))
+            }
+            _ => below_mount(&self.root, membership).map(str::to_owned),
+        }
+    }
 }
 
 /// The hierarchies that carry memory and pids.
@@ -51,9 +65,35 @@ impl CgroupKey {
 impl CgroupMounts {
     /// Finds them; on a system without cgroups all are none.
     pub fn find(root: &KernelRoot, buffer: &mut Vec<u8>) -> CgroupMounts {
-        match root.read("/proc/self/mountinfo", buffer) {
-            Ok(()) => CgroupMounts::from_mounts(&parse_mountinfo(buffer)),
-            Err(_) => CgroupMounts::default(),
+        if root.read("/proc/self/mountinfo", buffer).is_err() {
+            return CgroupMounts::default();
+        }
+        let mut mounts = CgroupMounts::from_mounts(&parse_mountinfo(buffer));
+        let found = [&mounts.v2, &mounts.memory_v1, &mounts.pids_v1];
+        if found.into_iter().flatten().any(|mount| namespace::levels_up(&mount.root).is_some()) {
+            mounts.find_namespace(root, buffer);
+        }
+        mounts
+    }
+
+    fn find_namespace(&mut self, root: &KernelRoot, buffer: &mut Vec<u8>) {
+        if root.read("/proc/self/cgroup", buffer).is_err() {
+            return;
+        }
+        let memberships = parse_cgroup(buffer);
+        let is_v1 = |name: &'static str| {
+            move |one: &&Membership| one.controllers.iter().any(|controller| controller == name)
+        };
+        let own = [
+            (&mut self.v2, memberships.iter().find(|one| one.is_v2())),
+            (&mut self.memory_v1, memberships.iter().find(is_v1("memory"))),
+            (&mut self.pids_v1, memberships.iter().find(is_v1("pids"))),
+        ];
+        for (hierarchy, membership) in own {
+            let (Some(hierarchy), Some(membership)) = (hierarchy, membership) else { continue };
+            let Some(levels) = namespace::levels_up(&hierarchy.root) else { continue };
+            hierarchy.inside =
+                namespace::find(root, &hierarchy.mount_point, levels, &membership.path, buffer);
         }
     }
 
@@ -64,7 +104,11 @@ impl CgroupMounts {
                 .iter()
                 .filter(|mount| is_one(mount) && is_visible(mounts, mount))
                 .min_by_key(|mount| (mount.root.starts_with("/.."), mount.root.len()))
-                .map(|mount| Hierarchy { root: mount.root.clone(), mount_point: mount.mount_point.clone() })
+                .map(|mount| Hierarchy {
+                    root: mount.root.clone(),
+                    mount_point: mount.mount_point.clone(),
+                    inside: None,
+                })
         };
         let v1 =
             |name: &str| best(&|mount| mount.kind == "cgroup" && mount.options.iter().any(|o| o == name));
@@ -94,8 +138,8 @@ impl CgroupMounts {
                 _ => continue,
             };
             let Some(hierarchy) = hierarchy else { continue };
-            let Some(path) = below_mount(&hierarchy.root, &membership.path) else { continue };
-            for path in with_ancestors(path) {
+            let Some(path) = hierarchy.below(&membership.path) else { continue };
+            for path in with_ancestors(&path) {
                 let key = CgroupKey { v2: membership.is_v2(), path: path.to_owned(), memory, pids };
                 match keys.iter_mut().find(|other| other.is_same_group(&key)) {
                     Some(other) => (other.memory, other.pids) = (other.memory | memory, other.pids | pids),
@@ -114,7 +158,7 @@ impl CgroupMounts {
             Some(membership) => (membership, &self.memory_v1),
             None => (memberships.iter().find(|membership| membership.is_v2())?, &self.v2),
         };
-        let seen = hierarchy.as_ref().is_some_and(|h| below_mount(&h.root, &membership.path).is_some());
+        let seen = hierarchy.as_ref().is_some_and(|mount| mount.below(&membership.path).is_some());
         (!seen).then_some(membership.path.as_str())
     }
 
@@ -122,7 +166,7 @@ impl CgroupMounts {
     /// At most one of each version.
     pub fn memory_directories(&self, memberships: &[Membership]) -> Vec<(bool, String, String)> {
         let directory = |hierarchy: &Hierarchy, membership: &Membership| {
-            let below = below_mount(&hierarchy.root, &membership.path)?;
+            let below = hierarchy.below(&membership.path)?;
             let directory = format!("{}{}", hierarchy.mount_point, below.trim_end_matches('/'));
             Some((membership.is_v2(), directory, membership.path.clone()))
         };
@@ -166,7 +210,7 @@ impl CgroupMounts {
         let hierarchy =
             if v2 { &self.v2 } else { self.memory_v1.as_ref().map_or(&self.pids_v1, |_| &self.memory_v1) };
         let Some(hierarchy) = hierarchy else { return Vec::new() };
-        let Some(below) = below_mount(&hierarchy.root, path) else { return Vec::new() };
+        let Some(below) = hierarchy.below(path) else { return Vec::new() };
         let file = format!("{}{}/cgroup.procs", hierarchy.mount_point, below.trim_end_matches('/'));
         match root.read(file, buffer) {
             Ok(()) => parse_cgroup_procs(buffer),
@@ -199,7 +243,11 @@ fn below_mount<'a>(root: &str, path: &'a str) -> Option<&'a str> {
         rest if rest.starts_with('/') => rest,
         _ => return None,
     };
-    rest.split('/').all(|part| part != "..").then_some(rest)
+    stays_below(rest).then_some(rest)
+}
+
+fn stays_below(path: &str) -> bool {
+    path.split('/').all(|part| part != "..")
 }
 
 /// `/a/b`, `/a`, `/`.
@@ -273,6 +321,10 @@ mod tests {
         assert_eq!(find(host).memory_out_of_sight(&member), Some("/"));
         assert_eq!(find(host).groups(&parse_cgroup(b"0::/../../a\n")).len(), 2, "that group is visible");
         assert_eq!(find(own).v2.as_ref().unwrap().mount_point, "/sys/fs/cgroup");
+        let mut found = find(host);
+        found.v2.as_mut().unwrap().inside = Some("/pods/a".into());
+        let paths: Vec<String> = found.groups(&member).into_iter().map(|key| key.path).collect();
+        assert_eq!(paths, ["/pods/a", "/pods", "/"]);
         assert_eq!(find(own).memory_out_of_sight(&member), None);
     }
 

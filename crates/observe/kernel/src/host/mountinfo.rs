@@ -66,7 +66,8 @@ pub fn is_visible(mounts: &[Mount], mount: &Mount) -> bool {
 }
 
 fn is_above(directory: &str, path: &str) -> bool {
-    path.strip_prefix(directory.trim_end_matches('/')).is_some_and(|rest| rest.len() > 1 && rest.starts_with('/'))
+    path.strip_prefix(directory.trim_end_matches('/'))
+        .is_some_and(|rest| rest.len() > 1 && rest.starts_with('/'))
 }
 
 #[cfg(test)]
