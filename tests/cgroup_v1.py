@@ -185,10 +185,9 @@ def unlimited_is_not_a_number(world):
     group = world.groups.make("memory", "/free")
     run = world.run([GROW, "40"], group)
     yield "no group of the job has a limit", not run.limits(), run.limits()
-    listed = [
-        one for one in run.verdict["limits"] if one["scope"] == f"cgroup {group}" and one["name"] == "cgroup memory"
-    ]
-    yield "the group is listed as unlimited", [one["limit"] for one in listed] == ["unlimited"], listed
+    of_group = [one for one in run.verdict["limits"] if one["scope"] == f"cgroup {group}"]
+    listed = [one["limit"] for one in of_group if one["name"] == "cgroup memory"]
+    yield "the group is listed as unlimited", listed == ["unlimited"], of_group
     yield from healthy(run)
 
 
@@ -225,10 +224,22 @@ def a_container_sees_its_own_group_at_the_top(world):
 
 @case
 def a_container_below_the_hosts_mount(world):
-    group = world.groups.make("memory", "/hidden", limit_in_bytes=300 * MIB)
+    group = world.groups.make("memory", "/host", limit_in_bytes=300 * MIB)
     run = world.run([GROW, "100"], group, within=["unshare", "--cgroup", "--mount"])
+    limits = [(one["scope"], one["limit"]) for one in run.limits()]
+    yield "its group is found below the mount", limits == [(f"cgroup {group}", 300 * MIB)], limits
+    yield from healthy(run)
+
+
+@case
+def a_container_that_is_shown_a_strangers_group(world):
+    group = world.groups.make("memory", "/hidden", limit_in_bytes=300 * MIB)
+    stranger = world.groups.make("memory", "/stranger", limit_in_bytes=200 * MIB)
+    mount = f"mount --bind {ROOT}/memory{stranger} {ROOT}/memory"
+    within = ["unshare", "--cgroup", "--mount", "sh", "-c", f'{mount} && exec "$@"', "sh"]
+    run = world.run([GROW, "100"], group, within=within)
     groups = [one for one in run.verdict["limits"] if one["name"] == "cgroup memory"]
-    yield "the top of the mount is not taken for its group", not groups, groups
+    yield "the stranger's is not taken for its own", not groups, groups
     said = [text for text in run.verdict["not_seen"] if "memory cgroup" in text]
     yield "the report says that the group is not seen", len(said) == 1, run.verdict["not_seen"]
 

@@ -81,7 +81,7 @@ def ancestor(artifacts):
 
 
 def namespace(artifacts, label, shown):
-    """A container: its own cgroup namespace, with a mount of its own, the host's left in place, or a stranger's group."""
+    """A container: its own cgroup namespace, and mounted there its own groups, the host's, or a stranger's."""
     group, stranger = Cgroup(label, memory_max=96 << 20), Cgroup("stranger", memory_max=48 << 20)
 
     def inside():
