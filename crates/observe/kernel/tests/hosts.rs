@@ -312,9 +312,15 @@ fn pages_shared_by_forked_processes_are_told_from_own_ones() {
             assert_eq!(pages("shared-anonymous"), (0, 0), "{}: {role}", host.name);
             let status = host.root().process(pid as i32).unwrap().status(&mut Vec::new()).unwrap();
             let shared = status.memory.unwrap().shared.0;
-            // 4 + 3 + 2 + 2 + 2 MiB written by the parent; a child has touched the first of them.
-            let wanted = if role == "parent" { 13 << 20 } else { 1 << 20 };
-            assert_eq!(shared, wanted, "{}: {role}", host.name);
+            // 4 + 3 + 2 + 2 + 2 MiB written by the parent, and a file of 2; a child has touched the first of them.
+            let in_memory = host.truth["areas"]["mapped-file"]["tmpfs"].as_bool().unwrap();
+            let wanted: u64 = match (role.as_str(), in_memory) {
+                ("parent", true) => 15 << 20,
+                ("parent", false) => 13 << 20,
+                _ => 1 << 20,
+            };
+            // Since 6.2 each processor keeps up to 32 pages that are not counted yet.
+            assert!(shared.abs_diff(wanted) <= 64 * 4096, "{}: {role}: {shared}", host.name);
             checked += 1;
         }
         let maps = process::maps::parse_maps(
