@@ -47,18 +47,17 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
 /// True where what is mounted there can be reached by its path: no other mount lies upon it or above it.
 pub fn is_visible(mounts: &[Mount], mount: &Mount) -> bool {
     // A chain of parents is short; a file that says otherwise must not hold us up.
-    let mut current = mount;
+    let (mut current, mut from) = (mount, mount.id);
     for _ in 0..64 {
-        let covered = mounts.iter().any(|other| {
-            other.id != current.id
-                && ((other.parent == current.id && other.mount_point == current.mount_point)
-                    || (other.parent == current.parent && is_above(&other.mount_point, &current.mount_point)))
-        });
-        if covered {
+        let covers = |other: &Mount| {
+            (other.parent == current.id && other.mount_point == current.mount_point)
+                || (other.parent == current.parent && is_above(&other.mount_point, &current.mount_point))
+        };
+        if mounts.iter().any(|other| other.id != current.id && other.id != from && covers(other)) {
             return false;
         }
         match mounts.iter().find(|other| other.id == current.parent && other.id != current.id) {
-            Some(parent) => current = parent,
+            Some(parent) => (current, from) = (parent, current.id),
             None => return true,
         }
     }
