@@ -98,7 +98,8 @@ def here(folder, settings, show):
 
 FIXTURE_README = """# Linux {release}: {label}
 
-Captured in {place} by the case "{case}" of guests/inside, with
+Captured in {place}
+by the case "{case}" of guests/inside, with
 
     guests/run.py {command} --fixtures
 
@@ -202,7 +203,7 @@ def run_boot(kernel, name, modules, parameters, tests, arguments):
         "place": f"a guest of {arguments.memory} MiB without swap and disk",
     }
     if kernel == "here":
-        about = {"command": "--here", "place": "a machine with cgroup v1 beside an empty v2, as root"}
+        about = {"command": "--here", "place": "a machine with cgroup v1 beside an empty v2, as root; mounts below /mnt left out;"}
         said = here(Path(tempfile.mkdtemp(prefix="ullage-")), settings, arguments.verbose)
     else:
         archive = log / "initramfs.cpio"

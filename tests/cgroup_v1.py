@@ -214,7 +214,7 @@ def a_strangers_pids_group_of_the_same_path(world):
 @case
 def a_container_sees_its_own_group_at_the_top(world):
     group = world.groups.make("memory", "/container", limit_in_bytes=300 * MIB)
-    mount = f"mount -t cgroup -o memory none {ROOT}/memory"
+    mount = f"mount -t tmpfs none {ROOT} && mkdir {ROOT}/memory && mount -t cgroup -o memory none {ROOT}/memory"
     within = ["unshare", "--cgroup", "--mount", "sh", "-c", f'{mount} && exec "$@"', "sh"]
     run = world.run([GROW, "100"], group, within=within)
     limits = [(one["scope"], one["limit"]) for one in run.limits()]

@@ -89,6 +89,8 @@ def namespace(artifacts, label, shown):
         unshare("cgroup", "mount")
         mount("none", "/", "", flags=PRIVATE)
         if shown == "own":
+            # The kernel refuses the same filesystem twice on one directory.
+            mount("none", CGROUPS, "tmpfs")
             mount("none", CGROUPS, "cgroup2")
         elif shown == "stranger":
             mount(stranger.path, CGROUPS, "", flags=BIND)

@@ -79,6 +79,9 @@ def namespace(artifacts, label, shown):
         unshare("cgroup", "mount")
         mount("none", "/", "", flags=PRIVATE)
         if shown == "own":
+            # As container runtimes do; the kernel refuses the same filesystem twice on one directory.
+            mount("none", CGROUPS, "tmpfs", "mode=755")
+            os.mkdir(MEMORY)
             mount("none", MEMORY, "cgroup", "memory")
         elif shown == "stranger":
             mount(f"{MEMORY}/stranger", MEMORY, "", flags=BIND)
