@@ -14,7 +14,7 @@ import time
 
 OF_PROCESS = ("stat", "status", "maps", "smaps_rollup", "limits", "cgroup", "mountinfo", "cmdline", "comm")
 OF_MACHINE = """
-    meminfo vmstat stat mounts version pressure/memory pressure/cpu pressure/io sysvipc/shm sys/vm/max_map_count
+    meminfo vmstat stat mounts pressure/memory pressure/cpu pressure/io sysvipc/shm sys/vm/max_map_count
     sys/vm/overcommit_memory sys/vm/overcommit_ratio sys/kernel/pid_max sys/kernel/threads-max
     sys/kernel/osrelease sys/fs/file-nr
 """.split()

@@ -24,9 +24,10 @@ impl Groups {
     pub(crate) fn watch(&mut self, lines: &[String]) -> Option<String> {
         let memberships = parse_cgroup(lines.join("\n").as_bytes());
         for key in self.mounts.groups(&memberships) {
-            match self.keys.iter_mut().find(|other| other.is_same_group(&key)) {
-                Some(other) => {
-                    (other.memory, other.pids) = (other.memory | key.memory, other.pids | key.pids);
+            match self.keys.iter().position(|other| other.is_same_group(&key)) {
+                Some(index) => {
+                    let known = &mut self.keys[index];
+                    (known.memory, known.pids) = (known.memory | key.memory, known.pids | key.pids);
                 }
                 None if self.keys.len() < MOST => self.keys.push(key),
                 None => {}
