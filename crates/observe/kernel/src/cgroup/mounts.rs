@@ -126,10 +126,13 @@ impl CgroupMounts {
             && crate::scan::words(crate::scan::trim(buffer)).any(|word| word == b"memory")
     }
 
-    /// The groups of a process and every ancestor, the process's own first.
+    /// The groups of a process and every ancestor, the process's own first; those that limit memory before those that do
+    /// not, in whatever order the kernel lists its hierarchies.
     pub fn groups(&self, memberships: &[Membership]) -> Vec<CgroupKey> {
         let mut keys: Vec<CgroupKey> = Vec::new();
-        for membership in memberships {
+        let mut ordered: Vec<&Membership> = memberships.iter().collect();
+        ordered.sort_by_key(|one| (!controllers(one).0, one.is_v2()));
+        for membership in ordered {
             let (memory, pids) = controllers(membership);
             let hierarchy = match membership {
                 membership if membership.is_v2() => &self.v2,
@@ -300,7 +303,7 @@ mod tests {
         };
         let of = |path: &str, memory, pids| (path.to_owned(), memory, pids);
         assert_eq!(
-            groups(b"4:memory:/docker/x/a\n8:pids:/docker/x/b\n"),
+            groups(b"8:pids:/docker/x/b\n4:memory:/docker/x/a\n"),
             [of("/a", true, false), of("/", true, true), of("/b", false, true)]
         );
         assert_eq!(

@@ -49,9 +49,11 @@ pub fn is_visible(mounts: &[Mount], mount: &Mount) -> bool {
     // A chain of parents is short; a file that says otherwise must not hold us up.
     let (mut current, mut from) = (mount, mount.id);
     for _ in 0..64 {
+        // The first mount of all may be its own parent.
         let covers = |other: &Mount| {
-            (other.parent == current.id && other.mount_point == current.mount_point)
-                || (other.parent == current.parent && is_above(&other.mount_point, &current.mount_point))
+            other.id != other.parent
+                && ((other.parent == current.id && other.mount_point == current.mount_point)
+                    || (other.parent == current.parent && is_above(&other.mount_point, &current.mount_point)))
         };
         if mounts.iter().any(|other| other.id != current.id && other.id != from && covers(other)) {
             return false;
@@ -93,7 +95,7 @@ mod tests {
     #[test]
     fn what_is_mounted_upon_or_above_hides_a_mount() {
         let mounts = parse_mountinfo(
-            b"1 0 0:1 / / rw - ext4 x rw\n\
+            b"1 1 0:1 / / rw - rootfs x rw\n\
               2 1 0:2 / /sys rw - sysfs x rw\n\
               3 2 0:3 / /sys/fs/cgroup rw - cgroup2 x rw\n\
               4 1 0:2 / /mnt rw - sysfs x rw\n\
