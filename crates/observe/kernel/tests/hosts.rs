@@ -309,7 +309,7 @@ fn all_of_files(runs: &[u8]) -> u64 {
 /// Three processes share 16 MiB: which of their pages no other process maps is known to the page.
 #[test]
 fn pages_shared_by_forked_processes_are_told_from_own_ones() {
-    let mut checked = 0;
+    let (mut checked, mut furthest) = (0, (0, String::new()));
     for host in hosts() {
         let Some(processes) = host.truth["processes"].as_object() else { continue };
         let area = |name: &str| {
@@ -346,8 +346,11 @@ fn pages_shared_by_forked_processes_are_told_from_own_ones() {
             let status = host.root().process(pid as i32).unwrap().status(&mut Vec::new()).unwrap();
             let memory = status.memory.unwrap();
             let off = ((memory.shared.0 + memory.file.0) / 4096).abs_diff(all_of_files(&runs));
-            // Since 6.2 each processor keeps up to 32 pages that are not counted yet.
-            assert!(off <= 64, "{}: {role}: {off} pages, {memory:?}", host.name);
+            // Before 6.2 a thread keeps the pages of up to 64 faults to itself, 16 with each; since then each processor
+            // keeps up to 32.
+            let most = if ["5.10", "6.1"].contains(&host.kernel()) { 1024 } else { 64 };
+            assert!(off <= most, "{}: {role}: {off} pages, {memory:?}", host.name);
+            furthest = furthest.max((off, host.name.clone()));
             checked += 1;
         }
         let maps = process::maps::parse_maps(
@@ -355,6 +358,9 @@ fn pages_shared_by_forked_processes_are_told_from_own_ones() {
         );
         assert_eq!((maps.other_shared, maps.torch_shared), (5, 0), "{}: {maps:?}", host.name);
     }
-    println!("{checked} processes");
+    println!(
+        "{checked} processes; status lags behind pagemap by {} pages at most ({})",
+        furthest.0, furthest.1
+    );
     assert!(checked >= 12, "{checked}");
 }
