@@ -226,7 +226,7 @@ pub struct CgroupHistory {
     pub last_at: At,
     /// Memory in use over time, bytes.
     pub memory: Series,
-    /// Memory without the page cache that the kernel gives back first, bytes.
+    /// Memory without page cache, bytes.
     pub working_set: Series,
     /// Tasks over time.
     pub tasks: Series,
@@ -286,8 +286,7 @@ impl CgroupHistory {
         self.last_at = at;
         if let Measured::Known(memory) = &reading.memory {
             self.memory.push(at, memory.current.0 as f64);
-            let idle = memory.parts.known().map_or(0, |parts| parts.inactive_file.0);
-            self.working_set.push(at, memory.current.0.saturating_sub(idle) as f64);
+            self.working_set.push(at, memory.in_use().0 as f64);
             self.oom_kills.read(at, memory.oom_kills);
             self.limit_hits.read(at, memory.limit_hits);
         }

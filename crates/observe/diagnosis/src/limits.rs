@@ -147,7 +147,7 @@ fn tasks_of_user(case: &Case, states: &mut Vec<LimitState>) {
 fn of_cgroup(group: &CgroupHistory, states: &mut Vec<LimitState>) {
     let scope = || format!("cgroup {}", group.path());
     if let Measured::Known(memory) = &group.last.memory {
-        // Page cache that the kernel gives back first does not bring the limit nearer.
+        // Page cache does not bring the limit nearer.
         let used = group.working_set.last().map(|(_, bytes)| bytes as u64);
         let limit = Measured::Known(memory.limit);
         states.push(state("cgroup memory", scope(), "bytes", used, limit, Some(&group.working_set)));

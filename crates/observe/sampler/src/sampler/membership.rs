@@ -16,7 +16,9 @@ impl Sampler {
         let Some(facts) = self.facts(&process, id) else { return };
         let mut member = Member::new(&facts, now);
         member.mount_namespace = process.namespace("mnt").ok().flatten();
-        self.groups.watch(&facts.cgroups);
+        if let Some(hidden) = self.groups.watch(&facts.cgroups) {
+            self.not_seen(now, hidden);
+        }
         self.identify_program(&process, &mut member, &facts.command_line);
         self.members.insert(id.pid, member);
         let role = self.role_from_outside(id.pid);

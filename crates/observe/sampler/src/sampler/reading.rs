@@ -234,7 +234,9 @@ impl Sampler {
         if process.cgroup(&mut self.buffer).is_ok() {
             let cgroups = lines_of_interest(&self.buffer);
             if cgroups != member.cgroups {
-                self.groups.watch(&cgroups);
+                if let Some(hidden) = self.groups.watch(&cgroups) {
+                    self.not_seen(now, hidden);
+                }
                 member.cgroups = cgroups;
             }
         }
