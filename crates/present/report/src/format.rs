@@ -101,6 +101,25 @@ pub fn amount(n: f64, unit: &str) -> String {
     }
 }
 
+/// A growth: `3.4 MiB a second`, `2 a minute`, `90 a day`.
+pub fn rate(per_second: f64, unit: &str) -> String {
+    let per = [("second", 1.0), ("minute", 60.0), ("hour", 3600.0)];
+    let (name, seconds) =
+        per.into_iter().find(|(_, seconds)| per_second * seconds >= 1.0).unwrap_or(("day", 86_400.0));
+    let n = per_second * seconds;
+    let n = if unit == "bytes" { whole(n.round()).map_or_else(|| plain_number(n), bytes) } else { tenths(n) };
+    format!("{n} a {name}")
+}
+
+/// One digit after the point, where it says something.
+fn tenths(n: f64) -> String {
+    if n < 10.0 {
+        trimmed(n, 1)
+    } else {
+        whole(n.round()).map_or_else(|| plain_number(n), count)
+    }
+}
+
 /// `1 process`, not `1 processes`.
 fn singular(unit: &str) -> &str {
     unit.strip_suffix("sses")

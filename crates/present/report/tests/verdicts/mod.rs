@@ -59,6 +59,8 @@ fn limit(name: &str, scope: &str, used: u64, limit: Limit, unit: &str) -> LimitS
         unit: unit.into(),
         slope_per_s: Some(0.0),
         time_left_s: None,
+        growing_for_s: None,
+        warning: false,
     }
 }
 
