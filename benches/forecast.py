@@ -364,9 +364,8 @@ def conclude(results):
     if leaks:
         readings, offs = total("readings"), sorted(off for got in leaks for off in got["offs"])
         print(f"\n{len(leaks)} leaks, {readings} readings from half-way on")
-        print(
-            f"within 20 %: {100 * total('within') / readings:.1f} % (predict_linear: {100 * total('peer') / readings:.1f} %)"
-        )
+        ours, peer = 100 * total("within") / readings, 100 * total("peer") / readings
+        print(f"within 20 %: {ours:.1f} % (predict_linear: {peer:.1f} %)")
         print(f"median {100 * statistics.median(offs):.1f} % off, worst {100 * offs[-1]:.0f} %")
         print(f"in the last seconds: {total('late within')} of {total('late')} within {TICK} s")
         first = sum(got["first"] == got["readings"] for got in leaks)
