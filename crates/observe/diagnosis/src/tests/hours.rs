@@ -1,5 +1,5 @@
 //! Simulated hours: which limits are warned of, and how well the time left is told? Five figures a job, each of its own
-//! shape; the limits are asked for every ten seconds, as while a job runs. Counts are printed (`--nocapture`).
+//! shape; the limits are asked for every twenty seconds. Counts are printed (`--nocapture`).
 
 use super::build::*;
 use crate::{limits, Timeline};
@@ -42,11 +42,16 @@ fn clock(random: &mut Random, seconds: usize) -> Vec<f64> {
     (0..seconds).map(|n| n as f64 + random.between(-0.1, 0.1)).map(|t| t.max(0.0)).collect()
 }
 
+/// Periods of what swings, seconds.
+const FAST: (f64, f64) = (0.3, 60.0);
+const SLOW: (f64, f64) = (60.0, 1800.0);
+
 /// What swings about a level: between 0 and 1, at each time.
-fn swing(random: &mut Random, times: &[f64], slow: bool) -> Vec<f64> {
-    let period = if slow { random.scale(60.0, 1800.0) } else { random.scale(0.3, 60.0) };
+fn swing(random: &mut Random, times: &[f64], (least, most): (f64, f64)) -> Vec<f64> {
+    let period = random.scale(least, most);
     let phase = random.between(0.0, period);
-    let kind = random.pick(5);
+    // What is fast does not wander.
+    let kind = random.pick(if most > 60.0 { 5 } else { 4 });
     let mut drift = 0.5;
     times
         .iter()
@@ -57,12 +62,13 @@ fn swing(random: &mut Random, times: &[f64], slow: bool) -> Vec<f64> {
                 1 => f64::from(part > 0.7),
                 2 => 0.5 + 0.5 * (part * std::f64::consts::TAU).sin(),
                 // It wanders, and is drawn back to the middle.
-                3 => {
-                    drift += (0.5 - drift) / period.max(2.0) + random.between(-0.5, 0.5) / period.sqrt().max(1.5);
+                4 => {
+                    drift +=
+                        (0.5 - drift) / period.max(2.0) + random.between(-0.5, 0.5) / period.sqrt().max(1.5);
                     drift = f64::clamp(drift, 0.0, 1.0);
                     drift
                 }
-                _ if random.unit() < 0.02 => 1.0,
+                _ if random.unit() < 0.1 => 1.0,
                 _ => random.between(0.0, 0.3),
             }
         })
@@ -73,7 +79,7 @@ fn swing(random: &mut Random, times: &[f64], slow: bool) -> Vec<f64> {
 fn steady(random: &mut Random, times: &[f64]) -> Vec<f64> {
     let (fast, slow) = (random.between(0.0, 0.3), random.between(0.0, 0.1));
     let level = random.between(0.03, 0.95 - fast - slow);
-    let (a, b) = (swing(random, times, false), swing(random, times, true));
+    let (a, b) = (swing(random, times, FAST), swing(random, times, SLOW));
     a.iter().zip(&b).map(|(a, b)| level + fast * a + slow * b).collect()
 }
 
@@ -84,7 +90,7 @@ fn warm_up(random: &mut Random, times: &[f64]) -> Vec<f64> {
     let (kind, pace) = (random.pick(5), random.scale(2.0, 900.0));
     let swings = random.between(0.0, 0.02);
     let top = if kind == 3 { random.between(0.25, 0.65) } else { random.between(0.25, 0.93) } - swings;
-    let swing = swing(random, times, false);
+    let swing = swing(random, times, FAST);
     let rise = |t: f64| match kind {
         0 => 1.0 - (-t / pace).exp(),
         1 => t / (t + pace),
@@ -100,9 +106,9 @@ fn warm_up(random: &mut Random, times: &[f64]) -> Vec<f64> {
 fn leak(random: &mut Random, times: &[f64]) -> (Vec<f64>, f64) {
     let base = random.between(0.02, 0.4);
     let (begins, lasts) = (random.between(0.0, 60.0), random.scale(60.0, 3000.0));
-    let (swings, batch) = (random.between(0.0, 0.1), random.scale(0.1, 5.0));
+    let (swings, batch) = (random.between(0.0, 0.05), random.scale(0.1, lasts / 50.0));
     let rate = (1.0 - base) / lasts;
-    let swing = swing(random, times, false);
+    let swing = swing(random, times, (0.3, lasts / 50.0));
     let value = |t: &f64, s: &f64| {
         let batches = ((t - begins).max(0.0) / batch).floor() * batch;
         base * (t / begins.max(1.0)).min(1.0) + rate * batches + swings * s
@@ -158,7 +164,7 @@ fn warned(shape: fn(&mut Random, &[f64]) -> Vec<f64>) -> Vec<String> {
             let mut job = Job::new();
             times.iter().enumerate().find_map(|(tick, at)| {
                 job.tick(*at, std::array::from_fn(|figure| shapes[figure][tick]));
-                let due = tick % 10 == 9;
+                let due = tick % 20 == 19;
                 let warning = due.then(|| job.limits().into_iter().find(|state| state.warning))??;
                 Some(format!("seed {seed} at {at:.0} s: {warning:?}"))
             })
@@ -199,8 +205,8 @@ fn leaks_are_foretold_from_half_way_on_and_warned_of() {
             let share = |figure: usize| if figure == leaking { shape[tick] } else { others[figure][tick] };
             job.tick(*at, std::array::from_fn(share));
             let left = end - at;
-            // In the last seconds a reading a second cannot tell a fifth of what is left.
-            if *at < (begins + end) / 2.0 || left < 10.0 || tick % 5 != 0 {
+            // In the end the swings are more than a fifth of what is left.
+            if *at < (begins + end) / 2.0 || left < f64::max(10.0, 0.03 * (end - begins)) || tick % 5 != 0 {
                 continue;
             }
             let states = job.limits();
@@ -223,7 +229,7 @@ fn leaks_are_foretold_from_half_way_on_and_warned_of() {
         worst * 100.0
     );
     assert!(jobs > SEEDS as usize * 3 / 4, "{jobs} jobs");
-    assert!(right * 100 >= told * 99, "{right} of {told}");
+    assert!(right * 100 >= told * 97, "{right} of {told}");
     assert_eq!((first, warned), (jobs, jobs));
 }
 
@@ -250,8 +256,10 @@ fn page_cache_is_no_step_to_a_limit() {
                 let mut job = group("/job", tick * 8 * MIB, GIB, 0, 0);
                 if let Measured::Known(memory) = &mut job.memory {
                     let file = Bytes(if page_cache { tick * 8 * MIB } else { 0 });
-                    memory.parts =
-                        Measured::Known(ullage_model::cgroup::CgroupMemoryParts { file, ..Default::default() });
+                    memory.parts = Measured::Known(ullage_model::cgroup::CgroupMemoryParts {
+                        file,
+                        ..Default::default()
+                    });
                 }
                 sample.cgroups = vec![job];
             });
