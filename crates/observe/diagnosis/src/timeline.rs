@@ -4,11 +4,12 @@
 //! post-mortem: counters and kernel log as they stand now, pushed as a later sample and events).
 
 use crate::history::{Begun, CgroupHistory, FilesystemHistory, HostHistory, ProcessHistory};
+use crate::series::Series;
 use std::collections::BTreeMap;
 use ullage_model::cgroup::CgroupVersion;
 use ullage_model::{
     AgentMessage, At, Ending, Event, EventKind, ExceptionReport, FilesystemUse, Item, KernelOomKill,
-    MachineFacts, MemorySummary, ProcessId, Role, Sample, Source, SourceError,
+    MachineFacts, MemorySummary, ProcessId, ProcessReading, Role, Sample, Source, SourceError,
 };
 
 /// Histories kept; beyond it, processes that ended well are forgotten, oldest first.
@@ -50,6 +51,10 @@ pub struct Timeline {
     pub(crate) filesystems: BTreeMap<(u8, String, u64), FilesystemHistory>,
     pub(crate) host: HostHistory,
     pub(crate) memory: MemorySummary,
+    /// Memory of the job, each shared byte once, over time.
+    pub(crate) tree: Series,
+    /// Tasks of the job's processes that are not root's, over time.
+    pub(crate) tasks: Series,
     exceptions: Vec<ExceptionSeen>,
     oom_kills: Vec<(At, KernelOomKill)>,
     fork_rejections: Vec<(At, String)>,
@@ -95,6 +100,8 @@ impl Timeline {
             self.history(reading.id, at).read(at, reading);
         }
         self.count_zombies(at, sample);
+        self.count_tasks(at, sample);
+        self.tree.push(at, crate::memory::tree_bytes(sample) as f64);
         for reading in &sample.cgroups {
             let key = (reading.version == CgroupVersion::V2, reading.path.clone());
             self.cgroups.entry(key).or_insert_with(|| CgroupHistory::new(reading)).read(at, reading);
@@ -133,6 +140,15 @@ impl Timeline {
                 None => {}
             }
         }
+    }
+
+    fn count_tasks(&mut self, at: At, sample: &Sample) {
+        let counts = |reading: &&ProcessReading| {
+            self.process(reading.id).and_then(ProcessHistory::uid).is_some_and(|uid| uid != 0)
+        };
+        let tasks: u64 =
+            sample.processes.iter().filter(counts).map(|reading| u64::from(reading.threads)).sum();
+        self.tasks.push(at, tasks as f64);
     }
 
     fn history(&mut self, id: ProcessId, at: At) -> &mut ProcessHistory {

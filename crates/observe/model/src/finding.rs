@@ -122,8 +122,13 @@ pub struct LimitState {
     pub unit: String,
     /// Growth a second over the last part of the run; none where it cannot be told.
     pub slope_per_s: Option<f64>,
-    /// Seconds until `used` meets `limit` at that slope; none where it does not grow.
+    /// Seconds until `used` meets `limit` at that slope; none where it does not grow, or where that is too far
+    /// ahead to tell.
     pub time_left_s: Option<f64>,
+    /// For how many seconds it has grown at that slope; none where it does not.
+    pub growing_for_s: Option<f64>,
+    /// It is about to be met: worth a word while the job runs.
+    pub warning: bool,
 }
 
 impl LimitState {

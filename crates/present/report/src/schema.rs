@@ -100,6 +100,8 @@ struct LimitJson<'a> {
     time_left_s: Option<f64>,
     unit: &'a str,
     headroom: Option<u64>,
+    growing_for_s: Option<f64>,
+    warning: bool,
 }
 
 #[derive(Serialize)]
@@ -268,6 +270,8 @@ impl<'a> From<&'a LimitState> for LimitJson<'a> {
             time_left_s: state.time_left_s.filter(finite),
             unit: &state.unit,
             headroom: state.headroom(),
+            growing_for_s: state.growing_for_s.filter(finite),
+            warning: state.warning,
         }
     }
 }

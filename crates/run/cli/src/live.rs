@@ -4,6 +4,7 @@
 //! waiting for COMMAND and passes its status through.
 
 use crate::printer;
+use crate::warnings::Warnings;
 use std::collections::HashSet;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::time::{Duration, Instant};
@@ -33,6 +34,7 @@ pub struct Watch {
     timeline: Timeline,
     budget: Option<Budget>,
     quiet: bool,
+    warnings: Warnings,
     next_tick: Instant,
     told: HashSet<ProcessId>,
     cost: Option<Cost>,
@@ -52,8 +54,9 @@ pub struct Watched {
 
 impl Watch {
     /// Begins to watch; `started` is the zero of all times.
-    /// `quiet`: no line when the budget is near.
+    /// `quiet`: no line when the budget or a limit is near.
     pub fn new(
+        run: RunFacts,
         started: Instant,
         sampler: Sampler,
         writer: Option<Writer>,
@@ -67,6 +70,7 @@ impl Watch {
             timeline: Timeline::default(),
             budget,
             quiet,
+            warnings: Warnings::new(run),
             next_tick: Instant::now(),
             told: HashSet::new(),
             cost: None,
@@ -111,6 +115,9 @@ impl Watch {
         }
         self.next_tick = Instant::now() + tick.next_after;
         self.store_tick(tick, supervisor);
+        if !self.quiet {
+            self.warnings.new_ones(self.now(), &self.timeline).iter().for_each(|line| printer::note(line));
+        }
     }
 
     /// A quick look at counters, right after something ended or failed.

@@ -11,4 +11,4 @@ pub use log::{log, LogView};
 pub use page::page;
 pub use style::Style;
 pub use tables::{check, runs, CheckRow, CheckState, RunRow};
-pub use verdict::{outcome, verdict};
+pub use verdict::{growth, outcome, verdict};

@@ -87,7 +87,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
         ..SamplerSettings::default()
     };
     let sampler = Sampler::new(root, settings, main);
-    let mut watch = Watch::new(started, sampler, writer, budget, arguments.quiet);
+    let mut watch = Watch::new(facts.clone(), started, sampler, writer, budget, arguments.quiet);
     watch.event(EventKind::Machine { facts: Box::new(facts.machine.clone()) });
     for text in not_seen {
         watch.event(EventKind::NotSeen { text });
@@ -216,7 +216,10 @@ fn healthy_line(verdict: &Verdict) -> String {
         0 => String::new(),
         bytes => format!(", peak {} ({})", format::bytes(bytes), verdict.memory.source),
     };
-    format!("ullage: healthy{peak}{}\n", nearest.unwrap_or_default())
+    let warnings = verdict.limits.iter().filter(|limit| limit.warning);
+    let grows: String =
+        warnings.map(|limit| format!("ullage: {}\n", ullage_report::text::growth(limit))).collect();
+    format!("ullage: healthy{peak}{}\n{grows}", nearest.unwrap_or_default())
 }
 
 fn write_json(arguments: &RunArguments, verdict: &Verdict) {
