@@ -4,6 +4,7 @@
 //! post-mortem: counters and kernel log as they stand now, pushed as a later sample and events).
 
 use crate::history::{Begun, CgroupHistory, FilesystemHistory, HostHistory, ProcessHistory};
+use crate::segments::SegmentHistory;
 use std::collections::BTreeMap;
 use ullage_model::cgroup::CgroupVersion;
 use ullage_model::{
@@ -50,6 +51,7 @@ pub struct Timeline {
     pub(crate) filesystems: BTreeMap<(u8, String, u64), FilesystemHistory>,
     pub(crate) host: HostHistory,
     pub(crate) memory: MemorySummary,
+    pub(crate) segments: SegmentHistory,
     exceptions: Vec<ExceptionSeen>,
     oom_kills: Vec<(At, KernelOomKill)>,
     fork_rejections: Vec<(At, String)>,
@@ -111,6 +113,7 @@ impl Timeline {
                 .read(at, reading);
         }
         self.host.read(at, &sample.host);
+        self.segments.read(sample, |id| self.processes.contains_key(&id));
         crate::memory::note_peak(&mut self.memory, sample, self.shm_at_start.unwrap_or(0));
     }
 

@@ -19,6 +19,7 @@ pub mod process;
 pub mod run;
 pub mod sample;
 pub mod segment;
+pub mod shared_memory;
 pub mod source;
 pub mod units;
 
@@ -41,5 +42,8 @@ pub use process::{
 pub use run::{RunFacts, RunId};
 pub use sample::{Cost, Sample};
 pub use segment::{Creator, CreatorSource, Maker, Segment, SegmentKind};
+pub use shared_memory::{
+    LeftBehind, SegmentCreator, SegmentPlace, SegmentSeen, SegmentSummary, SegmentTotal,
+};
 pub use source::{Item, Source, SourceError};
 pub use units::{At, Bytes, ClockTicks};

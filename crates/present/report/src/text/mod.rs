@@ -3,12 +3,14 @@
 mod layout;
 mod log;
 mod page;
+mod segments;
 mod style;
 mod tables;
 mod verdict;
 
 pub use log::{log, LogView};
 pub use page::page;
+pub use segments::left_behind;
 pub use style::Style;
 pub use tables::{check, runs, CheckRow, CheckState, RunRow};
 pub use verdict::{outcome, verdict};

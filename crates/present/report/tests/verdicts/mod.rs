@@ -76,6 +76,7 @@ fn base() -> Verdict {
             unexplained_share: 0.01,
             categories: [("anonymous".to_owned(), 500_000_000), ("shared".to_owned(), 266_153_984)].into(),
         },
+        segments: None,
         undetermined: vec![],
         not_seen: vec![],
         fixes: vec![],
