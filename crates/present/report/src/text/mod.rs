@@ -1,6 +1,7 @@
 //! Reports for a screen: the verdict, a cause's page, what a log says, and the tables of runs and checks.
 
 mod layout;
+mod leftovers;
 mod log;
 mod page;
 mod segments;
@@ -8,6 +9,7 @@ mod style;
 mod tables;
 mod verdict;
 
+pub use leftovers::{leftovers, LeftoverList, LeftoverRow};
 pub use log::{log, LogView};
 pub use page::page;
 pub use segments::left_behind;
