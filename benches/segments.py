@@ -99,7 +99,7 @@ class Case:
         files = {kind: sum(part["count"] for part in self.truth["truth"] if part["kind"] == kind) for kind in true}
         for kind in sorted(set(told) | set(true)):
             # A semaphore of multiprocessing is a page, and every library may make one.
-            slack = PAGE * files.get(kind, 0) + (16 * PAGE if kind == "posix-shm" else 0)
+            slack = PAGE * files.get(kind, 0) + (64 * PAGE if kind == "posix-shm" else 0)
             if abs(told.get(kind, 0) - true.get(kind, 0)) > slack:
                 self.wrong(f"{kind}: told {told.get(kind, 0)}, true {true.get(kind, 0)}")
         self.bytes = sum(told.values())

@@ -226,11 +226,12 @@ impl Sampler {
                 }
             }
             let pages = (area.range.end - area.range.start).div_ceil(4096);
-            if pages > left {
+            let size = table.entries[area.entry as usize].size;
+            // A mapping far into a sparse file makes it look as large as that.
+            if pages > left || size / 4096 > MOST_PAGES {
                 continue;
             }
             left -= pages;
-            let size = table.entries[area.entry as usize].size;
             let pages = seen.entry(area.entry).or_insert_with(|| PagesSeen::new(size));
             let _ = dir.shared_pages(&area.range, area.offset, pages);
         }
