@@ -232,8 +232,11 @@ impl Sampler {
                 continue;
             }
             left -= pages;
-            let pages = seen.entry(area.entry).or_insert_with(|| PagesSeen::new(size));
-            let _ = dir.shared_pages(&area.range, area.offset, pages);
+            let mut pages = seen.remove(&area.entry).unwrap_or_else(|| PagesSeen::new(size));
+            // Of a process that ended, or that this user may not look into, nothing is known: not zero.
+            if dir.shared_pages(&area.range, area.offset, &mut pages).is_ok() || pages.bytes() > 0 {
+                seen.insert(area.entry, pages);
+            }
         }
         for (at, pages) in seen {
             let entry = &mut table.entries[at as usize];
