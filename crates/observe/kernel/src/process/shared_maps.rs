@@ -17,7 +17,7 @@ use crate::scan::{hex_prefix, number};
 use rustix::fs::makedev;
 use rustix::io::Errno;
 use std::ops::Range;
-use ullage_model::SegmentKind;
+use ullage_model::{names, SegmentKind};
 
 /// Where the path of a line with the longest name in /dev/shm ends, and more.
 const LINE: usize = 512;
@@ -138,10 +138,12 @@ pub fn file_kind(name: &[u8]) -> SegmentKind {
 }
 
 fn memfd_kind(name: &[u8]) -> SegmentKind {
-    match name {
-        b"ullage-arena" => SegmentKind::UllageArena,
-        b"ullage-shared" | b"ullage-dataset" => SegmentKind::UllageShare,
-        _ => SegmentKind::Memfd,
+    if name == names::MEMFD_ARENA.as_bytes() {
+        SegmentKind::UllageArena
+    } else if names::MEMFD_SHARES.iter().any(|share| name == share.as_bytes()) {
+        SegmentKind::UllageShare
+    } else {
+        SegmentKind::Memfd
     }
 }
 
