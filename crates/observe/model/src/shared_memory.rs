@@ -1,10 +1,11 @@
 //! Shared memory of a run as a verdict tells it: computed from readings of segments, never recorded.
 
 use crate::{At, CreatorSource, Missing, ProcessId, ProcessRef, Segment, SegmentKind};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Segments and what they hold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentTotal {
     /// How many.
     pub count: u64,
@@ -15,7 +16,8 @@ pub struct SegmentTotal {
 }
 
 /// Who made a segment, as a reader of the verdict knows processes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SegmentCreator {
     /// A process of the job.
     Job {
@@ -45,7 +47,7 @@ pub enum SegmentCreator {
 }
 
 /// A segment, or several that are alike, with whoever has to do with it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentSeen {
     /// As read.
     pub segment: Segment,
@@ -60,7 +62,7 @@ pub struct SegmentSeen {
 }
 
 /// A /dev/shm of the job at the reading.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentPlace {
     /// Path inside the job.
     pub path: String,
@@ -71,7 +73,7 @@ pub struct SegmentPlace {
 }
 
 /// What was there when the run was over, and nobody uses.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftBehind {
     /// All of it.
     pub total: SegmentTotal,
@@ -80,7 +82,7 @@ pub struct LeftBehind {
 }
 
 /// Shared memory of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentSummary {
     /// The reading in which the job's segments held most.
     pub at: At,
