@@ -53,9 +53,13 @@ class Case:
 
         env = dict(os.environ, HOME=self.folder, TMPDIR=self.folder, ULLAGE_HOME=self.folder)
         with open(f"{self.folder}/out", "wb") as out:
-            done = subprocess.run(
-                command, env=env, preexec_fn=become, stdin=subprocess.DEVNULL, stdout=out, stderr=out, timeout=300
-            )
+            try:
+                done = subprocess.run(
+                    command, env=env, preexec_fn=become, stdin=subprocess.DEVNULL, stdout=out, stderr=out, timeout=300
+                )
+            except subprocess.TimeoutExpired:
+                self.wrong("it did not end within 300 s")
+                return
         with open(f"{self.folder}/out") as out:
             said = out.read()
         if done.returncode != 0:

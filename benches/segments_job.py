@@ -59,13 +59,17 @@ def mapped_without_descriptor(fd, size):
 class Child:
     """A forked process that runs `make`, tells what that returns, and waits."""
 
+    inherited = []
+
     def __init__(self, make):
         read, write = os.pipe()
         wait, self.over = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             os.close(read)
-            os.close(self.over)
+            # An elder's pipe that stays open here would keep it waiting.
+            for over in [*Child.inherited, self.over]:
+                os.close(over)
             told = make()
             os.write(write, json.dumps(told if isinstance(told, (int, str, list)) else None).encode())
             os.close(write)
@@ -73,10 +77,12 @@ class Child:
             os._exit(0)
         os.close(write)
         os.close(wait)
+        Child.inherited.append(self.over)
         with os.fdopen(read) as pipe:
             self.told = json.loads(pipe.read())
 
     def end(self):
+        Child.inherited.remove(self.over)
         os.close(self.over)
         os.waitpid(self.pid, 0)
 

@@ -22,20 +22,20 @@ pub(super) fn segments(screen: &mut Screen, style: Style, summary: &SegmentSumma
     screen.section("Shared", Ink::Strong);
     if summary.total.bytes >= WORTH_A_LINE {
         let kinds: Vec<String> = {
-            let mut kinds: Vec<_> = summary.by_kind.iter().collect();
+            let mut kinds: Vec<_> = summary.by_kind.iter().filter(|(_, total)| total.bytes > 0).collect();
             kinds.sort_by_key(|(_, total)| std::cmp::Reverse(total.bytes));
             kinds.iter().map(|(kind, total)| format!("{} {}", kind.word(), amount(**total))).collect()
         };
         let at = format::at(summary.at);
         screen.prose(0, 2, &format!("At most {} {at}: {}.", amount(summary.total), kinds.join(", ")));
-        let mut makers: Vec<String> = summary
-            .by_creator
+        let by: Vec<_> = summary.by_creator.iter().filter(|(_, total)| total.bytes > 0).collect();
+        let mut makers: Vec<String> = by
             .iter()
             .take(MAKERS_SHOWN)
             .map(|(creator, total)| format!("{} {}", maker(creator), format::bytes(total.bytes)))
             .collect();
-        if summary.by_creator.len() > MAKERS_SHOWN {
-            makers.push(format!("and {} more", summary.by_creator.len() - MAKERS_SHOWN));
+        if by.len() > MAKERS_SHOWN {
+            makers.push(format!("and {} more", by.len() - MAKERS_SHOWN));
         }
         screen.prose(0, 2, &style.paint(Ink::Quiet, &format!("Made by {}.", makers.join(", "))));
     }

@@ -346,12 +346,13 @@ fn wall_clock() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Every process that is seen, and the helpers among them that see this very /dev/shm; none where /proc cannot be listed.
+/// Every process that is seen, and the helpers of this user among them that see this very /dev/shm; none where /proc cannot be listed.
 fn living(root: &KernelRoot, shm: &Path) -> Option<Living> {
     let time = clock_gettime(ClockId::Boottime);
     let boot = wall_clock() - (time.tv_sec as f64 + time.tv_nsec as f64 / 1e9);
     let ticks = rustix::param::clock_ticks_per_second() as f64;
     let device = rustix::fs::stat(shm).ok().map(|stat| stat.st_dev);
+    let own = rustix::process::geteuid().as_raw();
     let (mut pids, mut buffer, mut living) = (Vec::new(), Vec::new(), Living::default());
     root.pids(&mut pids).ok()?;
     for (pid, _) in pids {
@@ -370,7 +371,9 @@ fn living(root: &KernelRoot, shm: &Path) -> Option<Living> {
         let elsewhere = process
             .filesystem("/dev/shm", FilesystemUse::Shm)
             .is_ok_and(|place| device.is_some_and(|device| place.device != device));
-        if !elsewhere {
+        // A helper runs as the user of its job.
+        let another = process.status(&mut buffer).is_ok_and(|status| status.uid.is_some_and(|uid| uid != own));
+        if !elsewhere && !another {
             living.helpers.push((kind, pid));
         }
     }
