@@ -88,7 +88,8 @@ impl Sampler {
         filesystems: &[FilesystemReading],
         processes: &[ProcessReading],
     ) -> Vec<Segment> {
-        let mut table = Table::default();
+        let files: u64 = shm(filesystems).map(|reading| reading.inodes_used.min(MOST)).sum();
+        let mut table = Table::with_room(files as usize + 256);
         let mut complete = self.list_files(through, filesystems, &mut table);
         let (readers, refused) = self.open_readers(processes);
         let mut buffer = std::mem::take(&mut self.maps_buffer);

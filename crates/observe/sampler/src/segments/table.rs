@@ -64,6 +64,12 @@ pub(crate) struct Table {
 }
 
 impl Table {
+    /// With room for so many: growing by doubling would take the most memory of all.
+    pub(crate) fn with_room(segments: usize) -> Table {
+        let (index, entries) = (HashMap::with_capacity(segments), Vec::with_capacity(segments));
+        Table { index, entries, ..Table::default() }
+    }
+
     /// A file in /dev/shm.
     pub(crate) fn file(&mut self, name: &[u8], stat: &SegmentStat) {
         self.stat(file_kind(name), name, stat);
