@@ -26,6 +26,8 @@ PAGE = 4096
 CASES = """loader-file-system loader-file-descriptor shared-tensors python-shared-memory python-array memfds mapped-only
     deleted-files system-v killed-creator killed-at-once arena many""".split()
 LEFT = {"killed-creator": 3, "killed-at-once": 2}
+# A reading of 60,000 segments costs a fifth of a second of CPU: the budget has to save up for it.
+STILL_S = {"many": 120.0}
 
 
 class Case:
@@ -42,7 +44,7 @@ class Case:
     def run(self):
         record, verdict, truth = (f"{self.folder}/{name}" for name in ("run", "verdict.json", "truth.json"))
         command = [self.args.ullage, "run", "-q", "--record", record, "--json", verdict, "--"]
-        command += [self.args.python, JOB, self.name, truth, str(self.args.seconds)]
+        command += [self.args.python, JOB, self.name, truth, str(STILL_S.get(self.name, self.args.seconds))]
         user = self.args.user
 
         def become():
@@ -167,7 +169,9 @@ class Case:
 
 def inside(args):
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1g,nr_inodes=200000,mode=1777", "tmpfs", "/dev/shm"], check=True)
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1g,nr_inodes=200000,mode=1777", "tmpfs", "/dev/shm"], check=True
+    )
     print(
         f"{'case':24}{'segments':>8}{'MiB':>9}{'claimed%':>9}{'right%':>9}{'du%':>7}{'Δpages':>8}{'rows':>6}{'rec KiB':>9}"
         f"{'json KiB':>9}{'cpu %':>8}{'RSS MiB':>8}"

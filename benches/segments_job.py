@@ -1,6 +1,6 @@
 """Jobs whose shared memory is known to the byte: each makes segments, holds still, and writes down what there is.
 
-    segments_job.py CASE TRUTH_FILE SECONDS
+segments_job.py CASE TRUTH_FILE SECONDS
 """
 
 import ctypes
@@ -196,6 +196,7 @@ def memfds(keep_still):
     held = mmap.mmap(fd, 64 * MIB)
     held[: 7 * MIB] = b"x" * (7 * MIB)
     expect("memfd", 7 * MIB, os.getpid())
+
     # A forked child inherits it and makes one of its own, which it holds open and does not map.
     def make():
         own = os.memfd_create("theirs")
@@ -223,6 +224,7 @@ def mapped_only(keep_still):
     area = mmap.mmap(-1, 6 * MIB)
     area[: 3 * MIB] = b"x" * (3 * MIB)
     expect("shared-anonymous", 6 * MIB, os.getpid())
+
     # Its upper half is written by a child alone.
     def make():
         area[3 * MIB :] = b"y" * (3 * MIB)

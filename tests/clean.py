@@ -212,6 +212,7 @@ def system_v(test):
         return shmid, child
 
     (left, _), (used, child) = made(False), made(True)
+
     def ids():
         return {row["what"].split()[1] for row in test.listed()["orphans"] if row["kind"] == "sysv"}
 
@@ -278,7 +279,16 @@ def inside(args):
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256m,mode=1777", MARK, SHM], check=True)
     test = Test(os.path.abspath(args.ullage), args.python)
-    for part in (killed_torch_job, killed_python_job, whose, old_and_young, in_a_message, system_v, at_a_terminal, many):
+    for part in (
+        killed_torch_job,
+        killed_python_job,
+        whose,
+        old_and_young,
+        in_a_message,
+        system_v,
+        at_a_terminal,
+        many,
+    ):
         part(test)
     print(f"{test.passed} passed, {test.failed} failed")
     return 1 if test.failed else 0

@@ -39,10 +39,19 @@ impl SegmentHistory {
         let reading = Reading {
             at: sample.at,
             segments: segments.clone(),
-            places: sample.filesystems.iter().filter(|place| place.used_for == FilesystemUse::Shm).cloned().collect(),
+            places: sample
+                .filesystems
+                .iter()
+                .filter(|place| place.used_for == FilesystemUse::Shm)
+                .cloned()
+                .collect(),
             alive: sample.processes.iter().map(|process| process.id).collect(),
         };
-        let held = segments.iter().filter(|segment| belongs(segment, &of_job)).map(bytes).fold(0, u64::saturating_add);
+        let held = segments
+            .iter()
+            .filter(|segment| belongs(segment, &of_job))
+            .map(bytes)
+            .fold(0, u64::saturating_add);
         if self.most.as_ref().is_none_or(|(most, _)| held > *most) {
             self.most = Some((held, reading.clone()));
         }

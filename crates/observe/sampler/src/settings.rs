@@ -31,7 +31,9 @@ impl Default for SamplerSettings {
             own_cgroup: None,
             temporary: vec![temporary.unwrap_or_else(|| "/tmp".into())],
             kernel_log: true,
-            started_unix: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64()),
+            started_unix: SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0.0, |since| since.as_secs_f64()),
         }
     }
 }

@@ -3,9 +3,7 @@
 use crate::schema::{ProcessJson, Value};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use ullage_model::{
-    LeftBehind, SegmentCreator, SegmentPlace, SegmentSeen, SegmentSummary, SegmentTotal,
-};
+use ullage_model::{LeftBehind, SegmentCreator, SegmentPlace, SegmentSeen, SegmentSummary, SegmentTotal};
 
 #[derive(Serialize)]
 pub(crate) struct SegmentsJson<'a> {

@@ -113,7 +113,10 @@ fn what_is_left_is_what_the_run_made_and_nobody_uses() {
 
 #[test]
 fn pages_that_could_not_be_told_are_counted_and_not_zero() {
-    let closed = Segment { allocated: Measured::Missing(Missing::NoPermission), ..segment("psm_a", 4, NOBODY, &[id(MAIN)]) };
+    let closed = Segment {
+        allocated: Measured::Missing(Missing::NoPermission),
+        ..segment("psm_a", 4, NOBODY, &[id(MAIN)])
+    };
     let summary = run(&[(1.0, vec![closed])], false).unwrap();
     assert_eq!((summary.total.count, summary.total.bytes, summary.total.not_told), (1, 0, 1));
 }

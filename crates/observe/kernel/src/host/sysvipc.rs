@@ -51,7 +51,11 @@ pub fn parse_sysv_shm(bytes: &[u8]) -> Result<Vec<SysvSegment>, ParseError> {
         let at = |item| ParseError::at(index as u32 + 2, item);
         let natural = |column: usize, item| cells.get(column).and_then(|cell| number(cell)).ok_or(at(item));
         let pid = |column: usize, item| {
-            cells.get(column).and_then(|cell| signed(cell)).and_then(|n| i32::try_from(n).ok()).ok_or(at(item))
+            cells
+                .get(column)
+                .and_then(|cell| signed(cell))
+                .and_then(|n| i32::try_from(n).ok())
+                .ok_or(at(item))
         };
         segments.push(SysvSegment {
             key: pid(key, "key")?,

@@ -24,7 +24,8 @@ impl ProcessDir {
         mut each: impl FnMut(SegmentKind, &[u8], SegmentStat),
     ) -> Result<bool, KernelError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let list = rustix::fs::openat(self.dir(), "fd", flags, Mode::empty()).map_err(|e| self.error("fd", e))?;
+        let list =
+            rustix::fs::openat(self.dir(), "fd", flags, Mode::empty()).map_err(|e| self.error("fd", e))?;
         let (mut left, mut complete) = (most, true);
         let mut target = [0u8; 320];
         let mut name = [0u8; 24];

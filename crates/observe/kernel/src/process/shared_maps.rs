@@ -193,8 +193,7 @@ mod tests {
     fn the_fixture_holds_every_kind() {
         let found = all(TORCH, usize::MAX, &[]);
         let kinds: Vec<SegmentKind> = found.iter().map(|(kind, ..)| *kind).collect();
-        for kind in
-            [SegmentKind::Torch, SegmentKind::Memfd, SegmentKind::Sysv, SegmentKind::SharedAnonymous]
+        for kind in [SegmentKind::Torch, SegmentKind::Memfd, SegmentKind::Sysv, SegmentKind::SharedAnonymous]
         {
             assert!(kinds.contains(&kind), "{kind:?} in {found:?}");
         }
@@ -222,7 +221,8 @@ mod tests {
 
     #[test]
     fn memfds_of_ullage_are_told_by_their_names() {
-        let kind = |name: &str| segment_of_path(format!("/memfd:{name} (deleted)").as_bytes(), false).unwrap().0;
+        let kind =
+            |name: &str| segment_of_path(format!("/memfd:{name} (deleted)").as_bytes(), false).unwrap().0;
         assert_eq!(kind("ullage-arena"), SegmentKind::UllageArena);
         assert_eq!(kind("ullage-shared"), SegmentKind::UllageShare);
         assert_eq!(kind("ullage-dataset"), SegmentKind::UllageShare);

@@ -46,7 +46,12 @@ impl PagesSeen {
 
 impl ProcessDir {
     /// Adds the pages that this process has of a segment: it maps it at `range`, from `offset` bytes on.
-    pub fn shared_pages(&self, range: &Range<u64>, offset: u64, seen: &mut PagesSeen) -> Result<(), KernelError> {
+    pub fn shared_pages(
+        &self,
+        range: &Range<u64>,
+        offset: u64,
+        seen: &mut PagesSeen,
+    ) -> Result<(), KernelError> {
         let file = self.open("pagemap")?;
         let mut entries = [0u8; 8 * TOGETHER];
         let (mut page, end) = (range.start / PAGE, range.end / PAGE);
@@ -73,7 +78,8 @@ mod tests {
 
     #[test]
     fn pages_of_two_mappers_are_counted_once() {
-        let entries = |pages: &[u64]| -> Vec<u8> { pages.iter().flat_map(|entry| entry.to_ne_bytes()).collect() };
+        let entries =
+            |pages: &[u64]| -> Vec<u8> { pages.iter().flat_map(|entry| entry.to_ne_bytes()).collect() };
         let mut seen = PagesSeen::new(5 * PAGE - 1);
         seen.push(0, &entries(&[PRESENT, 0, PRESENT | 7]));
         seen.push(2, &entries(&[PRESENT, PRESENT, 0, PRESENT]));

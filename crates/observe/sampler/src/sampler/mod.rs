@@ -237,7 +237,16 @@ impl Sampler {
             exhausted: !self.budget.allows(0.0, true),
         };
         Tick {
-            sample: Sample { at: now, processes, host, filesystems, cgroups, segments, forks_since_last, cost },
+            sample: Sample {
+                at: now,
+                processes,
+                host,
+                filesystems,
+                cgroups,
+                segments,
+                forks_since_last,
+                cost,
+            },
             events: std::mem::take(&mut self.events),
             ended,
             next_after: jitter(pace.next_after(), &mut self.jitter),

@@ -100,7 +100,13 @@ impl Sampler {
                 let key = match mapping.kind {
                     SegmentKind::Sysv => Key::Sysv(
                         *foreign_ipc.get_or_insert_with(|| {
-                            reader.dir.namespace("ipc").ok().flatten().filter(|ns| Some(*ns) != own_ipc).unwrap_or(0)
+                            reader
+                                .dir
+                                .namespace("ipc")
+                                .ok()
+                                .flatten()
+                                .filter(|ns| Some(*ns) != own_ipc)
+                                .unwrap_or(0)
                         }),
                         mapping.inode,
                     ),
@@ -138,7 +144,8 @@ impl Sampler {
         filesystems: &[FilesystemReading],
         table: &mut Table,
     ) -> bool {
-        let found: Vec<u64> = shm(filesystems).filter(|reading| reading.tmpfs).map(|reading| reading.device).collect();
+        let found: Vec<u64> =
+            shm(filesystems).filter(|reading| reading.tmpfs).map(|reading| reading.device).collect();
         let known = self.segments.devices.clone();
         for device in &found {
             // After the job's end only ullage's own is in sight, which need not be the job's.
@@ -199,8 +206,10 @@ impl Sampler {
             let root = &self.root;
             let mut alive = |pid| root.process(pid).ok()?.stat(&mut Vec::new()).ok().map(|stat| stat.id);
             let maker = self.segments.pids.maker(row.creator, made, clock, &mut alive);
-            let of_job = matches!(maker, Maker::Process(id) if self.segments.pids.job.get(&id.pid) == Some(&id));
-            let left = matches!(maker, Maker::Gone(_)) && made.is_none_or(|made| made >= self.settings.started_unix);
+            let of_job =
+                matches!(maker, Maker::Process(id) if self.segments.pids.job.get(&id.pid) == Some(&id));
+            let left =
+                matches!(maker, Maker::Gone(_)) && made.is_none_or(|made| made >= self.settings.started_unix);
             if of_job || left || table.used(Key::Sysv(0, row.id)) {
                 table.sysv(&row);
             }
@@ -268,7 +277,9 @@ impl Sampler {
         let mut living: HashMap<i32, Option<ProcessId>> = HashMap::new();
         let (root, buffer) = (&self.root, &mut self.buffer);
         let mut alive = |pid: i32| {
-            *living.entry(pid).or_insert_with(|| root.process(pid).ok()?.stat(buffer).ok().map(|stat| stat.id))
+            *living
+                .entry(pid)
+                .or_insert_with(|| root.process(pid).ok()?.stat(buffer).ok().map(|stat| stat.id))
         };
         let mut judged = Vec::with_capacity(table.entries.len());
         for entry in &table.entries {
@@ -280,9 +291,11 @@ impl Sampler {
                     by: if sysv { CreatorSource::Kernel } else { CreatorSource::Name },
                 }),
                 None => {
-                    let remembered = self.segments.makers.get(&entry.key).filter(|maker| maker.missing().is_none());
+                    let remembered =
+                        self.segments.makers.get(&entry.key).filter(|maker| maker.missing().is_none());
                     let users = || {
-                        let numbers = table.sets.members(entry.mappers).iter().chain(table.sets.members(entry.holders));
+                        let numbers =
+                            table.sets.members(entry.mappers).iter().chain(table.sets.members(entry.holders));
                         numbers.map(|&number| ids[number as usize])
                     };
                     let creator = remembered.copied().unwrap_or_else(|| by_users(users(), made, clock));

@@ -39,8 +39,10 @@ pub(crate) fn group(judged: &[Judged<'_>], sets: &Sets, processes: &[ProcessId])
     order.truncate(SINGLES);
     let singles: std::collections::HashSet<usize> = order.iter().copied().collect();
     let who = |set: u32| sets.members(set).iter().map(|&number| processes[number as usize]).collect();
-    let mut rows: Vec<Segment> =
-        order.iter().map(|&at| row(&judged[at], who(judged[at].entry.mappers), who(judged[at].entry.holders))).collect();
+    let mut rows: Vec<Segment> = order
+        .iter()
+        .map(|&at| row(&judged[at], who(judged[at].entry.mappers), who(judged[at].entry.holders)))
+        .collect();
     let mut groups: HashMap<Alike, Vec<usize>> = HashMap::new();
     for (at, one) in judged.iter().enumerate().filter(|(at, _)| !singles.contains(at)) {
         groups.entry(alike(one)).or_default().push(at);
@@ -174,7 +176,8 @@ fn merge(rows: Vec<Segment>) -> Vec<Segment> {
                 }
                 std::collections::btree_map::Entry::Occupied(mut place) => {
                     let (sum, largest) = place.get_mut();
-                    for (mine, theirs) in [(&mut sum.mappers, &row.mappers), (&mut sum.holders, &row.holders)] {
+                    for (mine, theirs) in [(&mut sum.mappers, &row.mappers), (&mut sum.holders, &row.holders)]
+                    {
                         mine.extend_from_slice(theirs);
                         mine.sort_unstable();
                         mine.dedup();
@@ -215,13 +218,21 @@ mod tests {
         let mut table = super::super::table::Table::default();
         for (inode, (name, size)) in (0..).zip(names) {
             let (size, allocated) = (Bytes(*size), Bytes(*size));
-            table.file(name.as_bytes(), &SegmentStat { device: 9, inode, size, allocated, ..Default::default() });
+            table.file(
+                name.as_bytes(),
+                &SegmentStat { device: 9, inode, size, allocated, ..Default::default() },
+            );
         }
         let judged: Vec<Judged<'_>> = table
             .entries
             .iter()
             .enumerate()
-            .map(|(at, entry)| Judged { entry, creator: by(creator(at)), before: false, outsiders: Measured::default() })
+            .map(|(at, entry)| Judged {
+                entry,
+                creator: by(creator(at)),
+                before: false,
+                outsiders: Measured::default(),
+            })
             .collect();
         group(&judged, &table.sets, &[])
     }
@@ -255,6 +266,9 @@ mod tests {
         let rows = grouped(&names, |at| at as i32 + 1);
         assert!(rows.len() <= ROWS * 4, "{}", rows.len());
         assert_eq!(rows.iter().map(|row| row.count).sum::<u64>(), 5000);
-        assert_eq!(rows.iter().map(|row| row.size.0).sum::<u64>(), names.iter().map(|(_, size)| size).sum::<u64>());
+        assert_eq!(
+            rows.iter().map(|row| row.size.0).sum::<u64>(),
+            names.iter().map(|(_, size)| size).sum::<u64>()
+        );
     }
 }

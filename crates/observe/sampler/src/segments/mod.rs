@@ -128,7 +128,8 @@ impl Segments {
 mod tests {
     use super::*;
 
-    const CALM: Moves = Moves { used: 100 << 20, inodes: 100, shared: 100 << 20, descriptors: 100, sharers: 4 };
+    const CALM: Moves =
+        Moves { used: 100 << 20, inodes: 100, shared: 100 << 20, descriptors: 100, sharers: 4 };
 
     fn seconds(seconds: f64) -> At {
         At::from_seconds(seconds)
@@ -158,7 +159,10 @@ mod tests {
         let mut segments = Segments::default();
         segments.read(seconds(8.0), CALM, 1e6, 200e6);
         let large = Moves { used: 200 << 20, ..CALM };
-        assert!(!segments.due(seconds(160.0), large, 0.005), "0.2 s of CPU are a quarter of the budget of 160 s");
+        assert!(
+            !segments.due(seconds(160.0), large, 0.005),
+            "0.2 s of CPU are a quarter of the budget of 160 s"
+        );
         assert!(segments.due(seconds(170.0), large, 0.005));
         assert!(segments.expected_ns(1e6) > 10e6, "and expected to be dear again");
     }

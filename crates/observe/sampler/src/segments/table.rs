@@ -87,7 +87,10 @@ impl Table {
         entry.deleted |= mapping.deleted;
         entry.lines = entry.lines.saturating_add(1);
         entry.mappers = self.sets.with(entry.mappers, who);
-        if matches!(key, Key::Inode(..)) && entry.allocated.missing().is_some() && self.areas.len() < MOST_AREAS {
+        if matches!(key, Key::Inode(..))
+            && entry.allocated.missing().is_some()
+            && self.areas.len() < MOST_AREAS
+        {
             let (range, offset) = (mapping.range.clone(), mapping.offset);
             self.areas.push(Area { entry: at, who, range, offset });
         }
@@ -237,7 +240,10 @@ mod tests {
         assert_eq!(table.entries.len(), 1);
         assert_eq!(table.sets.members(entry.mappers), [0]);
         assert_eq!(table.sets.members(entry.holders), [1]);
-        assert_eq!((entry.lines, entry.size, entry.allocated), (2, 9 * 4096, Measured::Known(Bytes(9 * 4096))));
+        assert_eq!(
+            (entry.lines, entry.size, entry.allocated),
+            (2, 9 * 4096, Measured::Known(Bytes(9 * 4096)))
+        );
         assert!(table.unresolved().is_empty(), "a descriptor told its pages");
     }
 

@@ -75,7 +75,8 @@ pub(crate) fn left_behind() -> Verdict {
             total: total(1201, 600, 1),
             orphans: total(1, 0, 1),
             others: total(3, 12, 0),
-            by_kind: [(SegmentKind::Torch, total(1200, 600, 0)), (SegmentKind::PosixShm, total(1, 0, 1))].into(),
+            by_kind: [(SegmentKind::Torch, total(1200, 600, 0)), (SegmentKind::PosixShm, total(1, 0, 1))]
+                .into(),
             by_creator: vec![
                 (by_worker.clone(), total(1200, 600, 0)),
                 (SegmentCreator::Unknown(Missing::Vanished), total(1, 0, 1)),

@@ -162,7 +162,8 @@ fn json(found: &Survey, removal: Option<&Removal>) -> serde_json::Value {
     });
     if let Some(removal) = removal {
         whole["removed"] = serde_json::json!(removal.removed);
-        let refused = removal.refused.iter().map(|(what, why)| serde_json::json!({"what": what, "because": why}));
+        let refused =
+            removal.refused.iter().map(|(what, why)| serde_json::json!({"what": what, "because": why}));
         whole["refused"] = refused.collect();
     }
     whole

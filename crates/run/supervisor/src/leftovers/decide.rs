@@ -96,7 +96,10 @@ pub(crate) fn of_file(file: &File<'_>, living: &Living) -> Standing {
             if age < QUIET_S {
                 return kept("it is younger than 10 minutes, and its name does not tell who made it".into());
             }
-            Standing::Orphan { maker, because: "nobody has had it open, and it is older than 10 minutes".into() }
+            Standing::Orphan {
+                maker,
+                because: "nobody has had it open, and it is older than 10 minutes".into(),
+            }
         }
         None => Standing::NotOurs,
     }

@@ -242,7 +242,12 @@ impl Survey {
 }
 
 fn remove_file(shm: &Path, path: &Path, inode: u64, living: &Living) -> Result<(), Refusal> {
-    let failed = |doing| move |errno: rustix::io::Errno| Refusal::Failed { doing, errno: Errno::from_raw(errno.raw_os_error()) };
+    let failed = |doing| {
+        move |errno: rustix::io::Errno| Refusal::Failed {
+            doing,
+            errno: Errno::from_raw(errno.raw_os_error()),
+        }
+    };
     let dir = folder(shm).map_err(failed("open the folder"))?;
     let name = path.file_name().ok_or(Refusal::Changed)?;
     let file = open(&dir, name).map_err(|errno| match errno {
@@ -372,7 +377,8 @@ fn living(root: &KernelRoot, shm: &Path) -> Option<Living> {
             .filesystem("/dev/shm", FilesystemUse::Shm)
             .is_ok_and(|place| device.is_some_and(|device| place.device != device));
         // A helper runs as the user of its job.
-        let another = process.status(&mut buffer).is_ok_and(|status| status.uid.is_some_and(|uid| uid != own));
+        let another =
+            process.status(&mut buffer).is_ok_and(|status| status.uid.is_some_and(|uid| uid != own));
         if !elsewhere && !another {
             living.helpers.push((kind, pid));
         }

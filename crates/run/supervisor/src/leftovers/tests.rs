@@ -12,7 +12,12 @@ fn path(survey: &Survey) -> Vec<String> {
         Place::File { path, .. } => path.file_name().unwrap().to_string_lossy().into_owned(),
         Place::Sysv { id, .. } => format!("shmid {id}"),
     };
-    survey.orphans.iter().map(|orphan| name(&orphan.place)).filter(|name| !name.starts_with("shmid")).collect()
+    survey
+        .orphans
+        .iter()
+        .map(|orphan| name(&orphan.place))
+        .filter(|name| !name.starts_with("shmid"))
+        .collect()
 }
 
 #[test]
@@ -34,7 +39,8 @@ fn only_unused_files_of_dead_makers_are_orphans() {
     assert!(first.kept.iter().any(|kept| kept.because.contains(&own.to_string())));
 
     // It is opened between the survey and the removal.
-    let orphan = first.orphans.iter().find(|orphan| matches!(orphan.place, Place::File { .. })).unwrap().clone();
+    let orphan =
+        first.orphans.iter().find(|orphan| matches!(orphan.place, Place::File { .. })).unwrap().clone();
     let late = fs::File::open(shm.join(&left)).unwrap();
     assert!(matches!(Remover::new(&root, shm).remove(&orphan), Err(Refusal::InUse)));
     drop(late);
