@@ -159,12 +159,19 @@ class Case:
     def line(self):
         if not hasattr(self, "cost"):
             return f"{self.name:24} FAILED"
-        cpu = self.cost["cpu_share_of_one_core"]
-        return (
-            f"{self.name:24}{self.count:8,}{self.bytes / 2**20:9.1f}{100 * self.claimed:9.1f}{100 * self.right:9.1f}{100 * self.peer:7.1f}"
-            f"{(self.sum - self.used[0]) // PAGE:8}{self.rows:6}{self.recorded / 1024:9.1f}{self.size / 1024:9.1f}"
-            f"{100 * cpu:8.2f}{self.cost['peak_rss_bytes'] / 2**20:8.1f}"
-        )
+        told = [f"{self.count:,}", f"{self.bytes / 2**20:.1f}"]
+        told += [f"{100 * share:.1f}" for share in (self.claimed, self.right, self.peer)]
+        told += [(self.sum - self.used[0]) // PAGE, self.rows]
+        told += [f"{size / 1024:.1f}" for size in (self.recorded, self.size)]
+        told += [f"{100 * self.cost['cpu_share_of_one_core']:.2f}", f"{self.cost['peak_rss_bytes'] / 2**20:.1f}"]
+        return row(self.name, told)
+
+
+HEAD = ["segments", "MiB", "claimed%", "right%", "du%", "Δpages", "rows", "rec KiB", "json KiB", "cpu %", "RSS MiB"]
+
+
+def row(name, cells):
+    return f"{name:24}" + "".join(f"{cell:>9}" for cell in cells)
 
 
 def inside(args):
@@ -172,10 +179,7 @@ def inside(args):
     subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=1g,nr_inodes=200000,mode=1777", "tmpfs", "/dev/shm"], check=True
     )
-    print(
-        f"{'case':24}{'segments':>8}{'MiB':>9}{'claimed%':>9}{'right%':>9}{'du%':>7}{'Δpages':>8}{'rows':>6}{'rec KiB':>9}"
-        f"{'json KiB':>9}{'cpu %':>8}{'RSS MiB':>8}"
-    )
+    print(row("case", HEAD))
     cases = [Case(name, args) for name in args.only or CASES]
     for case in cases:
         try:
