@@ -3,8 +3,8 @@
 
 Each case runs in a mount namespace with a /dev/shm of its own, so that what ullage tells can be compared with what the
 tmpfs says is in use. Checked, for each: the bytes of each kind are the truth; every byte has a maker or is called an
-orphan; the maker is the true one; what is told of /dev/shm adds up to what statvfs calls used, to a page a file; and what
-the job leaves behind is listed when it is over.
+orphan; the maker is the true one; what is told of /dev/shm adds up to what statvfs calls used, to a page a file; and
+what the job leaves behind is listed when it is over.
 
     sudo python benches/segments.py --ullage target/release/ullage --python .venv/bin/python [--only CASE ...]
         [--user 65534] [--seconds 5]
