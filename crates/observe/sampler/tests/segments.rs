@@ -98,7 +98,7 @@ fn what_was_there_before_the_run_is_told_so() {
 
 #[test]
 fn an_hour_in_which_nothing_moves_costs_no_reading() {
-    let fake = FakeRoot::on_tmpfs();
+    let fake = FakeRoot::new();
     fake.process(10).start(100).memory(10_000, 50_000, 200_000).write();
     let mut sampler = sampler(&fake, SamplerSettings::default());
     let read = (0..600).filter(|at| {

@@ -35,7 +35,9 @@ pub(crate) struct Moves {
 impl Moves {
     pub(crate) fn of(filesystems: &[FilesystemReading], processes: &[ProcessReading]) -> Moves {
         let mut moves = Moves::default();
-        for shm in filesystems.iter().filter(|reading| reading.used_for == FilesystemUse::Shm) {
+        // Where /dev/shm is a folder of a disk, what else moves on that disk says nothing.
+        let shm = |reading: &&FilesystemReading| reading.used_for == FilesystemUse::Shm && reading.tmpfs;
+        for shm in filesystems.iter().filter(shm) {
             moves.used = moves.used.saturating_add(shm.used.0);
             moves.inodes = moves.inodes.saturating_add(shm.inodes_used);
         }
