@@ -35,6 +35,7 @@ test-outside: install
 	$(BIN)/python tests/discovery.py --ullage $(BIN)/ullage
 	$(BIN)/python tests/kill_recorder.py --ullage $(BIN)/ullage --times 12
 	$(BIN)/python tests/outage.py --ullage $(BIN)/ullage --stop 6 --kills 4
+	$(BIN)/python tests/clean.py --ullage $(BIN)/ullage --python $(BIN)/python
 	$(BIN)/python tests/arena_kills.py --times 2
 	$(BIN)/python tests/arena_kills.py --points --times 1 --methods fork
 

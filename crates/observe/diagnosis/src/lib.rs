@@ -22,6 +22,7 @@ mod requested;
 mod rule;
 mod rules;
 mod say;
+mod segments;
 mod series;
 mod sharing;
 mod space;

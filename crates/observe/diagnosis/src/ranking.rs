@@ -53,6 +53,7 @@ pub fn diagnose(run: &RunFacts, timeline: &Timeline) -> Verdict {
         findings,
         limits: crate::limits::limits(run, timeline),
         memory: memory(timeline),
+        segments: crate::segments::summary(run, timeline),
         undetermined,
         not_seen,
         fixes: fixes(run, timeline),

@@ -5,6 +5,7 @@
 
 use crate::history::{Begun, CgroupHistory, FilesystemHistory, HostHistory, ProcessHistory};
 use crate::series::Series;
+use crate::segments::SegmentHistory;
 use std::collections::BTreeMap;
 use ullage_model::cgroup::CgroupVersion;
 use ullage_model::{
@@ -55,6 +56,7 @@ pub struct Timeline {
     pub(crate) tree: Series,
     /// Tasks of the job's processes that are not root's, over time.
     pub(crate) tasks: Series,
+    pub(crate) segments: SegmentHistory,
     exceptions: Vec<ExceptionSeen>,
     oom_kills: Vec<(At, KernelOomKill)>,
     fork_rejections: Vec<(At, String)>,
@@ -118,6 +120,7 @@ impl Timeline {
                 .read(at, reading);
         }
         self.host.read(at, &sample.host);
+        self.segments.read(sample, |id| self.processes.contains_key(&id));
         crate::memory::note_peak(&mut self.memory, sample, self.shm_at_start.unwrap_or(0));
     }
 

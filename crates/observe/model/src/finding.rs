@@ -1,6 +1,6 @@
 //! Findings and verdicts: what diagnosis says, and what the reports show.
 
-use crate::{At, Limit, Measured, Outcome, ProcessId, Role, RunId};
+use crate::{At, Limit, Measured, Outcome, ProcessId, Role, RunId, SegmentSummary};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -177,6 +177,8 @@ pub struct Verdict {
     pub limits: Vec<LimitState>,
     /// Memory of the tree.
     pub memory: MemorySummary,
+    /// Its shared segments; none where they were never read.
+    pub segments: Option<SegmentSummary>,
     /// Causes that could not be told.
     pub undetermined: Vec<Undetermined>,
     /// What could not be seen, one sentence each.

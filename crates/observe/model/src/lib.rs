@@ -18,6 +18,8 @@ pub mod outcome;
 pub mod process;
 pub mod run;
 pub mod sample;
+pub mod segment;
+pub mod shared_memory;
 pub mod source;
 pub mod units;
 
@@ -39,5 +41,9 @@ pub use process::{
 };
 pub use run::{RunFacts, RunId};
 pub use sample::{Cost, Sample};
+pub use segment::{Creator, CreatorSource, Maker, Segment, SegmentKind};
+pub use shared_memory::{
+    LeftBehind, SegmentCreator, SegmentPlace, SegmentSeen, SegmentSummary, SegmentTotal,
+};
 pub use source::{Item, Source, SourceError};
 pub use units::{At, Bytes, ClockTicks};

@@ -1,6 +1,6 @@
 //! Everything read in one tick, and what reading it cost.
 
-use crate::{At, Bytes, CgroupReading, FilesystemReading, HostReading, ProcessReading};
+use crate::{At, Bytes, CgroupReading, FilesystemReading, HostReading, Measured, ProcessReading, Segment};
 use serde::{Deserialize, Serialize};
 
 /// One tick.
@@ -16,6 +16,9 @@ pub struct Sample {
     pub filesystems: Vec<FilesystemReading>,
     /// The job's cgroups and every ancestor of them, the job's own first.
     pub cgroups: Vec<CgroupReading>,
+    /// Shared segments: all that the job uses, and every file in its /dev/shm. Read seldom, and then completely.
+    #[serde(default)]
+    pub segments: Measured<Vec<Segment>>,
     /// Processes that were created machine-wide since the last tick (`processes` of /proc/stat), an upper
     /// bound of those that lived and died between two ticks.
     pub forks_since_last: u64,

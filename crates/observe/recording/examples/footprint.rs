@@ -168,6 +168,7 @@ impl Job {
                     }),
                 })
                 .into(),
+            segments: Measured::default(),
             forks_since_last: self.random(30),
             cost: Cost { cpu_ns: second * 2_000_000 + self.random(500_000), peak_rss: Bytes(14 << 20) },
         }

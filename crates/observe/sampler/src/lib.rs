@@ -15,6 +15,7 @@ pub mod pace;
 mod places;
 pub mod roles;
 mod sampler;
+mod segments;
 pub mod settings;
 
 pub use sampler::{Ended, Sampler, Tick};

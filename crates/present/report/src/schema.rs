@@ -5,6 +5,7 @@
 //! Schema, and a test holds both together.
 
 use crate::format::whole;
+use crate::segments::SegmentsJson;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use ullage_model::{
@@ -25,6 +26,8 @@ pub(crate) struct VerdictJson<'a> {
     findings: Vec<FindingJson<'a>>,
     limits: Vec<LimitJson<'a>>,
     memory: MemoryJson<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    segments: Option<SegmentsJson<'a>>,
     undetermined: Vec<UndeterminedJson<'a>>,
     not_seen: &'a [String],
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
@@ -65,7 +68,7 @@ pub(crate) struct FindingJson<'a> {
 }
 
 #[derive(Serialize)]
-struct ProcessJson<'a> {
+pub(crate) struct ProcessJson<'a> {
     pid: i32,
     start: u64,
     role: String,
@@ -127,7 +130,7 @@ struct CostJson {
 /// A value, or `{"missing": "reason"}`.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Value<T> {
+pub(crate) enum Value<T> {
     Known(T),
     Missing { missing: &'static str },
 }
@@ -154,14 +157,14 @@ impl Serialize for LimitValue {
 }
 
 impl<T> Value<T> {
-    fn of<U>(measured: &Measured<U>, convert: impl FnOnce(&U) -> T) -> Value<T> {
+    pub(crate) fn of<U>(measured: &Measured<U>, convert: impl FnOnce(&U) -> T) -> Value<T> {
         match measured {
             Measured::Known(value) => Value::Known(convert(value)),
             Measured::Missing(reason) => Value::Missing { missing: reason.reason() },
         }
     }
 
-    fn or(value: Option<T>, missing: &'static str) -> Value<T> {
+    pub(crate) fn or(value: Option<T>, missing: &'static str) -> Value<T> {
         value.map_or(Value::Missing { missing }, Value::Known)
     }
 }
@@ -177,6 +180,7 @@ impl<'a> From<&'a Verdict> for VerdictJson<'a> {
             findings: verdict.findings.iter().map(FindingJson::from).collect(),
             limits: verdict.limits.iter().map(LimitJson::from).collect(),
             memory: (&verdict.memory).into(),
+            segments: verdict.segments.as_ref().map(SegmentsJson::from),
             undetermined: verdict.undetermined.iter().map(UndeterminedJson::from).collect(),
             not_seen: &verdict.not_seen,
             fixes: &verdict.fixes,

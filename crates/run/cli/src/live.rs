@@ -196,7 +196,8 @@ impl Watch {
         if let Some(what) = self.budget.as_mut().and_then(|budget| budget.finish(&left)) {
             self.event(what);
         }
-        self.look(supervisor);
+        let look = self.sampler.last_look(self.now());
+        self.store_tick(look, supervisor);
         let survivors = self.survivors(main);
         self.event(EventKind::Finished { survivors });
     }

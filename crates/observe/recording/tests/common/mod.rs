@@ -98,6 +98,8 @@ pub fn sample(n: u64, processes: u64) -> Sample {
                 refused: Measured::Known(0),
             }),
         }],
+        // As the first version of format 1 reads: it had no such table.
+        segments: Measured::Missing(Missing::NotAsked),
         forks_since_last: n,
         cost: Cost { cpu_ns: n * 500_000, peak_rss: Bytes(9 << 20) },
     }
@@ -334,6 +336,28 @@ impl Tape {
         }
     }
 
+    fn segment(&mut self) -> Segment {
+        Segment {
+            kind: SegmentKind::ALL[self.next() as usize % SegmentKind::ALL.len()],
+            name: self.text(),
+            count: self.number(),
+            device: self.number(),
+            inode: self.number(),
+            size: self.bytes(),
+            allocated: self.measured(Tape::bytes),
+            at_least: self.next() % 2 == 1,
+            deleted: self.next() % 2 == 1,
+            before: self.next() % 2 == 1,
+            creator: self.measured(|t| Creator {
+                who: if t.next() % 2 == 1 { Maker::Process(t.id()) } else { Maker::Gone(t.next() as i32) },
+                by: CreatorSource::ALL[t.next() as usize % CreatorSource::ALL.len()],
+            }),
+            mappers: self.list(Tape::id),
+            holders: self.list(Tape::id),
+            outsiders: self.measured(|t| t.next() % 2 == 1),
+        }
+    }
+
     fn list<T>(&mut self, one: impl Fn(&mut Tape) -> T) -> Vec<T> {
         let length = self.next() % 5;
         (0..length).map(|_| one(self)).collect()
@@ -346,6 +370,7 @@ impl Tape {
             host: self.host(),
             filesystems: self.list(Tape::filesystem),
             cgroups: self.list(Tape::cgroup),
+            segments: self.measured(|t| t.list(Tape::segment)),
             forks_since_last: self.number(),
             cost: Cost { cpu_ns: self.number(), peak_rss: self.bytes() },
         }

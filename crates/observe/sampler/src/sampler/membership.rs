@@ -14,6 +14,7 @@ impl Sampler {
         }
         let Ok(process) = self.root.process(id.pid) else { return };
         let Some(facts) = self.facts(&process, id) else { return };
+        self.segments.joined(id);
         let mut member = Member::new(&facts, now);
         member.mount_namespace = process.namespace("mnt").ok().flatten();
         if let Some(hidden) = self.groups.watch(&facts.cgroups) {

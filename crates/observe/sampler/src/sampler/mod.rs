@@ -4,6 +4,7 @@ mod cost;
 mod membership;
 mod nearness;
 mod reading;
+mod segments;
 
 use self::cost::{own_cost, process_cpu_ns};
 use self::membership::GONE;
@@ -17,6 +18,7 @@ use crate::member::Member;
 use crate::pace::{jitter, Pace};
 use crate::places::Places;
 use crate::roles;
+use crate::segments::Segments;
 use crate::settings::SamplerSettings;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -64,6 +66,7 @@ pub struct Sampler {
     each_ns: f64,
     /// Measured cost of one probe of pages, nanoseconds.
     probe_ns: f64,
+    segments: Segments,
     max_map_count: Limit,
     trends: HashMap<(u8, String), Trend>,
     forks: Option<u64>,
@@ -92,6 +95,7 @@ impl Sampler {
             budget: Budget::new(settings.cpu_share),
             each_ns: 1200.0,
             probe_ns: 3e6,
+            segments: Segments::default(),
             max_map_count,
             trends: HashMap::new(),
             forks: None,
@@ -121,6 +125,12 @@ impl Sampler {
     /// A quick look at everything but mappings and links, for the moment a process ended or failed: the counters
     /// that tell why are in it.
     pub fn final_look(&mut self, now: At) -> Tick {
+        self.look(now, false)
+    }
+
+    /// A quick look once more when the run is over, with what it leaves in shared memory.
+    pub fn last_look(&mut self, now: At) -> Tick {
+        self.segments.last_look = true;
         self.look(now, false)
     }
 
@@ -205,6 +215,7 @@ impl Sampler {
             }
         }
         self.roles(now);
+        let segments = self.read_segments(now, &through, &filesystems, &processes, deep, &mut spent_ns);
         let cgroups = self.groups.read(&self.root, &mut self.buffer);
         time_left = sooner(time_left, self.groups_left(now, &cgroups));
         let host = self.root.host(&mut self.buffer);
@@ -226,7 +237,16 @@ impl Sampler {
             exhausted: !self.budget.allows(0.0, true),
         };
         Tick {
-            sample: Sample { at: now, processes, host, filesystems, cgroups, forks_since_last, cost },
+            sample: Sample {
+                at: now,
+                processes,
+                host,
+                filesystems,
+                cgroups,
+                segments,
+                forks_since_last,
+                cost,
+            },
             events: std::mem::take(&mut self.events),
             ended,
             next_after: jitter(pace.next_after(), &mut self.jitter),

@@ -12,6 +12,9 @@ use ullage_report::text::{self, CheckRow, CheckState};
 
 /// Prints the table; ends with 0 even where something is tight: the check itself went well.
 pub fn run(arguments: &CheckArguments) -> anyhow::Result<u8> {
+    if arguments.clean {
+        return super::clean::run(arguments);
+    }
     let rows = rows(&KernelRoot::live());
     if arguments.json {
         let list: Vec<_> = rows
