@@ -10,8 +10,8 @@ Three parts, each with its bars:
    And a whole hour of each kind, simulated, through the real writer (--footprint: the example of that name of
    ullage-recording; busy: every figure of every process moves at random every second).
 2. ullage killed at random moments (tests/kill_recorder.py): samples lost, beside what a log beside it counted.
-3. The commands of docs/recording-format.md, taken from there as they are, on closed recordings, on repaired ones, and on
-   a live tail; the tables as exported; what they read is compared with the JSON of `ullage export`.
+3. The commands of docs/recording-format.md, taken from there as they are, on closed recordings, on repaired ones, and
+   on a live tail; the tables as exported; what they read is compared with the JSON of `ullage export`.
 
 pyarrow, polars and duckdb must be importable by --python; so must torch, or the busy processes use no tensors.
 """
@@ -174,7 +174,7 @@ def real(arguments, folder, bars):
         size, per_hour = size_of(run), 3600 / took
         print(f"  bytes by table: {tables_of(run)}, in {len(os.listdir(run))} files")
         peer = gzipped(arguments, run)
-        print(f"  the same as gzipped JSON lines: {peer * per_hour / 1e6:.2f} MB an hour, {peer / size:.1f} times as much")
+        print(f"  as gzipped JSON lines: {peer * per_hour / 1e6:.2f} MB an hour, {peer / size:.1f} times as much")
         costly_columns(arguments, run)
         measured = f"{size * per_hour / 1e6:.3f} MB an hour (of {took:.0f} s), at most {BARS_MB[kind]:.0f}"
         bars(f"64 {kind} processes, real", size * per_hour <= BARS_MB[kind] * 1e6 and min(counts[3:]) >= 65, measured)
@@ -251,7 +251,7 @@ def exported(arguments, run, folder):
         programs += [
             f"from {module} import {read}\nprocesses = {read}({file!r})\n",
             f"import polars\nprocesses = polars.read_{kind}({file!r})\n",
-            f'import duckdb\nprocesses = duckdb.sql("select * from \'{file}\'")\n',
+            f"import duckdb\nprocesses = duckdb.sql(\"select * from '{file}'\")\n",
         ]
     return opened(arguments, run, programs)
 

@@ -12,8 +12,9 @@ use crate::store::Store;
 use crate::table::Table;
 use std::path::Path;
 
-/// Parts are merged when together they hold so much. More would save a few percent, and cost every reader memory.
-const ENOUGH: Size = Size { rows: 100_000, bytes: 8 << 20 };
+/// Parts are merged when together they hold so much. With 100,000 rows recordings of busy jobs are 3 % smaller, and
+/// merging takes 13 MB of memory more, where ullage as a whole is to stay below 30.
+const ENOUGH: Size = Size { rows: 40_000, bytes: 4 << 20 };
 /// Never more rows in one part: readers refuse twice as many.
 const MOST_ROWS: u64 = 1 << 17;
 
@@ -63,7 +64,7 @@ pub(crate) fn merge(dir: &Path, table: &'static Table, numbers: &[u32]) -> Resul
         return Ok(());
     }
     let parts = numbers.iter().map(|number| open(dir, table, *number)).collect::<Result<Vec<_>, _>>()?;
-    let cells = |column: usize| {
+    let cells = |column: usize| -> Result<Cells, String> {
         let mut cells = Cells::nulls(table.columns[column].kind, 0);
         parts.iter().try_for_each(|part| part.append(column, &mut cells)).map(|()| cells)
     };
@@ -73,9 +74,9 @@ pub(crate) fn merge(dir: &Path, table: &'static Table, numbers: &[u32]) -> Resul
         before.is_none_or(|before| number > before)
     };
     appear(&dir.join(table.part_name(*first)), |unfinished| {
-        let order = order(table, table.sorted_by, cells, is_new)?;
+        let order = order(table, table.sorted_by, &cells, is_new)?;
         let mut file = TableFile::create(unfinished, table)?;
-        file.group(&order, cells)?;
+        file.group(&order, &cells)?;
         file.finish().map(Some)
     })
     .map_err(|e| e.to_string())?;
@@ -130,14 +131,14 @@ mod tests {
     #[test]
     fn parts_are_merged_when_they_are_enough_and_never_into_too_large_a_one() {
         let mut small = Small::default();
-        assert_eq!(small.add(1, rows(60_000)), [0; 0]);
-        assert_eq!(small.add(2, rows(39_999)), [0; 0]);
+        assert_eq!(small.add(1, rows(20_000)), [0; 0]);
+        assert_eq!(small.add(2, rows(19_999)), [0; 0]);
         assert_eq!(small.add(3, rows(1)), [1, 2, 3]);
-        assert_eq!(small.add(4, rows(90_000)), [0; 0]);
-        assert_eq!(small.add(5, rows(90_000)), [4]);
-        assert_eq!(small.add(6, rows(200_000)), [5]);
-        assert_eq!(small.add(7, rows(10)), [6]);
-        assert_eq!(small.add(8, Size { rows: 2, bytes: 9 << 20 }), [7, 8]);
+        assert_eq!(small.add(4, rows(39_000)), [0; 0]);
+        assert_eq!(small.add(5, rows(100_000)), [4]);
+        assert_eq!(small.add(6, rows(100_000)), [5]);
+        assert_eq!(small.add(7, rows(39_000)), [6]);
+        assert_eq!(small.add(8, Size { rows: 2, bytes: 5 << 20 }), [7, 8]);
         assert_eq!(small.take(), [0; 0]);
     }
 }

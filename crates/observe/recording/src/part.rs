@@ -39,18 +39,18 @@ pub(crate) fn write_part(
     batches: &[RecordBatch],
     keep: impl Fn(u64) -> bool,
 ) -> Result<Option<Size>, WriteError> {
-    let cells = |column: usize| {
+    let cells = |column: usize| -> Result<Cells, String> {
         let Column { kind, name } = table.columns[column];
         Ok(Cells::of_batches(kind, name, batches))
     };
     let path = dir.join(table.part_name(number));
     appear(&path, |unfinished| {
-        let order = order(table, table.sorted_by, cells, |_, number| keep(number))?;
+        let order = order(table, table.sorted_by, &cells, |_, number| keep(number))?;
         if order.is_empty() {
             return Ok(None);
         }
         let mut file = TableFile::create(unfinished, table)?;
-        file.group(&order, cells)?;
+        file.group(&order, &cells)?;
         file.finish().map(Some)
     })
 }

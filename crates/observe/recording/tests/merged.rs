@@ -93,7 +93,7 @@ fn a_part_that_cannot_be_read_is_left_where_it_is() {
     assert_eq!(samples(&replayed(&Recording::open(&dir).unwrap())), before);
 }
 
-/// 1,600 samples of 70 processes are more rows than one part takes.
+/// 1,600 samples of 70 processes are 112,000 rows, and parts are merged into ones of a little more than 40,000.
 #[test]
 fn a_long_recording_is_merged_while_it_goes_on() {
     let home = tempfile::tempdir().unwrap();
@@ -103,10 +103,10 @@ fn a_long_recording_is_merged_while_it_goes_on() {
         writer.sample(&sample(n, 70));
     }
     let open = parts(&image(&dir), "processes");
-    assert!(open.len() < 20, "{open:?}");
+    assert!(open.len() < 15, "{open:?}");
     writer.close(&ended(&run())).unwrap();
     let closed = parts(&image(&dir), "processes");
-    assert_eq!(closed.len(), 2, "{closed:?}");
+    assert_eq!(closed.len(), 3, "{closed:?}");
     let recording = Recording::open(&dir).unwrap();
     let mut expected = 0;
     for read in samples(&replayed(&recording)) {
