@@ -13,7 +13,8 @@ use ullage_recording::{repair, Recording, Writer};
 
 const DIRECTORY: &str = "ULLAGE_TEST_WRITE_TO";
 const KILLS: u64 = 40;
-const CLOSES_AFTER: u64 = 150;
+const KILLS_AT_CLOSING: u64 = 20;
+const CLOSES_AFTER: u64 = 80;
 
 /// Not a test of its own: what the test below starts, and kills. Says each tick before and after writing it.
 #[test]
@@ -51,7 +52,7 @@ fn a_writer_killed_as_it_closes_loses_nothing() {
     let (mut unclosed, mut merging) = (0, 0);
     // How long closing takes, the first one says.
     let mut takes = Duration::ZERO;
-    for kill in 0..=KILLS {
+    for kill in 0..=KILLS_AT_CLOSING {
         let dir = home.path().join(kill.to_string());
         let mut child = start("writer_that_is_killed_as_it_closes", &dir);
         let mut said = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
@@ -61,7 +62,7 @@ fn a_writer_killed_as_it_closes_loses_nothing() {
             assert!(said.any(|line| line == "closed"));
             takes = begun.elapsed();
         }
-        while begun.elapsed() < takes * u32::try_from(kill).unwrap() / u32::try_from(KILLS).unwrap() {
+        while begun.elapsed() < takes * u32::try_from(kill).unwrap() / u32::try_from(KILLS_AT_CLOSING).unwrap() {
             std::hint::spin_loop();
         }
         child.kill().unwrap();
@@ -77,7 +78,7 @@ fn a_writer_killed_as_it_closes_loses_nothing() {
         }
         assert!(!dir.join("mappings-000002.parquet").exists());
     }
-    println!("{KILLS} kills, {unclosed} before it was closed, {merging} before all parts were merged");
+    println!("{KILLS_AT_CLOSING} kills, {unclosed} before it was closed, {merging} before all parts were merged");
     assert!(merging > 0);
 }
 
