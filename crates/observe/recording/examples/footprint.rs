@@ -145,7 +145,8 @@ impl Job {
             memory.peak_resident.0 = memory.peak_resident.0.max(memory.resident().0);
             memory.page_tables.0 = (900 << 10) + pages / 512 * 4096;
         }
-        let kinds = DescriptorKinds { files: 20 + opened, sockets: 4, pipes: 9, ..DescriptorKinds::default() };
+        let kinds =
+            DescriptorKinds { files: 20 + opened, sockets: 4, pipes: 9, ..DescriptorKinds::default() };
         let kinds = if deep { Measured::Known(kinds) } else { Measured::Missing(Missing::NotAsked) };
         process.descriptors = Measured::Known(Descriptors { count: 33 + opened, kinds });
         let mappings = Mappings {
@@ -157,7 +158,8 @@ impl Job {
             file_bytes: Bytes(80 << 20),
             ..Mappings::default()
         };
-        process.mappings = if deep { Measured::Known(mappings) } else { Measured::Missing(Missing::NotAsked) };
+        process.mappings =
+            if deep { Measured::Known(mappings) } else { Measured::Missing(Missing::NotAsked) };
         let exclusive = Exclusive { bytes: Bytes(pages * 4096), error: Bytes(mapped * 4096) };
         process.exclusive =
             if deep { Measured::Known(exclusive) } else { Measured::Missing(Missing::NotAsked) };

@@ -86,7 +86,10 @@ mod tests {
             line
         };
         assert_eq!(quoted("python"), "python");
-        assert_eq!(quoted("limit_bytes=unlimited swap_bytes=kernel-too-old"), "limit_bytes=unlimited swap_bytes=kernel-too-old");
+        assert_eq!(
+            quoted("limit_bytes=unlimited swap_bytes=kernel-too-old"),
+            "limit_bytes=unlimited swap_bytes=kernel-too-old"
+        );
         assert_eq!(quoted(""), "\"\"");
         assert_eq!(quoted(" a"), "\" a\"");
         assert_eq!(quoted("a,b"), "\"a,b\"");

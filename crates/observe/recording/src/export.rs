@@ -108,10 +108,10 @@ fn copy_chunk(table: &'static Table, chunk: &Chunk<'_>, whole: &Whole, out: &mut
     let has_ticks = table.columns[0].name == "tick";
     let by: &[usize] = if table.columns[1].name == "position" { &[0, 1] } else { &[0] };
     let cells = |column: usize| -> Result<Cells, String> { Ok(chunk.columns.cells[column].clone()) };
-    let order = order(table, by, &cells, |row, number| is_new[row] && (!has_ticks || whole.has(number)))?;
+    let order = order(table, by, cells, |row, number| is_new[row] && (!has_ticks || whole.has(number)))?;
     match out {
         _ if order.is_empty() => {}
-        Out::Parquet(file) => file.group(&order, &cells)?,
+        Out::Parquet(file) => file.group(&order, cells)?,
         Out::Csv(file) => file.rows(&order, chunk.columns)?,
     }
     Ok(order.len() as u64)

@@ -74,9 +74,9 @@ pub(crate) fn merge(dir: &Path, table: &'static Table, numbers: &[u32]) -> Resul
         before.is_none_or(|before| number > before)
     };
     appear(&dir.join(table.part_name(*first)), |unfinished| {
-        let order = order(table, table.sorted_by, &cells, is_new)?;
+        let order = order(table, table.sorted_by, cells, is_new)?;
         let mut file = TableFile::create(unfinished, table)?;
-        file.group(&order, &cells)?;
+        file.group(&order, cells)?;
         file.finish().map(Some)
     })
     .map_err(|e| e.to_string())?;

@@ -29,7 +29,14 @@ fn of_csv(dir: &Path) -> Vec<Row> {
         let number = |name| line[column(name)].parse().unwrap();
         let anonymous = line[column("anonymous_bytes")].parse().ok();
         let pid = line[column("pid")].parse().unwrap();
-        (number("tick"), number("position"), pid, line[column("comm")].clone(), number("minor_faults"), anonymous)
+        (
+            number("tick"),
+            number("position"),
+            pid,
+            line[column("comm")].clone(),
+            number("minor_faults"),
+            anonymous,
+        )
     };
     lines[1..].iter().map(row).collect()
 }
@@ -58,7 +65,10 @@ fn of_samples(samples: &[(u64, Sample)]) -> Vec<Row> {
         (tick, position, process.id.pid, process.comm.clone(), process.minor_faults, anonymous)
     };
     let rows = |(tick, sample): &(u64, Sample)| {
-        (0..).zip(&sample.processes).map(|(position, process)| row(*tick, position, process)).collect::<Vec<_>>()
+        (0..)
+            .zip(&sample.processes)
+            .map(|(position, process)| row(*tick, position, process))
+            .collect::<Vec<_>>()
     };
     samples.iter().flat_map(rows).collect()
 }
@@ -75,7 +85,8 @@ fn every_row_is_exported_once_and_in_order_of_time() {
     // Live, torn (a part and the tail have the same rows), and closed.
     for state in ["live", "torn", "closed"] {
         if state != "live" {
-            let tails: Vec<_> = image(&dir).into_iter().filter(|(name, _)| name.ends_with(".arrows")).collect();
+            let tails: Vec<_> =
+                image(&dir).into_iter().filter(|(name, _)| name.ends_with(".arrows")).collect();
             repair(&dir, |_| false).unwrap();
             if state == "torn" {
                 tails.iter().for_each(|(name, bytes)| std::fs::write(dir.join(name), bytes).unwrap());

@@ -62,7 +62,9 @@ fn a_writer_killed_as_it_closes_loses_nothing() {
             assert!(said.any(|line| line == "closed"));
             takes = begun.elapsed();
         }
-        while begun.elapsed() < takes * u32::try_from(kill).unwrap() / u32::try_from(KILLS_AT_CLOSING).unwrap() {
+        while begun.elapsed()
+            < takes * u32::try_from(kill).unwrap() / u32::try_from(KILLS_AT_CLOSING).unwrap()
+        {
             std::hint::spin_loop();
         }
         child.kill().unwrap();
@@ -78,7 +80,9 @@ fn a_writer_killed_as_it_closes_loses_nothing() {
         }
         assert!(!dir.join("mappings-000002.parquet").exists());
     }
-    println!("{KILLS_AT_CLOSING} kills, {unclosed} before it was closed, {merging} before all parts were merged");
+    println!(
+        "{KILLS_AT_CLOSING} kills, {unclosed} before it was closed, {merging} before all parts were merged"
+    );
     assert!(merging > 0);
 }
 
