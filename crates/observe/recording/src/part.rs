@@ -91,10 +91,10 @@ pub(crate) fn order(
     let compare = |a: &usize, b: &usize| {
         keys.iter().fold(Ordering::Equal, |so_far, key| {
             so_far.then_with(|| match key {
-                Cells::U64(cells) => cells[*a].cmp(cells[*b]),
-                Cells::I32(cells) => cells[*a].cmp(cells[*b]),
-                Cells::Bool(cells) => cells[*a].cmp(cells[*b]),
-                Cells::Text(cells) => cells[*a].cmp(cells[*b]),
+                Cells::U64(cells) => cells[*a].cmp(&cells[*b]),
+                Cells::I32(cells) => cells[*a].cmp(&cells[*b]),
+                Cells::Bool(cells) => cells[*a].cmp(&cells[*b]),
+                Cells::Text(cells) => cells[*a].cmp(&cells[*b]),
             })
         })
     };
@@ -158,7 +158,7 @@ fn write_column(mut writer: SerializedColumnWriter<'_>, cells: Cells, order: &[u
         let levels = order.iter().map(|&row| cells[row].is_some().into()).collect();
         (order.iter().filter_map(|&row| cells[row].as_ref().map(&as_physical)).collect(), levels)
     }
-    match cells {
+    match &cells {
         Cells::U64(cells) => {
             let (values, levels) = split(cells, order, |value| *value as i64);
             writer.typed::<Int64Type>().write_batch(&values, Some(&levels), None)?;
