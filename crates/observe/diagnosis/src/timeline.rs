@@ -4,8 +4,8 @@
 //! post-mortem: counters and kernel log as they stand now, pushed as a later sample and events).
 
 use crate::history::{Begun, CgroupHistory, FilesystemHistory, HostHistory, ProcessHistory};
-use crate::series::Series;
 use crate::segments::SegmentHistory;
+use crate::series::Series;
 use std::collections::BTreeMap;
 use ullage_model::cgroup::CgroupVersion;
 use ullage_model::{

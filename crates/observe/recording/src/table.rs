@@ -281,3 +281,57 @@ pub(crate) static EVENTS: Table = Table::new(
 /// All of them. Ticks come last: what belongs to a tick is written before the row that makes it count.
 pub(crate) static ALL: [&Table; 8] =
     [&EVENTS, &PROCESSES, &MAPPINGS, &DESCRIPTORS, &FILESYSTEMS, &CGROUPS, &SEGMENTS, &TICKS];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = include_str!("../../../../docs/recording-format.md");
+
+    /// Where the page tells of a table: from `**name**` to the next table or heading.
+    fn told(table: &Table) -> &'static str {
+        let begin = format!("\n**{}**", table.name);
+        let (_, rest) = PAGE.split_once(&begin).unwrap_or_else(|| panic!("no {begin} in the documents"));
+        let end = [rest.find("\n**"), rest.find("\n#")].into_iter().flatten().min();
+        &rest[..end.unwrap_or(rest.len())]
+    }
+
+    /// Words in backticks.
+    fn quoted(text: &str) -> Vec<&str> {
+        text.split('`').skip(1).step_by(2).collect()
+    }
+
+    #[test]
+    fn the_documents_name_every_table_and_every_column() {
+        let listed = PAGE.split_once("The tables are ").and_then(|(_, rest)| rest.split_once(';'));
+        let mut listed = quoted(listed.unwrap_or_default().0);
+        let mut tables = ALL.map(|table| table.name);
+        listed.sort_unstable();
+        tables.sort_unstable();
+        assert_eq!(listed, tables);
+        for table in ALL {
+            let words = quoted(told(table));
+            for column in table.columns.iter().filter(|column| column.name != "absent") {
+                assert!(words.contains(&column.name), "{}: `{}` is not told", table.name, column.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_documents_name_no_column_that_is_not_there() {
+        let is_column = |word: &&&str| {
+            ["_bytes", "_rows", "_ns", "_us", "_ticks", "_pages", "_faults", "_limit"]
+                .iter()
+                .any(|unit| word.ends_with(unit))
+        };
+        let mut looked_at = 0;
+        for table in ALL {
+            for word in quoted(told(table)).iter().filter(is_column) {
+                looked_at += 1;
+                let known = table.columns.iter().any(|column| column.name == *word);
+                assert!(known, "{}: `{word}` is told, and is no column", table.name);
+            }
+        }
+        assert!(looked_at > 50, "{looked_at}");
+    }
+}

@@ -220,11 +220,20 @@ fn healthy_line(verdict: &Verdict) -> String {
     let left = verdict.segments.as_ref().and_then(ullage_report::text::left_behind);
     let left = left.map(|left| format!("; {left}")).unwrap_or_default();
     let warnings = verdict.limits.iter().filter(|limit| limit.warning);
-    let grows: String =
-        warnings.map(|limit| format!("ullage: {}
-", ullage_report::text::growth(limit))).collect();
-    format!("ullage: healthy{peak}{}{left}
-{grows}", nearest.unwrap_or_default())
+    let grows: String = warnings
+        .map(|limit| {
+            format!(
+                "ullage: {}
+",
+                ullage_report::text::growth(limit)
+            )
+        })
+        .collect();
+    format!(
+        "ullage: healthy{peak}{}{left}
+{grows}",
+        nearest.unwrap_or_default()
+    )
 }
 
 fn write_json(arguments: &RunArguments, verdict: &Verdict) {
