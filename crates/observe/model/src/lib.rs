@@ -15,6 +15,7 @@ pub mod limit;
 pub mod measured;
 pub mod names;
 pub mod outcome;
+pub mod pages;
 pub mod process;
 pub mod run;
 pub mod sample;
@@ -33,6 +34,7 @@ pub use identity::ProcessId;
 pub use limit::Limit;
 pub use measured::{Measured, Missing};
 pub use outcome::{BudgetUse, Ending, EndingSource, Outcome, OutcomeKind};
+pub use pages::{Counted, PageKind, Pages};
 pub use process::{
     Descriptors, Exclusive, Mappings, ProcessFacts, ProcessMemory, ProcessReading, ProcessState,
     ResourceLimits, Role,

@@ -1,6 +1,6 @@
 //! Everything read in one tick, and what reading it cost.
 
-use crate::{At, Bytes, CgroupReading, FilesystemReading, HostReading, ProcessReading};
+use crate::{At, Bytes, CgroupReading, FilesystemReading, HostReading, Pages, ProcessReading};
 use serde::{Deserialize, Serialize};
 
 /// One tick.
@@ -16,6 +16,8 @@ pub struct Sample {
     pub filesystems: Vec<FilesystemReading>,
     /// The job's cgroups and every ancestor of them, the job's own first.
     pub cgroups: Vec<CgroupReading>,
+    /// The survey of pages, where one was made at this tick: the job's rows first, then those of processes.
+    pub survey: Vec<Pages>,
     /// Processes that were created machine-wide since the last tick (`processes` of /proc/stat), an upper
     /// bound of those that lived and died between two ticks.
     pub forks_since_last: u64,
