@@ -26,8 +26,8 @@ pub use agent::{AgentMessage, CountsAtFailure, ExceptionReport, Held, LoaderSett
 pub use cgroup::{CgroupReading, CgroupVersion};
 pub use event::{Event, EventKind, KernelOomKill, OomConstraint};
 pub use finding::{
-    Confidence, Evidence, EvidenceValue, Finding, Fix, LimitState, MemorySummary, ProcessRef, Severity,
-    Status, Undetermined, Verdict,
+    Confidence, CopyOnWrite, Evidence, EvidenceValue, Finding, Fix, LimitState, MemoryAt, MemorySummary,
+    ProcessRef, Severity, Sharing, Status, Undetermined, Verdict,
 };
 pub use host::{FilesystemReading, FilesystemUse, HostReading, MachineFacts};
 pub use identity::ProcessId;

@@ -17,6 +17,7 @@ pub struct Sample {
     /// The job's cgroups and every ancestor of them, the job's own first.
     pub cgroups: Vec<CgroupReading>,
     /// The survey of pages, where one was made at this tick: the job's rows first, then those of processes.
+    #[serde(default)]
     pub survey: Vec<Pages>,
     /// Processes that were created machine-wide since the last tick (`processes` of /proc/stat), an upper
     /// bound of those that lived and died between two ticks.

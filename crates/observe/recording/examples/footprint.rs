@@ -212,6 +212,7 @@ fn facts(k: u64) -> ProcessFacts {
         limits: Measured::Missing(Missing::NoPermission),
         cgroups: vec!["0::/a/b/c".into()],
         role: Role::LoaderWorker(None),
+        forked_from: None,
     }
 }
 

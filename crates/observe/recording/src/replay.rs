@@ -18,7 +18,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use ullage_model::process::DescriptorKinds;
 use ullage_model::{
-    CgroupReading, Descriptors, FilesystemReading, Item, Mappings, Measured, ProcessId, ProcessReading,
+    CgroupReading, Descriptors, FilesystemReading, Item, Mappings, Measured, Pages, ProcessId, ProcessReading,
     Sample,
 };
 
@@ -35,6 +35,7 @@ pub struct Replay {
     descriptors: ByTick<Placed<(ProcessId, DescriptorKinds)>>,
     filesystems: ByTick<Placed<FilesystemReading>>,
     cgroups: ByTick<Placed<CgroupReading>>,
+    pages: ByTick<Placed<Pages>>,
     expected_tick: u64,
     lost: Option<Lost>,
 }
@@ -57,6 +58,7 @@ impl Replay {
             descriptors: ByTick::new(&files),
             filesystems: ByTick::new(&files),
             cgroups: ByTick::new(&files),
+            pages: ByTick::new(&files),
             expected_tick: 0,
             lost: None,
             damage: Vec::new(),
@@ -92,6 +94,7 @@ impl Replay {
         let processes = self.processes.take(tick.tick, tick.rows.processes, files, damage);
         let filesystems = self.filesystems.take(tick.tick, tick.rows.filesystems, files, damage);
         let cgroups = self.cgroups.take(tick.tick, tick.rows.cgroups, files, damage);
+        let pages = self.pages.take(tick.tick, tick.rows.pages, files, damage);
         let mut processes = in_order(processes?)?;
         for row in mappings? {
             let process = processes.get_mut(usize::try_from(row.position).ok()?)?;
@@ -109,6 +112,7 @@ impl Replay {
             host: tick.host.clone(),
             filesystems: in_order(filesystems?)?,
             cgroups: in_order(cgroups?)?,
+            survey: in_order(pages?)?,
             forks_since_last: tick.forks_since_last,
             cost: tick.cost,
         })

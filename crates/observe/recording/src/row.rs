@@ -275,6 +275,11 @@ impl<'a> RowReader<'a> {
         self.or_bad(self.columns.i32(column, self.row))
     }
 
+    pub(crate) fn optional_i32(&mut self) -> Option<i32> {
+        let column = self.step();
+        self.columns.i32(column, self.row)
+    }
+
     fn optional_bool(&mut self) -> Option<bool> {
         let column = self.step();
         self.columns.bool(column, self.row)

@@ -174,6 +174,7 @@ impl Writer {
             ))?,
             filesystems: self.write(placed(tick, sample.filesystems.iter().cloned()))?,
             cgroups: self.write(placed(tick, sample.cgroups.iter().cloned()))?,
+            pages: self.write(placed(tick, sample.survey.iter().copied()))?,
         };
         let Sample { at, forks_since_last, cost, .. } = *sample;
         let host = sample.host.clone();

@@ -25,7 +25,7 @@ fn growth(ticks: u64) -> Vec<Image> {
 
 /// The files in the order in which a sample writes them.
 const ORDER: [&str; 7] =
-    ["events", "processes", "mappings", "descriptors", "filesystems", "cgroups", "ticks"];
+    ["events", "processes", "mappings", "descriptors", "filesystems", "cgroups", "pages", "ticks"];
 
 #[test]
 fn a_kill_at_any_byte_of_a_sample_loses_that_sample_at_most() {

@@ -13,6 +13,7 @@ pub(crate) struct RowCounts {
     pub(crate) descriptors: u64,
     pub(crate) filesystems: u64,
     pub(crate) cgroups: u64,
+    pub(crate) pages: u64,
 }
 
 /// A sample without its lists.
@@ -73,16 +74,18 @@ impl Record for TickRow {
                 row.nulls(2);
             }
         }
+        row.u64(self.rows.pages);
     }
 
     fn decode(row: &mut RowReader<'_>) -> Result<Self, BadRow> {
         let (tick, at) = (row.u64()?, At(row.u64()?));
-        let rows = RowCounts {
+        let mut rows = RowCounts {
             processes: row.u64()?,
             mappings: row.u64()?,
             descriptors: row.u64()?,
             filesystems: row.u64()?,
             cgroups: row.u64()?,
+            pages: 0,
         };
         let forks_since_last = row.u64()?;
         let cost = Cost { cpu_ns: row.u64()?, peak_rss: row.bytes()? };
@@ -112,10 +115,15 @@ impl Record for TickRow {
             memory_stall_full_us: row.measured("memory_stall_full_us"),
             memory_stall_some_us: row.measured("memory_stall_some_us"),
             open_files: match row.absent("open_files") {
-                Some(why) => Measured::Missing(why),
+                Some(why) => {
+                    row.skip(2);
+                    Measured::Missing(why)
+                }
                 None => Measured::Known((row.u64()?, row.u64()?)),
             },
         };
+        // Null in recordings of versions that made no surveys.
+        rows.pages = row.optional_bytes().map_or(0, |rows| rows.0);
         Ok(TickRow { tick, at, rows, forks_since_last, cost, host })
     }
 }

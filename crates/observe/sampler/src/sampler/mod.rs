@@ -4,6 +4,7 @@ mod cost;
 mod membership;
 mod nearness;
 mod reading;
+mod surveying;
 
 use self::cost::{own_cost, process_cpu_ns};
 use self::membership::GONE;
@@ -18,6 +19,7 @@ use crate::pace::{jitter, Pace};
 use crate::places::Places;
 use crate::roles;
 use crate::settings::SamplerSettings;
+use crate::survey::schedule::Schedule;
 use std::collections::HashMap;
 use std::time::Duration;
 use ullage_kernel::host::kmsg::{KernelLog, KernelNews};
@@ -62,8 +64,7 @@ pub struct Sampler {
     budget: Budget,
     /// Measured cost of one mapping or link, nanoseconds.
     each_ns: f64,
-    /// Measured cost of one probe of pages, nanoseconds.
-    probe_ns: f64,
+    schedule: Schedule,
     max_map_count: Limit,
     trends: HashMap<(u8, String), Trend>,
     forks: Option<u64>,
@@ -91,7 +92,7 @@ impl Sampler {
             log: None,
             budget: Budget::new(settings.cpu_share),
             each_ns: 1200.0,
-            probe_ns: 3e6,
+            schedule: Schedule::default(),
             max_map_count,
             trends: HashMap::new(),
             forks: None,
@@ -204,6 +205,8 @@ impl Sampler {
                 ended.push(Ended { id: member.id, ending: member.ending.unwrap_or(GONE) });
             }
         }
+        let survey =
+            if deep { self.survey_pages(now, &mut processes, &mut spent_ns) } else { Vec::new() };
         self.roles(now);
         let cgroups = self.groups.read(&self.root, &mut self.buffer);
         time_left = sooner(time_left, self.groups_left(now, &cgroups));
@@ -226,7 +229,7 @@ impl Sampler {
             exhausted: !self.budget.allows(0.0, true),
         };
         Tick {
-            sample: Sample { at: now, processes, host, filesystems, cgroups, forks_since_last, cost },
+            sample: Sample { at: now, processes, host, filesystems, cgroups, survey, forks_since_last, cost },
             events: std::mem::take(&mut self.events),
             ended,
             next_after: jitter(pace.next_after(), &mut self.jitter),
