@@ -1,0 +1,109 @@
+//! A survey, and the sizes at that moment: what later samples are compared with.
+
+use crate::lives::Reading;
+use std::collections::BTreeMap;
+use ullage_model::{Counted, Measured, PageKind, Pages, ProcessId, ProcessMemory, Sample};
+
+/// Private memory of one process then.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Own {
+    pub(crate) reading: Reading,
+    pub(crate) exclusive: u64,
+    /// Mapped by others too.
+    pub(crate) shared: u64,
+}
+
+/// What a survey found.
+#[derive(Clone, Debug)]
+pub(crate) struct Surveyed {
+    /// The job's rows.
+    pub(crate) job: Vec<Pages>,
+    /// Rows of processes, private memory.
+    pub(crate) own: BTreeMap<ProcessId, Own>,
+    /// The largest of any process then: what shared and file memory is carried on by.
+    pub(crate) largest_shared: u64,
+    pub(crate) largest_file: u64,
+    /// Swapped out, each page once, of what processes say in sum.
+    pub(crate) swapped_once: f64,
+}
+
+impl Surveyed {
+    /// None where the sample has none.
+    pub(crate) fn of(sample: &Sample) -> Option<Surveyed> {
+        let job: Vec<Pages> = sample.survey.iter().filter(|row| row.of.is_none()).copied().collect();
+        if job.is_empty() {
+            return None;
+        }
+        let mut own: BTreeMap<ProcessId, Own> = BTreeMap::new();
+        for row in sample.survey.iter().filter(|row| row.kind.counted() == Counted::Anonymous) {
+            let Some(id) = row.of else { continue };
+            let entry = own.entry(id).or_default();
+            entry.exclusive = entry.exclusive.saturating_add(row.exclusive.0);
+            entry.shared = entry.shared.saturating_add(row.shared.0).saturating_add(row.outside.0);
+        }
+        own.retain(|id, entry| {
+            let reading = sample.processes.iter().find(|reading| reading.id == *id);
+            match reading.and_then(Reading::of) {
+                Some(reading) => {
+                    entry.reading = reading;
+                    true
+                }
+                None => false,
+            }
+        });
+        let swapped: u64 = job.iter().map(|row| row.swapped.0).sum();
+        let summed = sum(sample, |memory| memory.swap.0);
+        Some(Surveyed {
+            own,
+            largest_shared: largest(sample, |memory| memory.shared.0),
+            largest_file: largest(sample, |memory| memory.file.0),
+            swapped_once: if summed > 0 && swapped > 0 {
+                (swapped as f64 / summed as f64).min(1.0)
+            } else {
+                1.0
+            },
+            job,
+        })
+    }
+
+    /// The job's rows that the kernel counts like this.
+    pub(crate) fn rows(&self, counted: Counted) -> impl Iterator<Item = &Pages> {
+        self.job.iter().filter(move |row| row.kind.counted() == counted)
+    }
+
+    /// Their bytes.
+    pub(crate) fn bytes(&self, counted: Counted) -> u64 {
+        self.rows(counted).map(|row| row.bytes.0).sum()
+    }
+
+    /// Half of the 95 % interval of all of them together.
+    pub(crate) fn error(&self, counted: Counted) -> u64 {
+        self.rows(counted).map(|row| (row.error.0 as f64).powi(2)).sum::<f64>().sqrt() as u64
+    }
+
+    /// What the kernel counts and the survey did not find.
+    pub(crate) fn unexplained(&self, counted: Counted) -> u64 {
+        self.rows(counted).map(|row| row.unexplained.0).sum()
+    }
+
+    /// Bytes of the kinds whose files lie in /dev/shm, mostly.
+    pub(crate) fn in_dev_shm(&self) -> u64 {
+        let there = |kind| matches!(kind, PageKind::TorchShared | PageKind::OtherShared);
+        self.job.iter().filter(|row| there(row.kind)).map(|row| row.bytes.0).sum()
+    }
+}
+
+pub(crate) fn known(sample: &Sample) -> impl Iterator<Item = &ProcessMemory> {
+    sample.processes.iter().filter_map(|reading| match &reading.memory {
+        Measured::Known(memory) => Some(memory),
+        Measured::Missing(_) => None,
+    })
+}
+
+pub(crate) fn sum(sample: &Sample, pick: impl Fn(&ProcessMemory) -> u64) -> u64 {
+    known(sample).map(pick).fold(0, u64::saturating_add)
+}
+
+pub(crate) fn largest(sample: &Sample, pick: impl Fn(&ProcessMemory) -> u64) -> u64 {
+    known(sample).map(pick).max().unwrap_or(0)
+}
