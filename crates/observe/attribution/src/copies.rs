@@ -259,7 +259,11 @@ mod tests {
         let cow = judge(&rows(1000, 0, 0, 300), 310, Some((1000, 5)));
         assert_eq!(mib(&cow), [1000, 0, 0, 0, 300]);
         let cow = judge(&rows(800, 0, 0, 200), 210, Some((1000, 5)));
-        assert_eq!(mib(&cow)[3..], [0, 195], "it let go of as much as it took: the parent has all of its own");
+        assert_eq!(
+            mib(&cow)[3..],
+            [0, 195],
+            "it let go of as much as it took: the parent has all of its own"
+        );
     }
 
     #[test]

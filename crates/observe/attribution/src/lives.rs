@@ -66,13 +66,11 @@ impl Lives {
 
     pub(crate) fn read(&mut self, sample: &Sample) {
         self.samples += 1;
-        let now: BTreeMap<ProcessId, Reading> = sample
-            .processes
-            .iter()
-            .filter_map(|reading| Some((reading.id, Reading::of(reading)?)))
-            .collect();
+        let now: BTreeMap<ProcessId, Reading> =
+            sample.processes.iter().filter_map(|reading| Some((reading.id, Reading::of(reading)?))).collect();
         for (id, reading) in &now {
-            let parent = self.by_id.get(id).filter(|life| life.last.is_none()).and_then(|life| life.forked_from);
+            let parent =
+                self.by_id.get(id).filter(|life| life.last.is_none()).and_then(|life| life.forked_from);
             let fork = parent.and_then(|parent| {
                 let then = now.get(&parent).copied();
                 let before = self.by_id.get(&parent).and_then(|life| life.last).or(then)?;
@@ -95,10 +93,8 @@ impl Lives {
         }
         if self.by_id.len() > MOST {
             let alive: HashSet<ProcessId> = sample.processes.iter().map(|reading| reading.id).collect();
-            let parents: HashSet<ProcessId> = alive
-                .iter()
-                .filter_map(|id| self.by_id.get(id).and_then(|life| life.forked_from))
-                .collect();
+            let parents: HashSet<ProcessId> =
+                alive.iter().filter_map(|id| self.by_id.get(id).and_then(|life| life.forked_from)).collect();
             self.by_id.retain(|id, _| alive.contains(id) || parents.contains(id));
         }
     }

@@ -120,7 +120,10 @@ fn a_survey_says_what_is_shared_and_sizes_carry_it_on() {
     let private: u64 = ["anonymous", "malloc"].iter().map(|id| tree.categories[*id]).sum();
     assert_eq!(private / MIB, 1300);
     // 150 MiB of faults that no size shows: copies, or not.
-    let later = sample(4.0, vec![process(10, 1000, 0, 50, 1000), process(11, 1002, 0, 10, 156), process(12, 1002, 0, 10, 6)]);
+    let later = sample(
+        4.0,
+        vec![process(10, 1000, 0, 50, 1000), process(11, 1002, 0, 10, 156), process(12, 1002, 0, 10, 6)],
+    );
     assert_eq!(accountant.tree(&later).error_bytes / MIB, 150);
 }
 
@@ -159,7 +162,11 @@ fn the_tree_holds_no_more_than_its_cgroup_or_the_machine() {
     two.cgroups = full.cgroups.clone();
     two.cgroups.push(cgroup("/", 9000, 0, 0, 0, 0));
     assert_eq!(accountant.tree(&two).bytes, 1600 * MIB, "one of them is in another cgroup");
-    two.host.memory = Measured::Known(HostMemory { total: Bytes(4000 * MIB), free: Bytes(3000 * MIB), ..HostMemory::default() });
+    two.host.memory = Measured::Known(HostMemory {
+        total: Bytes(4000 * MIB),
+        free: Bytes(3000 * MIB),
+        ..HostMemory::default()
+    });
     assert_eq!(accountant.tree(&two).bytes, 1000 * MIB);
 }
 

@@ -9,8 +9,7 @@ use crate::rule::{rules, Case, Judgement};
 use crate::timeline::{BudgetStep, Timeline};
 use std::cmp::Ordering;
 use ullage_model::{
-    BudgetUse, Cost, Finding, Outcome, OutcomeKind, RunFacts, Severity, Status, Undetermined,
-    Verdict,
+    BudgetUse, Cost, Finding, Outcome, OutcomeKind, RunFacts, Severity, Status, Undetermined, Verdict,
 };
 
 /// Judges a run by every rule.

@@ -18,8 +18,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use ullage_model::process::DescriptorKinds;
 use ullage_model::{
-    CgroupReading, Descriptors, FilesystemReading, Item, Mappings, Measured, Pages, ProcessId, ProcessReading,
-    Sample,
+    CgroupReading, Descriptors, FilesystemReading, Item, Mappings, Measured, Pages, ProcessId,
+    ProcessReading, Sample,
 };
 
 /// Samples and events in order of time. An [`Iterator`], and so a [`ullage_model::Source`].

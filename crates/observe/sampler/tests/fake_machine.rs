@@ -48,7 +48,8 @@ fn pages_are_surveyed_when_they_moved_and_a_forked_process_learns_what_it_has_al
     const EXCLUSIVE: u64 = 1 << 56;
     let fake = FakeRoot::new();
     // 10,000 pages from 0x1000 on; the child has copied the first 4,000, and shares the others with its parent.
-    let entries = || (0..10_001).map(|page| if page <= 4000 { PRESENT | EXCLUSIVE } else { PRESENT }).collect();
+    let entries =
+        || (0..10_001).map(|page| if page <= 4000 { PRESENT | EXCLUSIVE } else { PRESENT }).collect();
     let pages = |pid: i32| {
         let process = fake.process(pid).program(7).memory(40_000, 0, 100_000);
         process.maps("1000-2711000 rw-p 00000000 00:00 0 \n".into()).pagemap(entries())

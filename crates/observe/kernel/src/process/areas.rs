@@ -230,7 +230,10 @@ mod tests {
         assert_eq!((found[0].pages.clone(), found[0].offset), (1..3, 5));
         assert_eq!(found[0].own, Some(PageKind::Anonymous));
         assert_eq!(found[1].own, None, "code");
-        assert_eq!(kinds("1000-3000 rw-p 00000000 00:01 7  /memfd:ullage-shared (deleted)\n")[0].1, Some(PageKind::Anonymous));
+        assert_eq!(
+            kinds("1000-3000 rw-p 00000000 00:01 7  /memfd:ullage-shared (deleted)\n")[0].1,
+            Some(PageKind::Anonymous)
+        );
     }
 
     #[test]

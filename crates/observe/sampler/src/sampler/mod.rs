@@ -205,8 +205,7 @@ impl Sampler {
                 ended.push(Ended { id: member.id, ending: member.ending.unwrap_or(GONE) });
             }
         }
-        let survey =
-            if deep { self.survey_pages(now, &mut processes, &mut spent_ns) } else { Vec::new() };
+        let survey = if deep { self.survey_pages(now, &mut processes, &mut spent_ns) } else { Vec::new() };
         self.roles(now);
         let cgroups = self.groups.read(&self.root, &mut self.buffer);
         time_left = sooner(time_left, self.groups_left(now, &cgroups));

@@ -131,7 +131,9 @@ fn own(
         }
         let ratio = if summed > 0.0 { seen.present / summed } else { 0.0 };
         let variance: f64 = of_kind()
-            .map(|part| part.variance(part.spread.variance(ratio), part.job.present / part.places.max(1) as f64))
+            .map(|part| {
+                part.variance(part.spread.variance(ratio), part.job.present / part.places.max(1) as f64)
+            })
             .sum();
         whole.error = bytes(HALF_INTERVAL * variance.sqrt() * PAGE as f64);
         whole.shared = whole.bytes.saturating_sub(whole.exclusive).saturating_sub(whole.outside);
@@ -191,8 +193,8 @@ fn of_files(
         let ratio = if summed > 0.0 { seen.present / summed } else { 0.0 };
         for part in of_kind() {
             let spread = if counted == Counted::Not { 0.0 } else { ratio };
-            variance += part
-                .variance(part.spread.variance(spread), part.job.present / part.places.max(1) as f64);
+            variance +=
+                part.variance(part.spread.variance(spread), part.job.present / part.places.max(1) as f64);
         }
         whole.bytes = bytes(seen.present * scale);
         whole.exclusive = bytes(seen.exclusive * scale).min(whole.bytes);
@@ -223,8 +225,7 @@ fn of_files(
         }
     }
     if missing * once >= LEAST {
-        let kind =
-            if counted == Counted::Shared { PageKind::OtherShared } else { PageKind::MappedFiles };
+        let kind = if counted == Counted::Shared { PageKind::OtherShared } else { PageKind::MappedFiles };
         let unexplained = bytes(missing * once);
         match job[first..].iter_mut().find(|row| row.kind == kind) {
             Some(row) => row.unexplained = unexplained,

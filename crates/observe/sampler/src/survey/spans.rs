@@ -96,7 +96,8 @@ impl Spans {
 
     /// Cuts the stretches of one object where one of them begins or ends.
     fn sweep(&mut self, stretches: &[Stretch]) {
-        let mut points: Vec<u64> = stretches.iter().flat_map(|stretch| [stretch.start, stretch.end]).collect();
+        let mut points: Vec<u64> =
+            stretches.iter().flat_map(|stretch| [stretch.start, stretch.end]).collect();
         points.sort_unstable();
         points.dedup();
         let mut coming = stretches.iter().peekable();
@@ -110,8 +111,7 @@ impl Spans {
             let Some(first) = here.iter().min_by_key(|stretch| stretch.subject) else { continue };
             let before = self.views.len() as u32;
             self.views.extend(
-                here.iter()
-                    .map(|one| View { subject: one.subject, page: one.page + (start - one.start) }),
+                here.iter().map(|one| View { subject: one.subject, page: one.page + (start - one.start) }),
             );
             self.views[before as usize..].sort_unstable_by_key(|view| (view.subject, view.page));
             self.list.push(Span {
@@ -155,10 +155,7 @@ pub(super) mod tests {
             subject(3, 6, vec![own(10..20)]),
         ];
         let spans = Spans::of(&mut subjects);
-        assert_eq!(
-            shape(&spans),
-            [(10, vec![(0, 10), (1, 10)]), (5, vec![(1, 20)]), (10, vec![(2, 10)])]
-        );
+        assert_eq!(shape(&spans), [(10, vec![(0, 10), (1, 10)]), (5, vec![(1, 20)]), (10, vec![(2, 10)])]);
     }
 
     #[test]

@@ -157,7 +157,8 @@ mod tests {
         assert_eq!(strata.iter().map(|stratum| stratum.pages).sum::<u64>(), 100_210);
         assert!((45..60).contains(&strata.len()), "{}", strata.len());
         for stratum in &strata {
-            let kinds: Vec<_> = stratum.pieces.iter().map(|piece| spans.list[piece.span as usize].kind).collect();
+            let kinds: Vec<_> =
+                stratum.pieces.iter().map(|piece| spans.list[piece.span as usize].kind).collect();
             assert!(kinds.windows(2).all(|pair| pair[0] == pair[1]));
         }
     }

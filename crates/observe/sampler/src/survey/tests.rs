@@ -75,14 +75,25 @@ impl Machine {
     }
 
     fn once(&self, file: bool) -> u64 {
-        let mut all: Vec<u64> =
-            self.tables.iter().flat_map(|table| table.values()).filter(|e| e.1 == file && e.0 != self.zero).map(|e| e.0).collect();
+        let mut all: Vec<u64> = self
+            .tables
+            .iter()
+            .flat_map(|table| table.values())
+            .filter(|e| e.1 == file && e.0 != self.zero)
+            .map(|e| e.0)
+            .collect();
         all.sort_unstable();
         all.dedup();
         all.len() as u64 * PAGE
     }
 
-    fn survey(&mut self, areas: Vec<Vec<Area>>, parents: &[Option<usize>], reads: u64, seed: u64) -> Vec<Pages> {
+    fn survey(
+        &mut self,
+        areas: Vec<Vec<Area>>,
+        parents: &[Option<usize>],
+        reads: u64,
+        seed: u64,
+    ) -> Vec<Pages> {
         let mut subjects: Vec<Subject> = areas
             .into_iter()
             .enumerate()
@@ -163,7 +174,11 @@ fn half_unshared_is_half_wherever_it_lies_and_the_error_is_kept_nineteen_times_i
         for child in 1..=4 {
             machine.fork(0);
             let half = (0..PAGES).filter(|page| {
-                if scattered { (page / 24).wrapping_mul(0x9E37_79B9) >> 7 & 1 == 0 } else { page * 2 < PAGES }
+                if scattered {
+                    (page / 24).wrapping_mul(0x9E37_79B9) >> 7 & 1 == 0
+                } else {
+                    page * 2 < PAGES
+                }
             });
             machine.write(child, half);
         }
@@ -257,7 +272,8 @@ fn this_very_process_is_surveyed() {
     let candidate = Candidate { id, family: 1, forked_from: None, sizes };
     let effort = Effort { reads: 10_000, most_ns: u64::MAX };
     let mut bits = 77;
-    let found = survey(&root, &[candidate], effort, &mut buffer, || 0, || crate::pace::random(&mut bits)).unwrap();
+    let found =
+        survey(&root, &[candidate], effort, &mut buffer, || 0, || crate::pace::random(&mut bits)).unwrap();
     let whole = sum(&found.rows, None, |row| row.bytes) + sum(&found.rows, None, |row| row.unexplained);
     let real = sizes.resident().0;
     near("resident", whole, real, real, 0.05);

@@ -23,11 +23,7 @@ pub(super) fn memory(screen: &mut Screen, style: Style, memory: &MemorySummary) 
     screen.prose(
         0,
         2,
-        &format!(
-            "At its peak the job held {}{error}: {}.",
-            format::bytes(memory.peak_bytes),
-            parts(memory)
-        ),
+        &format!("At its peak the job held {}{error}: {}.", format::bytes(memory.peak_bytes), parts(memory)),
     );
     let mut shared = Vec::new();
     for (bytes, how) in

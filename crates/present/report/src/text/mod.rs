@@ -1,8 +1,8 @@
 //! Reports for a screen: the verdict, a cause's page, what a log says, and the tables of runs and checks.
 
 mod layout;
-mod memory;
 mod log;
+mod memory;
 mod page;
 mod style;
 mod tables;
