@@ -3,8 +3,8 @@
 
 Jobs of known shape are run under `ullage run` with default options, as an ordinary user where this is started by root.
 The truth is counted, not believed: while a job holds still, its page tables are read in full and distinct page frames
-counted (that takes root; without it only what follows from the job's shape is checked). What each child copied is known by
-comparing its page frames right after the fork with those at the end.
+counted (that takes root; without it only what follows from the job's shape is checked). What each child copied is known
+by comparing its page frames right after the fork with those at the end.
 
 family    a parent of 1 GB and ten children that do nothing
 halves    four children that write to half of 1 GB: two to one run, two to pages all over it
@@ -13,8 +13,8 @@ segments  shared anonymous memory and a file in /dev/shm, of which siblings have
 memfd     a memfd that two processes have
 files     a mapped file that four children have read in part
 loader    a DataLoader with four workers over a list of 2,000,000 str (needs torch)
-churn     processes that come, grow, fork and go: as many samples as --seconds allow, each beside what its cgroup and the
-          machine hold
+churn     processes that come, grow, fork and go: as many samples as --seconds allow, each beside what its cgroup and
+          the machine hold
 
 The first three with and without huge pages (madvise).
 
@@ -435,8 +435,11 @@ def shaped(checks, options, name, huge):
     private = of("anonymous", "python-heap", "malloc", "stacks")
     checks.off_by("private memory", private, truth.private, 5)
     for what, figure, true in [
-        ("shared memory", of("torch-shared", "ullage-arena", "ullage-share", "memfd", "sysv", "other-shared", "shared"),
-         truth.shared),
+        (
+            "shared memory",
+            of("torch-shared", "ullage-arena", "ullage-share", "memfd", "sysv", "other-shared", "shared"),
+            truth.shared,
+        ),
         ("mapped files", of("mapped-files", "file"), truth.files),
     ]:
         # Of a category that hardly exists a share says nothing.

@@ -7,7 +7,7 @@
 //! The surprise: while a sibling still shares the parent's page, a page of the child's own is a copy that it made, unless
 //! the parent has forked the sibling later, after it rewrote the page.
 
-use crate::lives::{Fork, Life, Lives, Reading};
+use crate::lives::{Fork, Lives, Reading};
 use crate::surveyed::Surveyed;
 use std::collections::BTreeMap;
 use ullage_model::{
@@ -50,7 +50,7 @@ impl Log {
             let parent_now = sample.processes.iter().find(|other| other.id == parent).and_then(Reading::of);
             let younger = lives.get(parent).is_some_and(|parent| parent.youngest_child > life.joined);
             let seen = Seen { rows: &rows, reading, fork, parent_now, younger };
-            self.keep(reading.id, seen.judge(sample.at, life, self.no_huge_pages));
+            self.keep(reading.id, seen.judge(sample.at, self.no_huge_pages));
         }
     }
 
@@ -92,7 +92,7 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    fn judge(&self, at: At, _life: &Life, no_huge_pages: bool) -> CopyOnWrite {
+    fn judge(&self, at: At, no_huge_pages: bool) -> CopyOnWrite {
         let sum = |pick: fn(&Pages) -> u64| self.rows.iter().map(pick).fold(0, u64::saturating_add);
         let shared = sum(|row| row.shared.0.saturating_add(row.outside.0));
         let exclusive = sum(|row| row.exclusive.0);
@@ -224,7 +224,7 @@ mod tests {
         });
         let reading = reading(faults_mib);
         let seen = Seen { rows, reading: &reading, fork, parent_now, younger: false };
-        seen.judge(At(0), &Life::default(), false)
+        seen.judge(At(0), false)
     }
 
     fn mib(cow: &CopyOnWrite) -> [u64; 5] {

@@ -233,7 +233,7 @@ proptest! {
         one.survey = rows.iter().map(|(pid, kind, own, shared)| row(if *pid == 0 { 0 } else { 9 + pid }, PageKind::ALL[*kind], *own, *shared)).collect();
         one.cgroups = vec![cgroup("/job", current, 0, 0, 0, 0)];
         accountant.sample(&one);
-        one.survey.clone_from(&vec![]);
+        one.survey.clear();
         for memory in [accountant.tree(&one), accountant.summary().last.unwrap_or_default()] {
             prop_assert_eq!(memory.bytes, memory.categories.values().sum::<u64>());
             prop_assert!(memory.bytes <= current * MIB);

@@ -38,7 +38,7 @@ pub(crate) fn memory(
     let swap = swapped(sample, surveyed);
 
     let mut parts = Parts::default();
-    let mut group = |parts: &mut Parts, counted, bytes| {
+    let group = |parts: &mut Parts, counted, bytes| {
         let mut these = Parts::default();
         let rows: Vec<_> = surveyed.map(|s| s.rows(counted).copied().collect()).unwrap_or_default();
         these.spread(rows.iter(), counted, bytes);

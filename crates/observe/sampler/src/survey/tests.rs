@@ -48,7 +48,7 @@ impl Machine {
         }
     }
 
-    fn drop(&mut self, subject: usize, pages: impl IntoIterator<Item = u64>) {
+    fn release(&mut self, subject: usize, pages: impl IntoIterator<Item = u64>) {
         for page in pages {
             if let Some((old, _)) = self.tables[subject].remove(&page) {
                 *self.mapped.get_mut(&old).unwrap() -= 1;
@@ -154,7 +154,9 @@ const PAGES: u64 = 40_000;
 fn ten_children_of_one_parent_hold_its_memory_once() {
     let mut machine = Machine::default();
     machine.write(0, 1000..1000 + PAGES);
-    (0..10).for_each(|_| drop(machine.fork(0)));
+    for _ in 0..10 {
+        machine.fork(0);
+    }
     machine.write(3, 1000..1500);
     let areas = vec![vec![own(1000..1000 + PAGES + 5000)]; 11];
     let parents: Vec<_> = std::iter::once(None).chain([Some(0); 10]).collect();
@@ -207,10 +209,10 @@ fn what_the_parent_rewrote_freed_and_what_the_child_copied_look_different_to_bot
     machine.fork(0);
     let (quarter, half) = (PAGES / 4, PAGES / 2);
     machine.write(1, 0..quarter); // its sibling still shares these with the parent
-    machine.drop(0, quarter..half); // the siblings share these
-    machine.drop(2, quarter..half); // now the first has them alone
+    machine.release(0, quarter..half); // the siblings share these
+    machine.release(2, quarter..half); // now the first has them alone
     machine.write(0, half..half + quarter);
-    machine.drop(2, half..half + quarter); // as the parent's, and the child's
+    machine.release(2, half..half + quarter); // as the parent's, and the child's
     let rows = machine.survey(vec![vec![own(0..PAGES)]; 3], &[None, Some(0), Some(0)], 20_000, 3);
     let row = rows.iter().find(|row| row.of.is_some_and(|id| id.pid == 2)).unwrap();
     let of = PAGES * PAGE;
