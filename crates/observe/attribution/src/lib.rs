@@ -16,13 +16,23 @@ mod whole;
 use crate::copies::Log;
 use crate::lives::Lives;
 use crate::surveyed::Surveyed;
-use ullage_model::{CopyOnWrite, Event, EventKind, FilesystemUse, MemoryAt, MemorySummary, Sample};
+use ullage_model::{CopyOnWrite, Event, EventKind, FilesystemUse, MemoryAt, MemorySummary, PageKind, Sample};
+
+/// Bytes that a segment of shared memory has allocated, whoever maps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentUse {
+    /// Which kind of shared memory.
+    pub kind: PageKind,
+    /// Bytes.
+    pub allocated: u64,
+}
 
 /// Takes a run's samples and events in order of time.
 #[derive(Clone, Debug, Default)]
 pub struct Accountant {
     lives: Lives,
     surveyed: Option<Surveyed>,
+    segments: Option<Vec<SegmentUse>>,
     log: Log,
     peak: MemoryAt,
     last: Option<MemoryAt>,
@@ -40,6 +50,11 @@ impl Accountant {
         }
     }
 
+    /// The segments at the next sample, counted exactly: better than what a survey estimates of them.
+    pub fn segments(&mut self, segments: &[SegmentUse]) {
+        self.segments = Some(segments.to_vec());
+    }
+
     /// Adds a sample.
     pub fn sample(&mut self, sample: &Sample) {
         self.lives.read(sample);
@@ -51,6 +66,9 @@ impl Accountant {
         if let Some(surveyed) = Surveyed::of(sample) {
             self.log.note(sample, &surveyed, &self.lives);
             self.surveyed = Some(surveyed);
+        }
+        if let (Some(surveyed), Some(segments)) = (&mut self.surveyed, self.segments.take()) {
+            surveyed.count_exactly(&segments, sample);
         }
         if sample.processes.is_empty() {
             return;

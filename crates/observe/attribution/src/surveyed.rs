@@ -1,8 +1,9 @@
 //! A survey, and the sizes at that moment: what later samples are compared with.
 
 use crate::lives::Reading;
+use crate::SegmentUse;
 use std::collections::BTreeMap;
-use ullage_model::{Counted, Measured, PageKind, Pages, ProcessId, ProcessMemory, Sample};
+use ullage_model::{Bytes, Counted, Measured, PageKind, Pages, ProcessId, ProcessMemory, Sample};
 
 /// Private memory of one process then.
 #[derive(Clone, Copy, Debug, Default)]
@@ -84,6 +85,39 @@ impl Surveyed {
     /// What the kernel counts and the survey did not find.
     pub(crate) fn unexplained(&self, counted: Counted) -> u64 {
         self.rows(counted).map(|row| row.unexplained.0).sum()
+    }
+
+    /// Puts exact figures of shared memory in the place of estimates. Who shares it is kept in proportion.
+    pub(crate) fn count_exactly(&mut self, segments: &[SegmentUse], sample: &Sample) {
+        let before = self.bytes(Counted::Shared);
+        let all: u64 = segments.iter().map(|segment| segment.allocated).fold(0, u64::saturating_add);
+        let part = |pick: fn(&Pages) -> u64| {
+            let sum: u64 = self.rows(Counted::Shared).map(pick).sum();
+            if before > 0 {
+                sum as f64 / before as f64
+            } else {
+                0.0
+            }
+        };
+        let (shared, outside) = (part(|row| row.shared.0), part(|row| row.outside.0));
+        self.job.retain(|row| row.kind.counted() != Counted::Shared);
+        for kind in PageKind::ALL.into_iter().filter(|kind| kind.counted() == Counted::Shared) {
+            let of_kind = segments.iter().filter(|segment| segment.kind == kind);
+            let bytes = of_kind.map(|segment| segment.allocated).fold(0, u64::saturating_add).min(all);
+            let of = |share: f64| Bytes(((bytes as f64 * share) as u64).min(bytes));
+            let (shared, outside) = (of(shared), of(outside));
+            let exclusive = Bytes(bytes).saturating_sub(shared).saturating_sub(outside);
+            let proportional = Bytes(bytes);
+            self.job.push(Pages {
+                bytes: Bytes(bytes),
+                exclusive,
+                shared,
+                outside,
+                proportional,
+                ..Pages::none(None, kind)
+            });
+        }
+        self.largest_shared = largest(sample, |memory| memory.shared.0);
     }
 
     /// Bytes of the kinds whose files lie in /dev/shm, mostly.

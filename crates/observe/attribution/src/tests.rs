@@ -193,6 +193,23 @@ fn files_in_dev_shm_that_nobody_maps_are_memory_of_the_run_and_not_of_the_budget
     assert_eq!(accountant.tree(&with(100, 3.0)).bytes / MIB, 120);
 }
 
+#[test]
+fn segments_that_were_counted_take_the_place_of_estimates() {
+    let mut accountant = family();
+    let mut surveyed = sample(3.0, vec![process(10, 1000, 400, 50, 1000)]);
+    surveyed.survey = vec![
+        row(0, PageKind::Anonymous, 1000, 0),
+        row(0, PageKind::TorchShared, 100, 300),
+        row(10, PageKind::Anonymous, 1000, 0),
+    ];
+    let memfd = SegmentUse { kind: PageKind::Memfd, allocated: 200 * MIB };
+    accountant.segments(&[SegmentUse { kind: PageKind::TorchShared, allocated: 600 * MIB }, memfd]);
+    accountant.sample(&surveyed);
+    let last = accountant.summary().last.unwrap();
+    assert_eq!((last.categories["torch-shared"] / MIB, last.categories["memfd"] / MIB), (600, 200));
+    assert_eq!(last.sharing.unwrap().within_job / MIB, 600, "three of four parts, as surveyed");
+}
+
 fn cgroup(path: &str, current: u64, anonymous: u64, file: u64, shared: u64, kernel: u64) -> CgroupReading {
     let mib = |n: u64| Bytes(n * MIB);
     CgroupReading {
