@@ -35,7 +35,7 @@ impl Sampler {
             return Vec::new();
         }
         let effort = Effort {
-            reads: self.schedule.reads(count),
+            reads: self.schedule.reads(count, signs.youngest_fork.is_some()),
             most_ns: (self.schedule.expected_ns(count) * OVERRUN) as u64,
         };
         let before = thread_cpu_ns();

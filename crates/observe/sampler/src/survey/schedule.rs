@@ -55,9 +55,11 @@ impl Schedule {
         self.cost_ns.unwrap_or(4e6 + processes as f64 * 1e6)
     }
 
-    /// Reads of pages that make a survey of so many processes worth its listings of mappings.
-    pub(crate) fn reads(&self, processes: u64) -> u64 {
-        let room = 8e6 + processes as f64 * 0.7e6;
+    /// Reads of pages that make a survey of so many processes worth its listings of mappings. Where nobody was forked, only
+    /// kinds of memory are asked for.
+    pub(crate) fn reads(&self, processes: u64, forked: bool) -> u64 {
+        let (whole, each) = if forked { (8e6, 0.7e6) } else { (4e6, 0.15e6) };
+        let room = whole + processes as f64 * each;
         (room / self.read_ns.unwrap_or(900.0)) as u64
     }
 
@@ -134,7 +136,7 @@ mod tests {
         let mut schedule = Schedule::default();
         assert!(schedule.price(at(1.0), 10, 0.005) > RESERVE_NS);
         schedule.made(at(1.0), CALM, 20e6, 10_000, 9_000_000);
-        assert_eq!(schedule.reads(10), 16_666);
+        assert_eq!((schedule.reads(10, true), schedule.reads(10, false)), (16_666, 6111));
         assert!(schedule.price(at(2.0), 10, 0.005) > RESERVE_NS);
         assert_eq!(schedule.price(at(9.1), 10, 0.005), 20e6, "8 s of half the share pay for 20 ms");
     }
