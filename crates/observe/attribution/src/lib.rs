@@ -84,11 +84,10 @@ impl Accountant {
         }
     }
 
-    /// The tree at the moment of a sample that was not added yet. What nobody maps of /dev/shm is left out: others may have
-    /// put it there.
+    /// The tree at the moment of a sample that was not added yet.
     pub fn tree(&self, sample: &Sample) -> MemoryAt {
         let surveyed = Surveyed::of(sample);
-        whole::memory(sample, surveyed.as_ref().or(self.surveyed.as_ref()), &self.lives, None)
+        whole::memory(sample, surveyed.as_ref().or(self.surveyed.as_ref()), &self.lives, self.shm_at_start)
     }
 
     /// Of the whole run so far. Names and roles of processes are left to whoever knows them.

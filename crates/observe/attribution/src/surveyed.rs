@@ -24,6 +24,8 @@ pub(crate) struct Surveyed {
     /// The largest of any process then: what shared and file memory is carried on by.
     pub(crate) largest_shared: u64,
     pub(crate) largest_file: u64,
+    /// Shared memory was counted segment by segment, mapped or not.
+    pub(crate) exact: bool,
     /// Swapped out, each page once, of what processes say in sum.
     pub(crate) swapped_once: f64,
 }
@@ -63,6 +65,7 @@ impl Surveyed {
             } else {
                 1.0
             },
+            exact: false,
             job,
         })
     }
@@ -117,6 +120,7 @@ impl Surveyed {
                 ..Pages::none(None, kind)
             });
         }
+        self.exact = true;
         self.largest_shared = largest(sample, |memory| memory.shared.0);
     }
 

@@ -17,7 +17,7 @@ struct Figure {
     error: u64,
 }
 
-/// `shm_at_start`: what was in /dev/shm before; none where what nobody maps is not to be counted.
+/// `shm_at_start`: what was in /dev/shm before the job did anything.
 pub(crate) fn memory(
     sample: &Sample,
     surveyed: Option<&Surveyed>,
@@ -45,6 +45,9 @@ pub(crate) fn memory(
         these.by_id.iter().for_each(|(id, bytes)| parts.add(id, *bytes));
     };
     let mut beside = BTreeMap::new();
+    if unmapped > 0 {
+        beside.insert("shm-unmapped".to_owned(), unmapped);
+    }
     let gpu = surveyed.map_or(0, |surveyed| surveyed.bytes(Counted::Not));
     if gpu > 0 {
         beside.insert("gpu-mappings".to_owned(), gpu);
@@ -66,7 +69,6 @@ pub(crate) fn memory(
     } else {
         group(&mut parts, Counted::Anonymous, own.bytes);
         group(&mut parts, Counted::Shared, shared);
-        parts.add("shared", unmapped);
         group(&mut parts, Counted::File, file);
         parts.add("page-tables", page_tables);
         parts.add("swap", swap);
@@ -162,9 +164,11 @@ fn since_fork(id: ProcessId, now: Reading, sample: &Sample, lives: &Lives) -> (u
     (grown, touched.min(now.anonymous))
 }
 
-/// What lies in the job's /dev/shm since it started, and no process maps.
+/// What lies in the job's /dev/shm since it started, and no process of it maps: its own, or another job's.
 fn unmapped_shm(sample: &Sample, surveyed: Option<&Surveyed>, mapped: u64, at_start: Option<u64>) -> u64 {
-    let Some(at_start) = at_start else { return 0 };
+    let Some(at_start) = at_start.filter(|_| surveyed.is_none_or(|surveyed| !surveyed.exact)) else {
+        return 0;
+    };
     let shm = sample.filesystems.iter().find(|reading| reading.used_for == FilesystemUse::Shm);
     let grown = shm.map_or(0, |reading| reading.used.0.saturating_sub(at_start));
     // Without a survey it is not known how much of what is mapped lies there.

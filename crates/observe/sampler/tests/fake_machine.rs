@@ -3,7 +3,7 @@
 
 use ullage_model::{
     AgentMessage, At, CgroupVersion, ClockTicks, Ending, EventKind, Limit, Measured, Missing, OomConstraint,
-    ProcessId, Role,
+    PageKind, ProcessId, Role,
 };
 use ullage_sampler::{Sampler, SamplerSettings};
 use ullage_testing::fake_root::{anonymous_maps, torch_maps};
