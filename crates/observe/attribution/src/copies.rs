@@ -48,8 +48,8 @@ impl Log {
             let own = |row: &&Pages| row.of == Some(reading.id) && row.kind.counted() == Counted::Anonymous;
             let rows: Vec<Pages> = sample.survey.iter().filter(own).copied().collect();
             let parent_now = sample.processes.iter().find(|other| other.id == parent).and_then(Reading::of);
-            let younger = lives.get(parent).is_some_and(|parent| parent.youngest_child > life.joined);
-            let seen = Seen { rows: &rows, reading, fork, parent_now, younger };
+            let last_fork = lives.get(parent).map_or(0, |parent| parent.faults_at_last_fork);
+            let seen = Seen { rows: &rows, reading, fork, parent_now, last_fork };
             self.keep(reading.id, seen.judge(sample.at, self.no_huge_pages));
         }
     }
@@ -87,8 +87,8 @@ struct Seen<'a> {
     reading: &'a ProcessReading,
     fork: Fork,
     parent_now: Option<Reading>,
-    /// Its parent has forked another one since.
-    younger: bool,
+    /// Faults of its parent when that forked its youngest child.
+    last_fork: u64,
 }
 
 impl Seen<'_> {
@@ -162,18 +162,24 @@ impl Seen<'_> {
             Some(now) => self.parent_wrote(now),
             None => u64::MAX,
         };
-        let surely = if self.younger { 0 } else { beside_shared };
+        // What the parent wrote before it forked a younger sibling is shared by these two.
+        let rewritten = self.last_fork.saturating_sub(self.fork.parent_then.faults).saturating_mul(PAGE);
+        let surely = beside_shared.saturating_sub(rewritten.saturating_add(self.parent_wrote_around()));
         let least = diverged.saturating_sub(by_parent).max(surely).min(most);
         (least, most)
     }
 
     /// Bytes that the parent can have written anew since the fork, by its faults.
     fn parent_wrote(&self, now: Reading) -> u64 {
+        let after = now.faults.saturating_sub(self.fork.parent_then.faults).saturating_mul(PAGE);
+        self.parent_wrote_around().saturating_add(after)
+    }
+
+    /// The same between the readings around the fork: what the parent grew by there, it mostly took before it.
+    fn parent_wrote_around(&self) -> u64 {
         let Fork { parent_before: before, parent_then: then, .. } = self.fork;
-        let since = |a: Reading, b: Reading| b.faults.saturating_sub(a.faults).saturating_mul(PAGE);
-        // The fork was between these two readings: what the parent grew by there, it mostly took before it.
-        let around = since(before, then).saturating_sub(then.anonymous.saturating_sub(before.anonymous));
-        around.saturating_add(since(then, now))
+        let wrote = then.faults.saturating_sub(before.faults).saturating_mul(PAGE);
+        wrote.saturating_sub(then.anonymous.saturating_sub(before.anonymous))
     }
 }
 
@@ -216,6 +222,15 @@ mod tests {
 
     /// A child of 1000 MiB. The parent: MiB of anonymous memory now, and MiB of faults since the fork.
     fn judge(rows: &[Pages], faults_mib: u64, parent: Option<(u64, u64)>) -> CopyOnWrite {
+        judge_with_younger(rows, faults_mib, parent, 0)
+    }
+
+    fn judge_with_younger(
+        rows: &[Pages],
+        faults_mib: u64,
+        parent: Option<(u64, u64)>,
+        younger_mib: u64,
+    ) -> CopyOnWrite {
         let then = Reading { anonymous: 1000 * MIB, faults: 500_000 };
         let fork = Fork { inherited: 1000 * MIB, parent_before: then, parent_then: then };
         let parent_now = parent.map(|(anonymous, wrote)| Reading {
@@ -223,7 +238,8 @@ mod tests {
             faults: 500_000 + wrote * MIB / PAGE,
         });
         let reading = reading(faults_mib);
-        let seen = Seen { rows, reading: &reading, fork, parent_now, younger: false };
+        let seen =
+            Seen { rows, reading: &reading, fork, parent_now, last_fork: 500_000 + younger_mib * MIB / PAGE };
         seen.judge(At(0), false)
     }
 
@@ -244,6 +260,12 @@ mod tests {
         assert_eq!(mib(&cow), [500, 499, 1, 0, 0]);
         let cow = judge(&rows(500, 500, 0, 0), 900, Some((1000, 900)));
         assert_eq!(mib(&cow), [500, 500, 0, 0, 0], "a sibling still shares the parent's");
+        let cow = judge_with_younger(&rows(500, 500, 0, 0), 900, Some((1000, 900)), 300);
+        assert_eq!(
+            mib(&cow),
+            [500, 200, 0, 300, 0],
+            "the parent may have rewritten 300 before it forked that one"
+        );
     }
 
     #[test]

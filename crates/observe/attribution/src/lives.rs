@@ -37,16 +37,14 @@ pub(crate) struct Life {
     /// None until it was read with memory, or where its parent was not.
     pub(crate) fork: Option<Fork>,
     last: Option<Reading>,
-    /// A child of it was seen at this number of samples.
-    pub(crate) youngest_child: u64,
-    pub(crate) joined: u64,
+    /// Its faults when the youngest child that was forked from it was first seen.
+    pub(crate) faults_at_last_fork: u64,
 }
 
 /// All of them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lives {
     by_id: BTreeMap<ProcessId, Life>,
-    samples: u64,
 }
 
 impl Lives {
@@ -65,7 +63,6 @@ impl Lives {
     }
 
     pub(crate) fn read(&mut self, sample: &Sample) {
-        self.samples += 1;
         let now: BTreeMap<ProcessId, Reading> =
             sample.processes.iter().filter_map(|reading| Some((reading.id, Reading::of(reading)?))).collect();
         for (id, reading) in &now {
@@ -78,13 +75,11 @@ impl Lives {
                 let inherited = then.anonymous.min(reading.anonymous);
                 Some(Fork { inherited, parent_before: before, parent_then: then })
             });
-            if let Some(parent) = parent {
-                self.by_id.entry(parent).or_default().youngest_child = self.samples;
+            if let (Some(parent), Some(fork)) = (parent, fork) {
+                self.by_id.entry(parent).or_default().faults_at_last_fork = fork.parent_then.faults;
             }
-            let samples = self.samples;
             let life = self.by_id.entry(*id).or_default();
             if life.last.is_none() {
-                life.joined = samples;
                 life.fork = fork;
             }
         }

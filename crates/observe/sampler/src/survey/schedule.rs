@@ -13,8 +13,6 @@ const LEAST_MOVED: f64 = 8e6;
 const LEAST_HELD: u64 = 16 << 20;
 /// However old the job is, it is looked at this often while it moves, seconds.
 const MOST_APART_S: f64 = 60.0;
-/// Without relatives by fork only kinds of memory are at stake.
-const APART_WITHOUT_FORKS_S: f64 = 10.0;
 /// Left in the bucket for what is more urgent, nanoseconds.
 const RESERVE_NS: f64 = 0.1e9;
 /// Share of the budget that surveys may take in the long run.
@@ -75,9 +73,11 @@ impl Schedule {
         let moved = changed >= LEAST_MOVED.max(MOVED * signs.resident as f64);
         let came = signs.processes != before.processes && signs.youngest_fork.is_some();
         let apart = match signs.youngest_fork {
-            Some(born) => (last.at.since(born) / 4.0).clamp(0.9, MOST_APART_S),
-            None => (now.seconds() / 4.0).clamp(APART_WITHOUT_FORKS_S.min(now.seconds() + 1.0), MOST_APART_S),
+            Some(born) => last.at.since(born) / 4.0,
+            // Only kinds of memory are at stake.
+            None => last.at.seconds() / 3.0,
         };
+        let apart = apart.clamp(0.9, MOST_APART_S);
         (moved || came) && now.since(last.at) >= apart
     }
 

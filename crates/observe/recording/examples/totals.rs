@@ -1,6 +1,6 @@
 //! The memory of the tree at each sample of a recording, one JSON object a line: what a benchmark compares with the truth.
 //!
-//!     cargo run --release -p ullage-attribution --example totals -- RECORDING
+//!     cargo run --release -p ullage-recording --example totals -- RECORDING
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
