@@ -189,9 +189,9 @@ fn what_grew_in_dev_shm_and_nobody_maps_may_be_another_job_s_and_stands_beside()
     };
     accountant.sample(&with(50, 1.0));
     accountant.sample(&with(100, 2.0));
-    let summary = accountant.summary();
-    assert_eq!((summary.categories["shared"] / MIB, summary.beside["shm-unmapped"] / MIB), (20, 30));
-    assert_eq!(summary.peak_bytes / MIB, 120);
+    let tree = accountant.tree(&with(100, 3.0));
+    assert_eq!((tree.categories["shared"] / MIB, tree.beside["shm-unmapped"] / MIB), (20, 30));
+    assert_eq!(tree.bytes / MIB, 120);
 }
 
 #[test]
