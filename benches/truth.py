@@ -29,6 +29,7 @@ import mmap
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -210,7 +211,9 @@ def job(name, folder, size, huge):
             next(batches)
         time.sleep(1.0)
         stage.reached("ready", parent=os.getpid(), children=[worker.pid for worker in batches._workers])
-        os._exit(0)  # so that the last look at the job is not at what is left of it
+        for worker in batches._workers:  # so that the last look at the job is not at what is left of it
+            os.kill(worker.pid, signal.SIGKILL)
+        os._exit(0)
     elif name == "churn":
         churn(stage, size)
 
@@ -509,6 +512,8 @@ def churning(checks, options):
     finally:
         stop.set()
         run.remove()
+    if options.keep:
+        print("\n".join(lines[:200]))
     above = worst = 0
     samples = [json.loads(line) for line in lines]
     for sample in samples:
@@ -572,6 +577,7 @@ def main():
     parser.add_argument("--settle", type=float, default=4.0)
     parser.add_argument("--mib", type=int, default=1024)
     parser.add_argument("--scratch", default=None, help="a folder that every user may reach")
+    parser.add_argument("--keep", action="store_true", help="print the samples of churn")
     parser.add_argument("--job", help=argparse.SUPPRESS)
     parser.add_argument("--folder", help=argparse.SUPPRESS)
     parser.add_argument("--huge", action="store_true", help=argparse.SUPPRESS)

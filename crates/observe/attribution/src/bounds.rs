@@ -26,9 +26,10 @@ pub(crate) fn most(sample: &Sample, lives: &Lives) -> Option<u64> {
         let swap = memory.swap.known().map_or(0, |swap| swap.0);
         Some(memory.current.0.saturating_add(swap)).filter(|used| *used > 0)
     };
-    let mut groups = sample.cgroups.iter().filter_map(in_use);
-    // The job's own come first, then its ancestors. Where its processes are in several, only an ancestor of all holds.
-    let group = if lives.in_one_group(sample) { groups.next() } else { groups.max() };
+    // On v1 the groups of other controllers are among them, and first: they say nothing of the job's memory.
+    let group = lives.memory_group(sample).and_then(|(version, path)| {
+        sample.cgroups.iter().find(|group| group.version == version && group.path == path).and_then(in_use)
+    });
     let machine = sample.host.memory.as_known().map(|memory| {
         let swap = memory.swap_total.saturating_sub(memory.swap_free);
         memory.total.saturating_sub(memory.free).saturating_add(swap).0

@@ -79,7 +79,10 @@ impl Accountant {
         }
         // What is certain counts: of two figures that chance sets apart, the better known one is the peak.
         let certain = |memory: &MemoryAt| memory.bytes.saturating_sub(memory.error_bytes);
-        if certain(&now) > certain(&self.peak) || self.peak.bytes == 0 {
+        let better_known = self.peak.sharing.is_none()
+            && now.sharing.is_some()
+            && now.bytes.saturating_add(now.error_bytes) >= self.peak.bytes;
+        if certain(&now) > certain(&self.peak) || better_known || self.peak.bytes == 0 {
             self.peak = now;
         }
     }

@@ -1,7 +1,7 @@
 //! What is remembered of each process: whom it was forked from, what it began with, and where its cgroups are.
 
 use std::collections::{BTreeMap, HashSet};
-use ullage_model::{ProcessFacts, ProcessId, ProcessMemory, ProcessReading, Sample};
+use ullage_model::{CgroupVersion, ProcessFacts, ProcessId, ProcessMemory, ProcessReading, Sample};
 
 /// Lives kept; beyond it, those that are over are forgotten.
 const MOST: usize = 4096;
@@ -39,6 +39,18 @@ pub(crate) struct Life {
     last: Option<Reading>,
     /// Its faults when the youngest child that was forked from it was first seen.
     pub(crate) faults_at_last_fork: u64,
+}
+
+/// Of lines as `/proc/PID/cgroup` has them: v1's memory controller, where it is mounted that way.
+fn memory_group(lines: &[String]) -> Option<(CgroupVersion, &str)> {
+    let fields = || lines.iter().filter_map(|line| line.split_once(':')?.1.split_once(':'));
+    let v1 = fields().find(|(controllers, _)| controllers.split(',').any(|name| name == "memory"));
+    let v2 = || fields().find(|(controllers, _)| controllers.is_empty());
+    v1.map(|(_, path)| (CgroupVersion::V1, path)).or_else(|| v2().map(|(_, path)| (CgroupVersion::V2, path)))
+}
+
+fn below(path: &str, group: &str) -> bool {
+    path.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// All of them.
@@ -94,15 +106,39 @@ impl Lives {
         }
     }
 
-    /// Whether all processes of the sample are in the same cgroups, as far as is known.
-    pub(crate) fn in_one_group(&self, sample: &Sample) -> bool {
+    /// The cgroup that counts the memory of all processes of the sample: its version and path. None where it is not known.
+    pub(crate) fn memory_group(&self, sample: &Sample) -> Option<(CgroupVersion, String)> {
         let mut groups = sample
             .processes
             .iter()
             .filter_map(|reading| self.by_id.get(&reading.id))
-            .map(|life| &life.cgroups)
-            .filter(|groups| !groups.is_empty());
-        let Some(first) = groups.next() else { return true };
-        groups.all(|other| other == first)
+            .filter_map(|life| memory_group(&life.cgroups));
+        let (version, first) = groups.next()?;
+        let mut common: &str = first;
+        for (other_version, other) in groups {
+            if other_version != version {
+                return None;
+            }
+            while !below(other, common) {
+                common = common.rfind('/').map_or("", |at| &common[..at]);
+            }
+        }
+        Some((version, if common.is_empty() { "/".into() } else { common.into() }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_counted_by_v1_s_controller_where_there_is_one() {
+        let lines = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
+        let hybrid = lines(&["8:pids:/", "4:memory:/a/b", "0::/"]);
+        assert_eq!(memory_group(&hybrid), Some((CgroupVersion::V1, "/a/b")));
+        assert_eq!(memory_group(&lines(&["5:cpu,memory:/a", "0::/"])), Some((CgroupVersion::V1, "/a")));
+        assert_eq!(memory_group(&lines(&["0::/user.slice/x"])), Some((CgroupVersion::V2, "/user.slice/x")));
+        assert_eq!(memory_group(&lines(&["8:pids:/"])), None);
+        assert!(below("/a/b", "/a") && below("/a", "/a") && !below("/ab", "/a") && below("/x", ""));
     }
 }

@@ -52,15 +52,15 @@ impl Stratum {
         self.pages.div_ceil(NEIGHBOURS)
     }
 
-    /// Place `index` of `number`: somewhere in its own share of the part, by `random` bits.
+    /// Place `index` of `number`: somewhere in its own share of the part, by `random` bits. Pieces are divided into runs of
+    /// pages, and one is looked at as a whole: a run that began anywhere would see the ends of pieces too often.
     pub(crate) fn place(&self, index: u64, number: u64, random: u64) -> Option<Place> {
         let at = |index: u64| (u128::from(self.pages) * u128::from(index) / u128::from(number.max(1))) as u64;
         let (low, high) = (at(index), at(index + 1));
-        let room = (high - low).saturating_sub(NEIGHBOURS) + 1;
-        let position = low + random % room;
+        let position = low + random % (high - low).max(1);
         let piece = self.pieces[..self.pieces.partition_point(|piece| piece.before <= position)].last()?;
-        let inside = position - piece.before;
-        let pages = (piece.pages - inside).min(NEIGHBOURS).min((high - low).max(1));
+        let inside = (position - piece.before) / NEIGHBOURS * NEIGHBOURS;
+        let pages = (piece.pages - inside).min(NEIGHBOURS);
         Some(Place { span: piece.span, offset: piece.offset + inside, pages: pages as usize })
     }
 }

@@ -129,7 +129,8 @@ impl Part {
     /// seen in so many places may still be there in one of the next.
     pub(crate) fn variance(&self, variance: f64, present: f64) -> f64 {
         let places = self.places.max(1) as f64;
-        let left = (1.0 - self.looked_at as f64 / self.pages.max(1.0)).max(0.0);
+        // Of as many pages as there are, some were looked at twice.
+        let left = 1.0 - 0.7 * (self.looked_at as f64 / self.pages.max(1.0)).min(1.0);
         let unseen = present * 0.7 / places;
         self.pages * self.pages * (variance / places + unseen * unseen) * left
     }
