@@ -491,12 +491,11 @@ def by_shape(checks, name, size, memory):
 def churning(checks, options):
     print("churn", flush=True)
     run = Run(options, "churn", options.mib * MIB, False)
-    started = time.monotonic()
     polls, stop = [], threading.Event()
 
     def poll():
         while not stop.is_set():
-            polls.append((time.monotonic() - started, in_use(options.group)))
+            polls.append((time.time(), in_use(options.group)))
             stop.wait(0.01)
 
     thread = threading.Thread(target=poll)
@@ -509,18 +508,20 @@ def churning(checks, options):
         lines = subprocess.run(
             [options.totals, run.record], stdout=subprocess.PIPE, check=True, timeout=600, text=True
         ).stdout.splitlines()
+        with open(os.path.join(run.record, "run.json")) as file:
+            started = json.load(file)["started_unix"]
     finally:
         stop.set()
-        run.remove()
-    if options.keep:
-        print("\n".join(lines[:200]))
+        if not options.keep:
+            run.remove()
     above = worst = 0
     samples = [json.loads(line) for line in lines]
     for sample in samples:
-        near = [used for at, used in polls if abs(at - sample["at_s"]) <= 0.35]
+        near = [used for at, used in polls if abs(at - started - sample["at_s"]) <= 0.35]
         bound = max(near, default=0)
         if bound and sample["bytes"] > bound:
             above += 1
+            print(f"  at {sample['at_s']:.2f} s: {sample['bytes'] / MIB:.1f} MiB, in use {bound / MIB:.1f}", flush=True)
             worst = max(worst, sample["bytes"] - bound)
     checks.at_most(f"samples above what was in use, of {len(samples)}", above, 0)
     print(
@@ -577,7 +578,7 @@ def main():
     parser.add_argument("--settle", type=float, default=4.0)
     parser.add_argument("--mib", type=int, default=1024)
     parser.add_argument("--scratch", default=None, help="a folder that every user may reach")
-    parser.add_argument("--keep", action="store_true", help="print the samples of churn")
+    parser.add_argument("--keep", action="store_true", help="keep the recording of churn")
     parser.add_argument("--job", help=argparse.SUPPRESS)
     parser.add_argument("--folder", help=argparse.SUPPRESS)
     parser.add_argument("--huge", action="store_true", help=argparse.SUPPRESS)
@@ -597,6 +598,7 @@ def main():
             finally:
                 if options.group:
                     os.rmdir(options.group)
+                options.group = None
             continue
         for huge in (False, True) if name in ("family", "halves", "parent", "parent2") else (False,):
             shaped(checks, options, name, huge)

@@ -70,10 +70,10 @@ impl Accountant {
         if let (Some(surveyed), Some(segments)) = (&mut self.surveyed, self.segments.take()) {
             surveyed.count_exactly(&segments, sample);
         }
-        if sample.processes.is_empty() {
+        let now = whole::memory(sample, self.surveyed.as_ref(), &self.lives, self.shm_at_start);
+        if now.bytes == 0 {
             return;
         }
-        let now = whole::memory(sample, self.surveyed.as_ref(), &self.lives, self.shm_at_start);
         if !sample.survey.is_empty() {
             self.last = Some(now.clone());
         }

@@ -108,9 +108,11 @@ impl Lives {
 
     /// The cgroup that counts the memory of all processes of the sample: its version and path. None where it is not known.
     pub(crate) fn memory_group(&self, sample: &Sample) -> Option<(CgroupVersion, String)> {
+        // One that is ending has left its group already: v1 shows the root in its place.
         let mut groups = sample
             .processes
             .iter()
+            .filter(|reading| Reading::of(reading).is_some())
             .filter_map(|reading| self.by_id.get(&reading.id))
             .filter_map(|life| memory_group(&life.cgroups));
         let (version, first) = groups.next()?;

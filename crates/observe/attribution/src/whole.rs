@@ -24,6 +24,9 @@ pub(crate) fn memory(
     lives: &Lives,
     shm_at_start: Option<u64>,
 ) -> MemoryAt {
+    if !sample.processes.iter().any(|reading| Reading::of(reading).is_some()) {
+        return MemoryAt { at: sample.at, source: "no process".to_owned(), ..MemoryAt::default() };
+    }
     let own = private(sample, surveyed, lives);
     let carried = |counted, then: u64, now: u64| {
         let figure = surveyed.map_or(0, |surveyed| surveyed.bytes(counted));

@@ -49,8 +49,8 @@ impl Sampler {
         let Some(made) = made else { return Vec::new() };
         for reading in readings {
             let forked = self.members.get(&reading.id.pid).is_some_and(|member| member.forked);
-            if forked {
-                reading.exclusive = exclusive(&made.rows, reading, made.refused);
+            if forked && reading.memory.as_known().is_some() {
+                reading.exclusive = exclusive(&made.rows, reading, made.refused.contains(&reading.id));
             }
         }
         made.rows

@@ -48,8 +48,8 @@ pub(crate) struct Surveyed {
     pub(crate) reads: u64,
     /// CPU time of these reads alone, nanoseconds.
     pub(crate) reads_ns: u64,
-    /// A process could not be looked at for lack of permission.
-    pub(crate) refused: bool,
+    /// Processes that this user may not look at.
+    pub(crate) refused: Vec<ProcessId>,
 }
 
 /// Makes one. None where not a single process could be looked at.
@@ -63,7 +63,7 @@ pub(crate) fn survey(
 ) -> Option<Surveyed> {
     let begun = clock();
     let (mut subjects, mut maps) = (Vec::new(), Maps::default());
-    let mut refused = false;
+    let mut refused = Vec::new();
     for candidate in candidates {
         match open(root, candidate, buffer) {
             Ok(Some((dir, map, subject))) => {
@@ -71,11 +71,16 @@ pub(crate) fn survey(
                 maps.list.push((dir, Some(map)));
             }
             Ok(None) => {}
-            Err(()) => refused = true,
+            Err(()) => refused.push(candidate.id),
         }
     }
     if subjects.is_empty() {
-        return refused.then_some(Surveyed { rows: Vec::new(), reads: 0, reads_ns: 0, refused });
+        return (!refused.is_empty()).then_some(Surveyed {
+            rows: Vec::new(),
+            reads: 0,
+            reads_ns: 0,
+            refused,
+        });
     }
     let before = clock();
     let ids: Vec<ProcessId> = subjects.iter().map(|subject| subject.id).collect();
