@@ -16,8 +16,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use ullage_model::process::DescriptorKinds;
 use ullage_model::{
-    CgroupReading, Descriptors, FilesystemReading, Item, Mappings, Measured, ProcessId, ProcessReading,
-    Sample, Segment,
+    CgroupReading, Descriptors, FilesystemReading, Item, Mappings, Measured, Pages, ProcessId,
+    ProcessReading, Sample, Segment,
 };
 
 /// Samples and events in order of time. An [`Iterator`], and so a [`ullage_model::Source`].
@@ -34,6 +34,7 @@ pub struct Replay {
     filesystems: ByTick<Placed<FilesystemReading>>,
     cgroups: ByTick<Placed<CgroupReading>>,
     segments: ByTick<Placed<Segment>>,
+    pages: ByTick<Placed<Pages>>,
     whole: Whole,
     lost: Option<Lost>,
 }
@@ -74,6 +75,7 @@ impl Replay {
             filesystems: ByTick::new(),
             cgroups: ByTick::new(),
             segments: ByTick::new(),
+            pages: ByTick::new(),
             whole: Whole::default(),
             lost: None,
             damage: Vec::new(),
@@ -120,6 +122,7 @@ impl Replay {
             }
             Measured::Missing(why) => Measured::Missing(why),
         };
+        let pages = self.pages.take(tick.tick, tick.rows.pages, files, damage);
         let mut processes = in_order(processes?)?;
         for row in mappings? {
             let process = processes.get_mut(usize::try_from(row.position).ok()?)?;
@@ -138,6 +141,7 @@ impl Replay {
             filesystems: in_order(filesystems?)?,
             cgroups: in_order(cgroups?)?,
             segments,
+            survey: in_order(pages?)?,
             forks_since_last: tick.forks_since_last,
             cost: tick.cost,
         })

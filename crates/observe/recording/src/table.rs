@@ -121,6 +121,7 @@ pub(crate) static TICKS: Table = Table::new(
         u64("open_files"),
         u64("open_files_limit"),
         u64("segment_rows"),
+        u64("page_rows"),
         text("absent"),
     ],
     &[],
@@ -271,6 +272,29 @@ pub(crate) static SEGMENTS: Table = Table::new(
     &[2, 3],
 );
 
+/// Rows only where a survey of pages was made: of the whole job (without a pid), and of processes.
+pub(crate) static PAGES: Table = Table::new(
+    "pages",
+    &[
+        u64("tick"),
+        u64("position"),
+        i32("pid"),
+        u64("start_ticks"),
+        text("kind"),
+        u64("bytes"),
+        u64("error_bytes"),
+        u64("exclusive_bytes"),
+        u64("shared_bytes"),
+        u64("outside_bytes"),
+        u64("proportional_bytes"),
+        u64("beside_shared_bytes"),
+        u64("beside_own_bytes"),
+        u64("swapped_bytes"),
+        u64("unexplained_bytes"),
+    ],
+    &[2, 3, 4],
+);
+
 /// One row an event; `tick` is that of the sample written next after it.
 pub(crate) static EVENTS: Table = Table::new(
     "events",
@@ -279,8 +303,8 @@ pub(crate) static EVENTS: Table = Table::new(
 );
 
 /// All of them. Ticks come last: what belongs to a tick is written before the row that makes it count.
-pub(crate) static ALL: [&Table; 8] =
-    [&EVENTS, &PROCESSES, &MAPPINGS, &DESCRIPTORS, &FILESYSTEMS, &CGROUPS, &SEGMENTS, &TICKS];
+pub(crate) static ALL: [&Table; 9] =
+    [&EVENTS, &PROCESSES, &MAPPINGS, &DESCRIPTORS, &FILESYSTEMS, &CGROUPS, &SEGMENTS, &PAGES, &TICKS];
 
 #[cfg(test)]
 mod tests {

@@ -191,6 +191,7 @@ impl Writer {
                 }
                 Measured::Missing(why) => Measured::Missing(*why),
             },
+            pages: self.write(placed(tick, sample.survey.iter().copied()))?,
         };
         let Sample { at, forks_since_last, cost, .. } = *sample;
         let host = sample.host.clone();

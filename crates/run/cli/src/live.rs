@@ -103,10 +103,12 @@ impl Watch {
 
     /// A full tick; processes that were seen for the first time are watched from now on.
     fn tick(&mut self, supervisor: &mut Supervisor) {
-        let tick = self.sampler.tick(self.now());
+        let mut tick = self.sampler.tick(self.now());
+        // Before the budget is asked: who was forked from whom decides what counts twice.
+        self.store_events(std::mem::take(&mut tick.events), supervisor);
         if let Some(budget) = &mut self.budget {
             let alive: Vec<ProcessId> = tick.sample.processes.iter().map(|process| process.id).collect();
-            if let Some(what) = budget.observe(ullage_diagnosis::tree_bytes(&tick.sample), &alive) {
+            if let Some(what) = budget.observe(self.timeline.tree_bytes(&tick.sample), &alive) {
                 if let (EventKind::Budget { action, used, budget }, false) = (&what, self.quiet) {
                     printer::note(&budget_line(action, *used, *budget));
                 }
@@ -126,13 +128,17 @@ impl Watch {
         self.store_tick(look, supervisor);
     }
 
-    fn store_tick(&mut self, tick: Tick, supervisor: &mut Supervisor) {
-        for event in tick.events {
+    fn store_events(&mut self, events: Vec<Event>, supervisor: &mut Supervisor) {
+        for event in events {
             if let EventKind::ProcessSeen { facts } = &event.what {
                 supervisor.watch(facts.id);
             }
             self.store_event(event);
         }
+    }
+
+    fn store_tick(&mut self, mut tick: Tick, supervisor: &mut Supervisor) {
+        self.store_events(std::mem::take(&mut tick.events), supervisor);
         self.store_sample(tick.sample);
         for gone in tick.ended {
             if !supervisor.knows(gone.id) {

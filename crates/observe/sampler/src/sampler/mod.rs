@@ -5,6 +5,7 @@ mod membership;
 mod nearness;
 mod reading;
 mod segments;
+mod surveying;
 
 use self::cost::{own_cost, process_cpu_ns};
 use self::membership::GONE;
@@ -20,6 +21,7 @@ use crate::places::Places;
 use crate::roles;
 use crate::segments::Segments;
 use crate::settings::SamplerSettings;
+use crate::survey::schedule::Schedule;
 use std::collections::HashMap;
 use std::time::Duration;
 use ullage_kernel::host::kmsg::{KernelLog, KernelNews};
@@ -64,9 +66,8 @@ pub struct Sampler {
     budget: Budget,
     /// Measured cost of one mapping or link, nanoseconds.
     each_ns: f64,
-    /// Measured cost of one probe of pages, nanoseconds.
-    probe_ns: f64,
     segments: Segments,
+    schedule: Schedule,
     max_map_count: Limit,
     trends: HashMap<(u8, String), Trend>,
     forks: Option<u64>,
@@ -94,8 +95,8 @@ impl Sampler {
             log: None,
             budget: Budget::new(settings.cpu_share),
             each_ns: 1200.0,
-            probe_ns: 3e6,
             segments: Segments::default(),
+            schedule: Schedule::default(),
             max_map_count,
             trends: HashMap::new(),
             forks: None,
@@ -214,6 +215,7 @@ impl Sampler {
                 ended.push(Ended { id: member.id, ending: member.ending.unwrap_or(GONE) });
             }
         }
+        let survey = if deep { self.survey_pages(now, &mut processes, &mut spent_ns) } else { Vec::new() };
         self.roles(now);
         let segments = self.read_segments(now, &through, &filesystems, &processes, deep, &mut spent_ns);
         let cgroups = self.groups.read(&self.root, &mut self.buffer);
@@ -244,6 +246,7 @@ impl Sampler {
                 filesystems,
                 cgroups,
                 segments,
+                survey,
                 forks_since_last,
                 cost,
             },

@@ -5,12 +5,11 @@ use super::nearness::near;
 use super::Sampler;
 use crate::forecast::{Counted, Signs};
 use crate::member::Member;
-use crate::pace::random;
 use ullage_kernel::process::cgroup::lines_of_interest;
 use ullage_kernel::ProcessDir;
 use ullage_model::process::DescriptorKinds;
 use ullage_model::{
-    At, Descriptors, Ending, EventKind, Exclusive, Mappings, Measured, Missing, ProcessFacts, ProcessMemory,
+    At, Descriptors, Ending, EventKind, Mappings, Measured, Missing, ProcessFacts, ProcessMemory,
     ProcessReading, ProcessState,
 };
 
@@ -92,30 +91,8 @@ impl Sampler {
         if let Some(estimate) = member.estimate(signs) {
             member.mappings.push(now, estimate);
         }
-        let probe = member.probe_due(now, memory.anonymous.0, reading.minor_faults);
-        if deep && probe && self.budget.allows(*spent_ns + self.probe_ns, false) {
-            reading.exclusive = self.probe(&process, member, now, reading.minor_faults, spent_ns);
-        }
         self.refresh_settings(&process, member, now);
         Some(reading)
-    }
-
-    fn probe(
-        &mut self,
-        process: &ProcessDir,
-        member: &mut Member,
-        now: At,
-        faults: u64,
-        spent_ns: &mut f64,
-    ) -> Measured<Exclusive> {
-        let before = thread_cpu_ns();
-        let bits = &mut self.jitter;
-        let result = process.exclusive(&mut self.maps_buffer, || random(bits));
-        let cost = (thread_cpu_ns() - before) as f64;
-        *spent_ns += cost;
-        self.probe_ns = self.probe_ns * 0.5 + cost * 0.5;
-        member.probed = Some((now, faults));
-        result.map_or_else(|error| Measured::Missing(error.missing()), Measured::Known)
     }
 
     pub(super) fn signs(&self, member: &Member, memory: &ProcessMemory, descriptors: u64) -> Signs {
@@ -135,13 +112,16 @@ impl Sampler {
         member.limits = facts.limits;
         member.counted = None;
         member.counted_at = None;
-        member.probed = None;
         if before != member.program || !member.role_exact {
             member.role_exact = false;
             self.say(
                 now,
                 EventKind::ProcessSeen {
-                    facts: Box::new(ProcessFacts { role: member.role.clone(), ..facts }),
+                    facts: Box::new(ProcessFacts {
+                        role: member.role.clone(),
+                        forked_from: member.forked_from,
+                        ..facts
+                    }),
                 },
             );
         }

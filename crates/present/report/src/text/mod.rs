@@ -3,6 +3,7 @@
 mod layout;
 mod leftovers;
 mod log;
+mod memory;
 mod page;
 mod segments;
 mod style;

@@ -155,6 +155,7 @@ fn base() -> Verdict {
             source: "sum of resident anonymous + shared once".into(),
             unexplained_share: 0.01,
             categories: [("anonymous".to_owned(), 500_000_000), ("shared".to_owned(), 266_153_984)].into(),
+            ..MemorySummary::default()
         },
         segments: None,
         undetermined: vec![],
