@@ -346,7 +346,7 @@ def main():
             worst = f"{100 * max(got['offs'], default=0):.0f} %"
             print(
                 f"{case.kind}, {case.seconds} s: of {got['readings']} readings {got['within']} within 20 %, "
-                f"{got['within or tick']} within 20 % or {TICK:.0f} s, the worst of the others {worst} off; right limit "
+                f"{got['within or tick']} within 20 % or {TICK:.0f} s, worst of the others {worst}; right limit "
                 f"first in {got['first']}; predict_linear within 20 %: {got['peer']}",
                 flush=True,
             )
