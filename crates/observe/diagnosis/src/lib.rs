@@ -5,6 +5,7 @@
 //! file is the manual page that [`cause_page`] returns.
 #![forbid(unsafe_code)]
 
+mod between;
 mod catalogue;
 mod copies;
 mod descriptors;

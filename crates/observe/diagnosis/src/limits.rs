@@ -57,6 +57,8 @@ fn state(
 struct OfProcess {
     name: &'static str,
     unit: &'static str,
+    /// What is in use, and what its growth is taken from.
+    used: fn(&ProcessHistory) -> &Series,
     series: fn(&ProcessHistory) -> &Series,
     limit: fn(&Case, &ProcessHistory) -> Measured<Limit>,
     counted: fn(&CountsAtFailure) -> Option<u64>,
@@ -66,13 +68,15 @@ const OF_PROCESS: [OfProcess; 4] = [
     OfProcess {
         name: "mappings",
         unit: "mappings",
-        series: |process| &process.mapping_count,
+        used: |process| &process.mapping_count,
+        series: |process| &process.mappings_between,
         limit: |case, _| case.machine().max_map_count.map(Limit::At),
         counted: |counts| counts.mappings,
     },
     OfProcess {
         name: "descriptors",
         unit: "descriptors",
+        used: |process| &process.descriptors,
         series: |process| &process.descriptors,
         limit: |_, process| own(process, |limits| limits.open_files),
         counted: |counts| counts.fds,
@@ -80,6 +84,7 @@ const OF_PROCESS: [OfProcess; 4] = [
     OfProcess {
         name: "address space",
         unit: "bytes",
+        used: |process| &process.virtual_size,
         series: |process| &process.virtual_size,
         limit: |_, process| own(process, |limits| limits.address_space),
         counted: |counts| counts.virtual_size,
@@ -87,6 +92,7 @@ const OF_PROCESS: [OfProcess; 4] = [
     OfProcess {
         name: "locked memory",
         unit: "bytes",
+        used: |process| &process.locked,
         series: |process| &process.locked,
         limit: |_, process| own(process, |limits| limits.locked_memory),
         counted: |_| None,
@@ -117,7 +123,7 @@ fn figure<'a>(case: &'a Case, of: &OfProcess, process: &'a ProcessHistory) -> Op
         .filter(|seen| seen.id == Some(process.id))
         .filter_map(|seen| (of.counted)(&seen.report.counts))
         .max();
-    let read = series.last().map(|(_, value)| value as u64);
+    let read = (of.used)(process).last().map(|(_, value)| value as u64);
     Some(Figure {
         name: of.name,
         scope: format!("process {} ({})", process.id.pid, process.role.label()),
