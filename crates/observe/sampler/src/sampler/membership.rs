@@ -18,6 +18,11 @@ impl Sampler {
         member.mount_namespace = process.namespace("mnt").ok().flatten();
         self.groups.watch(&facts.cgroups);
         self.identify_program(&process, &mut member, &facts.command_line);
+        if self.to_keep > 0 {
+            self.to_keep -= 1;
+            member.files = Some(process.keep_open());
+        }
+        self.roles_moved = true;
         self.members.insert(id.pid, member);
         let role = self.role_from_outside(id.pid);
         if let Some(member) = self.members.get_mut(&id.pid) {
@@ -29,9 +34,18 @@ impl Sampler {
     pub(super) fn leave(&mut self, id: ProcessId, ended: &mut Vec<Ended>) {
         if self.members.get(&id.pid).is_some_and(|member| member.id == id) {
             let member = self.members.remove(&id.pid);
+            if let Some(member) = &member {
+                self.let_go(member);
+            }
             ended.push(Ended { id, ending: member.and_then(|member| member.ending).unwrap_or(GONE) });
             self.pending_roles.remove(&id.pid);
         }
+    }
+
+    /// What a member that is gone held is free for others.
+    pub(super) fn let_go(&mut self, member: &Member) {
+        self.to_keep += u64::from(member.files.is_some());
+        self.roles_moved = true;
     }
 
     pub(super) fn facts(&mut self, process: &ProcessDir, id: ProcessId) -> Option<ProcessFacts> {
@@ -101,8 +115,11 @@ impl Sampler {
         roles::role(&Seen { elder, twin, ..seen })
     }
 
-    /// Decides all roles again; what the agent said stands.
+    /// Decides all roles again where something moved that they are told by; what the agent said stands.
     pub(super) fn roles(&mut self, now: At) {
+        if !std::mem::take(&mut self.roles_moved) {
+            return;
+        }
         for pid in self.members.keys().copied().collect::<Vec<_>>() {
             let said = self.pending_roles.remove(&pid);
             let Some(member) = self.members.get(&pid) else { continue };
@@ -119,6 +136,8 @@ impl Sampler {
             member.role_exact |= exact;
             if member.role != role {
                 member.role = role.clone();
+                // Its children's may follow.
+                self.roles_moved = true;
                 let id = member.id;
                 self.say(now, EventKind::RoleKnown { id, role });
             }
