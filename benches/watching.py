@@ -83,13 +83,10 @@ class Watched:
 
     def looks(self, since, until):
         """Samples of the recording with all processes in them, between two moments after the start."""
-        out = subprocess.run([self.ullage, "export", self.record, "--format", "json"], stdout=subprocess.PIPE, check=True)
-        samples = [item["sample"] for item in map(json.loads, out.stdout.splitlines()) if "sample" in item]
-        return [s for s in samples if since <= seconds(s["at"]) <= until and len(s["processes"]) >= len(self.pids)]
-
-
-def seconds(at):
-    return at / 1e9 if isinstance(at, int) else float(at)
+        command = [self.ullage, "export", self.record, "--format", "json"]
+        out = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+        samples = [item["sample"] for item in map(json.loads, out.splitlines()) if "sample" in item]
+        return [s for s in samples if since <= s["at"] / 1e9 <= until and len(s["processes"]) >= len(self.pids)]
 
 
 @contextlib.contextmanager
@@ -131,8 +128,8 @@ def measure(args, checks, kind, count, peer):
         whole, spent = job.now(), job.cpu()
         verdict = job.end()
         looks = job.looks(since, until)
-        apart = (until - since) / max(len(looks), 1)
-        print(f"  ullage: {len(looks)} looks at all of it, one in {apart:.2f} s, {1000 * (after - before) / max(len(looks), 1):.2f} ms each")
+        apart, each = (until - since) / max(len(looks), 1), 1000 * (after - before) / max(len(looks), 1)
+        print(f"  ullage: {len(looks)} looks at all of it, one in {apart:.2f} s, {each:.2f} ms each")
         print(f"  the whole run: {100 * spent / whole:.3f} % of a core over {whole:.0f} s", flush=True)
         if peer:
             checks.at_most("CPU of ullage by that of the loop", (after - before) / loop_spent, 1 / 20)
@@ -161,8 +158,8 @@ def mappings(args, checks):
         return
     try:
         looks = measure(args, checks, "mappings", wanted, False)
-        counts = [p["mappings"]["count"] for look in looks for p in look["processes"] if "count" in (p["mappings"] or {})]
-        print(f"  counted in the window: {counts}")
+        counted = [process["mappings"] for look in looks for process in look["processes"]]
+        print(f"  counted in the window: {[mappings['count'] for mappings in counted if 'count' in mappings]}")
     finally:
         with open(LIMIT, "w") as file:
             file.write(str(before))

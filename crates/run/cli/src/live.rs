@@ -35,6 +35,8 @@ pub struct Watch {
     quiet: bool,
     next_tick: Instant,
     told: HashSet<ProcessId>,
+    /// A process was killed since the last look.
+    killed: bool,
     cost: Option<Cost>,
 }
 
@@ -69,6 +71,7 @@ impl Watch {
             quiet,
             next_tick: Instant::now(),
             told: HashSet::new(),
+            killed: false,
             cost: None,
         }
     }
@@ -149,9 +152,7 @@ impl Watch {
         match happening {
             Happening::DescendantEnded { id, ending, source } => {
                 self.ended(id, ending, source);
-                if matches!(ending, Ending::Signaled(_)) {
-                    self.look(supervisor);
-                }
+                self.killed |= matches!(ending, Ending::Signaled(_));
             }
             Happening::Agent { connection, pid, message } => {
                 let failed = message.exception().is_some();
@@ -172,6 +173,14 @@ impl Watch {
             }
             Happening::NotSeen(text) => self.event(EventKind::NotSeen { text }),
             Happening::MainEnded { .. } => {}
+        }
+    }
+
+    /// Processes were killed: what the counters say now tells why. Once for all that were killed together, and not where a
+    /// job that kills its workers all the time would make it dear.
+    fn look_after_kills(&mut self, supervisor: &mut Supervisor) {
+        if std::mem::take(&mut self.killed) && self.sampler.may_look() {
+            self.look(supervisor);
         }
     }
 
@@ -243,6 +252,7 @@ pub fn watch_until_end(supervisor: &mut Supervisor, watch: Watch, main: ProcessI
                 for happening in happenings {
                     watching.happened(happening, supervisor);
                 }
+                watching.look_after_kills(supervisor);
                 match ended {
                     Some(ending) => watching.finish(supervisor, main, ending),
                     None if Instant::now() >= watching.next_tick => watching.tick(supervisor),

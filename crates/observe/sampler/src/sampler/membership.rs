@@ -23,6 +23,7 @@ impl Sampler {
             member.files = Some(process.keep_open());
         }
         self.roles_moved = true;
+        self.generations.add(member.born_to, member.forked, member.program, id.start.0);
         self.members.insert(id.pid, member);
         let role = self.role_from_outside(id.pid);
         if let Some(member) = self.members.get_mut(&id.pid) {
@@ -88,9 +89,6 @@ impl Sampler {
     pub(super) fn role_from_outside(&self, pid: i32) -> Role {
         let Some(member) = self.members.get(&pid) else { return Role::Other };
         let parent = self.members.get(&member.born_to);
-        let sibling = |other: &&Member| {
-            other.born_to == member.born_to && other.id != member.id && other.program == member.program
-        };
         let seen = Seen {
             main: member.id == self.main,
             comm: &member.comm,
@@ -105,13 +103,12 @@ impl Sampler {
         if !roles::multiprocessing_child(&seen) {
             return roles::role(&seen);
         }
-        let (mut elder, mut twin) = (false, false);
-        for other in self.members.values().filter(sibling).filter(|other| other.forked == member.forked) {
-            let apart = member.id.start.0 as i64 - other.id.start.0 as i64;
-            // 50 clock ticks are half a second.
-            twin |= apart.abs() <= 50;
-            elder |= apart > 50;
-        }
+        let (elder, twin) = self.generations.elder_and_twin(
+            member.born_to,
+            member.forked,
+            member.program,
+            member.id.start.0,
+        );
         roles::role(&Seen { elder, twin, ..seen })
     }
 
@@ -119,6 +116,10 @@ impl Sampler {
     pub(super) fn roles(&mut self, now: At) {
         if !std::mem::take(&mut self.roles_moved) {
             return;
+        }
+        self.generations.clear();
+        for member in self.members.values() {
+            self.generations.add(member.born_to, member.forked, member.program, member.id.start.0);
         }
         for pid in self.members.keys().copied().collect::<Vec<_>>() {
             let said = self.pending_roles.remove(&pid);

@@ -17,7 +17,7 @@ use crate::learned::Learned;
 use crate::member::Member;
 use crate::pace::{jitter, Pace};
 use crate::places::Places;
-use crate::roles;
+use crate::roles::{self, Generations};
 use crate::settings::SamplerSettings;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -78,6 +78,7 @@ pub struct Sampler {
     pending_roles: HashMap<i32, Role>,
     /// Something moved that roles are told by.
     roles_moved: bool,
+    generations: Generations,
     /// Members whose files may still be kept open.
     to_keep: u64,
     own: Option<ProcessDir>,
@@ -113,6 +114,7 @@ impl Sampler {
             events: Vec::new(),
             pending_roles: HashMap::new(),
             roles_moved: true,
+            generations: Generations::default(),
             to_keep: members_kept_open(),
             own: own_files(),
             slow_told: false,
@@ -141,6 +143,11 @@ impl Sampler {
     /// that tell why are in it.
     pub fn final_look(&mut self, now: At) -> Tick {
         self.look(now, false)
+    }
+
+    /// Whether one look more, between two ticks, is within the budget: as near to a limit.
+    pub fn may_look(&self) -> bool {
+        self.budget.allows(self.tick_ns, true)
     }
 
     /// The agent in process `pid` said something: its role may be known exactly now. Told as events of the next tick.
