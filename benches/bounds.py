@@ -38,5 +38,5 @@ def without_rights():
 
 
 def cpu_seconds(pid):
-    """CPU time of a process, its children excluded, to the nanosecond (its clock, as clock_getcpuclockid(3) names it)."""
+    """CPU time of a process without its children, by its clock (as clock_getcpuclockid(3) names it)."""
     return time.clock_gettime_ns((~pid << 3) | 2) / 1e9

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Whether watching delays the job: probes of mmap, first touch and munmap in a process of 8 GB, a thousand a second.
 
-First the control: while somebody else reads the process's `smaps_rollup` every second, a probe must be 40 ms late, or else
-the probes prove nothing. Then blocks of a minute, not watched and watched in turn, each in a fresh process; a probe that
-ends more than 5 ms after it was due is late. Late probes come in episodes, and other load of the machine makes some in
-both: watched ones are more frequent where so many would come by chance in one of twenty such measurements.
+First the control: while somebody else reads the process's `smaps_rollup` every second, a probe must be 40 ms late, or
+else the probes prove nothing. Then blocks of a minute, not watched and watched in turn, each in a fresh process; a
+probe that ends more than 5 ms after it was due is late. Late probes come in episodes, and other load of the machine
+makes some in both: watched ones are more frequent where so many would come by chance in one of twenty such
+measurements.
 
 In the watched blocks the kernel says how long ullage held the address space of another process (root; see holds.py).
 

@@ -1,8 +1,8 @@
 """How long one process holds others' address spaces, by the kernel's own tracepoints (tracefs, root).
 
 `mmap_lock` is the lock that a process's mmap, munmap and page faults may have to wait for; the kernel tells when it was
-taken and when it was let go, of which address space. Newer kernels (6.17) read `maps` with no more than a lock of one mapping at a time,
-which has no tracepoint: the time of a whole read from the file is more than that, and is taken in its place.
+taken and when it was let go, of which address space. Newer kernels (6.17) read `maps` with no more than a lock of one
+mapping at a time, which has no tracepoint: a whole read from the file takes longer, and is taken in its place.
 """
 
 import collections

@@ -1,8 +1,8 @@
 """A large process that asks a thousand times a second whether its address space is to be had.
 
-It forks from a parent that holds the memory, so that it shares all of it, maps, touches and unmaps a page at each probe,
-and keeps a new mapping now and then, so that whoever counts them has a reason to. Open loop: a probe's delay counts from
-when it was due, so that one long wait delays every probe that was due in it.
+It forks from a parent that holds the memory, so that it shares all of it, maps, touches and unmaps a page at each
+probe, and keeps a new mapping now and then, so that whoever counts them has a reason to. Open loop: a probe's delay
+counts from when it was due, so that one long wait delays every probe that was due in it.
 
 Says `ready PID`, then for each line `SECONDS` of its standard input a line of JSON, and ends with its input.
 """

@@ -10,8 +10,8 @@ plain     64 processes that sleep: at most 0.35 % of a core
 thousand  1,000 forked processes: at most the budget of 0.5 % of a core
 mappings  one process with 1,000,000 mappings, vm.max_map_count raised for it (by root): at most the budget
 
-The loop calls `memory_full_info` of every process of the job once a second, over the same window; it knows their pids and
-looks for no new ones. A window in which ullage looked at the job less than once in 12 s counts as missed.
+The loop calls `memory_full_info` of every process of the job once a second, over the same window; it knows their pids
+and looks for no new ones. A window in which ullage looked at the job less than once in 12 s counts as missed.
 
     python benches/watching.py --ullage target/release/ullage [--only forked plain] [--seconds 120]
 """
