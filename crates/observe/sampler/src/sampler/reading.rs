@@ -119,8 +119,8 @@ impl Sampler {
         }
         let probe = deep && member.probe_due(now, memory.anonymous.0, reading.minor_faults);
         // A probe picks its places from the list of mappings.
-        let listing = self.mapping.expect(estimate.unwrap_or(0));
-        if probe && self.budget.allows(*spent_ns + self.probe.expect(1).max(listing), false) {
+        let listing = self.each_mapping.expect(estimate.unwrap_or(0));
+        if probe && self.budget.allows(*spent_ns + self.each_probe.expect(1).max(listing), false) {
             reading.exclusive = self.probe(process, member, now, reading.minor_faults, spent_ns);
         }
         self.refresh_settings(process, member, now);
@@ -161,7 +161,7 @@ impl Sampler {
         let result = process.exclusive(&mut self.maps_buffer, || random(bits));
         let cost = (thread_cpu_ns() - before) as f64;
         *spent_ns += cost;
-        self.probe.took(1, 1, cost);
+        self.each_probe.took(1, 1, cost);
         member.probed = Some((now, faults));
         result.map_or_else(|error| Measured::Missing(error.missing()), Measured::Known)
     }
@@ -209,7 +209,7 @@ impl Sampler {
         if !deep
             || count > MOST_LINKS
             || !member.kinds_stale(count)
-            || !self.budget.allows(*spent_ns + self.link.expect(count), near)
+            || !self.budget.allows(*spent_ns + self.each_link.expect(count), near)
         {
             return Measured::Missing(Missing::NotAsked);
         }
@@ -217,7 +217,7 @@ impl Sampler {
         let kinds = process.descriptor_kinds(MOST_LINKS);
         let cost = (thread_cpu_ns() - before) as f64;
         *spent_ns += cost;
-        self.link.took(count, 100, cost);
+        self.each_link.took(count, 100, cost);
         member.kinds_at_count = Some(count);
         kinds.map_or_else(|error| Measured::Missing(error.missing()), Measured::Known)
     }
@@ -241,7 +241,7 @@ impl Sampler {
         let moved = signs != counted.signs;
         let again = (counted.at.since(member.joined_at) + 2.0).min(RECOUNT_MOVED_S);
         let due = age >= if moved { again } else { RECOUNT_CALM_S };
-        let cost = self.mapping.expect(estimate);
+        let cost = self.each_mapping.expect(estimate);
         let near = near(estimate, self.max_map_count);
         // A due recount pays for itself only when all of them are seldom enough for the share. One that costs more than is
         // ever saved up is made in parts.
@@ -285,7 +285,7 @@ impl Sampler {
             Ok((counting, Some(mappings))) => (counting, mappings),
             Err(error) => return Measured::Missing(error.missing()),
         };
-        self.mapping.took(mappings.count, 1000, counting.spent_ns + cost);
+        self.each_mapping.took(mappings.count, 1000, counting.spent_ns + cost);
         member.counted = Some(match member.counted {
             Some(counted) => counted.next(now, mappings.count, counting.signs),
             None => Counted::first(now, mappings.count, counting.signs),
