@@ -7,7 +7,7 @@ use crate::history::{Begun, CgroupHistory, FilesystemHistory, HostHistory, Proce
 use std::collections::BTreeMap;
 use ullage_model::cgroup::CgroupVersion;
 use ullage_model::{
-    AgentMessage, At, Ending, Event, EventKind, ExceptionReport, FilesystemUse, Item, KernelOomKill,
+    AgentMessage, At, ClockTicks, Ending, Event, EventKind, ExceptionReport, FilesystemUse, Item, KernelOomKill,
     MachineFacts, MemorySummary, ProcessId, Role, Sample, Source, SourceError,
 };
 
@@ -233,9 +233,10 @@ impl Timeline {
 
     /// The process that had this pid last.
     pub fn by_pid(&self, pid: i32) -> Option<&ProcessHistory> {
+        let of = |start| ProcessId { pid, start: ClockTicks(start) };
         self.processes
-            .values()
-            .filter(|history| history.id.pid == pid)
+            .range(of(0)..=of(u64::MAX))
+            .map(|(_, history)| history)
             .max_by_key(|history| history.last_seen)
     }
 

@@ -153,9 +153,9 @@ impl Supervisor {
     pub fn wait(&mut self, timeout: Duration) -> Vec<Happening> {
         let mut happenings = std::mem::take(&mut self.news);
         let timeout = if happenings.is_empty() { timeout } else { Duration::ZERO };
-        let ready = self.poll(timeout);
-        // Messages first: a process speaks before it ends.
-        if let Some(agent) = &mut self.agent {
+        let (ready, any) = self.poll(timeout);
+        // Messages first: a process speaks before it ends. Where nothing was ready there are none.
+        if let Some(agent) = self.agent.as_mut().filter(|_| any) {
             let heard = agent.read().into_iter();
             if std::mem::take(&mut agent.given_up) {
                 let text =
@@ -175,8 +175,8 @@ impl Supervisor {
         happenings
     }
 
-    /// Polls; returns which of the watched descendants are ready.
-    fn poll(&self, timeout: Duration) -> Vec<bool> {
+    /// Polls; returns which of the watched descendants are ready, and whether anything is.
+    fn poll(&self, timeout: Duration) -> (Vec<bool>, bool) {
         let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(self.watched.len() + 8);
         for watched in &self.watched {
             fds.push(PollFd::from_borrowed_fd(watched.as_fd(), watched.interest()));
@@ -193,8 +193,8 @@ impl Supervisor {
             tv_nsec: i64::from(timeout.subsec_nanos()),
         };
         // EINTR is one of the things that can happen.
-        let _ = poll(&mut fds, Some(&timeout));
-        fds[..self.watched.len()].iter().map(|fd| !fd.revents().is_empty()).collect()
+        let any = poll(&mut fds, Some(&timeout)) != Ok(0);
+        (fds[..self.watched.len()].iter().map(|fd| !fd.revents().is_empty()).collect(), any)
     }
 
     fn signals(&mut self) {

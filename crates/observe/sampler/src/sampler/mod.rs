@@ -65,6 +65,8 @@ pub struct Sampler {
     places: Places,
     log: Option<KernelLog>,
     budget: Budget,
+    /// CPU time of this process when the last tick was read.
+    cpu_at_end: Option<u64>,
     /// Cost of a tick without what is not read at every tick, nanoseconds, smoothed.
     tick_ns: f64,
     /// Costs of one mapping counted, one link read, one process probed.
@@ -104,6 +106,7 @@ impl Sampler {
             places: Places::new(settings.temporary.clone()),
             log: None,
             budget: Budget::new(settings.cpu_share),
+            cpu_at_end: None,
             tick_ns: 0.0,
             each_mapping: Learned::guess(1200.0),
             each_link: Learned::guess(1200.0),
@@ -192,6 +195,8 @@ impl Sampler {
 
     fn look(&mut self, now: At, deep: bool) -> Tick {
         let cpu_before = process_cpu_ns();
+        // What was done with the last tick belongs to it.
+        let between_ns = cpu_before.saturating_sub(self.cpu_at_end.unwrap_or(cpu_before)) as f64;
         self.budget.update(now.0, cpu_before);
         let mut ended = Vec::new();
         if let Some(group) = self.settings.own_cgroup.clone() {
@@ -200,7 +205,7 @@ impl Sampler {
             }
         }
         let looking = process_cpu_ns();
-        let changes = self.job.look(&self.root);
+        let changes = self.job.look(&self.root, now);
         let known = changes.joined.is_empty();
         for id in changes.left {
             self.leave(id, &mut ended);
@@ -248,8 +253,9 @@ impl Sampler {
 
         let cost = own_cost(self.own.as_ref(), &mut self.buffer);
         self.budget.update(now.0, cost.cpu_ns);
-        let cheap_ns = (cost.cpu_ns.saturating_sub(cpu_before) as f64 - spent_ns).max(0.0);
-        self.tick_ns = if self.tick_ns == 0.0 { cheap_ns } else { 0.7 * self.tick_ns + 0.3 * cheap_ns };
+        self.cpu_at_end = Some(cost.cpu_ns);
+        let cheap_ns = (between_ns + cost.cpu_ns.saturating_sub(cpu_before) as f64 - spent_ns).max(0.0);
+        self.tick_ns = smoothed(self.tick_ns, cheap_ns);
         let affordable = self.budget.pace(self.tick_ns);
         self.tell_pace(now, affordable);
         let pace = Pace {
@@ -335,6 +341,15 @@ impl Sampler {
 fn members_kept_open() -> u64 {
     let open_files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     open_files.unwrap_or(u64::MAX) / 2 / DESCRIPTORS_KEPT
+}
+
+/// A single dear tick (a part of the recording was written) moves it little; that is paid from what was saved.
+fn smoothed(before: f64, now: f64) -> f64 {
+    if before == 0.0 {
+        now
+    } else {
+        0.7 * before + 0.3 * now.min(2.0 * before)
+    }
 }
 
 fn log_unreadable(error: &KernelError) -> String {
