@@ -159,7 +159,7 @@ impl Watch {
                 let id = self.sampler.identify(pid);
                 if let Some(id) = id {
                     // It may end before the next tick: its ending is told from now on.
-                    if supervisor.watch(id) {
+                    if supervisor.watch(id) && self.sampler.may_hurry() {
                         self.next_tick = self.next_tick.min(Instant::now() + AFTER_A_NEWCOMER);
                     }
                 }

@@ -153,6 +153,11 @@ impl Sampler {
         self.budget.allows(self.tick_ns, true)
     }
 
+    /// Whether ticks may follow faster than usual for something that can wait: none of a large job's.
+    pub fn may_hurry(&self) -> bool {
+        self.budget.pace(self.tick_ns) <= self.settings.interval
+    }
+
     /// The agent in process `pid` said something: its role may be known exactly now. Told as events of the next tick.
     pub fn agent_said(&mut self, pid: i32, message: &AgentMessage) {
         if let Some(role) = roles::role_by_agent(message) {
