@@ -12,15 +12,19 @@ impl Sampler {
         if let Some(old) = self.members.get(&id.pid).map(|member| member.id).filter(|old| *old != id) {
             self.leave(old, ended);
         }
-        let Ok(process) = self.root.process(id.pid) else { return };
+        let Ok(mut process) = self.root.process(id.pid) else { return };
+        let keep = self.to_keep > 0;
+        if keep {
+            process = process.keep_open();
+        }
         let Some(facts) = self.facts(&process, id) else { return };
         let mut member = Member::new(&facts, now);
         member.mount_namespace = process.namespace("mnt").ok().flatten();
         self.groups.watch(&facts.cgroups);
         self.identify_program(&process, &mut member, &facts.command_line);
-        if self.to_keep > 0 {
+        if keep {
             self.to_keep -= 1;
-            member.files = Some(process.keep_open());
+            member.files = Some(process);
         }
         self.roles_moved = true;
         self.generations.add(member.born_to, member.forked, member.program, id.start.0);
