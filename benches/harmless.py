@@ -152,6 +152,7 @@ def main():
         checks.not_run("holds of the target's address space", "events were lost" if lost else "none was seen")
     else:
         print(f"holds: {len(others)} of others' mmap_lock; {len(maps_reads)} reads of maps, {len(reads)} other reads")
+        print(f"  {sum(held > 0.001 for held in others)} of them over 1 ms")
         checks.at_most("longest hold of another's mmap_lock", 1000 * max(others), 1.0, " ms")
         checks.at_most("longest read of maps", 1000 * max(maps_reads, default=0.0), 1.0, " ms")
         print(f"  longest read of another file: {1000 * max(reads, default=0.0):.3f} ms")

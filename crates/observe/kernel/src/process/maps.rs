@@ -152,6 +152,7 @@ impl MapsCount {
         let error = |errno| KernelError::read(&self.path, errno);
         buffer.resize(buffer.capacity().max(64 * 1024), 0);
         loop {
+            crate::turns::short();
             match rustix::io::read(&self.file, &mut buffer[..]) {
                 // Without a single line: it is ending, and its address space is gone already.
                 Ok(0) => match std::mem::take(&mut self.counter).finish() {

@@ -130,6 +130,7 @@ impl ProcessDir {
         let mut entries = [0; 8 * TOGETHER as usize];
         let wanted = &mut entries[..8 * (pages.end - pages.start).min(TOGETHER) as usize];
         let read = loop {
+            crate::turns::short();
             match rustix::io::pread(pagemap, &mut *wanted, pages.start * 8) {
                 Err(Errno::INTR) => {}
                 other => break other.map_err(|errno| self.error("pagemap", errno))?,
