@@ -306,6 +306,12 @@ fn all_of_files(runs: &[u8]) -> u64 {
     pages.sum()
 }
 
+/// Anonymous pages, and those that no other process maps.
+fn anonymous(entries: &[u8]) -> (u64, u64) {
+    let own = parse_pagemap(entries).filter(|page| page.is_anonymous());
+    own.fold((0, 0), |(all, alone), page| (all + 1, alone + u64::from(page.is_exclusive())))
+}
+
 /// Three processes share 16 MiB: which of their pages no other process maps is known to the page.
 #[test]
 fn pages_shared_by_forked_processes_are_told_from_own_ones() {
@@ -321,7 +327,7 @@ fn pages_shared_by_forked_processes_are_told_from_own_ones() {
             let runs = host.read(&format!("proc/{pid}/pagemap.runs"));
             let pages = |name: &str| {
                 let (start, bytes) = area(name);
-                parse_pagemap(&entries(&runs, start, bytes))
+                anonymous(&entries(&runs, start, bytes))
             };
             let own = about["private_exclusive"].as_u64().unwrap() / 4096;
             assert_eq!(pages("private"), (4096, own), "{}: {role}", host.name);
@@ -332,7 +338,7 @@ fn pages_shared_by_forked_processes_are_told_from_own_ones() {
                 let (start, bytes) = area(name);
                 let entries = entries(&runs, start, bytes);
                 // Not anonymous in the sense of these counts.
-                assert_eq!(parse_pagemap(&entries), (0, 0), "{}: {role}: {name}", host.name);
+                assert_eq!(anonymous(&entries), (0, 0), "{}: {role}: {name}", host.name);
                 let resident = of_files(&entries);
                 match (role.as_str(), name.as_str()) {
                     ("parent", _) => assert_eq!(resident, written / 4096, "{}: {name}", host.name),
