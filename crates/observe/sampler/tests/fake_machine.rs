@@ -11,8 +11,10 @@ use ullage_testing::FakeRoot;
 
 const MAIN: ProcessId = ProcessId { pid: 10, start: ClockTicks(100) };
 
+/// With more CPU than by default: what is read must not depend on how fast the machine of the test is.
 fn sampler(fake: &FakeRoot) -> Sampler {
-    Sampler::new(fake.root(), SamplerSettings { reaper: Some(5), ..SamplerSettings::default() }, MAIN)
+    let settings = SamplerSettings { reaper: Some(5), cpu_share: 0.2, ..SamplerSettings::default() };
+    Sampler::new(fake.root(), settings, MAIN)
 }
 
 fn seconds(seconds: f64) -> At {

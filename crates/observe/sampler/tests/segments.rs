@@ -14,7 +14,8 @@ const MAIN: ProcessId = ProcessId { pid: 10, start: ClockTicks(100) };
 const WORKER: ProcessId = ProcessId { pid: 11, start: ClockTicks(200) };
 
 fn sampler(fake: &FakeRoot, settings: SamplerSettings) -> Sampler {
-    Sampler::new(fake.root(), SamplerSettings { reaper: Some(5), ..settings }, MAIN)
+    // What is read must not depend on how fast the machine of the test is.
+    Sampler::new(fake.root(), SamplerSettings { reaper: Some(5), cpu_share: 0.2, ..settings }, MAIN)
 }
 
 fn segments(sample: &Sample) -> &Vec<Segment> {
