@@ -22,8 +22,16 @@ def run_tests(name, folder, artifacts):
     artifacts["output.txt"] = ended.out + ended.err
     said = results(ended.out)
     wrong = re.findall(r"^test (\S+) \.\.\. FAILED", ended.out, re.MULTILINE)
-    yield "ended with 0", ended.code == 0, f"{ended.code} {wrong} {ended.err[-600:]}"
-    yield "none failed", said is not None and said[1] == 0, said
+    # The budget counts the CPU of its whole process: emulated, the tests beside one can use it up. Alone, it counts.
+    for test in list(wrong):
+        alone = run([f"{FOLDER}/tests/{name}", "--exact", test], 100, env=ENVIRONMENT, cwd=folder)
+        artifacts[f"{test.replace('::', '-')}.txt"] = alone.out + alone.err
+        if alone.code == 0 and (results(alone.out) or (0,))[0] == 1:
+            wrong.remove(test)
+            said = (said[0] + 1, said[1] - 1, said[2]) if said else None
+    crashed = ended.code not in (0, 101) or (ended.code == 101 and said is None)
+    yield "ended as tests end", not crashed, f"{ended.code} {ended.err[-600:]}"
+    yield "none failed, in the crowd or alone", said is not None and said[1] == 0 and not wrong, f"{said} {wrong}"
     # A program without a test of its own (only another kind of target has them) says nothing wrong.
     yield f"{said[0] if said else 0} passed, {said[2] if said else 0} ignored", said is not None, said
 
