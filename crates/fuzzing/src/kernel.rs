@@ -32,8 +32,13 @@ pub(crate) fn process_maps(bytes: &[u8]) {
         found
     };
     assert_eq!(segments(cut), segments(file.len().max(1)), "cut every {cut} bytes");
-    black_box(process::pagemap::parse_private_areas(file));
-    black_box(process::pagemap::parse_pagemap(file));
+    let mut areas = process::areas::AreaParser::default();
+    areas.push(file);
+    let whole = areas.finish();
+    let mut areas = process::areas::AreaParser::default();
+    file.chunks(cut).for_each(|chunk| areas.push(chunk));
+    assert_eq!(areas.finish(), whole, "cut every {cut} bytes");
+    black_box(process::pagemap::parse_pagemap(file).count());
 }
 
 pub(crate) fn process_limits(bytes: &[u8]) {
@@ -102,7 +107,10 @@ pub(crate) fn host_sysctl(bytes: &[u8]) {
 }
 
 pub(crate) fn host_mountinfo(bytes: &[u8]) {
-    black_box(host::mountinfo::parse_mountinfo(bytes));
+    let mounts = host::mountinfo::parse_mountinfo(bytes);
+    for mount in mounts.iter().take(20) {
+        black_box(host::mountinfo::is_visible(&mounts, mount));
+    }
 }
 
 pub(crate) fn host_sysvipc(bytes: &[u8]) {

@@ -7,9 +7,11 @@
 use crate::say;
 use crate::timeline::Timeline;
 use std::collections::{BTreeMap, HashSet};
+use ullage_attribution::SegmentUse;
 use ullage_model::{
-    At, Creator, FilesystemReading, FilesystemUse, LeftBehind, Maker, Measured, ProcessId, ProcessRef, Role,
-    RunFacts, Sample, Segment, SegmentCreator, SegmentPlace, SegmentSeen, SegmentSummary, SegmentTotal,
+    At, Bytes, Creator, FilesystemReading, FilesystemUse, LeftBehind, Maker, Measured, PageKind, ProcessId,
+    ProcessRef, Role, RunFacts, Sample, Segment, SegmentCreator, SegmentKind, SegmentPlace, SegmentSeen,
+    SegmentSummary, SegmentTotal,
 };
 
 /// Segments told one by one.
@@ -56,6 +58,32 @@ impl SegmentHistory {
             self.most = Some((held, reading.clone()));
         }
         self.last = Some(reading);
+    }
+}
+
+/// The job's own in a reading, for the account of its memory; none where one of them was not counted to the last page.
+pub(crate) fn uses(sample: &Sample, of_job: impl Fn(ProcessId) -> bool) -> Option<Vec<SegmentUse>> {
+    let Measured::Known(segments) = &sample.segments else { return None };
+    segments
+        .iter()
+        .filter(|segment| belongs(segment, &of_job))
+        .map(|segment| match segment.allocated {
+            Measured::Known(Bytes(allocated)) if !segment.at_least => {
+                Some(SegmentUse { kind: page_kind(segment.kind), allocated })
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+fn page_kind(kind: SegmentKind) -> PageKind {
+    match kind {
+        SegmentKind::Torch => PageKind::TorchShared,
+        SegmentKind::UllageArena => PageKind::UllageArena,
+        SegmentKind::UllageShare => PageKind::UllageShare,
+        SegmentKind::Memfd => PageKind::Memfd,
+        SegmentKind::Sysv => PageKind::Sysv,
+        SegmentKind::PosixShm | SegmentKind::SharedAnonymous => PageKind::OtherShared,
     }
 }
 

@@ -276,14 +276,14 @@ impl<'a> RowReader<'a> {
         self.optional_u64().map(Bytes)
     }
 
-    pub(crate) fn optional_i32(&mut self) -> Option<i32> {
-        let column = self.step();
-        self.columns.i32(column, self.row)
-    }
-
     pub(crate) fn i32(&mut self) -> Result<i32, BadRow> {
         let column = self.step();
         self.or_bad(self.columns.i32(column, self.row))
+    }
+
+    pub(crate) fn optional_i32(&mut self) -> Option<i32> {
+        let column = self.step();
+        self.columns.i32(column, self.row)
     }
 
     fn optional_bool(&mut self) -> Option<bool> {

@@ -30,7 +30,7 @@ pub enum Command {
     Check(CheckArguments),
     /// List the recorded runs, or remove some
     Runs(RunsArguments),
-    /// Print everything that a recording holds
+    /// Give everything that a recording holds to other tools
     Export(ExportArguments),
 }
 
@@ -127,11 +127,21 @@ pub struct ExportArguments {
     /// How
     #[arg(long, value_enum)]
     pub format: ExportFormat,
+    /// Directory for the files; default: RUN-parquet or RUN-csv here, and standard output for JSON
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Replace files that are there already
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// Formats of `ullage export`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum ExportFormat {
+    /// One file a table, for data tools
+    Parquet,
+    /// One file a table, with a header; an empty field is a null
+    Csv,
     /// One JSON object a line: {"sample": …} or {"event": …}
     Json,
 }

@@ -3,6 +3,7 @@ mod catalogue;
 mod copies;
 mod descriptors;
 mod forecast;
+mod hours;
 mod kills;
 mod log;
 mod mappings;

@@ -1,5 +1,6 @@
 //! Files of one process, `/proc/PID/…`.
 
+pub mod areas;
 pub mod cgroup;
 pub mod command_line;
 pub mod descriptors;

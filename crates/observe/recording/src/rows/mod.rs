@@ -3,6 +3,7 @@
 pub(crate) mod cgroup;
 pub(crate) mod event;
 pub(crate) mod filesystem;
+pub(crate) mod pages;
 pub(crate) mod process;
 pub(crate) mod segment;
 pub(crate) mod tick;

@@ -15,6 +15,7 @@ pub(crate) struct RowCounts {
     pub(crate) cgroups: u64,
     /// Missing where segments were not read, which is not the same as none.
     pub(crate) segments: Measured<u64>,
+    pub(crate) pages: u64,
 }
 
 /// A sample without its lists.
@@ -76,6 +77,7 @@ impl Record for TickRow {
             }
         }
         row.measured("segments", self.rows.segments);
+        row.u64(self.rows.pages);
     }
 
     fn decode(row: &mut RowReader<'_>) -> Result<Self, BadRow> {
@@ -87,6 +89,7 @@ impl Record for TickRow {
             filesystems: row.u64()?,
             cgroups: row.u64()?,
             segments: Measured::default(),
+            pages: 0,
         };
         let forks_since_last = row.u64()?;
         let cost = Cost { cpu_ns: row.u64()?, peak_rss: row.bytes()? };
@@ -128,6 +131,8 @@ impl Record for TickRow {
             (Measured::Missing(_), None) => Measured::default(),
             (rows, _) => rows,
         };
+        // Null in recordings of versions that made no surveys.
+        rows.pages = row.optional_bytes().map_or(0, |rows| rows.0);
         Ok(TickRow { tick, at, rows, forks_since_last, cost, host })
     }
 }

@@ -100,6 +100,7 @@ pub fn sample(n: u64, processes: u64) -> Sample {
         }],
         // As the first version of format 1 reads: it had no such table.
         segments: Measured::Missing(Missing::NotAsked),
+        survey: vec![],
         forks_since_last: n,
         cost: Cost { cpu_ns: n * 500_000, peak_rss: Bytes(9 << 20) },
     }
@@ -358,6 +359,24 @@ impl Tape {
         }
     }
 
+    fn pages(&mut self) -> Pages {
+        let job = self.next() % 2 == 0;
+        Pages {
+            of: (!job).then(|| self.id()),
+            kind: self.one_of(&PageKind::ALL),
+            bytes: self.bytes(),
+            error: self.bytes(),
+            exclusive: self.bytes(),
+            shared: self.bytes(),
+            outside: self.bytes(),
+            proportional: self.bytes(),
+            beside_shared: self.bytes(),
+            beside_own: self.bytes(),
+            swapped: self.bytes(),
+            unexplained: self.bytes(),
+        }
+    }
+
     fn list<T>(&mut self, one: impl Fn(&mut Tape) -> T) -> Vec<T> {
         let length = self.next() % 5;
         (0..length).map(|_| one(self)).collect()
@@ -371,6 +390,7 @@ impl Tape {
             filesystems: self.list(Tape::filesystem),
             cgroups: self.list(Tape::cgroup),
             segments: self.measured(|t| t.list(Tape::segment)),
+            survey: self.list(Tape::pages),
             forks_since_last: self.number(),
             cost: Cost { cpu_ns: self.number(), peak_rss: self.bytes() },
         }
@@ -421,6 +441,7 @@ impl Tape {
                     }),
                     cgroups: self.list(Tape::text),
                     role: Role::Main,
+                    forked_from: (self.next() % 2 == 0).then(|| self.id()),
                 }),
             },
             _ => EventKind::Finished { survivors: self.list(Tape::id) },

@@ -3,6 +3,7 @@
 mod layout;
 mod leftovers;
 mod log;
+mod memory;
 mod page;
 mod segments;
 mod style;
@@ -15,4 +16,4 @@ pub use page::page;
 pub use segments::left_behind;
 pub use style::Style;
 pub use tables::{check, runs, CheckRow, CheckState, RunRow};
-pub use verdict::{outcome, verdict};
+pub use verdict::{growth, outcome, verdict};

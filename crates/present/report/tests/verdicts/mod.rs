@@ -12,6 +12,7 @@ pub(crate) fn all() -> Vec<(&'static str, Verdict)> {
         ("crash_established", crash_established()),
         ("crash_supported", crash_supported()),
         ("healthy", healthy()),
+        ("growing", growing()),
         ("killed_sender_unknown", killed()),
         ("memcg_oom_kill", memcg()),
         ("ordinary_exception", ordinary()),
@@ -136,6 +137,8 @@ fn limit(name: &str, scope: &str, used: u64, limit: Limit, unit: &str) -> LimitS
         unit: unit.into(),
         slope_per_s: Some(0.0),
         time_left_s: None,
+        growing_for_s: None,
+        warning: false,
     }
 }
 
@@ -152,6 +155,7 @@ fn base() -> Verdict {
             source: "sum of resident anonymous + shared once".into(),
             unexplained_share: 0.01,
             categories: [("anonymous".to_owned(), 500_000_000), ("shared".to_owned(), 266_153_984)].into(),
+            ..MemorySummary::default()
         },
         segments: None,
         undetermined: vec![],
@@ -247,6 +251,20 @@ pub(crate) fn healthy() -> Verdict {
         limits: vec![near, limit("host memory and swap", "host", 3 << 30, Limit::At(23 << 30), "bytes")],
         ..base()
     }
+}
+
+/// One limit is about to be met, one grows and is far off, one is still.
+pub(crate) fn growing() -> Verdict {
+    let mut near = limit("descriptors", "process 4742 (trainer)", 812, Limit::At(1_024), "descriptors");
+    near.slope_per_s = Some(3.14);
+    near.growing_for_s = Some(240.2);
+    near.time_left_s = Some(67.5);
+    near.warning = true;
+    let mut far = limit("cgroup memory", "cgroup /job", 3 << 30, Limit::At(23 << 30), "bytes");
+    far.slope_per_s = Some(700.0);
+    far.growing_for_s = Some(300.0);
+    let still = limit("mappings", "process 4711 (main)", 1_210, Limit::At(65_530), "mappings");
+    Verdict { limits: vec![near, far, still], ..base() }
 }
 
 pub(crate) fn killed() -> Verdict {
