@@ -1,6 +1,7 @@
 """`ullage.context`: what a DataLoader gets through the arena is what it gets without workers."""
 
 import copy
+import gc
 import multiprocessing
 import os
 import pickle
@@ -297,6 +298,40 @@ def test_a_change_of_the_dataset_reaches_the_next_workers(method):
     for epoch in (1, 2):
         dataset.set_epoch(epoch)
         assert list(batches) == [epoch] * 4
+
+
+class Collects:
+    """Its item: by how many bytes a full collection grows what this process does not share."""
+
+    def __init__(self):
+        self.kept = [{"number": number} for number in range(200_000)]  # 45 MB, with what the collector writes into
+
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, index):
+        before = private_dirty()
+        gc.collect()
+        grown = private_dirty() - before
+        cycle = []
+        cycle.append(cycle)
+        del cycle
+        return grown, gc.collect()
+
+
+def private_dirty():
+    with open("/proc/self/smaps_rollup") as file:
+        return sum(int(line.split()[1]) * 1024 for line in file if line.startswith("Private_Dirty:"))
+
+
+def test_a_collection_in_a_forked_worker_copies_nothing_of_what_it_inherited():
+    collects = Collects()
+    shared = private_dirty()
+    loader = DataLoader(collects, batch_size=None, num_workers=1, multiprocessing_context=ullage.context("fork"))
+    ((grown, collected),) = loader
+    assert shared > 40 << 20
+    assert grown < 4 << 20
+    assert collected == 1, "its own it collects"
 
 
 def test_a_context_can_be_pickled_and_copied():

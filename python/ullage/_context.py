@@ -9,6 +9,7 @@ torch/utils/data/dataloader.py and worker.py beside this: it says which of their
 from __future__ import annotations
 
 import contextlib
+import gc
 import multiprocessing
 import os
 import queue
@@ -348,13 +349,18 @@ class _Watched:
             if isinstance(argument, Queue) and argument._maker == os.getpid():
                 argument._watch(self)
 
-    def _end_with_the_trainer(self) -> None:
+    def _begin(self) -> None:
+        """In the new process, once: it ends with its trainer, and collects what it makes itself."""
         trainer, self._ullage_trainer = self._ullage_trainer, None
-        if trainer is not None and not _native.end_with(*trainer):
+        if trainer is None:
+            return
+        if not _native.end_with(*trainer):
             os._exit(1)  # it is gone already
+        # A full collection writes into every object it visits: each worker would copy what it inherited.
+        gc.freeze()
 
     def run(self) -> None:
-        self._end_with_the_trainer()
+        self._begin()
         _enter_worker(self)
         super().run()  # type: ignore[misc]
 
@@ -375,7 +381,7 @@ class _Watched:
         shipped = state.pop("_ullage_shipped")
         self.__dict__.update(state)
         # Before the arguments, whose modules may take long to import.
-        self._end_with_the_trainer()
+        self._begin()
         self._target, self._args, self._kwargs = shipped.unpack()
 
 

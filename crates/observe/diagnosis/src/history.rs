@@ -236,10 +236,8 @@ pub struct CgroupHistory {
     pub last_at: At,
     /// Memory in use over time, bytes.
     pub memory: Series,
-    /// Memory without the page cache that the kernel gives back first, bytes.
+    /// Memory without page cache, bytes.
     pub working_set: Series,
-    /// Memory without any page cache: what the kernel cannot give back, bytes.
-    pub held: Series,
     /// Tasks over time.
     pub tasks: Series,
     /// OOM kills of its own processes: readings before and after the first move, and the sum of all moves.
@@ -287,7 +285,6 @@ impl CgroupHistory {
             last_at: At::default(),
             memory: Series::default(),
             working_set: Series::default(),
-            held: Series::default(),
             tasks: Series::default(),
             oom_kills: Counter::default(),
             limit_hits: Counter::default(),
@@ -299,10 +296,7 @@ impl CgroupHistory {
         self.last_at = at;
         if let Measured::Known(memory) = &reading.memory {
             self.memory.push(at, memory.current.0 as f64);
-            let parts = memory.parts.known().unwrap_or_default();
-            self.working_set.push(at, memory.current.saturating_sub(parts.inactive_file).0 as f64);
-            let cache = parts.file.saturating_sub(parts.shared);
-            self.held.push(at, memory.current.saturating_sub(cache).0 as f64);
+            self.working_set.push(at, memory.in_use().0 as f64);
             self.oom_kills.read(at, memory.oom_kills);
             self.limit_hits.read(at, memory.limit_hits);
         }

@@ -165,10 +165,10 @@ fn tasks_of_user(case: &Case, states: &mut Vec<LimitState>) {
 fn of_cgroup(group: &CgroupHistory, states: &mut Vec<LimitState>) {
     let scope = || format!("cgroup {}", group.path());
     if let Measured::Known(memory) = &group.last.memory {
-        // Page cache that the kernel gives back first is not in use; the rest of it is no step to the limit either.
+        // Page cache does not bring the limit nearer.
         let used = group.working_set.last().map(|(_, bytes)| bytes as u64);
         let limit = Measured::Known(memory.limit);
-        states.push(state("cgroup memory", scope(), "bytes", used, limit, &group.held));
+        states.push(state("cgroup memory", scope(), "bytes", used, limit, &group.working_set));
     }
     if let Measured::Known(pids) = &group.last.pids {
         states.push(state(

@@ -8,5 +8,6 @@ mod kills;
 mod log;
 mod mappings;
 mod others;
+mod segments;
 mod space;
 mod verdict;

@@ -2,6 +2,7 @@
 //! screen. The most severe finding is told in full; those behind it get a line or two.
 
 use super::layout::Screen;
+use super::segments::segments;
 use super::style::{Ink, Style};
 use crate::format;
 use ullage_model::{
@@ -29,6 +30,10 @@ pub fn verdict(verdict: &Verdict, style: &Style) -> String {
     }
     also(&mut screen, *style, verdict.findings.get(1..).unwrap_or_default());
     limits(&mut screen, *style, &verdict.limits);
+    super::memory::memory(&mut screen, *style, &verdict.memory);
+    if let Some(summary) = &verdict.segments {
+        segments(&mut screen, *style, summary);
+    }
     not_told(&mut screen, *style, verdict);
     cost(&mut screen, *style, verdict);
     screen.finish()

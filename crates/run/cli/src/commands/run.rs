@@ -84,6 +84,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
         interval: Duration::from_secs_f64(arguments.interval),
         reaper: i32::try_from(std::process::id()).ok(),
         own_cgroup: budget.as_ref().and_then(Budget::cgroup_name),
+        started_unix: facts.started_unix,
         ..SamplerSettings::default()
     };
     let sampler = Sampler::new(root, settings, main);
@@ -216,10 +217,23 @@ fn healthy_line(verdict: &Verdict) -> String {
         0 => String::new(),
         bytes => format!(", peak {} ({})", format::bytes(bytes), verdict.memory.source),
     };
+    let left = verdict.segments.as_ref().and_then(ullage_report::text::left_behind);
+    let left = left.map(|left| format!("; {left}")).unwrap_or_default();
     let warnings = verdict.limits.iter().filter(|limit| limit.warning);
-    let grows: String =
-        warnings.map(|limit| format!("ullage: {}\n", ullage_report::text::growth(limit))).collect();
-    format!("ullage: healthy{peak}{}\n{grows}", nearest.unwrap_or_default())
+    let grows: String = warnings
+        .map(|limit| {
+            format!(
+                "ullage: {}
+",
+                ullage_report::text::growth(limit)
+            )
+        })
+        .collect();
+    format!(
+        "ullage: healthy{peak}{}{left}
+{grows}",
+        nearest.unwrap_or_default()
+    )
 }
 
 fn write_json(arguments: &RunArguments, verdict: &Verdict) {
