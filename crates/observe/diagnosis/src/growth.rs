@@ -60,7 +60,7 @@ pub(crate) fn course(points: impl Iterator<Item = (At, f64)>, now: At) -> Course
     let whole = last.0 - first.0;
     let late = since(&points, last.0 - whole / 3.0);
     // Most figures of a job stand still, and need no windows.
-    if late.len() >= LEAST_READINGS && late.iter().all(|point| point.1 == last.1) {
+    if whole > 0.0 && late.len() >= LEAST_READINGS && late.iter().all(|point| point.1 == last.1) {
         return Course::AtRest;
     }
     let mut span = whole;
