@@ -36,7 +36,7 @@ WITHIN = 0.2
 # Seconds between two readings, as nobody set it: nearer to the end a fifth of what is left cannot be told.
 TICK = 1.0
 MIB = 1 << 20
-# User whose tasks are counted by `ulimit -u`: nobody else is he.
+# Users whose tasks are counted by `ulimit -u`, one for each run: nobody else is he.
 USER = 64_321
 
 # Kind: name in the verdict, limit, units of the leak until it is met.
@@ -207,7 +207,13 @@ class Case:
             "plateau": ["prlimit", f"--nofile={self.limit}"],
             "steady": ["prlimit", f"--nofile={self.limit}"],
             "address space": ["prlimit", f"--as={self.limit}"],
-            "ulimit -u": ["prlimit", f"--nproc={self.limit}", "setpriv", f"--reuid={USER}", "--clear-groups"],
+            "ulimit -u": [
+                "prlimit",
+                f"--nproc={self.limit}",
+                "setpriv",
+                f"--reuid={USER + 100 * self.seed + self.seconds}",
+                "--clear-groups",
+            ],
         }
         return limits.get(self.kind, []) + python
 
