@@ -21,7 +21,16 @@ impl Default for FakeRoot {
 impl FakeRoot {
     /// A machine without processes, with 16 GiB of memory and usual settings, and an empty kernel log.
     pub fn new() -> FakeRoot {
-        let root = FakeRoot { folder: tempfile::tempdir().unwrap() };
+        FakeRoot::of(tempfile::tempdir().unwrap())
+    }
+
+    /// The same on a tmpfs, as which the /dev/shm of its processes is then seen.
+    pub fn on_tmpfs() -> FakeRoot {
+        FakeRoot::of(tempfile::tempdir_in("/dev/shm").unwrap())
+    }
+
+    fn of(folder: TempDir) -> FakeRoot {
+        let root = FakeRoot { folder };
         root.meminfo(16 << 20, 8 << 20);
         root.file("proc/vmstat", "pswpin 0\npswpout 0\noom_kill 0\n");
         root.file("proc/stat", "processes 100\n");
@@ -261,7 +270,8 @@ impl FakeProcess<'_> {
         let head = format!(
             "{pid} ({comm}) {state} {parent} {pid} {pid} 0 -1 0 {faults} 0 0 0 5 5 0 0 20 0 1 0 {start}"
         );
-        let tail = format!("0 0 0 0 0 {program} {} {exit_code}", ["0"; 23].join(" "));
+        let (vsize, rss) = (self.virtual_kib * 1024, (self.resident_kib + self.shared_kib) / 4);
+        let tail = format!("{vsize} {rss} 0 0 0 {program} {} {exit_code}", ["0"; 23].join(" "));
         fake.file(&format!("{base}/stat"), format!("{head} {tail}\n"));
         let mut status = format!("Name:\t{comm}\nUid:\t0\t0\t0\t0\n");
         if *state != 'Z' {

@@ -222,6 +222,8 @@ impl Job {
                     }),
                 })
                 .into(),
+            segments: Measured::default(),
+            survey: Vec::new(),
             forks_since_last: self.random(30),
             cost: Cost { cpu_ns: second * 2_000_000 + self.random(500_000), peak_rss: Bytes(14 << 20) },
         }
@@ -266,6 +268,7 @@ fn facts(k: u64) -> ProcessFacts {
         limits: Measured::Missing(Missing::NoPermission),
         cgroups: vec!["0::/a/b/c".into()],
         role: Role::LoaderWorker(None),
+        forked_from: None,
     }
 }
 

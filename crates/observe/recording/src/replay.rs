@@ -16,8 +16,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use ullage_model::process::DescriptorKinds;
 use ullage_model::{
-    CgroupReading, Descriptors, FilesystemReading, Item, Mappings, Measured, ProcessId, ProcessReading,
-    Sample,
+    CgroupReading, Descriptors, FilesystemReading, Item, Mappings, Measured, Pages, ProcessId,
+    ProcessReading, Sample, Segment,
 };
 
 /// Samples and events in order of time. An [`Iterator`], and so a [`ullage_model::Source`].
@@ -33,6 +33,8 @@ pub struct Replay {
     descriptors: ByTick<Placed<(ProcessId, DescriptorKinds)>>,
     filesystems: ByTick<Placed<FilesystemReading>>,
     cgroups: ByTick<Placed<CgroupReading>>,
+    segments: ByTick<Placed<Segment>>,
+    pages: ByTick<Placed<Pages>>,
     whole: Whole,
     lost: Option<Lost>,
 }
@@ -72,6 +74,8 @@ impl Replay {
             descriptors: ByTick::new(),
             filesystems: ByTick::new(),
             cgroups: ByTick::new(),
+            segments: ByTick::new(),
+            pages: ByTick::new(),
             whole: Whole::default(),
             lost: None,
             damage: Vec::new(),
@@ -112,6 +116,13 @@ impl Replay {
         let processes = self.processes.take(tick.tick, tick.rows.processes, files, damage);
         let filesystems = self.filesystems.take(tick.tick, tick.rows.filesystems, files, damage);
         let cgroups = self.cgroups.take(tick.tick, tick.rows.cgroups, files, damage);
+        let segments = match tick.rows.segments {
+            Measured::Known(rows) => {
+                Measured::Known(in_order(self.segments.take(tick.tick, rows, files, damage)?)?)
+            }
+            Measured::Missing(why) => Measured::Missing(why),
+        };
+        let pages = self.pages.take(tick.tick, tick.rows.pages, files, damage);
         let mut processes = in_order(processes?)?;
         for row in mappings? {
             let process = processes.get_mut(usize::try_from(row.position).ok()?)?;
@@ -129,6 +140,8 @@ impl Replay {
             host: tick.host.clone(),
             filesystems: in_order(filesystems?)?,
             cgroups: in_order(cgroups?)?,
+            segments,
+            survey: in_order(pages?)?,
             forks_since_last: tick.forks_since_last,
             cost: tick.cost,
         })

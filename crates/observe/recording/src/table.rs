@@ -120,6 +120,8 @@ pub(crate) static TICKS: Table = Table::new(
         u64("memory_stall_some_us"),
         u64("open_files"),
         u64("open_files_limit"),
+        u64("segment_rows"),
+        u64("page_rows"),
         text("absent"),
     ],
     &[],
@@ -243,6 +245,56 @@ pub(crate) static CGROUPS: Table = Table::new(
     &[1],
 );
 
+/// Rows only where shared segments were read in that sample: one a segment, or a group of small ones that are alike.
+pub(crate) static SEGMENTS: Table = Table::new(
+    "segments",
+    &[
+        u64("tick"),
+        u64("position"),
+        text("kind"),
+        text("name"),
+        u64("count"),
+        u64("device"),
+        u64("inode"),
+        u64("size_bytes"),
+        u64("allocated_bytes"),
+        bool("at_least"),
+        bool("deleted"),
+        bool("before"),
+        i32("creator_pid"),
+        u64("creator_start_ticks"),
+        text("creator_by"),
+        text("mappers"),
+        text("holders"),
+        bool("outsiders"),
+        text("absent"),
+    ],
+    &[2, 3],
+);
+
+/// Rows only where a survey of pages was made: of the whole job (without a pid), and of processes.
+pub(crate) static PAGES: Table = Table::new(
+    "pages",
+    &[
+        u64("tick"),
+        u64("position"),
+        i32("pid"),
+        u64("start_ticks"),
+        text("kind"),
+        u64("bytes"),
+        u64("error_bytes"),
+        u64("exclusive_bytes"),
+        u64("shared_bytes"),
+        u64("outside_bytes"),
+        u64("proportional_bytes"),
+        u64("beside_shared_bytes"),
+        u64("beside_own_bytes"),
+        u64("swapped_bytes"),
+        u64("unexplained_bytes"),
+    ],
+    &[2, 3, 4],
+);
+
 /// One row an event; `tick` is that of the sample written next after it.
 pub(crate) static EVENTS: Table = Table::new(
     "events",
@@ -251,8 +303,8 @@ pub(crate) static EVENTS: Table = Table::new(
 );
 
 /// All of them. Ticks come last: what belongs to a tick is written before the row that makes it count.
-pub(crate) static ALL: [&Table; 7] =
-    [&EVENTS, &PROCESSES, &MAPPINGS, &DESCRIPTORS, &FILESYSTEMS, &CGROUPS, &TICKS];
+pub(crate) static ALL: [&Table; 9] =
+    [&EVENTS, &PROCESSES, &MAPPINGS, &DESCRIPTORS, &FILESYSTEMS, &CGROUPS, &SEGMENTS, &PAGES, &TICKS];
 
 #[cfg(test)]
 mod tests {

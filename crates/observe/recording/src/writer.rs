@@ -185,6 +185,13 @@ impl Writer {
             ))?,
             filesystems: self.write(placed(tick, sample.filesystems.iter().cloned()))?,
             cgroups: self.write(placed(tick, sample.cgroups.iter().cloned()))?,
+            segments: match &sample.segments {
+                Measured::Known(segments) => {
+                    Measured::Known(self.write(placed(tick, segments.iter().cloned()))?)
+                }
+                Measured::Missing(why) => Measured::Missing(*why),
+            },
+            pages: self.write(placed(tick, sample.survey.iter().copied()))?,
         };
         let Sample { at, forks_since_last, cost, .. } = *sample;
         let host = sample.host.clone();

@@ -24,8 +24,17 @@ fn growth(ticks: u64) -> Vec<Image> {
 }
 
 /// The files in the order in which a sample writes them.
-const ORDER: [&str; 7] =
-    ["events", "processes", "mappings", "descriptors", "filesystems", "cgroups", "ticks"];
+const ORDER: [&str; 9] = [
+    "events",
+    "processes",
+    "mappings",
+    "descriptors",
+    "filesystems",
+    "cgroups",
+    "segments",
+    "pages",
+    "ticks",
+];
 
 #[test]
 fn a_kill_at_any_byte_of_a_sample_loses_that_sample_at_most() {

@@ -92,6 +92,12 @@ pub struct CheckArguments {
     /// As JSON
     #[arg(long)]
     pub json: bool,
+    /// List the shared memory that dead processes of yours left, and remove what you confirm
+    #[arg(long)]
+    pub clean: bool,
+    /// With --clean: remove all that is listed, and ask nothing
+    #[arg(long, requires = "clean")]
+    pub yes: bool,
 }
 
 /// `ullage runs`.
@@ -176,6 +182,7 @@ mod tests {
             vec!["ullage", "run", "--frobnicate", "x"],
             vec!["ullage", "run", "--frobnicate", "--", "x"],
             vec!["ullage", "run", "--memory-max", "lots", "x"],
+            vec!["ullage", "check", "--yes"],
         ] {
             let error = Arguments::try_parse_from(wrong).unwrap_err();
             assert_eq!(error.exit_code(), 2);

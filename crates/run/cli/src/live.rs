@@ -4,6 +4,7 @@
 //! waiting for COMMAND and passes its status through.
 
 use crate::printer;
+use crate::warnings::Warnings;
 use std::collections::HashSet;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::time::{Duration, Instant};
@@ -33,8 +34,11 @@ pub struct Watch {
     timeline: Timeline,
     budget: Option<Budget>,
     quiet: bool,
+    warnings: Warnings,
     next_tick: Instant,
     told: HashSet<ProcessId>,
+    /// A process was killed since the last look.
+    killed: bool,
     cost: Option<Cost>,
 }
 
@@ -52,8 +56,9 @@ pub struct Watched {
 
 impl Watch {
     /// Begins to watch; `started` is the zero of all times.
-    /// `quiet`: no line when the budget is near.
+    /// `quiet`: no line when the budget or a limit is near.
     pub fn new(
+        run: RunFacts,
         started: Instant,
         sampler: Sampler,
         writer: Option<Writer>,
@@ -67,8 +72,10 @@ impl Watch {
             timeline: Timeline::default(),
             budget,
             quiet,
+            warnings: Warnings::new(run),
             next_tick: Instant::now(),
             told: HashSet::new(),
+            killed: false,
             cost: None,
         }
     }
@@ -99,10 +106,12 @@ impl Watch {
 
     /// A full tick; processes that were seen for the first time are watched from now on.
     fn tick(&mut self, supervisor: &mut Supervisor) {
-        let tick = self.sampler.tick(self.now());
+        let mut tick = self.sampler.tick(self.now());
+        // Before the budget is asked: who was forked from whom decides what counts twice.
+        self.store_events(std::mem::take(&mut tick.events), supervisor);
         if let Some(budget) = &mut self.budget {
             let alive: Vec<ProcessId> = tick.sample.processes.iter().map(|process| process.id).collect();
-            if let Some(what) = budget.observe(ullage_diagnosis::tree_bytes(&tick.sample), &alive) {
+            if let Some(what) = budget.observe(self.timeline.tree_bytes(&tick.sample), &alive) {
                 if let (EventKind::Budget { action, used, budget }, false) = (&what, self.quiet) {
                     printer::note(&budget_line(action, *used, *budget));
                 }
@@ -111,6 +120,9 @@ impl Watch {
         }
         self.next_tick = Instant::now() + tick.next_after;
         self.store_tick(tick, supervisor);
+        if !self.quiet {
+            self.warnings.new_ones(self.now(), &self.timeline).iter().for_each(|line| printer::note(line));
+        }
     }
 
     /// A quick look at counters, right after something ended or failed.
@@ -119,13 +131,17 @@ impl Watch {
         self.store_tick(look, supervisor);
     }
 
-    fn store_tick(&mut self, tick: Tick, supervisor: &mut Supervisor) {
-        for event in tick.events {
+    fn store_events(&mut self, events: Vec<Event>, supervisor: &mut Supervisor) {
+        for event in events {
             if let EventKind::ProcessSeen { facts } = &event.what {
                 supervisor.watch(facts.id);
             }
             self.store_event(event);
         }
+    }
+
+    fn store_tick(&mut self, mut tick: Tick, supervisor: &mut Supervisor) {
+        self.store_events(std::mem::take(&mut tick.events), supervisor);
         self.store_sample(tick.sample);
         for gone in tick.ended {
             if !supervisor.knows(gone.id) {
@@ -149,16 +165,14 @@ impl Watch {
         match happening {
             Happening::DescendantEnded { id, ending, source } => {
                 self.ended(id, ending, source);
-                if matches!(ending, Ending::Signaled(_)) {
-                    self.look(supervisor);
-                }
+                self.killed |= matches!(ending, Ending::Signaled(_));
             }
             Happening::Agent { connection, pid, message } => {
                 let failed = message.exception().is_some();
                 let id = self.sampler.identify(pid);
                 if let Some(id) = id {
                     // It may end before the next tick: its ending is told from now on.
-                    if supervisor.watch(id) {
+                    if supervisor.watch(id) && self.sampler.may_hurry() {
                         self.next_tick = self.next_tick.min(Instant::now() + AFTER_A_NEWCOMER);
                     }
                 }
@@ -172,6 +186,14 @@ impl Watch {
             }
             Happening::NotSeen(text) => self.event(EventKind::NotSeen { text }),
             Happening::MainEnded { .. } => {}
+        }
+    }
+
+    /// Processes were killed: what the counters say now tells why. Once for all that were killed together, and not where a
+    /// job that kills its workers all the time would make it dear.
+    fn look_after_kills(&mut self, supervisor: &mut Supervisor) {
+        if std::mem::take(&mut self.killed) && self.sampler.may_look() {
+            self.look(supervisor);
         }
     }
 
@@ -189,7 +211,8 @@ impl Watch {
         if let Some(what) = self.budget.as_mut().and_then(|budget| budget.finish(&left)) {
             self.event(what);
         }
-        self.look(supervisor);
+        let look = self.sampler.last_look(self.now());
+        self.store_tick(look, supervisor);
         let survivors = self.survivors(main);
         self.event(EventKind::Finished { survivors });
     }
@@ -243,6 +266,7 @@ pub fn watch_until_end(supervisor: &mut Supervisor, watch: Watch, main: ProcessI
                 for happening in happenings {
                     watching.happened(happening, supervisor);
                 }
+                watching.look_after_kills(supervisor);
                 match ended {
                     Some(ending) => watching.finish(supervisor, main, ending),
                     None if Instant::now() >= watching.next_tick => watching.tick(supervisor),
