@@ -270,7 +270,8 @@ impl FakeProcess<'_> {
         let head = format!(
             "{pid} ({comm}) {state} {parent} {pid} {pid} 0 -1 0 {faults} 0 0 0 5 5 0 0 20 0 1 0 {start}"
         );
-        let tail = format!("0 0 0 0 0 {program} {} {exit_code}", ["0"; 23].join(" "));
+        let (vsize, rss) = (self.virtual_kib * 1024, (self.resident_kib + self.shared_kib) / 4);
+        let tail = format!("{vsize} {rss} 0 0 0 {program} {} {exit_code}", ["0"; 23].join(" "));
         fake.file(&format!("{base}/stat"), format!("{head} {tail}\n"));
         let mut status = format!("Name:\t{comm}\nUid:\t0\t0\t0\t0\n");
         if *state != 'Z' {

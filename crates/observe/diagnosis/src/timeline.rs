@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use ullage_attribution::Accountant;
 use ullage_model::cgroup::CgroupVersion;
 use ullage_model::{
-    AgentMessage, At, Ending, Event, EventKind, ExceptionReport, FilesystemUse, Item, KernelOomKill,
-    MachineFacts, MemorySummary, ProcessId, ProcessReading, Role, Sample, Source, SourceError,
+    AgentMessage, At, ClockTicks, Ending, Event, EventKind, ExceptionReport, FilesystemUse, Item,
+    KernelOomKill, MachineFacts, MemorySummary, ProcessId, ProcessReading, Role, Sample, Source, SourceError,
 };
 
 /// Histories kept; beyond it, processes that ended well are forgotten, oldest first.
@@ -269,9 +269,10 @@ impl Timeline {
 
     /// The process that had this pid last.
     pub fn by_pid(&self, pid: i32) -> Option<&ProcessHistory> {
+        let of = |start| ProcessId { pid, start: ClockTicks(start) };
         self.processes
-            .values()
-            .filter(|history| history.id.pid == pid)
+            .range(of(0)..=of(u64::MAX))
+            .map(|(_, history)| history)
             .max_by_key(|history| history.last_seen)
     }
 

@@ -15,6 +15,7 @@ pub mod host;
 pub mod process;
 pub mod root;
 mod scan;
+mod turns;
 
 pub use error::{KernelError, ParseError};
 pub use root::{KernelRoot, ProcessDir};

@@ -1,12 +1,15 @@
 //! Where the kernel's files are: the live machine, or a folder with `proc/` and `sys/` in it.
 //!
 //! The surprise: a process is read through one open directory ([`ProcessDir`]), so that `stat`, `status` and
-//! `fd` of one reading belong to the same process even if its pid is reused in between.
+//! `fd` of one reading belong to the same process even if its pid is reused in between. Most of these files are one
+//! record, which the kernel gives whole to a read that has room for it: a read that comes back short was the last.
 
 use crate::error::KernelError;
+use rustix::buffer::spare_capacity;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 /// The machine, or a folder that looks like it.
@@ -46,7 +49,7 @@ impl KernelRoot {
     pub fn process(&self, pid: i32) -> Result<ProcessDir, KernelError> {
         let path = self.below(format!("proc/{pid}"));
         let dir = open_dir(&path).map_err(|errno| KernelError::read(&path, errno))?;
-        Ok(ProcessDir { dir, path, count_by_size: self.descriptor_count_by_size })
+        Ok(ProcessDir { dir, path, count_by_size: self.descriptor_count_by_size, kept: None })
     }
 
     /// Pids in `/proc` with the inode of their directory, in no order that may be relied on, into `pids` (cleared
@@ -73,15 +76,18 @@ impl KernelRoot {
         read_all(&file, buffer).map_err(|errno| KernelError::read(path, errno))
     }
 
-    /// Reads a file and parses it.
+    /// Reads a file of one record and parses it.
     pub(crate) fn parsed<T>(
         &self,
         path: impl AsRef<Path>,
         buffer: &mut Vec<u8>,
         parse: impl FnOnce(&[u8]) -> Result<T, crate::ParseError>,
     ) -> Result<T, KernelError> {
-        self.read(path.as_ref(), buffer)?;
-        parse(buffer).map_err(|source| KernelError::Parse { path: self.below(path), source })
+        let path = self.below(path);
+        rustix::fs::open(&path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+            .and_then(|file| read_record(&file, buffer))
+            .map_err(|errno| KernelError::read(&path, errno))?;
+        parse(buffer).map_err(|source| KernelError::Parse { path, source })
     }
 }
 
@@ -91,23 +97,80 @@ pub struct ProcessDir {
     dir: OwnedFd,
     path: PathBuf,
     pub(crate) count_by_size: bool,
+    kept: Option<Kept>,
 }
 
+/// Files of one process that stay open between readings: a read of an open one costs a third of opening, reading and
+/// closing it. They hold neither the process nor its memory; once it has ended, reads of them say so (ESRCH).
+#[derive(Debug, Default)]
+struct Kept {
+    stat: OnceCell<OwnedFd>,
+    status: OnceCell<OwnedFd>,
+    descriptors: OnceCell<OwnedFd>,
+}
+
+/// Descriptors that a kept process takes: its directory, and those of [`Kept`].
+pub const DESCRIPTORS_KEPT: u64 = 4;
+
 impl ProcessDir {
+    /// Keeps the files that are read at every tick open, from their first reading on.
+    pub fn keep_open(mut self) -> ProcessDir {
+        self.kept = Some(Kept::default());
+        self
+    }
+
+    /// Reads a file of one record, replacing what is in `buffer`.
+    pub(crate) fn record(&self, name: &str, buffer: &mut Vec<u8>) -> Result<(), KernelError> {
+        let kept = self.kept.as_ref().and_then(|kept| match name {
+            "stat" => Some(&kept.stat),
+            "status" => Some(&kept.status),
+            _ => None,
+        });
+        let read = |file: &OwnedFd, buffer: &mut Vec<u8>| {
+            read_record(file, buffer).map_err(|errno| self.error(name, errno))
+        };
+        match kept {
+            Some(cell) => read(self.opened(cell, || self.open(name))?, buffer),
+            None => read(&self.open(name)?, buffer),
+        }
+    }
+
+    /// `fd`, for its size only: kept open where the others are.
+    pub(crate) fn descriptors_kept(&self) -> Option<Result<&OwnedFd, KernelError>> {
+        let cell = &self.kept.as_ref()?.descriptors;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let open = || {
+            rustix::fs::openat(&self.dir, "fd", flags, Mode::empty()).map_err(|errno| self.error("fd", errno))
+        };
+        Some(self.opened(cell, open))
+    }
+
+    fn opened<'a>(
+        &self,
+        cell: &'a OnceCell<OwnedFd>,
+        open: impl FnOnce() -> Result<OwnedFd, KernelError>,
+    ) -> Result<&'a OwnedFd, KernelError> {
+        if let Some(file) = cell.get() {
+            return Ok(file);
+        }
+        let file = open()?;
+        Ok(cell.get_or_init(|| file))
+    }
+
     /// Reads a file of the process, replacing what is in `buffer`.
     pub fn read(&self, name: &str, buffer: &mut Vec<u8>) -> Result<(), KernelError> {
         let file = self.open(name)?;
         read_all(&file, buffer).map_err(|errno| self.error(name, errno))
     }
 
-    /// Reads and parses.
+    /// Reads a file of one record and parses it.
     pub(crate) fn parsed<T>(
         &self,
         name: &str,
         buffer: &mut Vec<u8>,
         parse: impl FnOnce(&[u8]) -> Result<T, crate::ParseError>,
     ) -> Result<T, KernelError> {
-        self.read(name, buffer)?;
+        self.record(name, buffer)?;
         parse(buffer).map_err(|source| KernelError::Parse { path: self.path.join(name), source })
     }
 
@@ -144,6 +207,26 @@ pub(crate) fn read_all(file: &OwnedFd, buffer: &mut Vec<u8>) -> Result<(), Errno
                 return Ok(());
             }
             Ok(count) => filled += count,
+            Err(Errno::INTR) => {}
+            Err(errno) => {
+                buffer.clear();
+                return Err(errno);
+            }
+        }
+    }
+}
+
+/// Reads a file of one record from its start: a read that did not fill the buffer gave all of it, so that none has to follow
+/// it. From the start each time, so that a record is never made of two moments.
+pub(crate) fn read_record(file: &OwnedFd, buffer: &mut Vec<u8>) -> Result<(), Errno> {
+    let mut room = buffer.capacity().max(4096);
+    loop {
+        buffer.clear();
+        buffer.reserve(room);
+        room = buffer.capacity();
+        match rustix::io::pread(file, spare_capacity(buffer), 0) {
+            Ok(count) if count < room => return Ok(()),
+            Ok(_) => room *= 2,
             Err(Errno::INTR) => {}
             Err(errno) => {
                 buffer.clear();
@@ -209,7 +292,29 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("big"), vec![b'x'; 100_001]).unwrap();
         let mut buffer = vec![1, 2, 3];
-        KernelRoot::at(folder.path()).read("/big", &mut buffer).unwrap();
+        let root = KernelRoot::at(folder.path());
+        root.read("/big", &mut buffer).unwrap();
         assert_eq!(buffer.len(), 100_001);
+        let length = root.parsed("/big", &mut Vec::new(), |bytes| Ok(bytes.len()));
+        assert_eq!(length.unwrap(), 100_001);
+    }
+
+    #[test]
+    fn files_kept_open_tell_what_is_there_now_and_that_the_process_ended() {
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let process = KernelRoot::live().process(child.id() as i32).unwrap().keep_open();
+        let mut buffer = Vec::new();
+        let first = process.stat(&mut buffer).unwrap().id;
+        assert!(process.status(&mut buffer).unwrap().memory.is_some());
+        assert!(process.descriptor_count().unwrap() >= 3);
+        assert_eq!(process.stat(&mut buffer).unwrap().id, first);
+        let again = KernelRoot::live().process(child.id() as i32).unwrap();
+        assert_eq!(process.status(&mut buffer).unwrap(), again.status(&mut buffer).unwrap());
+        assert_eq!(process.descriptor_count().unwrap(), again.descriptor_count().unwrap());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(process.stat(&mut buffer).unwrap_err().missing(), Missing::Vanished);
+        assert_eq!(process.status(&mut buffer).unwrap_err().missing(), Missing::Vanished);
+        assert_eq!(process.descriptor_count().unwrap_err().missing(), Missing::Vanished);
     }
 }

@@ -1,12 +1,12 @@
 //! Which processes belong to the job: its main process and every descendant, re-parented ones too.
 //!
-//! Data: one listing of /proc a tick, and `stat` of pids that are new in it. A child whose parent ended before
+//! Data: one listing of /proc a tick in which a pid was given, and `stat` of pids that are new in it. A child whose parent ended before
 //! it was seen hangs below the subreaper. Once in the job, always in the job. The surprise: a pid that was
 //! reused between two ticks shows by the inode of its /proc directory, so that known pids need no `stat`.
 
 use std::collections::{HashMap, HashSet};
 use ullage_kernel::KernelRoot;
-use ullage_model::ProcessId;
+use ullage_model::{At, ProcessId};
 
 /// How far up a chain of unknown parents is followed.
 const CHAIN: usize = 64;
@@ -20,8 +20,13 @@ pub struct Job {
     /// Inode of the /proc directory, and the identity where it is of the job.
     known: HashMap<i32, (u64, Option<ProcessId>)>,
     listing: Vec<(i32, u64)>,
+    /// The newest pid before the last listing, and when that was; none where something was left undecided by it.
+    listed: Option<(u64, At)>,
     buffer: Vec<u8>,
 }
+
+/// /proc is listed after this many seconds even where no pid was given since: not every /proc tells it truly.
+const LIST_EVERY_S: f64 = 5.0;
 
 /// What changed since the last look.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -41,6 +46,7 @@ impl Job {
             ignored: HashSet::new(),
             known: HashMap::new(),
             listing: Vec::new(),
+            listed: None,
             buffer: Vec::new(),
         }
     }
@@ -86,9 +92,17 @@ impl Job {
         Some(id)
     }
 
-    /// Lists /proc and tells what changed. Where it cannot be listed, nothing changes.
-    pub fn look(&mut self, root: &KernelRoot) -> Changes {
+    /// Lists /proc and tells what changed. Where it cannot be listed, nothing changes; where no pid was given since the last
+    /// time there is nobody new, and who is gone shows when it is read.
+    pub fn look(&mut self, root: &KernelRoot, now: At) -> Changes {
         let mut changes = Changes::default();
+        let newest = root.newest_pid(&mut self.buffer).known();
+        if let (Some((before, at)), Some(newest)) = (self.listed, newest) {
+            if before == newest && now.since(at) < LIST_EVERY_S {
+                return changes;
+            }
+        }
+        self.listed = newest.map(|newest| (newest, now));
         let mut listing = std::mem::take(&mut self.listing);
         if root.pids(&mut listing).is_err() {
             self.listing = listing;
@@ -130,6 +144,7 @@ impl Job {
         let of_job = loop {
             let Some((id, parent)) = self.stat(root, current) else {
                 // An ancestor ended meanwhile: the child has another parent now. Decided at the next tick.
+                self.listed = None;
                 return;
             };
             chain.push(id);
@@ -188,10 +203,30 @@ mod tests {
         fake.process(12).parent(5).comm("orphan").write();
         fake.process(13).parent(1).comm("stranger").write();
         let mut job = job();
-        let mut joined: Vec<i32> = job.look(&fake.root()).joined.iter().map(|id| id.pid).collect();
+        let mut joined: Vec<i32> = job.look(&fake.root(), At(0)).joined.iter().map(|id| id.pid).collect();
         joined.sort_unstable();
         assert_eq!(joined, [9, 10, 11, 12]);
-        assert_eq!(job.look(&fake.root()), Changes::default(), "nothing new");
+        assert_eq!(job.look(&fake.root(), At(0)), Changes::default(), "nothing new");
+    }
+
+    #[test]
+    fn proc_is_listed_when_a_pid_was_given_and_after_a_while() {
+        let fake = FakeRoot::new();
+        let newest = |pid: i32| {
+            fake.file("proc/loadavg", format!("0.20 0.18 0.12 1/80 {pid}\n"));
+        };
+        fake.process(10).parent(5).start(100).write();
+        newest(10);
+        let mut job = job();
+        let mut joined = |at: f64| job.look(&fake.root(), At::from_seconds(at)).joined.len();
+        assert_eq!(joined(0.0), 1);
+        fake.process(11).parent(10).write();
+        assert_eq!(joined(1.0), 0, "nobody can be new");
+        newest(11);
+        assert_eq!(joined(2.0), 1);
+        fake.process(12).parent(10).write();
+        assert_eq!(joined(6.9), 0);
+        assert_eq!(joined(7.1), 1, "the file did not tell");
     }
 
     #[test]
@@ -200,10 +235,10 @@ mod tests {
         fake.process(10).parent(5).start(100).write();
         fake.process(11).parent(10).write();
         let mut job = job();
-        job.look(&fake.root());
+        job.look(&fake.root(), At(0));
         fake.remove(10);
         fake.process(11).parent(1).write();
-        let changes = job.look(&fake.root());
+        let changes = job.look(&fake.root(), At(0));
         assert_eq!(changes.left, [id(10, 100)]);
         assert!(job.member(11).is_some());
     }
@@ -214,10 +249,10 @@ mod tests {
         fake.process(10).parent(5).start(100).write();
         fake.process(11).parent(10).start(200).write();
         let mut job = job();
-        job.look(&fake.root());
+        job.look(&fake.root(), At(0));
         fake.rename_away(11);
         fake.process(11).parent(1).start(300).write();
-        let changes = job.look(&fake.root());
+        let changes = job.look(&fake.root(), At(0));
         assert_eq!(changes.left, [id(11, 200)]);
         assert!(changes.joined.is_empty() && job.member(11).is_none());
     }
@@ -229,7 +264,7 @@ mod tests {
         fake.process(20).parent(5).write();
         let mut job = job();
         job.ignore(20);
-        job.look(&fake.root());
+        job.look(&fake.root(), At(0));
         assert!(job.member(20).is_none());
         assert_eq!(job.admit(&fake.root(), 20), None);
     }

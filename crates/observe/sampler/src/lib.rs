@@ -3,13 +3,15 @@
 //!
 //! Cheap files are read every tick. Counting mappings (`maps`) and reading descriptor links cost milliseconds
 //! at the limits that matter, so they are read when the cheap ones say that something moved or that a limit is
-//! near, out of a [`budget`]; so is a survey of pages made (`pagemap`). The surprise: whatever cannot be read becomes a missing value; nothing here fails.
+//! near, out of a [`budget`]; so is a survey of pages made (`pagemap`). The surprise: whatever cannot be read becomes a
+//! missing value; nothing here fails.
 #![forbid(unsafe_code)]
 
 pub mod budget;
 pub mod forecast;
 mod groups;
 pub mod job;
+pub mod learned;
 mod member;
 pub mod pace;
 mod places;

@@ -2,7 +2,36 @@
 
 use crate::forecast::{Counted, Signs, Trend};
 use crate::roles::Program;
-use ullage_model::{At, Ending, Limit, Measured, ProcessFacts, ProcessId, ResourceLimits, Role};
+use ullage_kernel::process::maps::MapsCount;
+use ullage_kernel::ProcessDir;
+use ullage_model::{
+    At, Ending, Limit, Measured, ProcessFacts, ProcessId, ProcessMemory, ResourceLimits, Role,
+};
+
+/// Sizes are read again after this many seconds even where `stat` shows that nothing moved, up to half as much later.
+const SIZES_EVERY_S: f64 = 10.0;
+
+/// What `stat` tells of a process's memory. While none of it moves, its sizes in `status` are as they were: whatever is
+/// mapped, faulted in, taken away by the kernel or given back shows in one of them. (What does not, locking pages that are
+/// there already, is seen at the next reading after [`SIZES_EVERY_S`].)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Quiet {
+    /// Minor and major.
+    pub(crate) faults: (u64, u64),
+    /// Address space, bytes, and resident pages.
+    pub(crate) sizes: (u64, u64),
+    pub(crate) threads: u32,
+}
+
+/// A count of mappings that is not done yet: too many for one tick.
+#[derive(Debug)]
+pub(crate) struct Counting {
+    pub(crate) count: MapsCount,
+    /// The cheap signs when it began.
+    pub(crate) signs: Signs,
+    /// CPU that it took by now, nanoseconds.
+    pub(crate) spent_ns: f64,
+}
 
 /// One process.
 #[derive(Debug)]
@@ -33,6 +62,8 @@ pub(crate) struct Member {
     pub(crate) cgroups: Vec<String>,
     pub(crate) mount_namespace: Option<u64>,
     pub(crate) counted: Option<Counted>,
+    /// One that goes on.
+    pub(crate) counting: Option<Counting>,
     /// When a count was last tried, so that an unreadable maps is not tried every tick.
     pub(crate) counted_at: Option<At>,
     pub(crate) mappings: Trend,
@@ -40,6 +71,10 @@ pub(crate) struct Member {
     pub(crate) address_space: Trend,
     /// Descriptors when their links were last read.
     pub(crate) kinds_at_count: Option<u64>,
+    /// Its files, where they stay open.
+    pub(crate) files: Option<ProcessDir>,
+    /// Sizes as last read, when, and what `stat` showed then.
+    pub(crate) sizes: Option<(At, Quiet, ProcessMemory)>,
     /// Seen as a zombie: its wait status, where this user may know it.
     pub(crate) ending: Option<Measured<Ending>>,
 }
@@ -66,18 +101,31 @@ impl Member {
             cgroups: facts.cgroups.clone(),
             mount_namespace: None,
             counted: None,
+            counting: None,
             counted_at: None,
             mappings: Trend::default(),
             descriptors: Trend::default(),
             address_space: Trend::default(),
             kinds_at_count: None,
+            files: None,
+            sizes: None,
             ending: None,
         }
     }
 
-    /// Mappings now, as far as the last count and the signs tell.
+    /// Mappings now, as far as the last count and the signs tell; of one that was never counted to the end, what was
+    /// counted of it.
     pub(crate) fn estimate(&self, signs: Signs) -> Option<u64> {
-        self.counted.map(|counted| counted.estimate(signs))
+        let so_far = self.counting.as_ref().map(|counting| counting.count.so_far());
+        self.counted.map(|counted| counted.estimate(signs)).max(so_far)
+    }
+
+    /// Its sizes as they were read before, where nothing moved since.
+    pub(crate) fn sizes_unmoved(&self, now: At, quiet: Quiet) -> Option<ProcessMemory> {
+        let (at, before, memory) = self.sizes?;
+        // Not all processes in the same tick.
+        let later = f64::from(self.id.pid.rem_euclid(8)) / 16.0;
+        (before == quiet && now.since(at) < SIZES_EVERY_S * (1.0 + later)).then_some(memory)
     }
 
     /// Soft limit of open files.
@@ -121,6 +169,21 @@ mod tests {
             role: Role::Other,
             forked_from: None,
         }
+    }
+
+    #[test]
+    fn sizes_hold_while_nothing_moves_and_not_for_ever() {
+        let seconds = At::from_seconds;
+        let quiet = Quiet { faults: (5, 0), sizes: (1 << 30, 100), threads: 1 };
+        let mut member = Member::new(&facts(), seconds(0.0));
+        assert_eq!(member.sizes_unmoved(seconds(1.0), quiet), None, "never read");
+        let memory = ProcessMemory::default();
+        member.sizes = Some((seconds(1.0), quiet, memory));
+        assert_eq!(member.sizes_unmoved(seconds(2.0), quiet), Some(memory));
+        assert_eq!(member.sizes_unmoved(seconds(2.0), Quiet { faults: (6, 0), ..quiet }), None);
+        assert_eq!(member.sizes_unmoved(seconds(2.0), Quiet { sizes: (1 << 30, 99), ..quiet }), None);
+        assert_eq!(member.sizes_unmoved(seconds(2.0), Quiet { sizes: (1 << 29, 100), ..quiet }), None);
+        assert_eq!(member.sizes_unmoved(seconds(16.5), quiet), None, "too long ago");
     }
 
     #[test]

@@ -8,8 +8,8 @@ pub const FASTEST: Duration = Duration::from_millis(100);
 const START_S: f64 = 1.0;
 /// Ticks that fit into the time that is left to a limit: each takes a tenth of it.
 const TICKS_TO_A_LIMIT: f64 = 10.0;
-/// However deep in debt, a job is looked at this often, in intervals.
-const SLOWEST: u32 = 10;
+/// However dear a tick is, a job is looked at this often, in intervals.
+const SLOWEST: u32 = 30;
 
 /// What decides the next tick.
 #[derive(Clone, Copy, Debug)]
@@ -20,8 +20,8 @@ pub struct Pace {
     pub since_start: f64,
     /// Seconds to the limit that is met first.
     pub time_left: Option<f64>,
-    /// Debt of the budget.
-    pub recovery: Duration,
+    /// How far apart ticks have to be to stay within the budget.
+    pub affordable: Duration,
     /// The overdraft is used up too.
     pub exhausted: bool,
 }
@@ -38,10 +38,10 @@ impl Pace {
                 }
             }
             if self.since_start < START_S {
-                return floor;
+                return self.affordable.clamp(floor, self.interval);
             }
         }
-        self.recovery.clamp(self.interval, self.interval * SLOWEST)
+        self.affordable.clamp(self.interval, self.interval * SLOWEST)
     }
 }
 
@@ -67,7 +67,7 @@ mod tests {
         interval: Duration::from_secs(1),
         since_start: 60.0,
         time_left: None,
-        recovery: Duration::ZERO,
+        affordable: Duration::ZERO,
         exhausted: false,
     };
 
@@ -86,12 +86,14 @@ mod tests {
     }
 
     #[test]
-    fn debt_slows_down_but_not_without_end() {
-        let recovery = Duration::from_secs(4);
-        assert_eq!(Pace { recovery, ..CALM }.next_after(), recovery);
-        assert_eq!(Pace { recovery: recovery * 100, ..CALM }.next_after(), CALM.interval * 10);
-        let exhausted = Pace { time_left: Some(0.1), exhausted: true, recovery, ..CALM };
-        assert_eq!(exhausted.next_after(), recovery);
+    fn dear_ticks_slow_down_but_not_without_end() {
+        let affordable = Duration::from_secs(4);
+        assert_eq!(Pace { affordable, ..CALM }.next_after(), affordable);
+        assert_eq!(Pace { affordable: affordable * 100, ..CALM }.next_after(), CALM.interval * 30);
+        assert_eq!(Pace { affordable, since_start: 0.3, ..CALM }.next_after(), CALM.interval);
+        assert_eq!(Pace { affordable, time_left: Some(2.0), ..CALM }.next_after(), CALM.interval / 5);
+        let exhausted = Pace { time_left: Some(0.1), exhausted: true, affordable, ..CALM };
+        assert_eq!(exhausted.next_after(), affordable);
     }
 
     #[test]

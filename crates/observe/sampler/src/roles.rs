@@ -10,10 +10,11 @@
 //! The surprise: every child of a fork server hangs below it, the trainer's loader workers too; only comm
 //! (`pt_data_worker`, torch 2.5 and later), the order of birth, or the agent tell them apart.
 
+use std::collections::HashMap;
 use ullage_model::{AgentMessage, Role};
 
 /// Which program a command line is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Program {
     /// CPython's fork server, or a child that it forked.
     Forkserver,
@@ -86,6 +87,38 @@ pub struct Seen<'a> {
     pub elder: bool,
     /// One lives that is of nearly the same age.
     pub twin: bool,
+}
+
+/// Start times of the processes that one parent made of one program, in clock ticks: who is older than whom.
+#[derive(Debug, Default)]
+pub struct Generations(HashMap<(i32, bool, Program), Vec<u64>>);
+
+impl Generations {
+    /// Nearly of the same age, in clock ticks: half a second.
+    const TOGETHER: u64 = 50;
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Takes one in: born to this parent, forked from it or not.
+    pub fn add(&mut self, born_to: i32, forked: bool, program: Program, start: u64) {
+        let starts = self.0.entry((born_to, forked, program)).or_default();
+        let at = starts.partition_point(|&other| other < start);
+        starts.insert(at, start);
+    }
+
+    /// Whether one that is in has an older sibling, and one of nearly its age.
+    pub fn elder_and_twin(&self, born_to: i32, forked: bool, program: Program, start: u64) -> (bool, bool) {
+        let Some(starts) = self.0.get(&(born_to, forked, program)) else { return (false, false) };
+        let together = start.saturating_sub(Self::TOGETHER)..=start.saturating_add(Self::TOGETHER);
+        let elder = starts.first().is_some_and(|first| first < together.start());
+        let at = starts.partition_point(|other| other < together.start());
+        // Itself is one of them.
+        let twin = starts.get(at + 1).is_some_and(|other| other <= together.end());
+        (elder, twin)
+    }
 }
 
 /// Decides.
@@ -212,6 +245,26 @@ mod tests {
         assert_eq!(role(&Seen { twin: true, ..CHILD }), Role::Other, "several at once: workers or trainers");
         assert_eq!(role(&Seen { elder: true, ..CHILD }), Role::Other);
         assert_eq!(role(&Seen { parent_role: Some(&Role::Trainer), ..CHILD }), Role::Other);
+    }
+
+    #[test]
+    fn siblings_are_older_or_of_one_age_and_others_are_no_siblings() {
+        let mut all = Generations::default();
+        let forked = |all: &Generations, start| all.elder_and_twin(10, true, Program::Python, start);
+        all.add(10, true, Program::Python, 500);
+        assert_eq!(forked(&all, 500), (false, false), "an only child");
+        all.add(10, false, Program::Python, 500);
+        all.add(11, true, Program::Python, 500);
+        all.add(10, true, Program::Shell, 500);
+        assert_eq!(forked(&all, 500), (false, false));
+        all.add(10, true, Program::Python, 560);
+        assert_eq!((forked(&all, 500), forked(&all, 560)), ((false, false), (true, false)));
+        all.add(10, true, Program::Python, 510);
+        assert_eq!(forked(&all, 500), (false, true));
+        assert_eq!(forked(&all, 510), (false, true));
+        assert_eq!(forked(&all, 560), (true, true), "510 is 50 ticks before");
+        all.clear();
+        assert_eq!(forked(&all, 500), (false, false));
     }
 
     #[test]

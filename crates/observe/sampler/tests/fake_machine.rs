@@ -74,6 +74,49 @@ fn pages_are_surveyed_when_they_moved_and_a_forked_process_learns_what_it_has_al
 }
 
 #[test]
+fn sizes_are_read_again_when_stat_moved_and_after_a_while() {
+    let fake = FakeRoot::new();
+    fake.process(10).start(100).memory(1000, 0, 9000).write();
+    let stat = std::fs::read(fake.path("proc/10/stat")).unwrap();
+    let mut sampler = sampler(&fake);
+    let mut anonymous = |at: f64| {
+        let tick = sampler.tick(seconds(at));
+        tick.sample.processes[0].memory.known().unwrap().anonymous.0 / 1024
+    };
+    assert_eq!(anonymous(0.0), 1000);
+    // What only `status` tells moves (pages of one kind for as many of another).
+    fake.process(10).start(100).memory(800, 0, 9000).write();
+    fake.file("proc/10/stat", &stat);
+    assert_eq!(anonymous(1.0), 1000);
+    assert_eq!(anonymous(16.0), 800, "15 s at most");
+    fake.process(10).start(100).memory(600, 0, 9000).write();
+    assert_eq!(anonymous(17.0), 600, "resident pages moved");
+    fake.process(10).start(100).memory(400, 0, 9000).faults(7).write();
+    fake.file("proc/10/stat", String::from_utf8(stat).unwrap().replace(" 0 0 0 0 5 5 ", " 9 0 0 0 5 5 "));
+    assert_eq!(anonymous(18.0), 400, "it faulted");
+}
+
+#[test]
+fn a_pace_that_the_budget_does_not_afford_is_told_once() {
+    let fake = FakeRoot::new();
+    fake.process(10).start(100).write();
+    let settings = SamplerSettings { reaper: Some(5), cpu_share: 1e-6, ..SamplerSettings::default() };
+    let mut sampler = Sampler::new(fake.root(), settings, MAIN);
+    let mut told = 0;
+    for at in [0.0, 10.0, 50.0] {
+        let tick = sampler.tick(seconds(at));
+        told += tick
+            .events
+            .iter()
+            .filter(|event| matches!(&event.what, EventKind::NotSeen { text } if text.contains("less often")))
+            .count();
+        let limit = if at < 1.0 { 0.0..=1.1 } else { 26.9..=33.1 };
+        assert!(limit.contains(&tick.next_after.as_secs_f64()), "{:?} after {at} s", tick.next_after);
+    }
+    assert_eq!(told, 1);
+}
+
+#[test]
 fn descriptor_links_are_read_when_the_count_moved() {
     let fake = FakeRoot::new();
     fake.process(10).start(100).write();

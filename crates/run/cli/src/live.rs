@@ -37,6 +37,8 @@ pub struct Watch {
     warnings: Warnings,
     next_tick: Instant,
     told: HashSet<ProcessId>,
+    /// A process was killed since the last look.
+    killed: bool,
     cost: Option<Cost>,
 }
 
@@ -73,6 +75,7 @@ impl Watch {
             warnings: Warnings::new(run),
             next_tick: Instant::now(),
             told: HashSet::new(),
+            killed: false,
             cost: None,
         }
     }
@@ -162,16 +165,14 @@ impl Watch {
         match happening {
             Happening::DescendantEnded { id, ending, source } => {
                 self.ended(id, ending, source);
-                if matches!(ending, Ending::Signaled(_)) {
-                    self.look(supervisor);
-                }
+                self.killed |= matches!(ending, Ending::Signaled(_));
             }
             Happening::Agent { connection, pid, message } => {
                 let failed = message.exception().is_some();
                 let id = self.sampler.identify(pid);
                 if let Some(id) = id {
                     // It may end before the next tick: its ending is told from now on.
-                    if supervisor.watch(id) {
+                    if supervisor.watch(id) && self.sampler.may_hurry() {
                         self.next_tick = self.next_tick.min(Instant::now() + AFTER_A_NEWCOMER);
                     }
                 }
@@ -185,6 +186,14 @@ impl Watch {
             }
             Happening::NotSeen(text) => self.event(EventKind::NotSeen { text }),
             Happening::MainEnded { .. } => {}
+        }
+    }
+
+    /// Processes were killed: what the counters say now tells why. Once for all that were killed together, and not where a
+    /// job that kills its workers all the time would make it dear.
+    fn look_after_kills(&mut self, supervisor: &mut Supervisor) {
+        if std::mem::take(&mut self.killed) && self.sampler.may_look() {
+            self.look(supervisor);
         }
     }
 
@@ -257,6 +266,7 @@ pub fn watch_until_end(supervisor: &mut Supervisor, watch: Watch, main: ProcessI
                 for happening in happenings {
                     watching.happened(happening, supervisor);
                 }
+                watching.look_after_kills(supervisor);
                 match ended {
                     Some(ending) => watching.finish(supervisor, main, ending),
                     None if Instant::now() >= watching.next_tick => watching.tick(supervisor),

@@ -61,9 +61,11 @@ impl AgentSocket {
         self.listener.iter().map(AsFd::as_fd).chain(self.connections.iter().map(|(_, fd)| fd.as_fd()))
     }
 
-    /// Accepts whoever waits and reads every message that is there.
-    pub(crate) fn read(&mut self) -> Vec<(Connection, i32, AgentMessage)> {
+    /// Accepts whoever waits and reads every message that is there on the descriptors that are `wanted`, by their position in
+    /// [`Self::descriptors`], and on new ones.
+    pub(crate) fn read(&mut self, wanted: impl Fn(usize) -> bool) -> Vec<(Connection, i32, AgentMessage)> {
         let mut messages = Vec::new();
+        let (listens, known) = (usize::from(self.listener.is_some()), self.connections.len());
         let flags = rustix::net::SocketFlags::CLOEXEC | rustix::net::SocketFlags::NONBLOCK;
         while let Some(fd) = self.accept(flags) {
             let _ = socket::setsockopt(&fd, sockopt::PassCred, &true);
@@ -71,17 +73,24 @@ impl AgentSocket {
             self.next += 1;
         }
         let (buffer, dropped) = (&mut self.buffer, &mut self.dropped);
-        self.connections.retain(|(connection, fd)| loop {
-            match receive(fd.as_fd(), buffer) {
-                Received::Nothing => break true,
-                Received::Closed => break false,
-                Received::Message(length, sender) => {
-                    match sender.filter(is_trusted).zip(parse_message(&buffer[..length])) {
-                        Some((sender, message)) => messages.push((*connection, sender.pid(), message)),
-                        None => *dropped += 1,
+        let mut index = 0;
+        self.connections.retain(|(connection, fd)| {
+            index += 1;
+            if index <= known && !wanted(listens + index - 1) {
+                return true;
+            }
+            loop {
+                match receive(fd.as_fd(), buffer) {
+                    Received::Nothing => return true,
+                    Received::Closed => return false,
+                    Received::Message(length, sender) => {
+                        match sender.filter(is_trusted).zip(parse_message(&buffer[..length])) {
+                            Some((sender, message)) => messages.push((*connection, sender.pid(), message)),
+                            None => *dropped += 1,
+                        }
                     }
+                    Received::TooLong => *dropped += 1,
                 }
-                Received::TooLong => *dropped += 1,
             }
         });
         messages
@@ -176,12 +185,29 @@ mod tests {
         let mut agent = AgentSocket::listen(&path).unwrap();
         let speaker = client(&path);
         send(&speaker, br#"{"kind":"hello","python":"3.11.7"}"#);
-        let messages = agent.read();
+        let messages = agent.read(|_| true);
         assert_eq!(messages.len(), 1);
         assert_eq!(messages[0].1, i32::try_from(std::process::id()).unwrap());
         agent.acknowledge(messages[0].0);
         let mut byte = [0u8; 4];
         assert_eq!(nix::unistd::read(&speaker, &mut byte).unwrap(), 1);
+    }
+
+    #[test]
+    fn who_is_not_wanted_is_not_heard_and_who_is_new_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("agent");
+        let mut agent = AgentSocket::listen(&path).unwrap();
+        let speakers = [client(&path), client(&path)];
+        let speak = |index: usize| send(&speakers[index], br#"{"kind":"bye"}"#);
+        speak(0);
+        assert_eq!(agent.read(|_| false).len(), 1, "both are new, and one speaks");
+        speak(0);
+        speak(1);
+        assert_eq!(agent.read(|_| false).len(), 0);
+        assert_eq!(agent.read(|position| position == 2).len(), 1, "the listener is the first");
+        assert_eq!(agent.read(|position| position == 1).len(), 1);
+        assert_eq!(agent.read(|_| true).len(), 0);
     }
 
     #[test]
@@ -194,10 +220,10 @@ mod tests {
         send(&speaker, br#"{"kind":"unheard of"}"#);
         send(&speaker, &vec![b' '; MOST_MESSAGE_BYTES + 1]);
         send(&speaker, br#"{"kind":"bye"}"#);
-        assert_eq!(agent.read().len(), 1);
+        assert_eq!(agent.read(|_| true).len(), 1);
         assert_eq!(agent.dropped, 3);
         drop(speaker);
-        assert!(agent.read().is_empty());
+        assert!(agent.read(|_| true).is_empty());
         assert!(agent.connections.is_empty());
     }
 

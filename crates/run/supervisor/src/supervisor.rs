@@ -44,6 +44,16 @@ pub enum Happening {
     NotSeen(String),
 }
 
+/// What a poll found.
+struct Ready {
+    /// By position: the watched descendants.
+    watched: Vec<bool>,
+    /// By position: the agent's descriptors.
+    agents: Vec<bool>,
+    /// Something may have ended.
+    others: bool,
+}
+
 /// COMMAND, started and watched over. Dropping it ends nothing but the watching.
 #[derive(Debug)]
 pub struct Supervisor {
@@ -153,10 +163,11 @@ impl Supervisor {
     pub fn wait(&mut self, timeout: Duration) -> Vec<Happening> {
         let mut happenings = std::mem::take(&mut self.news);
         let timeout = if happenings.is_empty() { timeout } else { Duration::ZERO };
-        let ready = self.poll(timeout);
-        // Messages first: a process speaks before it ends.
-        if let Some(agent) = &mut self.agent {
-            let heard = agent.read().into_iter();
+        let Ready { watched: ready, agents, others } = self.poll(timeout);
+        // Messages first: a process speaks before it ends. So where something may have ended all are heard, and else those
+        // who speak.
+        if let Some(agent) = self.agent.as_mut().filter(|_| others || agents.contains(&true)) {
+            let heard = agent.read(|index| others || agents.get(index).copied().unwrap_or(true)).into_iter();
             if std::mem::take(&mut agent.given_up) {
                 let text =
                     "Pythons that started late went without the agent: ullage has no descriptors left.";
@@ -175,8 +186,8 @@ impl Supervisor {
         happenings
     }
 
-    /// Polls; returns which of the watched descendants are ready.
-    fn poll(&self, timeout: Duration) -> Vec<bool> {
+    /// Polls; tells who is ready.
+    fn poll(&self, timeout: Duration) -> Ready {
         let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(self.watched.len() + 8);
         for watched in &self.watched {
             fds.push(PollFd::from_borrowed_fd(watched.as_fd(), watched.interest()));
@@ -184,6 +195,7 @@ impl Supervisor {
         if let Some(signals) = &self.signals {
             fds.push(PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN));
         }
+        let before_agents = fds.len();
         if let Some(agent) = &self.agent {
             fds.extend(agent.descriptors().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         }
@@ -193,8 +205,14 @@ impl Supervisor {
             tv_nsec: i64::from(timeout.subsec_nanos()),
         };
         // EINTR is one of the things that can happen.
-        let _ = poll(&mut fds, Some(&timeout));
-        fds[..self.watched.len()].iter().map(|fd| !fd.revents().is_empty()).collect()
+        let failed = poll(&mut fds, Some(&timeout)).is_err();
+        let ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
+        let (others, agents) = fds.split_at(before_agents);
+        Ready {
+            watched: others[..self.watched.len()].iter().map(ready).collect(),
+            agents: agents.iter().map(ready).collect(),
+            others: failed || others.iter().any(ready),
+        }
     }
 
     fn signals(&mut self) {

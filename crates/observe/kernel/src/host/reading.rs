@@ -2,7 +2,7 @@
 
 use super::meminfo::parse_meminfo;
 use super::pressure::parse_pressure;
-use super::stat::parse_forks;
+use super::stat::{parse_forks, parse_newest_pid};
 use super::sysctl::parse_file_nr;
 use super::vmstat::{parse_vmstat, Vmstat};
 use crate::error::measured_feature;
@@ -24,6 +24,11 @@ impl KernelRoot {
             memory_stall_some_us: pressure.map(|pressure| pressure.some_us),
             open_files: measured_feature(self.parsed("/proc/sys/fs/file-nr", buffer, parse_file_nr)),
         }
+    }
+
+    /// The pid that was given last in this pid namespace, to a process or a thread.
+    pub fn newest_pid(&self, buffer: &mut Vec<u8>) -> Measured<u64> {
+        measured_feature(self.parsed("/proc/loadavg", buffer, parse_newest_pid))
     }
 
     /// Processes and threads created since boot.
@@ -50,6 +55,7 @@ mod tests {
         let host = KernelRoot::live().host(&mut Vec::new());
         assert!(host.memory.known().is_some());
         assert!(KernelRoot::live().forks(&mut Vec::new()).known().is_some());
+        assert!(KernelRoot::live().newest_pid(&mut Vec::new()).known().is_some());
     }
 
     #[test]

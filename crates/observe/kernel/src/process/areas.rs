@@ -176,6 +176,7 @@ impl ProcessDir {
         buffer.resize(buffer.capacity().max(4096), 0);
         let mut parser = AreaParser::default();
         loop {
+            crate::turns::short();
             match rustix::io::read(&file, &mut buffer[..]) {
                 Ok(0) => break,
                 Ok(count) => parser.push(&buffer[..count]),

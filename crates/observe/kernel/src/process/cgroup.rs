@@ -66,7 +66,7 @@ pub fn lines_of_interest(bytes: &[u8]) -> Vec<String> {
 impl ProcessDir {
     /// Reads `cgroup` into `buffer`, for [`parse_cgroup`] and [`lines_of_interest`].
     pub fn cgroup(&self, buffer: &mut Vec<u8>) -> Result<(), KernelError> {
-        self.read("cgroup", buffer)
+        self.record("cgroup", buffer)
     }
 }
 

@@ -36,9 +36,11 @@ impl ProcessDir {
     /// Number of open descriptors.
     pub fn descriptor_count(&self) -> Result<u64, KernelError> {
         if self.count_by_size {
-            let stat =
-                rustix::fs::statat(self.dir(), "fd", AtFlags::empty()).map_err(|e| self.error("fd", e))?;
-            return Ok(stat.st_size.max(0) as u64);
+            let stat = match self.descriptors_kept() {
+                Some(kept) => rustix::fs::fstat(kept?),
+                None => rustix::fs::statat(self.dir(), "fd", AtFlags::empty()),
+            };
+            return Ok(stat.map_err(|errno| self.error("fd", errno))?.st_size.max(0) as u64);
         }
         let mut count = 0;
         let list = self.open_list()?;

@@ -7,12 +7,14 @@
 //! ```
 //! The surprise: `[vsyscall]` is listed, but is not a mapping of the process and does not count against
 //! `vm.max_map_count`. The kernel escapes newlines in paths (`\012`), so a line is always a mapping. At the
-//! limit the file has 6 MB; it is counted in chunks, and nothing is allocated.
+//! limit the file has 6 MB; it is counted in chunks, in parts where it is dear, and nothing is allocated.
 
 use crate::error::KernelError;
 use crate::root::ProcessDir;
 use crate::scan::hex_prefix;
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
+use std::path::PathBuf;
 use ullage_model::{Bytes, Mappings};
 
 /// What a line needs to be told by: the fields before the path take at most 101 bytes.
@@ -125,25 +127,55 @@ fn is_other_shared(path: &[u8]) -> bool {
         || path == b"/dev/zero (deleted)"
 }
 
-impl ProcessDir {
-    /// Counts the mappings: about 1 microsecond of kernel time each, while the process can still map.
-    /// `buffer` is used as it is, and made 64 KiB where it is smaller.
-    pub fn mappings(&self, buffer: &mut Vec<u8>) -> Result<Mappings, KernelError> {
-        let file = self.open("maps")?;
+/// A count of one process's mappings, which may be made in parts: the file goes on at the address where it was left. Mappings
+/// that come and go in between may be counted or not, as in a count made at once.
+#[derive(Debug)]
+pub struct MapsCount {
+    file: OwnedFd,
+    path: PathBuf,
+    counter: MapsCounter,
+}
+
+impl MapsCount {
+    /// Mappings counted by now.
+    pub fn so_far(&self) -> u64 {
+        self.counter.mappings.count
+    }
+
+    /// Goes on while there are mappings and `more` allows it: it is asked after each read, of some 50 mappings. None where
+    /// it is not done yet. `buffer` is used as it is, and made 64 KiB where it is smaller.
+    pub fn go_on(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        mut more: impl FnMut() -> bool,
+    ) -> Result<Option<Mappings>, KernelError> {
+        let error = |errno| KernelError::read(&self.path, errno);
         buffer.resize(buffer.capacity().max(64 * 1024), 0);
-        let mut counter = MapsCounter::default();
         loop {
-            match rustix::io::read(&file, &mut buffer[..]) {
+            crate::turns::short();
+            match rustix::io::read(&self.file, &mut buffer[..]) {
                 // Without a single line: it is ending, and its address space is gone already.
-                Ok(0) => match counter.finish() {
-                    mappings if mappings.count == 0 => return Err(self.error("maps", Errno::SRCH)),
-                    mappings => return Ok(mappings),
+                Ok(0) => match std::mem::take(&mut self.counter).finish() {
+                    mappings if mappings.count == 0 => return Err(error(Errno::SRCH)),
+                    mappings => return Ok(Some(mappings)),
                 },
-                Ok(count) => counter.push(&buffer[..count]),
+                Ok(count) => self.counter.push(&buffer[..count]),
                 Err(Errno::INTR) => {}
-                Err(errno) => return Err(self.error("maps", errno)),
+                Err(errno) => return Err(error(errno)),
+            }
+            if !more() {
+                return Ok(None);
             }
         }
+    }
+}
+
+impl ProcessDir {
+    /// Begins a count of the mappings: about 1 microsecond of kernel time each. The kernel hands out a page of text a read and
+    /// holds the address space no longer than for that, however large the buffer.
+    pub fn count_mappings(&self) -> Result<MapsCount, KernelError> {
+        let file = self.open("maps")?;
+        Ok(MapsCount { file, path: self.path_of("maps"), counter: MapsCounter::default() })
     }
 }
 
@@ -179,6 +211,38 @@ mod tests {
     fn a_path_with_blanks_or_an_escaped_newline_is_one_mapping() {
         let line = b"1000-2000 r--p 00000000 fe:00 12                         /a b\\012[vsyscall]\n";
         assert_eq!(parse_maps(line).file, 1);
+    }
+
+    #[test]
+    fn a_count_in_parts_is_the_count_at_once() {
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let process = crate::KernelRoot::live().process(child.id() as i32).unwrap();
+        let mut buffer = Vec::new();
+        let mut count = process.count_mappings().unwrap();
+        let whole = loop {
+            // exec may not be over yet.
+            match count.go_on(&mut buffer, || true) {
+                Ok(Some(whole)) if whole.file > 4 => break whole,
+                _ => count = process.count_mappings().unwrap(),
+            }
+        };
+        let mut parts = process.count_mappings().unwrap();
+        let mut reads = 0;
+        let in_parts = loop {
+            reads += 1;
+            if let Some(mappings) = parts.go_on(&mut Vec::new(), || false).unwrap() {
+                break mappings;
+            }
+            assert!(parts.so_far() > 0);
+        };
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(reads >= 2, "one of text, one of its end");
+        assert_eq!(in_parts, whole);
+        assert!(
+            process.count_mappings().is_err() || parts.go_on(&mut buffer, || true).is_err(),
+            "it has ended"
+        );
     }
 
     proptest! {

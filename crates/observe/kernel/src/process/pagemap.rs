@@ -66,6 +66,7 @@ impl PageMap {
         let count = entries.len().min(TOGETHER);
         let wanted = &mut bytes[..8 * count];
         let read = loop {
+            crate::turns::short();
             match rustix::io::pread(&self.file, &mut *wanted, first.saturating_mul(8)) {
                 Err(Errno::INTR) => {}
                 other => break other?,

@@ -160,6 +160,7 @@ impl ProcessDir {
         buffer.resize(buffer.capacity().max(64 * 1024), 0);
         let mut found = SharedMaps::new(devices);
         loop {
+            crate::turns::short();
             match rustix::io::read(&file, &mut buffer[..]) {
                 Ok(0) if !found.any => return Err(self.error("maps", Errno::SRCH)),
                 Ok(0) => return Ok(()),

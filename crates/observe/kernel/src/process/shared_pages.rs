@@ -58,6 +58,7 @@ impl ProcessDir {
         let first = offset / PAGE;
         while page < end {
             let wanted = usize::try_from(end - page).map_or(TOGETHER, |left| left.min(TOGETHER));
+            crate::turns::short();
             match rustix::io::pread(&file, &mut entries[..8 * wanted], page * 8) {
                 Ok(0) => return Err(self.error("pagemap", Errno::SRCH)),
                 Ok(read) => {

@@ -32,6 +32,8 @@ pub struct Stat<'a> {
     pub cpu: ClockTicks,
     /// num_threads.
     pub threads: u32,
+    /// vsize, bytes, and rss, pages (fields 23 and 24). The kernel may add rss up more coarsely than in `status`.
+    pub sizes: (u64, u64),
     /// startstack (field 28): the same after fork, another after exec; zero without the right to ptrace.
     pub program: u64,
     /// exit_code as a wait status; zero where the reader may not know it (no ptrace right), or still runs.
@@ -54,6 +56,7 @@ pub fn parse_stat(bytes: &[u8]) -> Result<Stat<'_>, ParseError> {
         major_faults: 0,
         cpu: ClockTicks(0),
         threads: 0,
+        sizes: (0, 0),
         program: 0,
         exit_code: 0,
     };
@@ -72,6 +75,8 @@ pub fn parse_stat(bytes: &[u8]) -> Result<Stat<'_>, ParseError> {
             15 => stat.cpu = ClockTicks(stat.cpu.0.saturating_add(unsigned("stime")?)),
             20 => stat.threads = u32::try_from(unsigned("num_threads")?).unwrap_or(u32::MAX),
             22 => stat.id.start = ClockTicks(unsigned("starttime")?),
+            23 => stat.sizes.0 = unsigned("vsize")?,
+            24 => stat.sizes.1 = unsigned("rss")?,
             28 => stat.program = unsigned("startstack")?,
             52 => stat.exit_code = pid_like("exit_code")?,
             _ => {}
@@ -99,7 +104,7 @@ fn state(letter: u8) -> ProcessState {
 impl ProcessDir {
     /// Reads `stat` into `buffer`, which the result borrows from.
     pub fn stat<'a>(&self, buffer: &'a mut Vec<u8>) -> Result<Stat<'a>, KernelError> {
-        self.read("stat", buffer)?;
+        self.record("stat", buffer)?;
         parse_stat(buffer).map_err(|source| KernelError::Parse { path: self.path_of("stat"), source })
     }
 }
@@ -119,6 +124,7 @@ mod tests {
         assert_eq!(stat.state, ProcessState::Sleeping);
         assert_eq!(stat.threads, 1);
         assert!(stat.id.pid > 1 && stat.id.start.0 > 0 && stat.minor_faults > 0);
+        assert!(stat.sizes.0 > stat.sizes.1 * 4096 && stat.sizes.1 > 0);
         assert_eq!(stat.exit_code, 0);
     }
 

@@ -1,14 +1,19 @@
 //! What watching costs: CPU clocks of this process and thread, and its largest resident set.
 
 use rustix::time::{clock_gettime, ClockId};
-use ullage_kernel::KernelRoot;
+use ullage_kernel::{KernelRoot, ProcessDir};
 use ullage_model::{Bytes, Cost};
 
-pub(super) fn own_cost() -> Cost {
-    // ru_maxrss is in KiB on Linux (getrusage(2)); VmHWM says the same and needs no unsafe call.
-    let mut buffer = Vec::new();
+/// This process's own files, which are the live machine's also where the job's are a fixture.
+pub(super) fn own_files() -> Option<ProcessDir> {
     let own = KernelRoot::live().process(rustix::process::getpid().as_raw_nonzero().get());
-    let memory = own.and_then(|own| own.status(&mut buffer)).ok().and_then(|status| status.memory);
+    own.ok().map(ProcessDir::keep_open)
+}
+
+pub(super) fn own_cost(own: Option<&ProcessDir>, buffer: &mut Vec<u8>) -> Cost {
+    // ru_maxrss is in KiB on Linux (getrusage(2)); VmHWM says the same and needs no unsafe call.
+    let status = own.and_then(|own| own.status(buffer).ok());
+    let memory = status.and_then(|status| status.memory);
     Cost { cpu_ns: process_cpu_ns(), peak_rss: memory.map_or(Bytes(0), |memory| memory.peak_resident) }
 }
 

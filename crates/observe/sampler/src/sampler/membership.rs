@@ -12,7 +12,11 @@ impl Sampler {
         if let Some(old) = self.members.get(&id.pid).map(|member| member.id).filter(|old| *old != id) {
             self.leave(old, ended);
         }
-        let Ok(process) = self.root.process(id.pid) else { return };
+        let Ok(mut process) = self.root.process(id.pid) else { return };
+        let keep = self.to_keep > 0;
+        if keep {
+            process = process.keep_open();
+        }
         let Some(facts) = self.facts(&process, id) else { return };
         self.segments.joined(id);
         let mut member = Member::new(&facts, now);
@@ -22,6 +26,12 @@ impl Sampler {
         }
         self.identify_program(&process, &mut member, &facts.command_line);
         let forked_from = member.forked_from;
+        if keep {
+            self.to_keep -= 1;
+            member.files = Some(process);
+        }
+        self.roles_moved = true;
+        self.generations.add(member.born_to, member.forked, member.program, id.start.0);
         self.members.insert(id.pid, member);
         let role = self.role_from_outside(id.pid);
         if let Some(member) = self.members.get_mut(&id.pid) {
@@ -34,9 +44,18 @@ impl Sampler {
     pub(super) fn leave(&mut self, id: ProcessId, ended: &mut Vec<Ended>) {
         if self.members.get(&id.pid).is_some_and(|member| member.id == id) {
             let member = self.members.remove(&id.pid);
+            if let Some(member) = &member {
+                self.let_go(member);
+            }
             ended.push(Ended { id, ending: member.and_then(|member| member.ending).unwrap_or(GONE) });
             self.pending_roles.remove(&id.pid);
         }
+    }
+
+    /// What a member that is gone held is free for others.
+    pub(super) fn let_go(&mut self, member: &Member) {
+        self.to_keep += u64::from(member.files.is_some());
+        self.roles_moved = true;
     }
 
     pub(super) fn facts(&mut self, process: &ProcessDir, id: ProcessId) -> Option<ProcessFacts> {
@@ -87,9 +106,6 @@ impl Sampler {
     pub(super) fn role_from_outside(&self, pid: i32) -> Role {
         let Some(member) = self.members.get(&pid) else { return Role::Other };
         let parent = self.members.get(&member.born_to);
-        let sibling = |other: &&Member| {
-            other.born_to == member.born_to && other.id != member.id && other.program == member.program
-        };
         let seen = Seen {
             main: member.id == self.main,
             comm: &member.comm,
@@ -104,18 +120,20 @@ impl Sampler {
         if !roles::multiprocessing_child(&seen) {
             return roles::role(&seen);
         }
-        let (mut elder, mut twin) = (false, false);
-        for other in self.members.values().filter(sibling).filter(|other| other.forked == member.forked) {
-            let apart = member.id.start.0 as i64 - other.id.start.0 as i64;
-            // 50 clock ticks are half a second.
-            twin |= apart.abs() <= 50;
-            elder |= apart > 50;
-        }
+        let (elder, twin) =
+            self.generations.elder_and_twin(member.born_to, member.forked, member.program, member.id.start.0);
         roles::role(&Seen { elder, twin, ..seen })
     }
 
-    /// Decides all roles again; what the agent said stands.
+    /// Decides all roles again where something moved that they are told by; what the agent said stands.
     pub(super) fn roles(&mut self, now: At) {
+        if !std::mem::take(&mut self.roles_moved) {
+            return;
+        }
+        self.generations.clear();
+        for member in self.members.values() {
+            self.generations.add(member.born_to, member.forked, member.program, member.id.start.0);
+        }
         for pid in self.members.keys().copied().collect::<Vec<_>>() {
             let said = self.pending_roles.remove(&pid);
             let Some(member) = self.members.get(&pid) else { continue };
@@ -132,6 +150,8 @@ impl Sampler {
             member.role_exact |= exact;
             if member.role != role {
                 member.role = role.clone();
+                // Its children's may follow.
+                self.roles_moved = true;
                 let id = member.id;
                 self.say(now, EventKind::RoleKnown { id, role });
             }

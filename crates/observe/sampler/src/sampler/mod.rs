@@ -7,7 +7,7 @@ mod reading;
 mod segments;
 mod surveying;
 
-use self::cost::{own_cost, process_cpu_ns};
+use self::cost::{own_cost, own_files, process_cpu_ns};
 use self::membership::GONE;
 use self::nearness::sooner;
 use self::reading::ending_of_zombie;
@@ -15,20 +15,25 @@ use crate::budget::Budget;
 use crate::forecast::Trend;
 use crate::groups::Groups;
 use crate::job::Job;
+use crate::learned::Learned;
 use crate::member::Member;
 use crate::pace::{jitter, Pace};
 use crate::places::Places;
-use crate::roles;
+use crate::roles::{self, Generations};
 use crate::segments::Segments;
 use crate::settings::SamplerSettings;
 use crate::survey::schedule::Schedule;
 use std::collections::HashMap;
 use std::time::Duration;
 use ullage_kernel::host::kmsg::{KernelLog, KernelNews};
-use ullage_kernel::{KernelError, KernelRoot};
+use ullage_kernel::root::DESCRIPTORS_KEPT;
+use ullage_kernel::{KernelError, KernelRoot, ProcessDir};
 use ullage_model::{
     AgentMessage, At, Ending, Event, EventKind, Limit, Measured, ProcessId, ProcessState, Role, Sample,
 };
+
+/// After so many seconds a job has settled.
+const SETTLED_S: f64 = 5.0;
 
 /// One tick's harvest.
 #[derive(Debug)]
@@ -64,15 +69,27 @@ pub struct Sampler {
     places: Places,
     log: Option<KernelLog>,
     budget: Budget,
-    /// Measured cost of one mapping or link, nanoseconds.
-    each_ns: f64,
     segments: Segments,
     schedule: Schedule,
+    /// CPU time of this process when the last tick was read.
+    cpu_at_end: Option<u64>,
+    /// Cost of a tick without what is not read at every tick, nanoseconds, smoothed.
+    tick_ns: f64,
+    /// Costs of one mapping counted, one link read.
+    each_mapping: Learned,
+    each_link: Learned,
     max_map_count: Limit,
     trends: HashMap<(u8, String), Trend>,
     forks: Option<u64>,
     events: Vec<Event>,
     pending_roles: HashMap<i32, Role>,
+    /// Something moved that roles are told by.
+    roles_moved: bool,
+    generations: Generations,
+    /// Members whose files may still be kept open.
+    to_keep: u64,
+    own: Option<ProcessDir>,
+    slow_told: bool,
     told: Vec<String>,
     jitter: u64,
     buffer: Vec<u8>,
@@ -94,14 +111,22 @@ impl Sampler {
             places: Places::new(settings.temporary.clone()),
             log: None,
             budget: Budget::new(settings.cpu_share),
-            each_ns: 1200.0,
             segments: Segments::default(),
             schedule: Schedule::default(),
+            cpu_at_end: None,
+            tick_ns: 0.0,
+            each_mapping: Learned::guess(1200.0),
+            each_link: Learned::guess(1200.0),
             max_map_count,
             trends: HashMap::new(),
             forks: None,
             events: Vec::new(),
             pending_roles: HashMap::new(),
+            roles_moved: true,
+            generations: Generations::default(),
+            to_keep: members_kept_open(),
+            own: own_files(),
+            slow_told: false,
             told: Vec::new(),
             jitter: 0x9E37_79B9_7F4A_7C15 ^ (main.start.0 << 20) ^ main.pid as u64,
             buffer,
@@ -135,11 +160,22 @@ impl Sampler {
         self.look(now, false)
     }
 
+    /// Whether one look more, between two ticks, is within the budget: as near to a limit.
+    pub fn may_look(&self) -> bool {
+        self.budget.allows(self.tick_ns, true)
+    }
+
+    /// Whether ticks may follow faster than usual for something that can wait: none of a large job's.
+    pub fn may_hurry(&self) -> bool {
+        self.budget.pace(self.tick_ns) <= self.settings.interval
+    }
+
     /// The agent in process `pid` said something: its role may be known exactly now. Told as events of the next tick.
     pub fn agent_said(&mut self, pid: i32, message: &AgentMessage) {
         if let Some(role) = roles::role_by_agent(message) {
             self.job.admit(&self.root, pid);
             self.pending_roles.insert(pid, role);
+            self.roles_moved = true;
         }
     }
 
@@ -176,6 +212,8 @@ impl Sampler {
 
     fn look(&mut self, now: At, deep: bool) -> Tick {
         let cpu_before = process_cpu_ns();
+        // What was done with the last tick belongs to it.
+        let between_ns = cpu_before.saturating_sub(self.cpu_at_end.unwrap_or(cpu_before)) as f64;
         self.budget.update(now.0, cpu_before);
         let mut ended = Vec::new();
         if let Some(group) = self.settings.own_cgroup.clone() {
@@ -183,7 +221,9 @@ impl Sampler {
                 self.job.admit(&self.root, pid);
             }
         }
-        let changes = self.job.look(&self.root);
+        let looking = process_cpu_ns();
+        let changes = self.job.look(&self.root, now);
+        let known = changes.joined.is_empty();
         for id in changes.left {
             self.leave(id, &mut ended);
         }
@@ -195,6 +235,8 @@ impl Sampler {
         for id in self.job.members().filter(unseen).collect::<Vec<_>>() {
             self.join(id, now, &mut ended);
         }
+        // What is read once in the life of a process is no part of what a tick costs.
+        let mut spent_ns = if known { 0.0 } else { process_cpu_ns().saturating_sub(looking) as f64 };
 
         let through = self.representatives();
         let filesystems = self.places.read(&self.root, &through);
@@ -202,7 +244,6 @@ impl Sampler {
         let mut processes = Vec::with_capacity(self.members.len());
         let mut pids: Vec<i32> = self.members.keys().copied().collect();
         pids.sort_unstable();
-        let mut spent_ns = 0.0;
         for pid in pids {
             let Some(mut member) = self.members.remove(&pid) else { continue };
             if let Some(reading) = self.read_process(&mut member, now, deep, &mut spent_ns) {
@@ -212,6 +253,7 @@ impl Sampler {
             } else {
                 // It ended between the listing and the reading; the next listing would not tell.
                 self.job.forget(member.id);
+                self.let_go(&member);
                 ended.push(Ended { id: member.id, ending: member.ending.unwrap_or(GONE) });
             }
         }
@@ -228,14 +270,18 @@ impl Sampler {
         self.forks = forks.or(self.forks);
         self.kernel_log(now);
 
-        let cost = own_cost();
+        let cost = own_cost(self.own.as_ref(), &mut self.buffer);
         self.budget.update(now.0, cost.cpu_ns);
-        let cheap_ns = cost.cpu_ns.saturating_sub(cpu_before) as f64 - spent_ns;
+        self.cpu_at_end = Some(cost.cpu_ns);
+        let cheap_ns = (between_ns + cost.cpu_ns.saturating_sub(cpu_before) as f64 - spent_ns).max(0.0);
+        self.tick_ns = smoothed(self.tick_ns, cheap_ns);
+        let affordable = self.budget.pace(self.tick_ns);
+        self.tell_pace(now, affordable);
         let pace = Pace {
             interval: self.settings.interval,
             since_start: now.seconds(),
             time_left,
-            recovery: self.budget.recovery(cheap_ns),
+            affordable,
             exhausted: !self.budget.allows(0.0, true),
         };
         Tick {
@@ -274,6 +320,25 @@ impl Sampler {
         found
     }
 
+    /// Says once that the job is looked at less often than was asked for. Not in its first seconds, when all is new.
+    fn tell_pace(&mut self, now: At, affordable: Duration) {
+        let asked = self.settings.interval;
+        if self.slow_told || now.seconds() < SETTLED_S || affordable < asked.mul_f64(1.5) {
+            return;
+        }
+        self.slow_told = true;
+        let text = format!(
+            "The job was looked at less often than every {} s, about every {:.1} s: a look at its {} processes takes {:.1} ms, and \
+             watching may take {} % of a core.",
+            asked.as_secs_f64(),
+            affordable.as_secs_f64(),
+            self.members.len(),
+            self.tick_ns / 1e6,
+            self.settings.cpu_share * 100.0,
+        );
+        self.not_seen(now, text);
+    }
+
     fn kernel_log(&mut self, now: At) {
         let Some(log) = &mut self.log else { return };
         let mut news = Vec::new();
@@ -298,6 +363,21 @@ impl Sampler {
 
     fn say(&mut self, at: At, what: EventKind) {
         self.events.push(Event { at, what });
+    }
+}
+
+/// Half of the descriptors that this process may open: the others are for pidfds and agents, one each a process.
+fn members_kept_open() -> u64 {
+    let open_files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    open_files.unwrap_or(u64::MAX) / 2 / DESCRIPTORS_KEPT
+}
+
+/// A single dear tick (a part of the recording was written) moves it little; that is paid from what was saved.
+fn smoothed(before: f64, now: f64) -> f64 {
+    if before == 0.0 {
+        now
+    } else {
+        0.7 * before + 0.3 * now.min(2.0 * before)
     }
 }
 

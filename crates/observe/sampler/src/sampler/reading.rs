@@ -4,7 +4,7 @@ use super::cost::thread_cpu_ns;
 use super::nearness::near;
 use super::Sampler;
 use crate::forecast::{Counted, Signs};
-use crate::member::Member;
+use crate::member::{Counting, Member, Quiet};
 use ullage_kernel::process::cgroup::lines_of_interest;
 use ullage_kernel::ProcessDir;
 use ullage_model::process::DescriptorKinds;
@@ -20,6 +20,11 @@ const SETTINGS_EVERY_S: f64 = 30.0;
 const RECOUNT_MOVED_S: f64 = 30.0;
 /// And one that did not move at all.
 const RECOUNT_CALM_S: f64 = 300.0;
+/// A count of mappings takes at most so much of one tick, CPU nanoseconds: twice what the default limit of 65,530 takes. Of more
+/// mappings the count goes on at later ticks.
+const PART_NS: f64 = 0.1e9;
+/// And is not gone on with for less.
+const LEAST_PART_NS: f64 = 1e6;
 /// Links of more descriptors than this are not read: it would take half a second.
 const MOST_LINKS: u64 = 200_000;
 
@@ -31,10 +36,31 @@ impl Sampler {
         deep: bool,
         spent_ns: &mut f64,
     ) -> Option<ProcessReading> {
-        let process = self.root.process(member.id.pid).ok()?;
+        let (process, kept) = match member.files.take() {
+            Some(files) => (files, true),
+            None => (self.root.process(member.id.pid).ok()?, false),
+        };
+        let reading = self.read_open(&process, member, now, deep, spent_ns);
+        member.files = kept.then_some(process);
+        reading
+    }
+
+    fn read_open(
+        &mut self,
+        process: &ProcessDir,
+        member: &mut Member,
+        now: At,
+        deep: bool,
+        spent_ns: &mut f64,
+    ) -> Option<ProcessReading> {
         let stat = process.stat(&mut self.buffer).ok().filter(|stat| stat.id == member.id)?;
         let (image, exit_code) = (stat.program, stat.exit_code);
         let renamed = stat.comm != member.comm.as_bytes();
+        let quiet = Quiet {
+            faults: (stat.minor_faults, stat.major_faults),
+            sizes: stat.sizes,
+            threads: stat.threads,
+        };
         let mut reading = ProcessReading {
             id: stat.id,
             parent: stat.parent,
@@ -52,20 +78,18 @@ impl Sampler {
         member.parent = stat.parent;
         if matches!(reading.state, ProcessState::Zombie | ProcessState::Dead) {
             if member.ending.is_none() {
-                member.ending = Some(ending_of_zombie(&process, exit_code, &mut self.buffer));
+                member.ending = Some(ending_of_zombie(process, exit_code, &mut self.buffer));
             }
             return Some(reading);
         }
         if renamed || (image != 0 && member.image != 0 && image != member.image) {
             member.comm.clone_from(&reading.comm);
             if image != member.image || image == 0 {
-                self.executed(&process, member, now);
+                self.executed(process, member, now);
             }
+            self.roles_moved = true;
         }
-        let memory = match process.status(&mut self.buffer) {
-            Ok(status) => status.memory.map_or(Measured::Missing(Missing::Vanished), Measured::Known),
-            Err(error) => Measured::Missing(error.missing()),
-        };
+        let memory = self.sizes(process, member, now, quiet);
         let count = process.descriptor_count();
         reading.memory = memory;
         if memory == Measured::Missing(Missing::Vanished) {
@@ -80,19 +104,41 @@ impl Sampler {
         reading.descriptors = match count {
             Ok(count) => {
                 member.descriptors.push(now, count);
-                let kinds = self.kinds(&process, member, count, deep, spent_ns);
+                let kinds = self.kinds(process, member, count, deep, spent_ns);
                 Measured::Known(Descriptors { count, kinds })
             }
             Err(error) => Measured::Missing(error.missing()),
         };
         if deep && self.wants_count(member, signs, now, *spent_ns) {
-            reading.mappings = self.count_mappings(&process, member, signs, now, spent_ns);
+            reading.mappings = self.count_mappings(process, member, signs, now, spent_ns);
         }
-        if let Some(estimate) = member.estimate(signs) {
+        let estimate = member.estimate(signs);
+        if let Some(estimate) = estimate {
             member.mappings.push(now, estimate);
         }
-        self.refresh_settings(&process, member, now);
+        self.refresh_settings(process, member, now);
         Some(reading)
+    }
+
+    /// From `status`, or as they were read before where `stat` shows that nothing moved since.
+    fn sizes(
+        &mut self,
+        process: &ProcessDir,
+        member: &mut Member,
+        now: At,
+        quiet: Quiet,
+    ) -> Measured<ProcessMemory> {
+        if let Some(memory) = member.sizes_unmoved(now, quiet) {
+            return Measured::Known(memory);
+        }
+        member.sizes = None;
+        match process.status(&mut self.buffer) {
+            Ok(status) => status.memory.map_or(Measured::Missing(Missing::Vanished), |memory| {
+                member.sizes = Some((now, quiet, memory));
+                Measured::Known(memory)
+            }),
+            Err(error) => Measured::Missing(error.missing()),
+        }
     }
 
     pub(super) fn signs(&self, member: &Member, memory: &ProcessMemory, descriptors: u64) -> Signs {
@@ -111,7 +157,9 @@ impl Sampler {
         self.identify_program(process, member, &facts.command_line);
         member.limits = facts.limits;
         member.counted = None;
+        member.counting = None;
         member.counted_at = None;
+        member.sizes = None;
         if before != member.program || !member.role_exact {
             member.role_exact = false;
             self.say(
@@ -136,39 +184,50 @@ impl Sampler {
         spent_ns: &mut f64,
     ) -> Measured<DescriptorKinds> {
         let near = near(count, member.open_files());
-        let expected = count as f64 * self.each_ns;
         if !deep
             || count > MOST_LINKS
             || !member.kinds_stale(count)
-            || !self.budget.allows(*spent_ns + expected, near)
+            || !self.budget.allows(*spent_ns + self.each_link.expect(count), near)
         {
             return Measured::Missing(Missing::NotAsked);
         }
         let before = thread_cpu_ns();
         let kinds = process.descriptor_kinds(MOST_LINKS);
-        *spent_ns += (thread_cpu_ns() - before) as f64;
+        let cost = (thread_cpu_ns() - before) as f64;
+        *spent_ns += cost;
+        self.each_link.took(count, 100, cost);
         member.kinds_at_count = Some(count);
         kinds.map_or_else(|error| Measured::Missing(error.missing()), Measured::Known)
     }
 
     pub(super) fn wants_count(&self, member: &Member, signs: Signs, now: At, spent_ns: f64) -> bool {
         let limit = self.max_map_count.at().unwrap_or(u64::MAX);
+        if let Some(counting) = &member.counting {
+            // Beyond what every process is given, it goes on as fast as a count that is made again and again may.
+            let apart = now.since(member.joined_at);
+            let near = near(counting.count.so_far(), self.max_map_count) && signs != counting.signs;
+            return self.budget.room(spent_ns, near) >= LEAST_PART_NS
+                && (near
+                    || counting.spent_ns < PART_NS
+                    || self.budget.sustains(counting.spent_ns, apart, 1));
+        }
         let Some(counted) = member.counted else {
             // Never counted: once at first sight, again later where it could not be read.
             return member.counted_at.is_none_or(|at| now.since(at) >= RECOUNT_MOVED_S)
-                && self.budget.allows(spent_ns + 1e6, false);
+                && self.budget.allows(spent_ns + LEAST_PART_NS, false);
         };
         let estimate = counted.estimate(signs);
         let age = now.since(counted.at);
         let moved = signs != counted.signs;
         let again = (counted.at.since(member.joined_at) + 2.0).min(RECOUNT_MOVED_S);
         let due = age >= if moved { again } else { RECOUNT_CALM_S };
-        let expected = spent_ns + estimate as f64 * self.each_ns;
+        let cost = self.each_mapping.expect(estimate);
         let near = near(estimate, self.max_map_count);
-        // A due recount of many mappings pays for itself only when it is seldom enough for the share.
-        let affordable = age * self.settings.cpu_share * 1e9 * 0.5 >= estimate as f64 * self.each_ns;
-        (counted.stale(estimate, limit) && self.budget.allows(expected, near))
-            || (due && affordable && self.budget.allows(expected, false))
+        // A due recount pays for itself only when all of them are seldom enough for the share. One that costs more than is
+        // ever saved up is made in parts.
+        let affordable = self.budget.sustains(cost, age, self.members.len());
+        (counted.stale(estimate, limit) && self.budget.allows(spent_ns + cost.min(PART_NS), near))
+            || (due && affordable && self.budget.allows(spent_ns + cost.min(PART_NS), false))
     }
 
     pub(super) fn count_mappings(
@@ -179,21 +238,37 @@ impl Sampler {
         now: At,
         spent_ns: &mut f64,
     ) -> Measured<Mappings> {
+        let near = near(member.estimate(signs).unwrap_or(0), self.max_map_count);
+        let part_ns = self.budget.room(*spent_ns, near).clamp(LEAST_PART_NS, PART_NS);
         let before = thread_cpu_ns();
-        let result = process.mappings(&mut self.maps_buffer);
+        let begun = match member.counting.take() {
+            Some(counting) => Ok(counting),
+            None => process.count_mappings().map(|count| Counting { count, signs, spent_ns: 0.0 }),
+        };
+        let (mut reads, buffer) = (0, &mut self.maps_buffer);
+        let result = begun.and_then(|mut counting| {
+            let done = counting.count.go_on(buffer, || {
+                reads += 1;
+                reads % 16 != 0 || ((thread_cpu_ns() - before) as f64) < part_ns
+            })?;
+            Ok((counting, done))
+        });
         let cost = (thread_cpu_ns() - before) as f64;
         *spent_ns += cost;
         member.counted_at = Some(now);
-        let mappings = match result {
-            Ok(mappings) => mappings,
+        let (counting, mappings) = match result {
+            Ok((mut counting, None)) => {
+                counting.spent_ns += cost;
+                member.counting = Some(counting);
+                return Measured::Missing(Missing::NotAsked);
+            }
+            Ok((counting, Some(mappings))) => (counting, mappings),
             Err(error) => return Measured::Missing(error.missing()),
         };
-        if mappings.count >= 1000 {
-            self.each_ns = (self.each_ns * 0.5 + cost / mappings.count as f64 * 0.5).clamp(100.0, 20_000.0);
-        }
+        self.each_mapping.took(mappings.count, 1000, counting.spent_ns + cost);
         member.counted = Some(match member.counted {
-            Some(counted) => counted.next(now, mappings.count, signs),
-            None => Counted::first(now, mappings.count, signs),
+            Some(counted) => counted.next(now, mappings.count, counting.signs),
+            None => Counted::first(now, mappings.count, counting.signs),
         });
         Measured::Known(mappings)
     }

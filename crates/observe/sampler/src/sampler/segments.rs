@@ -23,7 +23,7 @@ const LAST_NS: f64 = 1e9;
 const MOST_PAGES: u64 = 512 * 1024;
 /// Measured: nanoseconds for a file or a descriptor, and mappings of a process that were never counted.
 const EACH_FILE_NS: f64 = 2000.0;
-const USUAL_MAPPINGS: f64 = 1500.0;
+const USUAL_MAPPINGS: u64 = 1500;
 /// The clock of files runs behind by a kernel's tick at most, seconds.
 const FILE_CLOCK_S: f64 = 0.02;
 /// Makers remembered at most.
@@ -72,11 +72,11 @@ impl Sampler {
             let descriptors = process.descriptors.as_known().map_or(0, |descriptors| descriptors.count);
             let mappings = if shares(process) {
                 let counted = self.members.get(&process.id.pid).and_then(|member| member.counted);
-                counted.map_or(USUAL_MAPPINGS, |counted| counted.count as f64)
+                counted.map_or(USUAL_MAPPINGS, |counted| counted.count)
             } else {
-                0.0
+                0
             };
-            mappings * self.each_ns + descriptors as f64 * EACH_FILE_NS
+            self.each_mapping.expect(mappings) + descriptors as f64 * EACH_FILE_NS
         };
         files as f64 * EACH_FILE_NS + processes.iter().map(of_process).sum::<f64>()
     }
