@@ -7,8 +7,8 @@ use crate::history::{Begun, CgroupHistory, FilesystemHistory, HostHistory, Proce
 use std::collections::BTreeMap;
 use ullage_model::cgroup::CgroupVersion;
 use ullage_model::{
-    AgentMessage, At, ClockTicks, Ending, Event, EventKind, ExceptionReport, FilesystemUse, Item, KernelOomKill,
-    MachineFacts, MemorySummary, ProcessId, Role, Sample, Source, SourceError,
+    AgentMessage, At, ClockTicks, Ending, Event, EventKind, ExceptionReport, FilesystemUse, Item,
+    KernelOomKill, MachineFacts, MemorySummary, ProcessId, Role, Sample, Source, SourceError,
 };
 
 /// Histories kept; beyond it, processes that ended well are forgotten, oldest first.

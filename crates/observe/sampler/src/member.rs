@@ -4,7 +4,9 @@ use crate::forecast::{Counted, Signs, Trend};
 use crate::roles::Program;
 use ullage_kernel::process::maps::MapsCount;
 use ullage_kernel::ProcessDir;
-use ullage_model::{At, Ending, Limit, Measured, ProcessFacts, ProcessId, ProcessMemory, ResourceLimits, Role};
+use ullage_model::{
+    At, Ending, Limit, Measured, ProcessFacts, ProcessId, ProcessMemory, ResourceLimits, Role,
+};
 
 /// Sizes are read again after this many seconds even where `stat` shows that nothing moved, up to half as much later.
 const SIZES_EVERY_S: f64 = 10.0;

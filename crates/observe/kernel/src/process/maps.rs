@@ -239,7 +239,10 @@ mod tests {
         child.wait().unwrap();
         assert!(reads >= 2, "one of text, one of its end");
         assert_eq!(in_parts, whole);
-        assert!(process.count_mappings().is_err() || parts.go_on(&mut buffer, || true).is_err(), "it has ended");
+        assert!(
+            process.count_mappings().is_err() || parts.go_on(&mut buffer, || true).is_err(),
+            "it has ended"
+        );
     }
 
     proptest! {

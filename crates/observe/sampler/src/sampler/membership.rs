@@ -107,12 +107,8 @@ impl Sampler {
         if !roles::multiprocessing_child(&seen) {
             return roles::role(&seen);
         }
-        let (elder, twin) = self.generations.elder_and_twin(
-            member.born_to,
-            member.forked,
-            member.program,
-            member.id.start.0,
-        );
+        let (elder, twin) =
+            self.generations.elder_and_twin(member.born_to, member.forked, member.program, member.id.start.0);
         roles::role(&Seen { elder, twin, ..seen })
     }
 

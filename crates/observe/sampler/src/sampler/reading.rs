@@ -229,7 +229,9 @@ impl Sampler {
             let apart = now.since(member.joined_at);
             let near = near(counting.count.so_far(), self.max_map_count) && signs != counting.signs;
             return self.budget.room(spent_ns, near) >= LEAST_PART_NS
-                && (near || counting.spent_ns < PART_NS || self.budget.sustains(counting.spent_ns, apart, 1));
+                && (near
+                    || counting.spent_ns < PART_NS
+                    || self.budget.sustains(counting.spent_ns, apart, 1));
         }
         let Some(counted) = member.counted else {
             // Never counted: once at first sight, again later where it could not be read.
