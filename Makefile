@@ -35,6 +35,7 @@ test-outside: install
 	$(BIN)/python tests/discovery.py --ullage $(BIN)/ullage
 	$(BIN)/python tests/kill_recorder.py --ullage $(BIN)/ullage --times 12
 	$(BIN)/python tests/outage.py --ullage $(BIN)/ullage --stop 6 --kills 4
+	$(BIN)/python tests/clean.py --ullage $(BIN)/ullage --python $(BIN)/python
 	$(BIN)/python tests/arena_kills.py --times 2
 	$(BIN)/python tests/arena_kills.py --points --times 1 --methods fork
 
@@ -57,9 +58,14 @@ target/integrations/torch-$(TORCH):
 scenarios: install
 	$(BIN)/python scenarios/run.py --ullage $(BIN)/ullage --python $(BIN)/python --set all
 
-# Those that belong to a whole machine, in small virtual ones (qemu; see guests/README.md).
+# Those that belong to a whole machine, in small virtual ones, and the Rust tests on their kernels (qemu; see guests/README.md).
 guests: install
-	$(PYTHON) guests/run.py --kernel 5.10 --kernel 6.1 --kernel 6.12 --ullage $(BIN)/ullage
+	CARGO=$(CARGO) $(PYTHON) guests/run.py --kernel 5.10 --kernel 6.1 --kernel 6.12 --ullage $(BIN)/ullage --tests
+
+# Real limits of cgroup v1: needs root, and a machine that has it.
+.PHONY: test-cgroup-v1
+test-cgroup-v1: install
+	$(BIN)/python tests/cgroup_v1.py --ullage $(BIN)/ullage
 
 lint: install
 	$(CARGO) fmt --all --check

@@ -61,6 +61,12 @@ TEXTS = {
         b"35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory\n"
         b"36 31 0:33 /docker/x /sys/fs/cgroup rw master:1 propagate_from:2 - cgroup2 a\\040b rw\n"
     ],
+    "host-sysvipc": [
+        b"       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  cgid      atime"
+        b"      dtime      ctime                   rss                  swap\n      4660          5   600"
+        b"                 65536  4711  4712      2  1000  1000  1000  1000 1795233312          0 1795233300"
+        b"                  8192                  4096\n"
+    ],
     "host-kmsg": [
         b"6,1234,567890,-;oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/a,"
         b"task_memcg=/a,task=python,pid=123,uid=0\n3,1235,567891,-;Memory cgroup out of memory: Killed process 123 "

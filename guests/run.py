@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Boots small guests under qemu's software emulation and runs the cases that would hurt the machine itself.
 
-    guests/run.py --kernel 6.1 --ullage target/release/ullage [--only WORD...] [--fixtures]
+    guests/run.py --kernel 6.1 --ullage target/release/ullage [--only WORD...] [--tests] [--fixtures]
+    guests/run.py --here --fixtures
 
 Prints a table and `N passed, M failed`; exit status 1 where a case failed, 2 where a guest could not be made.
 guests/README.md says what the guests are made of. Only the standard library is needed.
@@ -9,131 +10,37 @@ guests/README.md says what the guests are made of. Only the standard library is 
 
 import argparse
 import base64
-import hashlib
 import json
 import os
 import selectors
 import shutil
-import stat
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-CACHE = ROOT / ".guest"
-INSIDE = Path(__file__).resolve().parent / "inside"
-BUSYBOX = Path("/usr/bin/busybox")
+from initramfs import CACHE, INSIDE, ROOT, initramfs
 
 
 class GuestError(Exception):
     """A guest could not be made or did not speak."""
 
 
-# --- the initramfs: newc archives, one after the other, as Documentation/driver-api/early-userspace says
-
-
-class Archive:
-    """A cpio archive in newc format. Written here because no file system or root right is needed for it."""
-
-    def __init__(self):
-        self.parts = []
-        self.serial = 0
-        self.folders = set()
-
-    def add(self, name, mode, data=b"", device=(0, 0)):
-        name = name.strip("/")
-        parent = os.path.dirname(name)
-        if parent and parent not in self.folders:
-            self.folders.add(parent)
-            self.add(parent, stat.S_IFDIR | 0o755)
-        self.serial += 1
-        fields = (self.serial, mode, 0, 0, 1, 0, len(data), 0, 0, *device, len(name) + 1, 0)
-        header = b"070701" + b"".join(b"%08x" % field for field in fields) + name.encode() + b"\0"
-        self.parts += [header, b"\0" * (-len(header) % 4), data, b"\0" * (-len(data) % 4)]
-
-    def file(self, name, path, executable=None):
-        mode = 0o755 if (os.access(path, os.X_OK) if executable is None else executable) else 0o644
-        self.add(name, stat.S_IFREG | mode, Path(path).read_bytes())
-
-    def link(self, name, target):
-        self.add(name, stat.S_IFLNK | 0o777, target.encode())
-
-    def tree(self, folder, under=""):
-        for path in sorted(Path(folder).rglob("*")):
-            name = f"{under}/{path.relative_to(folder)}"
-            if "__pycache__" in name:
-                continue
-            if path.is_symlink():
-                self.link(name, os.readlink(path))
-            elif path.is_file():
-                self.file(name, path)
-
-    def bytes(self):
-        self.add("TRAILER!!!", 0)
-        data = b"".join(self.parts)
-        return data + b"\0" * (-len(data) % 512)
-
-
-def user_space():
-    """The part that does not change: Debian's Python, libc, busybox, devices. Kept in .guest/."""
-    packages = (CACHE / "user.packages").read_bytes() + Path(__file__).read_bytes()
-    path = CACHE / f"user-{hashlib.sha256(packages).hexdigest()[:12]}.cpio"
-    if not path.exists():
-        for old in CACHE.glob("user-*.cpio"):
-            old.unlink()
-        archive = Archive()
-        archive.tree(CACHE / "user")
-        archive.file("bin/busybox", BUSYBOX, executable=True)
-        archive.link("bin/sh", "busybox")
-        archive.link("usr/bin/python3", "python3.11")
-        for folder in ("proc", "sys", "dev", "tmp", "root", "runs", "etc"):
-            archive.add(folder, stat.S_IFDIR | 0o755)
-        archive.add(
-            "etc/passwd", stat.S_IFREG | 0o644, b"root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000::/tmp:/bin/sh\n"
-        )
-        archive.add("etc/group", stat.S_IFREG | 0o644, b"root:x:0:\nuser:x:1000:\n")
-        archive.add("dev/console", stat.S_IFCHR | 0o600, device=(5, 1))
-        archive.add("dev/null", stat.S_IFCHR | 0o666, device=(1, 3))
-        temporary = path.with_suffix(".new")
-        temporary.write_bytes(archive.bytes())
-        temporary.rename(path)
-    return path.read_bytes()
-
-
-def stripped(binary):
-    """The binary without its symbols: the archive is unpacked into the guest's memory."""
-    target = CACHE / "ullage-stripped"
-    strip = shutil.which("strip")
-    if strip is None:
-        return Path(binary)
-    subprocess.run([strip, "-o", target, binary], check=True)
-    return target
-
-
-def initramfs(ullage, only, modules, into):
-    archive = Archive()
-    archive.file("init", INSIDE / "init", executable=True)
-    archive.tree(INSIDE, "guest")
-    archive.tree(ROOT / "scenarios", "guest/scenarios")
-    if ullage:
-        archive.file("usr/bin/ullage", stripped(ullage), executable=True)
-    settings = json.dumps({"only": only, "modules": modules}).encode()
-    archive.add("guest/settings.json", stat.S_IFREG | 0o644, settings)
-    with open(into, "wb") as file:
-        file.write(user_space())
-        file.write(archive.bytes())
-
-
 # --- one boot
 
+# Where the machine is busy, the emulated timer comes late, and 5.10 gives up at boot: no_timer_check.
+KERNEL = """
+    console=ttyS0 rdinit=/init panic=-1 mitigations=off nokaslr random.trust_cpu=on loglevel=6 no_timer_check
+""".strip()
 
-def boot(kernel, archive, memory, cpus, timeout, console, show):
+
+def boot(kernel, archive, memory, cpus, timeout, console, show, parameters=""):
     """Boots, yields what the guest says on its second serial port, and always ends the guest."""
     command = [
         "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", str(cpus), "-m", str(memory),
         "-kernel", str(CACHE / "kernels" / kernel / "vmlinuz"), "-initrd", str(archive),
-        "-append", "console=ttyS0 rdinit=/init panic=-1 mitigations=off nokaslr random.trust_cpu=on loglevel=6",
+        "-append", f"{KERNEL} {parameters}",
         "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-monitor", "none", "-nic", "none",
         "-serial", f"file:{console}", "-serial", "stdio",
     ]  # fmt: skip
@@ -153,12 +60,7 @@ def boot(kernel, archive, memory, cpus, timeout, console, show):
             if not data:
                 break
             *lines, pending = (pending + data).split(b"\n")
-            for line in lines:
-                marker = line.find(b"@ullage ")
-                if marker >= 0:
-                    yield json.loads(line[marker + 8 :])
-                elif show and line.strip():
-                    print("   guest:", line.decode(errors="replace").rstrip())
+            yield from said_in(lines, show)
         process.wait(10)
         if process.returncode:
             raise GuestError(
@@ -170,82 +72,182 @@ def boot(kernel, archive, memory, cpus, timeout, console, show):
             process.wait()
 
 
+def said_in(lines, show):
+    for line in lines:
+        marker = line.find(b"@ullage ")
+        if marker >= 0:
+            yield json.loads(line[marker + 8 :])
+        elif show and line.strip():
+            print("   guest:", line.decode(errors="replace").rstrip())
+
+
+def here(folder, settings, show):
+    """The cases of `settings` on this machine itself: only what captures fixtures, which harms nothing."""
+    shutil.copytree(INSIDE, folder / "guest", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "guest" / "settings.json").write_text(json.dumps({"tests": {}, **settings}))
+    disk = tempfile.mkdtemp(prefix="ullage-fixture-", dir="/var/tmp")
+    try:
+        done = subprocess.run(
+            ["/usr/bin/python3", folder / "guest" / "harness.py"],
+            stdout=subprocess.PIPE,
+            env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/root", "ULLAGE_FIXTURE_DISK": disk},
+            cwd="/",
+        )
+    finally:
+        shutil.rmtree(disk)
+    yield from said_in(done.stdout.split(b"\n"), show)
+
+
+# --- fixtures
+
 FIXTURE_README = """# Linux {release}: {label}
 
-Captured in a guest without swap ({memory} MiB of memory, cgroup v2) by the case "{case}" of guests/inside,
-right after it ran, with
+Captured in {place}
+by the case "{case}" of guests/inside, with
 
-    guests/run.py --kernel {kernel} --fixtures
+    guests/run.py {command} --fixtures
 
 `dmesg` holds what the kernel logged during the case; `proc/` and `sys/` are the files at its end, the
-numbered folder being the job's main process. Files that this kernel does not have are absent.
+numbered folders being the job's processes. `truth.json` says what the case did, and which facilities this kernel
+offers; `pagemap.runs` holds the flags of `pagemap` without page frames, as `ADDRESS COUNT ENTRY`.
+
+{absent}
 """
+
+
+def readme(label, case, artifacts, about):
+    absent = json.loads(artifacts.get(f"fixture/{label}/ABSENT", "null"))
+    if absent:
+        lines = ["Looked for and not seen:", ""] + [f"- `{name}`: {error}" for name, error in sorted(absent.items())]
+    elif absent is None:
+        lines = ["Files that this kernel does not have are absent."]
+    else:
+        lines = ["Everything that was looked for was seen."]
+    return FIXTURE_README.format(label=label, case=case, absent="\n".join(lines), **about)
 
 
 def save_artifacts(kernel, result, fixtures, log, about):
     """Files that a case brought along: to the log folder, and with --fixtures those meant for fixtures/hosts."""
-    artifacts = result.pop("artifacts", {})
-    for label in {name.split("/")[1] for name in artifacts if name.startswith("fixture/")} if fixtures else ():
+    artifacts = {
+        name: base64.b64decode(content["base64"]) if isinstance(content, dict) else str(content).encode()
+        for name, content in result.pop("artifacts", {}).items()
+    }
+    labels = {name.split("/")[1] for name in artifacts if name.startswith("fixture/")} if fixtures else ()
+    for label in labels:
         # Numbered folders have another pid each time.
         shutil.rmtree(ROOT / "fixtures" / "hosts" / f"{kernel}-{label}", ignore_errors=True)
-    for name, content in artifacts.items():
-        data = base64.b64decode(content["base64"]) if isinstance(content, dict) else str(content).encode()
+    for name, data in artifacts.items():
         if name.startswith("fixture/"):
-            if not fixtures or not data:
+            label, _, rest = name[len("fixture/") :].partition("/")
+            if not fixtures or not data or rest == "ABSENT":
                 continue
-            folder, _, rest = name[len("fixture/") :].partition("/")
-            path = ROOT / "fixtures" / "hosts" / f"{kernel}-{folder}" / rest
-            readme = ROOT / "fixtures" / "hosts" / f"{kernel}-{folder}" / "README.md"
-            readme.parent.mkdir(parents=True, exist_ok=True)
-            readme.write_text(FIXTURE_README.format(label=folder, kernel=kernel, case=result["case"], **about))
+            path = ROOT / "fixtures" / "hosts" / f"{kernel}-{label}" / rest
         else:
             path = log / result["case"] / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
+    for label in labels:
+        text = readme(label, result["case"], artifacts, about)
+        (ROOT / "fixtures" / "hosts" / f"{kernel}-{label}" / "README.md").write_text(text)
 
 
-def run_kernel(kernel, arguments):
-    """All cases on one kernel: a list of (case, seconds, wrong checks, right checks)."""
-    log = CACHE / "logs" / kernel
+# --- the Rust tests
+
+
+def built_tests(packages):
+    """Compiles the tests of these packages; (name, binary, folder of the package) of each test program."""
+    command = [os.environ.get("CARGO", "cargo"), "test", "--no-run", "--release", "--message-format=json"]
+    for package in packages:
+        command += ["-p", package]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE)
+    if done.returncode:
+        raise GuestError("cargo could not build the tests; what it said is above")
+    found = []
+    for line in done.stdout.splitlines():
+        said = json.loads(line)
+        if said.get("reason") == "compiler-artifact" and said.get("executable") and said["profile"]["test"]:
+            package = Path(said["manifest_path"]).parent
+            name = f"{package.name}-{said['target']['name']}".replace("_", "-")
+            found.append((name, Path(said["executable"]), package))
+    return sorted(found)
+
+
+# --- one kernel
+
+MODULES = ["cases_scenarios", "cases_faults", "cases_processes"]
+TESTED = """
+    ullage-model ullage-kernel ullage-sampler ullage-recording ullage-diagnosis ullage-supervisor ullage-cli
+    ullage-arena ullage-transport
+""".split()
+
+
+def has_v1(kernel):
+    """Debian's kernels have cgroup v1 unless they say otherwise; the option is as young as 6.11."""
+    config = CACHE / "kernels" / kernel / "config"
+    return "# CONFIG_MEMCG_V1 is not set" not in config.read_text()
+
+
+def boots(kernel, arguments):
+    """What is booted for one kernel: (what it is called, modules of cases, kernel parameters, tests)."""
+    modules = (["capture"] if arguments.fixtures else []) + MODULES
+    tests = arguments.built if arguments.tests else []
+    yield kernel, modules + (["cases_tests"] if tests else []) + arguments.modules, "", tests
+    if arguments.fixtures and has_v1(kernel):
+        yield f"{kernel}, cgroup v1", ["capture_v1"], "ullage.cgroup=v1", []
+
+
+def run_boot(kernel, name, modules, parameters, tests, arguments):
+    """The cases of one boot: a list of (case, right or not), and what failed beside them."""
+    log = CACHE / "logs" / name.replace(", ", "-").replace(" ", "-")
     shutil.rmtree(log, ignore_errors=True)
     log.mkdir(parents=True)
-    archive = log / "initramfs.cpio"
-    modules = ["capture"] if arguments.fixtures else []
-    initramfs(arguments.ullage, arguments.only, modules + arguments.modules, archive)
-    print(f"kernel {kernel}: initramfs {archive.stat().st_size >> 20} MiB, {arguments.memory} MiB of memory")
-    results, expected, begun = {}, None, time.monotonic()
-    failure, about = None, {}
+    settings = {"only": arguments.only, "modules": modules}
+    about = {
+        "command": f"--kernel {kernel}",
+        "place": f"a guest of {arguments.memory} MiB without swap and disk",
+    }
+    if kernel == "here":
+        about = {
+            "command": "--here",
+            "place": "a machine with cgroup v1 beside an empty v2, as root; mounts below /mnt left out;",
+        }
+        said = here(Path(tempfile.mkdtemp(prefix="ullage-")), settings, arguments.verbose)
+    else:
+        archive = log / "initramfs.cpio"
+        initramfs(arguments.ullage, tests, settings, archive)
+        print(f"kernel {name}: initramfs {archive.stat().st_size >> 20} MiB, {arguments.memory} MiB of memory")
+        said = boot(
+            kernel, archive, arguments.memory, arguments.cpus, arguments.timeout, log / "console.log",
+            arguments.verbose, parameters,
+        )  # fmt: skip
+    results, expected, begun, failure = {}, None, time.monotonic(), None
     try:
-        for said in boot(
-            kernel, archive, arguments.memory, arguments.cpus, arguments.timeout, log / "console.log", arguments.verbose
-        ):
-            if "start" in said:
-                expected = said["start"]
-                about = {"release": said["kernel"], "memory": arguments.memory}
-                up, skipped = time.monotonic() - begun, ", ".join(said["skipped"])
-                print(f"  {said['kernel']}, up after {up:.0f} s, {len(expected)} cases")
+        for what in said:
+            if "start" in what:
+                expected = what["start"]
+                about["release"] = what["kernel"]
+                up, skipped = time.monotonic() - begun, ", ".join(what["skipped"])
+                print(f"  {what['kernel']}, up after {up:.0f} s, {len(expected)} cases")
                 if skipped:
                     print(f"  not run without --ullage: {skipped}")
-            elif "case" in said:
-                save_artifacts(kernel, said, arguments.fixtures, log, about)
-                results[said["case"]] = said
-                show(said, arguments.verbose)
+            elif "case" in what:
+                version = ".".join(about["release"].split(".")[:2])
+                save_artifacts(version, what, arguments.fixtures, log, about)
+                results[what["case"]] = what
+                show(what, arguments.verbose)
     except GuestError as error:
         failure = str(error)
-    archive.unlink()
     rows = []
-    for name in expected or []:
-        said = results.get(name)
-        if said is None:
-            print(f"  FAILED {name}: the guest ended before this case was done; console: {log / 'console.log'}")
-            rows.append((name, False))
-        else:
-            rows.append((name, bool(said["checks"]) and all(check["ok"] for check in said["checks"])))
+    for case in expected or []:
+        what = results.get(case)
+        if what is None:
+            print(f"  FAILED {case}: the guest ended before this case was done; console: {log / 'console.log'}")
+        rows.append((case, what is not None and bool(what["checks"]) and all(check["ok"] for check in what["checks"])))
     if expected is None:
         failure = failure or f"the guest never spoke; its console: {log / 'console.log'}"
-    elif not expected:
+    elif not expected and not arguments.only:
         failure = "no case has this name"
-    print(f"  kernel {kernel}: {time.monotonic() - begun:.0f} s" + (f"; {failure}" if failure else ""))
+    print(f"  kernel {name}: {time.monotonic() - begun:.0f} s" + (f"; {failure}" if failure else ""))
     return rows, failure
 
 
@@ -270,11 +272,18 @@ def main():
     parser.add_argument("--only", nargs="*", default=[], metavar="WORD", help="cases whose name contains a WORD")
     parser.add_argument("--memory", type=int, default=768, help="of the guest, MiB")
     parser.add_argument("--cpus", type=int, default=2)
-    parser.add_argument("--timeout", type=int, default=400, help="seconds for one kernel, boot included")
+    parser.add_argument("--timeout", type=int, default=900, help="seconds for one boot")
     parser.add_argument("--fixtures", action="store_true", help="also capture fixtures/hosts/KERNEL-CASE/")
+    parser.add_argument("--tests", action="store_true", help="also run the Rust tests inside (cargo builds them)")
+    parser.add_argument("--prober", action="store_true", help="also the prober of mmap and munmap, 4 minutes")
+    parser.add_argument("--here", action="store_true", help="capture the fixtures of this machine, as root; no guest")
     parser.add_argument("--verbose", action="store_true", help="show the right checks too")
     arguments = parser.parse_args()
-    arguments.modules = ["cases_scenarios", "cases_faults", "cases_processes"]
+    arguments.modules = ["cases_prober"] if arguments.prober else []
+    if arguments.here:
+        arguments.ullage = None
+        rows, failure = run_boot("here", "here", ["capture_v1"], "", [], arguments)
+        return summary([("here", *row) for row in rows], failure is not None)
     kernels = arguments.kernel or ["6.1"]
     if arguments.ullage and not os.access(arguments.ullage, os.X_OK):
         parser.error(f"{arguments.ullage} is not an executable; build it: cargo build --release -p ullage-cli")
@@ -282,14 +291,25 @@ def main():
     if fetched.returncode:
         print("guests/fetch could not get what the guests need; what it said is above", file=sys.stderr)
         return 2
+    if arguments.tests:
+        try:
+            arguments.built = built_tests(TESTED)
+        except GuestError as error:
+            print(error, file=sys.stderr)
+            return 2
     rows, failures = [], 0
     for kernel in kernels:
-        done, failure = run_kernel(kernel, arguments)
-        rows += [(kernel, *row) for row in done]
-        failures += failure is not None and all(ok for _, ok in done)
-    print("\nkernel  result  case")
+        for name, modules, parameters, tests in boots(kernel, arguments):
+            done, failure = run_boot(kernel, name, modules, parameters, tests, arguments)
+            rows += [(name, *row) for row in done]
+            failures += failure is not None and all(ok for _, ok in done)
+    return summary(rows, failures)
+
+
+def summary(rows, failures):
+    print("\nkernel             result  case")
     for kernel, name, ok in rows:
-        print(f"{kernel:<7} {'passed' if ok else 'FAILED':<7} {name}")
+        print(f"{kernel:<18} {'passed' if ok else 'FAILED':<7} {name}")
     passed = sum(ok for *_, ok in rows)
     failed = len(rows) - passed + failures
     print(f"{passed} passed, {failed} failed")

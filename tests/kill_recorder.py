@@ -91,8 +91,8 @@ def log_of(folder):
         return []
 
 
-def once(number, arguments, after):
-    """What is wrong, one sentence each, and a line for the table."""
+def once(number, arguments, after, then=None):
+    """What is wrong, one sentence each, and a line for the table. `then` is called with the repaired recording."""
     with tempfile.TemporaryDirectory(prefix="ullage-kill-") as folder:
         program = f"{folder}/job.py"
         with open(program, "w") as file:
@@ -116,6 +116,8 @@ def once(number, arguments, after):
             wrong.append(f"ullage report: status {report.returncode}: {report.stderr.strip()[:200]}")
         try:
             samples = watched.samples(watched.exported(arguments.ullage, folder))
+            if then:
+                then(f"{folder}/run")
         except RuntimeError as error:
             return [*wrong, str(error)], ""
         zero = watched.started_unix(folder)
@@ -133,6 +135,22 @@ def once(number, arguments, after):
         return wrong, f"{number:>3}{after:>12.3f}{len(ticks):>8}{len(samples):>9}{len(missed):>8}{last:>14}"
 
 
+def kill(arguments, then=None):
+    """How many of the runs went as they should, and of how many."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+    seed = random.randrange(1 << 32) if arguments.seed is None else arguments.seed
+    print(f"seed {seed}")
+    moments = random.Random(seed)
+    afters = [moments.uniform(0.0, JOB_S - 0.5) for _ in range(arguments.times)]
+    print("run  killed at s   ticks  samples  missed  last before s")
+    passed = 0
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        for wrong, line in pool.map(lambda item: once(item[0], arguments, item[1], then), enumerate(afters)):
+            print(line + ("" if not wrong else "  WRONG: " + "; ".join(wrong)), flush=True)
+            passed += not wrong
+    return passed, len(afters)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ullage", required=True)
@@ -142,19 +160,9 @@ def main():
     parser.add_argument("--jobs", type=int, default=4, help="at the same time")
     arguments = parser.parse_args()
     arguments.ullage = os.path.abspath(arguments.ullage)
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
-    seed = random.randrange(1 << 32) if arguments.seed is None else arguments.seed
-    print(f"seed {seed}")
-    moments = random.Random(seed)
-    afters = [moments.uniform(0.0, JOB_S - 0.5) for _ in range(arguments.times)]
-    print("run  killed at s   ticks  samples  missed  last before s")
-    passed = 0
-    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        for wrong, line in pool.map(lambda item: once(item[0], arguments, item[1]), enumerate(afters)):
-            print(line + ("" if not wrong else "  WRONG: " + "; ".join(wrong)), flush=True)
-            passed += not wrong
-    print(f"{passed} passed, {len(afters) - passed} failed")
-    return 0 if passed == len(afters) and passed else 1
+    passed, of = kill(arguments)
+    print(f"{passed} passed, {of - passed} failed")
+    return 0 if passed == of and passed else 1
 
 
 if __name__ == "__main__":

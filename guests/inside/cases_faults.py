@@ -6,7 +6,9 @@ import json
 import os
 import time
 
+from fixture import Fixture
 from guest import (
+    CGROUPS,
     ULLAGE,
     Cgroup,
     finish,
@@ -82,9 +84,14 @@ def memcg_ancestor(artifacts):
     group = Cgroup("pod/container")
     ended = watched(job("eat", "all", 48), "/runs/memcg-ancestor", cgroup=group)
     lines = new_kernel_lines(before)
-    artifacts["fixture/memcg-ancestor/dmesg"] = "\n".join(lines) + "\n"
-    for one in (above, group):
-        artifacts.update((f"fixture/memcg-ancestor/{name}", content) for name, content in one.files())
+    fixture = Fixture(artifacts, "memcg-ancestor")
+    fixture.put("dmesg", "\n".join(lines) + "\n")
+    fixture.group("v2", CGROUPS, "/pod/container")
+    fixture.take("/proc/self/mountinfo")
+    fixture.truth(
+        limits={"/pod": 160 << 20, "/pod/container": "unlimited"},
+        oom={"constraint": "cgroup", "oom_cgroup": "/pod", "task_cgroup": "/pod/container"},
+    )
     yield "the ancestor's limit was met", killed_lines(lines, "oom_memcg=/pod,"), killed_lines(lines, "oom-kill:")
     yield ended_like(ended, -9)
     yield from expect("/runs/memcg-ancestor", "memcg-oom-kill", artifacts, outcome="oom-kill")

@@ -10,7 +10,20 @@ import os
 import time
 
 import tomllib
-from guest import HAVE_ULLAGE, PYTHON, Cgroup, kernel_log, killed_lines, new_kernel_lines, read, report, watched, write
+from fixture import Fixture
+from guest import (
+    CGROUPS,
+    HAVE_ULLAGE,
+    PYTHON,
+    Cgroup,
+    kernel_log,
+    killed_lines,
+    new_kernel_lines,
+    read,
+    report,
+    watched,
+    write,
+)
 from registry import case
 from verdicts import shape
 
@@ -52,12 +65,18 @@ class Setup:
             write(path, value)
 
 
-def capture(artifacts, label, group, lines):
-    artifacts[f"fixture/{label}/dmesg"] = "\n".join(lines) + "\n"
-    for name in ("vmstat", "meminfo"):
-        artifacts[f"fixture/{label}/proc/{name}"] = read(f"/proc/{name}")
-    for name, content in group.files() if group else ():
-        artifacts[f"fixture/{label}/{name}"] = content
+# Constraint of the kernel's line, by expected finding.
+CONSTRAINTS = {"host-oom-kill": "host", "memcg-oom-kill": "cgroup", "invisible-child-oom": "cgroup"}
+
+
+def capture(artifacts, label, group, lines, finding):
+    fixture = Fixture(artifacts, label)
+    fixture.put("dmesg", "\n".join(lines) + "\n")
+    fixture.machine(("vmstat", "meminfo", "self/mountinfo"))
+    if group:
+        fixture.group("v2", CGROUPS, group.path.removeprefix(CGROUPS))
+    constraint = CONSTRAINTS.get(finding)
+    fixture.truth(**({"oom": {"constraint": constraint}} if constraint else {}))
 
 
 def judged(verdict, wanted, agent, by):
@@ -98,7 +117,7 @@ def run_scenario(folder, about, agent, artifacts):
     time.sleep(0.2)
     lines = new_kernel_lines(before)
     if agent and wanted:
-        capture(artifacts, name, setup.group, lines)
+        capture(artifacts, name, setup.group, lines, wanted["finding"])
     artifacts["job.txt"] = f"{ended.code}\n{ended.out}{ended.err}"
     artifacts["dmesg.txt"] = "\n".join(lines)
     unknown = set(setup.table)

@@ -8,15 +8,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 ULLAGE = "/usr/bin/ullage"
 HAVE_ULLAGE = os.path.exists(ULLAGE)
 PYTHON = "/usr/bin/python3"
 CGROUPS = "/sys/fs/cgroup"
-CGROUP_FILES = """
-    memory.current memory.max memory.high memory.peak memory.stat memory.events memory.events.local
-    memory.oom.group memory.swap.current memory.swap.max memory.pressure pids.current pids.max pids.events
-""".split()
+# /guest in a guest; somewhere else where fixtures are captured on the machine itself.
+FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
 def read(path, default=""):
@@ -71,14 +70,29 @@ class Cgroup:
     def __getitem__(self, name):
         return read(f"{self.path}/{name}")
 
-    def files(self):
-        """Path and content of the files that parsers read, as a fixture names them."""
-        for name in CGROUP_FILES:
-            if os.path.exists(f"{self.path}/{name}"):
-                yield f"{self.path.strip('/')}/{name}", self[name]
-
     def allow_children(self):
         write(f"{self.path}/cgroup.subtree_control", "+memory +pids")
+
+
+class OnV1:
+    """A group of a v1 controller, removed at the end of the block. Settings without the controller's name."""
+
+    def __init__(self, controller, name, **settings):
+        self.path, self.controller, self.settings = f"{CGROUPS}/{controller}/{name}", controller, settings
+
+    def __enter__(self):
+        os.makedirs(self.path, exist_ok=True)
+        for key, value in self.settings.items():
+            write(f"{self.path}/{self.controller}.{key}", str(value))
+        return self
+
+    def __exit__(self, *_):
+        # The kernel needs a moment after the last process.
+        for _ in range(50):
+            try:
+                return os.rmdir(self.path)
+            except OSError:
+                time.sleep(0.1)
 
 
 class Ended:
@@ -88,11 +102,13 @@ class Ended:
         self.code, self.out, self.err = code, out, err
 
 
-def start(argv, cgroup=None, env=None, **more):
+def start(argv, cgroup=None, env=None, enter=None, **more):
     def before_exec():
         write("/proc/self/oom_score_adj", "0")
         if cgroup is not None:
             write(f"{cgroup.path}/cgroup.procs", str(os.getpid()))
+        if enter is not None:
+            enter(os.getpid())
 
     environment = {"PATH": "/usr/bin:/bin", "HOME": "/root", "LANG": "C.UTF-8", "ULLAGE_HOME": "/runs"}
     environment.update(env or {})
@@ -126,7 +142,7 @@ def run(argv, timeout=60, **more):
 
 
 def job(name, *arguments):
-    return [PYTHON, f"/guest/jobs/{name}.py", *map(str, arguments)]
+    return [PYTHON, f"{FOLDER}/jobs/{name}.py", *map(str, arguments)]
 
 
 def watched(argv, record, options=(), timeout=60, **more):

@@ -4,6 +4,7 @@ A case is a function in cases_*.py decorated with @case. It yields checks, (what
 check that is wrong does not end the case, an exception does.
 """
 
+import base64
 import importlib
 import json
 import os
@@ -11,14 +12,19 @@ import sys
 import time
 import traceback
 
-sys.path.insert(0, "/guest")
-from guest import HAVE_ULLAGE, say
-from registry import CASES
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, FOLDER)
+from guest import HAVE_ULLAGE, say  # noqa: E402
+from registry import CASES  # noqa: E402
 
 
 def tell(what):
-    sys.stdout.write("@ullage " + json.dumps(what) + "\n")
+    sys.stdout.write("@ullage " + json.dumps(what, default=as_base64) + "\n")
     sys.stdout.flush()
+
+
+def as_base64(value):
+    return {"base64": base64.b64encode(value).decode()}
 
 
 def run_case(entry):
@@ -36,7 +42,7 @@ def run_case(entry):
 
 
 def main():
-    with open("/guest/settings.json") as file:
+    with open(f"{FOLDER}/settings.json") as file:
         settings = json.load(file)
     for module in settings["modules"]:
         importlib.import_module(module)

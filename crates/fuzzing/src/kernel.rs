@@ -10,6 +10,7 @@ pub(crate) fn process_stat(bytes: &[u8]) {
 
 pub(crate) fn process_status(bytes: &[u8]) {
     let _ = black_box(process::status::parse_status(bytes));
+    black_box(process::status::parse_innermost_pid(bytes));
 }
 
 /// The file counted whole and in chunks, cut where the first byte says, must give the same.
@@ -20,8 +21,24 @@ pub(crate) fn process_maps(bytes: &[u8]) {
         counter.push(chunk);
     }
     assert_eq!(counter.finish(), process::maps::parse_maps(file), "cut every {cut} bytes");
-    black_box(process::pagemap::parse_private_areas(file));
-    black_box(process::pagemap::parse_pagemap(file));
+    let segments = |cut: usize| {
+        let mut found = Vec::new();
+        let mut maps = process::shared_maps::SharedMaps::new(&[0x1b]);
+        for chunk in file.chunks(cut) {
+            maps.push(chunk, &mut |segment: process::shared_maps::SharedMapping<'_>| {
+                found.push((segment.kind, segment.inode, segment.name.to_vec()));
+            });
+        }
+        found
+    };
+    assert_eq!(segments(cut), segments(file.len().max(1)), "cut every {cut} bytes");
+    let mut areas = process::areas::AreaParser::default();
+    areas.push(file);
+    let whole = areas.finish();
+    let mut areas = process::areas::AreaParser::default();
+    file.chunks(cut).for_each(|chunk| areas.push(chunk));
+    assert_eq!(areas.finish(), whole, "cut every {cut} bytes");
+    black_box(process::pagemap::parse_pagemap(file).count());
 }
 
 pub(crate) fn process_limits(bytes: &[u8]) {
@@ -38,6 +55,7 @@ pub(crate) fn process_links(bytes: &[u8]) {
     for link in bytes.split(|byte| *byte == b'\n') {
         process::descriptors::parse_descriptor_link(link, &mut kinds);
         black_box(process::links::parse_namespace_link(link));
+        black_box(process::segment_names::pid_in_name(link));
     }
 }
 
@@ -89,7 +107,14 @@ pub(crate) fn host_sysctl(bytes: &[u8]) {
 }
 
 pub(crate) fn host_mountinfo(bytes: &[u8]) {
-    black_box(host::mountinfo::parse_mountinfo(bytes));
+    let mounts = host::mountinfo::parse_mountinfo(bytes);
+    for mount in mounts.iter().take(20) {
+        black_box(host::mountinfo::is_visible(&mounts, mount));
+    }
+}
+
+pub(crate) fn host_sysvipc(bytes: &[u8]) {
+    let _ = black_box(host::sysvipc::parse_sysv_shm(bytes));
 }
 
 /// Each line is a record, and all go through one joiner.

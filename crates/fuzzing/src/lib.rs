@@ -29,6 +29,7 @@ pub const TARGETS: &[Target] = &[
     ("host-stat", kernel::host_stat),
     ("host-sysctl", kernel::host_sysctl),
     ("host-mountinfo", kernel::host_mountinfo),
+    ("host-sysvipc", kernel::host_sysvipc),
     ("host-kmsg", kernel::host_kmsg),
     ("agent-message", text::agent_message),
     ("size", text::size),

@@ -21,7 +21,16 @@ impl Default for FakeRoot {
 impl FakeRoot {
     /// A machine without processes, with 16 GiB of memory and usual settings, and an empty kernel log.
     pub fn new() -> FakeRoot {
-        let root = FakeRoot { folder: tempfile::tempdir().unwrap() };
+        FakeRoot::of(tempfile::tempdir().unwrap())
+    }
+
+    /// The same on a tmpfs, as which the /dev/shm of its processes is then seen.
+    pub fn on_tmpfs() -> FakeRoot {
+        FakeRoot::of(tempfile::tempdir_in("/dev/shm").unwrap())
+    }
+
+    fn of(folder: TempDir) -> FakeRoot {
+        let root = FakeRoot { folder };
         root.meminfo(16 << 20, 8 << 20);
         root.file("proc/vmstat", "pswpin 0\npswpout 0\noom_kill 0\n");
         root.file("proc/stat", "processes 100\n");

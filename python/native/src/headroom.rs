@@ -65,9 +65,7 @@ pub(crate) fn guard() -> Box<dyn Fn(u64, u64) -> Result<(), String> + Send + Syn
             let reading = mounts.read(&root, &key, &mut buffer);
             let Some(memory) = reading.memory.as_known() else { continue };
             let Limit::At(limit) = memory.limit else { continue };
-            let cache =
-                memory.parts.as_known().map_or(0, |parts| parts.file.0.saturating_sub(parts.shared.0));
-            let used = memory.current.0.saturating_sub(cache);
+            let used = memory.in_use().0;
             if used.saturating_add(needed) > limit {
                 return Err(format!(
                     "the cgroup {} uses {used} of the {limit} bytes that it may (memory.max)",

@@ -83,7 +83,7 @@ pub(crate) fn held_in_all(case: &Case, copies: &[Copy]) -> u64 {
     let shares = |process: &ProcessHistory| copies.iter().any(|copy| copy.process.id == process.id);
     let others = case.timeline.processes().filter(|process| !shares(process));
     let others = others.filter_map(|process| process.anonymous.peak()).map(|(_, peak)| peak as u64);
-    others.fold(sum(copies), u64::saturating_add).min(case.timeline.memory.peak_bytes)
+    others.fold(sum(copies), u64::saturating_add).min(case.timeline.memory().peak_bytes)
 }
 
 /// How much it matters that so many bytes, of so many that the job held, could be saved; none where it does not.

@@ -1,5 +1,6 @@
 //! What a timeline keeps of one process, one cgroup, one filesystem and the machine.
 
+use crate::between::Between;
 use crate::series::Series;
 use ullage_model::cgroup::CgroupVersion;
 use ullage_model::process::DescriptorKinds;
@@ -63,6 +64,9 @@ pub struct ProcessHistory {
     pub kinds: Option<(At, u64, DescriptorKinds)>,
     /// Mappings over time.
     pub mapping_count: Series,
+    /// Mappings over time, estimated where they were not counted.
+    pub mappings_between: Series,
+    pub(crate) between: Between,
     /// Descriptors over time.
     pub descriptors: Series,
     /// Threads over time.
@@ -116,6 +120,8 @@ impl ProcessHistory {
             mappings: None,
             kinds: None,
             mapping_count: Series::default(),
+            mappings_between: Series::default(),
+            between: Between::default(),
             descriptors: Series::default(),
             threads: Series::default(),
             virtual_size: Series::default(),
@@ -151,6 +157,10 @@ impl ProcessHistory {
             self.locked.push(at, memory.locked.0 as f64);
             self.anonymous.push(at, memory.anonymous.0 as f64);
             self.faults.push(at, reading.minor_faults as f64);
+            let counted = reading.mappings.as_known().map(|mappings| mappings.count);
+            if let Some(mappings) = self.between.mappings(at, counted, memory.virtual_size.0) {
+                self.mappings_between.push(at, mappings);
+            }
             if let Measured::Known(exclusive) = reading.exclusive {
                 self.probed(Probe {
                     at,
@@ -226,7 +236,7 @@ pub struct CgroupHistory {
     pub last_at: At,
     /// Memory in use over time, bytes.
     pub memory: Series,
-    /// Memory without the page cache that the kernel gives back first, bytes.
+    /// Memory without page cache, bytes.
     pub working_set: Series,
     /// Tasks over time.
     pub tasks: Series,
@@ -286,8 +296,7 @@ impl CgroupHistory {
         self.last_at = at;
         if let Measured::Known(memory) = &reading.memory {
             self.memory.push(at, memory.current.0 as f64);
-            let idle = memory.parts.known().map_or(0, |parts| parts.inactive_file.0);
-            self.working_set.push(at, memory.current.0.saturating_sub(idle) as f64);
+            self.working_set.push(at, memory.in_use().0 as f64);
             self.oom_kills.read(at, memory.oom_kills);
             self.limit_hits.read(at, memory.limit_hits);
         }

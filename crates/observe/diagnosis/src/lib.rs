@@ -5,21 +5,24 @@
 //! file is the manual page that [`cause_page`] returns.
 #![forbid(unsafe_code)]
 
+mod between;
 mod catalogue;
 mod copies;
 mod descriptors;
 mod explain;
 mod failure;
+mod forecast;
 mod found;
+mod growth;
 mod history;
 mod limits;
-mod memory;
 mod oom;
 mod ranking;
 mod requested;
 mod rule;
 mod rules;
 mod say;
+mod segments;
 mod series;
 mod sharing;
 mod space;
@@ -29,7 +32,6 @@ pub use catalogue::{cause_page, cause_title, causes, similar_cause, Cause};
 pub use explain::{explain_log, LogError, LogMatch, LogVerdict};
 pub use history::{Begun, CgroupHistory, FilesystemHistory, HostHistory, Probe, ProcessHistory};
 pub use limits::limits;
-pub use memory::tree_bytes;
 pub use ranking::{diagnose, rank};
 pub use rule::{rule, rules, Case, Judgement, Rule};
 pub use series::Series;

@@ -1,13 +1,22 @@
 //! Every limit that the job can meet: used, allowed, growth, and which is met first. Pure.
 //!
-//! Of many processes only the one nearest to a limit is listed for it. The surprise: what a failing process
-//! counted in itself replaces the last reading, because the sampler may have looked a second earlier.
+//! Of many processes only the one that meets a limit first, else the one nearest to it, is listed for it. The
+//! surprise: what a failing process counted in itself replaces the last reading, because the sampler may have looked
+//! a second earlier.
 
+use crate::forecast::{share, Figure};
 use crate::history::{CgroupHistory, ProcessHistory};
 use crate::rule::Case;
 use crate::series::Series;
 use crate::timeline::Timeline;
-use ullage_model::{FilesystemUse, Limit, LimitState, Measured, ResourceLimits, RunFacts};
+use std::cmp::Ordering;
+use ullage_model::{
+    At, CountsAtFailure, FilesystemUse, Limit, LimitState, Measured, ResourceLimits, RunFacts,
+};
+
+/// A process that ended this long before the end of the run, seconds, may be what ended it; one that ended earlier
+/// meets no limit any more.
+const FALL: f64 = 5.0;
 
 /// The limits at the end of what was seen, first met first; those without an end last.
 pub fn limits(run: &RunFacts, timeline: &Timeline) -> Vec<LimitState> {
@@ -18,25 +27,18 @@ pub fn limits(run: &RunFacts, timeline: &Timeline) -> Vec<LimitState> {
     for group in timeline.cgroups() {
         of_cgroup(group, &mut states);
     }
+    of_budget(&case, &mut states);
     of_host(&case, &mut states);
     of_filesystems(timeline, &mut states);
-    states.sort_by(|a, b| {
-        let left = |state: &LimitState| state.time_left_s.unwrap_or(f64::INFINITY);
-        left(a)
-            .total_cmp(&left(b))
-            .then(share(b).total_cmp(&share(a)))
-            .then(a.name.cmp(&b.name))
-            .then(a.scope.cmp(&b.scope))
-    });
+    states.sort_by(|a, b| nearer(a, b).then(a.name.cmp(&b.name)).then(a.scope.cmp(&b.scope)));
     states
 }
 
-fn share(state: &LimitState) -> f64 {
-    match (state.used.as_known(), state.limit.as_known().and_then(|limit| limit.at())) {
-        (Some(used), Some(limit)) if limit > 0 => *used as f64 / limit as f64,
-        (Some(used), Some(_)) if *used > 0 => 1.0,
-        _ => -1.0,
-    }
+/// First the one that is met first, then the one of which less is left.
+fn nearer(a: &LimitState, b: &LimitState) -> Ordering {
+    let left = |state: &LimitState| state.time_left_s.unwrap_or(f64::INFINITY);
+    let gone = |state: &LimitState| share(state.used.known(), state.limit);
+    left(a).total_cmp(&left(b)).then(gone(b).total_cmp(&gone(a)))
 }
 
 fn state(
@@ -45,84 +47,99 @@ fn state(
     unit: &str,
     used: Option<u64>,
     limit: Measured<Limit>,
-    series: Option<&Series>,
+    series: &Series,
 ) -> LimitState {
-    let slope = series.and_then(Series::steady_growth);
-    let headroom = limit
-        .as_known()
-        .and_then(|limit| limit.at())
-        .zip(used)
-        .map(|(limit, used)| limit.saturating_sub(used));
-    let time_left_s = match headroom {
-        Some(0) if limit != Measured::Known(Limit::At(0)) => Some(0.0),
-        Some(room) => slope.map(|slope| room as f64 / slope),
-        None => None,
-    };
-    LimitState {
-        name: name.into(),
-        scope,
-        used: used.into(),
-        limit,
-        unit: unit.into(),
-        slope_per_s: slope,
-        time_left_s,
-    }
+    let seen = series.last().map(|(at, _)| (series, at));
+    Figure { name, scope, unit, used, limit, seen }.state()
+}
+
+/// A limit that each process has of its own.
+struct OfProcess {
+    name: &'static str,
+    unit: &'static str,
+    /// What is in use, and what its growth is taken from.
+    used: fn(&ProcessHistory) -> &Series,
+    series: fn(&ProcessHistory) -> &Series,
+    limit: fn(&Case, &ProcessHistory) -> Measured<Limit>,
+    counted: fn(&CountsAtFailure) -> Option<u64>,
+}
+
+const OF_PROCESS: [OfProcess; 4] = [
+    OfProcess {
+        name: "mappings",
+        unit: "mappings",
+        used: |process| &process.mapping_count,
+        series: |process| &process.mappings_between,
+        limit: |case, _| case.machine().max_map_count.map(Limit::At),
+        counted: |counts| counts.mappings,
+    },
+    OfProcess {
+        name: "descriptors",
+        unit: "descriptors",
+        used: |process| &process.descriptors,
+        series: |process| &process.descriptors,
+        limit: |_, process| own(process, |limits| limits.open_files),
+        counted: |counts| counts.fds,
+    },
+    OfProcess {
+        name: "address space",
+        unit: "bytes",
+        used: |process| &process.virtual_size,
+        series: |process| &process.virtual_size,
+        limit: |_, process| own(process, |limits| limits.address_space),
+        counted: |counts| counts.virtual_size,
+    },
+    OfProcess {
+        name: "locked memory",
+        unit: "bytes",
+        used: |process| &process.locked,
+        series: |process| &process.locked,
+        limit: |_, process| own(process, |limits| limits.locked_memory),
+        counted: |_| None,
+    },
+];
+
+fn own(process: &ProcessHistory, limit: fn(&ResourceLimits) -> Limit) -> Measured<Limit> {
+    process.limits.map_or_else(Measured::default, |limits| Measured::Known(limit(&limits)))
 }
 
 fn per_process(case: &Case, states: &mut Vec<LimitState>) {
-    type Pick = fn(&ProcessHistory) -> &Series;
-    type LimitOf = fn(&ResourceLimits) -> Limit;
-    let maps = case.machine().max_map_count;
-    let nearest = |name: &str,
-                   unit: &str,
-                   pick: Pick,
-                   limit_of: &dyn Fn(&ProcessHistory) -> Measured<Limit>,
-                   counted: fn(&ullage_model::CountsAtFailure) -> Option<u64>| {
-        case.timeline
-            .processes()
-            .filter_map(|process| {
-                let at_failure = case
-                    .timeline
-                    .exceptions()
-                    .iter()
-                    .filter(|seen| seen.id == Some(process.id))
-                    .filter_map(|seen| counted(&seen.report.counts))
-                    .max();
-                let read = pick(process).last().map(|(_, value)| value as u64);
-                let used = at_failure.max(read)?;
-                let scope = format!("process {} ({})", process.id.pid, process.role.label());
-                Some(state(name, scope, unit, Some(used), limit_of(process), Some(pick(process))))
-            })
-            .max_by(|a, b| share(a).total_cmp(&share(b)))
-    };
-    let of = |limit_of: LimitOf| {
-        move |process: &ProcessHistory| match process.limits {
-            Some(limits) => Measured::Known(limit_of(&limits)),
-            None => Measured::default(),
-        }
-    };
-    states.extend(nearest(
-        "mappings",
-        "mappings",
-        |p| &p.mapping_count,
-        &|_| maps.map(Limit::At),
-        |c| c.mappings,
-    ));
-    states.extend(nearest(
-        "descriptors",
-        "descriptors",
-        |p| &p.descriptors,
-        &of(|l| l.open_files),
-        |c| c.fds,
-    ));
-    states.extend(nearest(
-        "address space",
-        "bytes",
-        |p| &p.virtual_size,
-        &of(|l| l.address_space),
-        |c| c.virtual_size,
-    ));
-    states.extend(nearest("locked memory", "bytes", |p| &p.locked, &of(|l| l.locked_memory), |_| None));
+    for of in &OF_PROCESS {
+        let figures: Vec<Figure> =
+            case.timeline.processes().filter_map(|process| figure(case, of, process)).collect();
+        let most = figures.iter().map(Figure::share).fold(f64::NEG_INFINITY, f64::max);
+        // Growth is worked out only where it matters: a job may have thousands of processes.
+        let likely = figures.into_iter().filter(|figure| figure.may_be_near() || figure.share() >= most);
+        states.extend(likely.map(Figure::state).min_by(nearer));
+    }
+}
+
+fn figure<'a>(case: &'a Case, of: &OfProcess, process: &'a ProcessHistory) -> Option<Figure<'a>> {
+    let series = (of.series)(process);
+    let at_failure = case
+        .timeline
+        .exceptions()
+        .iter()
+        .filter(|seen| seen.id == Some(process.id))
+        .filter_map(|seen| (of.counted)(&seen.report.counts))
+        .max();
+    let read = (of.used)(process).last().map(|(_, value)| value as u64);
+    Some(Figure {
+        name: of.name,
+        scope: format!("process {} ({})", process.id.pid, process.role.label()),
+        unit: of.unit,
+        used: Some(at_failure.max(read)?),
+        limit: (of.limit)(case, process),
+        seen: until(case.timeline, process).map(|until| (series, until)),
+    })
+}
+
+/// Until when the process is known to have gone on; none where it ended before the run did.
+fn until(timeline: &Timeline, process: &ProcessHistory) -> Option<At> {
+    let until = process.zombie_since.map_or(process.last_seen, |since| since.min(process.last_seen));
+    let end = timeline.last_alive()?;
+    let over = end.since(until) > FALL || (process.ended.is_some() && timeline.finished().is_none());
+    (!over).then_some(until)
 }
 
 /// RLIMIT_NPROC counts the user's tasks on the whole machine; seen are those of the job. Root is exempt.
@@ -141,16 +158,17 @@ fn tasks_of_user(case: &Case, states: &mut Vec<LimitState>) {
     };
     let tasks: f64 = alive().filter_map(|process| process.threads.last()).map(|(_, threads)| threads).sum();
     let scope = process.uid().map_or("user".to_owned(), |uid| format!("user {uid} (tasks of this job)"));
-    states.push(state("processes", scope, "tasks", Some(tasks as u64), Measured::Known(limit), None));
+    let used = Some(tasks as u64);
+    states.push(state("processes", scope, "tasks", used, Measured::Known(limit), &case.timeline.tasks));
 }
 
 fn of_cgroup(group: &CgroupHistory, states: &mut Vec<LimitState>) {
     let scope = || format!("cgroup {}", group.path());
     if let Measured::Known(memory) = &group.last.memory {
-        // Page cache that the kernel gives back first does not bring the limit nearer.
+        // Page cache does not bring the limit nearer.
         let used = group.working_set.last().map(|(_, bytes)| bytes as u64);
         let limit = Measured::Known(memory.limit);
-        states.push(state("cgroup memory", scope(), "bytes", used, limit, Some(&group.working_set)));
+        states.push(state("cgroup memory", scope(), "bytes", used, limit, &group.working_set));
     }
     if let Measured::Known(pids) = &group.last.pids {
         states.push(state(
@@ -159,8 +177,20 @@ fn of_cgroup(group: &CgroupHistory, states: &mut Vec<LimitState>) {
             "tasks",
             Some(pids.current),
             Measured::Known(pids.limit),
-            Some(&group.tasks),
+            &group.tasks,
         ));
+    }
+}
+
+/// `--memory-max` where no cgroup of that limit holds the job.
+fn of_budget(case: &Case, states: &mut Vec<LimitState>) {
+    let Some(limit) = case.run.memory_max.map(Limit::At) else { return };
+    let holds =
+        |group: &CgroupHistory| group.last.memory.as_known().is_some_and(|memory| memory.limit == limit);
+    if !case.timeline.cgroups().any(holds) {
+        let tree = &case.timeline.tree;
+        let used = tree.last().map(|(_, bytes)| bytes as u64);
+        states.push(state("memory budget", "job".into(), "bytes", used, Measured::Known(limit), tree));
     }
 }
 
@@ -169,14 +199,7 @@ fn of_host(case: &Case, states: &mut Vec<LimitState>) {
     let Measured::Known(memory) = &host.last.memory else { return };
     let used = host.used.last().map(|(_, bytes)| bytes as u64);
     let whole = Limit::At(memory.total.0.saturating_add(memory.swap_total.0));
-    states.push(state(
-        "memory and swap",
-        "host".into(),
-        "bytes",
-        used,
-        Measured::Known(whole),
-        Some(&host.used),
-    ));
+    states.push(state("memory and swap", "host".into(), "bytes", used, Measured::Known(whole), &host.used));
     // Only mode 2 refuses what goes beyond CommitLimit.
     let binding = case.machine().overcommit_memory.map(|mode| match mode {
         2 => Limit::At(memory.commit_limit.0),
@@ -188,7 +211,7 @@ fn of_host(case: &Case, states: &mut Vec<LimitState>) {
         "bytes",
         Some(memory.committed.0),
         binding,
-        Some(&host.committed),
+        &host.committed,
     ));
 }
 
@@ -197,20 +220,13 @@ fn of_filesystems(timeline: &Timeline, states: &mut Vec<LimitState>) {
         let path = &history.last.path;
         let (size, inodes) = (Measured::Known(history.last.size), Measured::Known(history.last.inodes));
         let used = Some(history.last.used.0);
-        states.push(state("/dev/shm bytes", path.clone(), "bytes", used, size, Some(&history.used)));
+        states.push(state("/dev/shm bytes", path.clone(), "bytes", used, size, &history.used));
         let used = Some(history.last.inodes_used);
-        states.push(state("/dev/shm inodes", path.clone(), "inodes", used, inodes, Some(&history.inodes)));
+        states.push(state("/dev/shm inodes", path.clone(), "inodes", used, inodes, &history.inodes));
     }
     for history in timeline.filesystems(FilesystemUse::Temporary) {
         let used = Some(history.last.used.0);
         let size = Measured::Known(history.last.size);
-        states.push(state(
-            "temporary files",
-            history.last.path.clone(),
-            "bytes",
-            used,
-            size,
-            Some(&history.used),
-        ));
+        states.push(state("temporary files", history.last.path.clone(), "bytes", used, size, &history.used));
     }
 }

@@ -9,8 +9,7 @@ use crate::rule::{rules, Case, Judgement};
 use crate::timeline::{BudgetStep, Timeline};
 use std::cmp::Ordering;
 use ullage_model::{
-    BudgetUse, Cost, Finding, MemorySummary, Outcome, OutcomeKind, RunFacts, Severity, Status, Undetermined,
-    Verdict,
+    BudgetUse, Cost, Finding, Outcome, OutcomeKind, RunFacts, Severity, Status, Undetermined, Verdict,
 };
 
 /// Judges a run by every rule.
@@ -52,7 +51,8 @@ pub fn diagnose(run: &RunFacts, timeline: &Timeline) -> Verdict {
         healthy,
         findings,
         limits: crate::limits::limits(run, timeline),
-        memory: memory(timeline),
+        memory: timeline.memory(),
+        segments: crate::segments::summary(run, timeline),
         undetermined,
         not_seen,
         fixes: fixes(run, timeline),
@@ -76,10 +76,6 @@ fn fixes(run: &RunFacts, timeline: &Timeline) -> Vec<String> {
         ));
     }
     fixes
-}
-
-fn memory(timeline: &Timeline) -> MemorySummary {
-    timeline.memory.clone()
 }
 
 fn share(cost: Cost, duration_s: Option<f64>) -> Option<f64> {

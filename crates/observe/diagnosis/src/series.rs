@@ -1,8 +1,9 @@
-//! One figure over time in bounded memory, and how fast it grows.
+//! One figure over time in bounded memory.
 //!
 //! The newest readings are kept as they are; older ones are thinned to every second one whenever they
 //! become too many, so that a week of readings costs what ten minutes do.
 
+use crate::growth::{course, Course};
 use std::collections::VecDeque;
 use ullage_model::At;
 
@@ -10,8 +11,6 @@ use ullage_model::At;
 const RECENT: usize = 120;
 /// Older readings before they are thinned by half.
 const OLD: usize = 240;
-/// A forecast looks back this far.
-const WINDOW_S: f64 = 60.0;
 
 /// Readings of one figure, in order of time.
 #[derive(Clone, Debug, Default)]
@@ -101,40 +100,10 @@ impl Series {
         (seconds > 0.0).then(|| (last - first) / seconds)
     }
 
-    /// Steady growth a second over the last minute of readings: the median of the slopes between pairs
-    /// (Theil-Sen), which single outliers do not bend. None where it is flat, falls, has come to rest, or
-    /// too little was read to tell.
-    pub fn steady_growth(&self) -> Option<f64> {
-        let end = self.last()?.0;
-        let points: Vec<_> = self.points().filter(|(at, _)| end.since(*at) <= WINDOW_S).collect();
-        if points.len() < 4 {
-            return None;
-        }
-        let all = median_slope(&points)?;
-        let half = points.len() / 2;
-        let (early, late) = (median_slope(&points[..half])?, median_slope(&points[half..])?);
-        // A warm-up that comes to rest grows early and no more late; a leak grows in both halves.
-        (all > 0.0 && late > 0.0 && late >= 0.25 * early).then_some(all)
+    /// Whether it grows, and how; `now` is not before the last reading.
+    pub(crate) fn course(&self, now: At) -> Course {
+        course(self.points(), now)
     }
-}
-
-fn median_slope(points: &[(At, f64)]) -> Option<f64> {
-    let step = (points.len() / 48).max(1);
-    let thin: Vec<_> = points.iter().step_by(step).collect();
-    let mut slopes = Vec::with_capacity(thin.len() * thin.len() / 2);
-    for (index, a) in thin.iter().enumerate() {
-        for b in &thin[index + 1..] {
-            let seconds = b.0.since(a.0);
-            if seconds > 0.0 {
-                slopes.push((b.1 - a.1) / seconds);
-            }
-        }
-    }
-    if slopes.is_empty() {
-        return None;
-    }
-    let middle = slopes.len() / 2;
-    Some(*slopes.select_nth_unstable_by(middle, f64::total_cmp).1)
 }
 
 #[cfg(test)]
@@ -162,24 +131,6 @@ mod tests {
             assert!(Some(at) > before);
             before = Some(at);
         }
-    }
-
-    #[test]
-    fn a_linear_leak_has_its_slope_in_spite_of_noise() {
-        let leak = series((0..100).map(|n| 7.0 * n as f64 + if n % 5 == 0 { 40.0 } else { 0.0 }));
-        let slope = leak.steady_growth().expect("grows");
-        assert!((slope - 7.0).abs() < 0.7, "{slope}");
-    }
-
-    #[test]
-    fn flat_falling_and_settled_figures_do_not_grow() {
-        assert_eq!(series((0..100).map(|_| 5.0)).steady_growth(), None);
-        assert_eq!(series((0..100).map(|n| 500.0 - n as f64)).steady_growth(), None);
-        let warm_up = series((0..60).map(|n| if n < 25 { 40.0 * n as f64 } else { 1000.0 }));
-        assert_eq!(warm_up.steady_growth(), None);
-        let slowing = series((0..60).map(|n| if n < 30 { 40.0 * n as f64 } else { 1160.0 + 0.5 * n as f64 }));
-        assert_eq!(slowing.steady_growth(), None, "a warm-up that has all but come to rest");
-        assert_eq!(series([1.0, 2.0]).steady_growth(), None, "too little to tell");
     }
 
     #[test]

@@ -4,11 +4,14 @@
 //! post-mortem: counters and kernel log as they stand now, pushed as a later sample and events).
 
 use crate::history::{Begun, CgroupHistory, FilesystemHistory, HostHistory, ProcessHistory};
+use crate::segments::SegmentHistory;
+use crate::series::Series;
 use std::collections::BTreeMap;
+use ullage_attribution::Accountant;
 use ullage_model::cgroup::CgroupVersion;
 use ullage_model::{
     AgentMessage, At, ClockTicks, Ending, Event, EventKind, ExceptionReport, FilesystemUse, Item,
-    KernelOomKill, MachineFacts, MemorySummary, ProcessId, Role, Sample, Source, SourceError,
+    KernelOomKill, MachineFacts, MemorySummary, ProcessId, ProcessReading, Role, Sample, Source, SourceError,
 };
 
 /// Histories kept; beyond it, processes that ended well are forgotten, oldest first.
@@ -49,7 +52,12 @@ pub struct Timeline {
     pub(crate) cgroups: BTreeMap<(bool, String), CgroupHistory>,
     pub(crate) filesystems: BTreeMap<(u8, String, u64), FilesystemHistory>,
     pub(crate) host: HostHistory,
-    pub(crate) memory: MemorySummary,
+    /// Memory of the job, each shared byte once, over time.
+    pub(crate) tree: Series,
+    /// Tasks of the job's processes that are not root's, over time.
+    pub(crate) tasks: Series,
+    pub(crate) segments: SegmentHistory,
+    accountant: Accountant,
     exceptions: Vec<ExceptionSeen>,
     oom_kills: Vec<(At, KernelOomKill)>,
     fork_rejections: Vec<(At, String)>,
@@ -59,7 +67,6 @@ pub struct Timeline {
     pub(crate) arena: (f64, f64),
     machine: Option<MachineFacts>,
     finished: Option<(At, Vec<ProcessId>)>,
-    shm_at_start: Option<u64>,
     samples: u64,
     last_alive: Option<At>,
     end: At,
@@ -95,14 +102,12 @@ impl Timeline {
             self.history(reading.id, at).read(at, reading);
         }
         self.count_zombies(at, sample);
+        self.count_tasks(at, sample);
         for reading in &sample.cgroups {
             let key = (reading.version == CgroupVersion::V2, reading.path.clone());
             self.cgroups.entry(key).or_insert_with(|| CgroupHistory::new(reading)).read(at, reading);
         }
         for reading in &sample.filesystems {
-            if reading.used_for == FilesystemUse::Shm {
-                self.shm_at_start.get_or_insert(reading.used.0);
-            }
             // Two mount namespaces of the job may each have a /dev/shm of its own.
             let key = (reading.used_for as u8, reading.path.clone(), reading.device);
             self.filesystems
@@ -111,7 +116,12 @@ impl Timeline {
                 .read(at, reading);
         }
         self.host.read(at, &sample.host);
-        crate::memory::note_peak(&mut self.memory, sample, self.shm_at_start.unwrap_or(0));
+        self.segments.read(sample, |id| self.processes.contains_key(&id));
+        if let Some(uses) = crate::segments::uses(sample, |id| self.processes.contains_key(&id)) {
+            self.accountant.segments(&uses);
+        }
+        let tree = self.accountant.sample(sample);
+        self.tree.push(at, tree as f64);
     }
 
     /// A zombie that is still one at the next sample was not just about to be reaped.
@@ -133,6 +143,15 @@ impl Timeline {
                 None => {}
             }
         }
+    }
+
+    fn count_tasks(&mut self, at: At, sample: &Sample) {
+        let counts = |reading: &&ProcessReading| {
+            self.process(reading.id).and_then(ProcessHistory::uid).is_some_and(|uid| uid != 0)
+        };
+        let tasks: u64 =
+            sample.processes.iter().filter(counts).map(|reading| u64::from(reading.threads)).sum();
+        self.tasks.push(at, tasks as f64);
     }
 
     fn history(&mut self, id: ProcessId, at: At) -> &mut ProcessHistory {
@@ -161,6 +180,7 @@ impl Timeline {
     pub fn push_event(&mut self, event: Event) {
         let at = event.at;
         self.end = self.end.max(at);
+        self.accountant.event(&event);
         match event.what {
             EventKind::Machine { facts } => self.machine = Some(*facts),
             EventKind::ProcessSeen { facts } => {
@@ -229,6 +249,22 @@ impl Timeline {
                 self.exceptions.push(ExceptionSeen { at, id, pid, report: *report });
             }
         }
+    }
+
+    /// Memory of the whole tree, with its forked processes under their names.
+    pub fn memory(&self) -> MemorySummary {
+        let mut memory = self.accountant.summary();
+        for cow in &mut memory.copy_on_write {
+            if let Some(history) = self.process(cow.process.id) {
+                cow.process = crate::say::process_ref(history);
+            }
+        }
+        memory
+    }
+
+    /// Bytes that the tree holds at a sample that was not pushed yet.
+    pub fn tree_bytes(&self, sample: &Sample) -> u64 {
+        self.accountant.tree(sample).bytes
     }
 
     /// The process that had this pid last.

@@ -54,6 +54,16 @@ pub struct CgroupMemory {
     pub parts: Measured<CgroupMemoryParts>,
 }
 
+impl CgroupMemory {
+    /// What brings the limit nearer: all but the page cache, which the kernel drops before it kills anyone. Shared
+    /// memory (tmpfs, memfd) is counted by the kernel among the files, and stays. Where the parts are not known, all of it.
+    pub fn in_use(&self) -> Bytes {
+        let Measured::Known(parts) = self.parts else { return self.current };
+        let cache = parts.file.saturating_sub(parts.shared).max(parts.inactive_file);
+        self.current.saturating_sub(cache)
+    }
+}
+
 /// Parts of a group's memory, from memory.stat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CgroupMemoryParts {
@@ -78,4 +88,39 @@ pub struct CgroupPids {
     pub limit: Limit,
     /// `max` of pids.events: forks refused.
     pub refused: Measured<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory(current: u64, parts: Measured<CgroupMemoryParts>) -> CgroupMemory {
+        CgroupMemory {
+            current: Bytes(current),
+            limit: Limit::Unlimited,
+            high: Limit::Unlimited,
+            peak: Measured::default(),
+            swap: Measured::default(),
+            swap_limit: Measured::default(),
+            oom_kills: Measured::default(),
+            oom_kills_subtree: Measured::default(),
+            limit_hits: Measured::default(),
+            oom_group: Measured::default(),
+            parts,
+        }
+    }
+
+    #[test]
+    fn page_cache_is_no_use_whether_active_or_not_and_shared_memory_is() {
+        let parts = CgroupMemoryParts {
+            anonymous: Bytes(100),
+            file: Bytes(850),
+            shared: Bytes(50),
+            inactive_file: Bytes(300),
+            kernel: Bytes(30),
+        };
+        assert_eq!(memory(1000, Measured::Known(parts)).in_use(), Bytes(200));
+        assert_eq!(memory(700, Measured::Known(parts)).in_use(), Bytes(0), "parts are read a little later");
+        assert_eq!(memory(1000, Measured::default()).in_use(), Bytes(1000), "not known is not dropped");
+    }
 }

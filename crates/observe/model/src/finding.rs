@@ -1,6 +1,6 @@
 //! Findings and verdicts: what diagnosis says, and what the reports show.
 
-use crate::{At, Limit, Measured, Outcome, ProcessId, Role, RunId};
+use crate::{At, Limit, Measured, Outcome, ProcessId, Role, RunId, SegmentSummary};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -122,8 +122,13 @@ pub struct LimitState {
     pub unit: String,
     /// Growth a second over the last part of the run; none where it cannot be told.
     pub slope_per_s: Option<f64>,
-    /// Seconds until `used` meets `limit` at that slope; none where it does not grow.
+    /// Seconds until `used` meets `limit` at that slope; none where it does not grow, or where that is too far
+    /// ahead to tell.
     pub time_left_s: Option<f64>,
+    /// For how many seconds it has grown at that slope; none where it does not.
+    pub growing_for_s: Option<f64>,
+    /// It is about to be met: worth a word while the job runs.
+    pub warning: bool,
 }
 
 impl LimitState {
@@ -142,17 +147,84 @@ pub struct Undetermined {
     pub because: String,
 }
 
-/// Memory of the whole tree.
+/// Memory of the whole tree: at its peak, and at the last look.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MemorySummary {
-    /// Largest use of the tree in one sample.
+    /// Largest use of the tree in one sample: what its processes hold, each page once.
     pub peak_bytes: u64,
-    /// Where that figure comes from: `cgroup`, `sum of resident anonymous + shared once`.
+    /// Where that figure comes from.
     pub source: String,
-    /// Share of `peak_bytes` not in a category.
+    /// Share of `peak_bytes` that is in no category but `unexplained`.
     pub unexplained_share: f64,
-    /// Bytes by category id at the peak.
+    /// Bytes by category id at the peak. Their sum is `peak_bytes`.
     pub categories: BTreeMap<String, u64>,
+    /// Half of the 95 % interval of `peak_bytes`.
+    pub error_bytes: u64,
+    /// Bytes by id that stand beside `peak_bytes`: page cache that no process maps, mappings of a GPU driver.
+    pub beside: BTreeMap<String, u64>,
+    /// Who shares it; none where no pages were looked at.
+    pub sharing: Option<Sharing>,
+    /// The same at the last survey of pages; none where none was made.
+    pub last: Option<MemoryAt>,
+    /// Forked processes, those that copied most first.
+    pub copy_on_write: Vec<CopyOnWrite>,
+}
+
+/// Memory of the tree at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MemoryAt {
+    /// When.
+    pub at: At,
+    /// What its processes hold, each page once.
+    pub bytes: u64,
+    /// Half of its 95 % interval.
+    pub error_bytes: u64,
+    /// Where that figure comes from.
+    pub source: String,
+    /// Bytes by category id.
+    pub categories: BTreeMap<String, u64>,
+    /// Bytes by id that are not in `bytes`.
+    pub beside: BTreeMap<String, u64>,
+    /// Who shares it.
+    pub sharing: Option<Sharing>,
+}
+
+/// Who shares the pages of a tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sharing {
+    /// Mapped by one process.
+    pub private: u64,
+    /// Mapped by several processes of the job.
+    pub within_job: u64,
+    /// Mapped by one process of the job, and by others.
+    pub with_others: u64,
+}
+
+/// What a forked process still shares of what it inherited, and what became of the rest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CopyOnWrite {
+    /// Which process.
+    pub process: ProcessRef,
+    /// When that was seen.
+    pub at: At,
+    /// Private memory that it began with.
+    pub inherited: u64,
+    /// Still mapped by others too.
+    pub shared: u64,
+    /// Copied by this process, which wrote into it.
+    pub copied: u64,
+    /// No longer shared because its parent wrote into it, or let go of it.
+    pub parent_changed: u64,
+    /// No longer shared, and which of the two cannot be told.
+    pub unknown: u64,
+    /// Its own, taken since the fork.
+    pub new: u64,
+    /// Half of the 95 % interval of `shared` and `copied`.
+    pub error: u64,
+    /// By category id: still shared, and mapped by this process alone.
+    pub by_kind: BTreeMap<String, (u64, u64)>,
+    /// Earlier readings: when, still shared, copied.
+    pub over_time: Vec<(At, u64, u64)>,
 }
 
 /// The answer: how the run ended and why.
@@ -172,6 +244,8 @@ pub struct Verdict {
     pub limits: Vec<LimitState>,
     /// Memory of the tree.
     pub memory: MemorySummary,
+    /// Its shared segments; none where they were never read.
+    pub segments: Option<SegmentSummary>,
     /// Causes that could not be told.
     pub undetermined: Vec<Undetermined>,
     /// What could not be seen, one sentence each.

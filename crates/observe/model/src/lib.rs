@@ -15,9 +15,12 @@ pub mod limit;
 pub mod measured;
 pub mod names;
 pub mod outcome;
+pub mod pages;
 pub mod process;
 pub mod run;
 pub mod sample;
+pub mod segment;
+pub mod shared_memory;
 pub mod source;
 pub mod units;
 
@@ -25,19 +28,24 @@ pub use agent::{AgentMessage, CountsAtFailure, ExceptionReport, Held, LoaderSett
 pub use cgroup::{CgroupReading, CgroupVersion};
 pub use event::{Event, EventKind, KernelOomKill, OomConstraint};
 pub use finding::{
-    Confidence, Evidence, EvidenceValue, Finding, Fix, LimitState, MemorySummary, ProcessRef, Severity,
-    Status, Undetermined, Verdict,
+    Confidence, CopyOnWrite, Evidence, EvidenceValue, Finding, Fix, LimitState, MemoryAt, MemorySummary,
+    ProcessRef, Severity, Sharing, Status, Undetermined, Verdict,
 };
 pub use host::{FilesystemReading, FilesystemUse, HostReading, MachineFacts};
 pub use identity::ProcessId;
 pub use limit::Limit;
 pub use measured::{Measured, Missing};
 pub use outcome::{BudgetUse, Ending, EndingSource, Outcome, OutcomeKind};
+pub use pages::{Counted, PageKind, Pages};
 pub use process::{
     Descriptors, Exclusive, Mappings, ProcessFacts, ProcessMemory, ProcessReading, ProcessState,
     ResourceLimits, Role,
 };
 pub use run::{RunFacts, RunId};
 pub use sample::{Cost, Sample};
+pub use segment::{Creator, CreatorSource, Maker, Segment, SegmentKind};
+pub use shared_memory::{
+    LeftBehind, SegmentCreator, SegmentPlace, SegmentSeen, SegmentSummary, SegmentTotal,
+};
 pub use source::{Item, Source, SourceError};
 pub use units::{At, Bytes, ClockTicks};

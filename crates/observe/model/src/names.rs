@@ -12,3 +12,8 @@ pub const ENV_HOME: &str = "ULLAGE_HOME";
 pub const ENV_TORCHELASTIC_ERROR_FILE: &str = "TORCHELASTIC_ERROR_FILE";
 /// Facts of a run: command, machine, outcome.
 pub const FILE_RUN: &str = "run.json";
+/// Name of the arena's memfd (`crates/share/arena/src/mapping.rs`).
+pub const MEMFD_ARENA: &str = "ullage-arena";
+/// Names of memfds that hold shared data: `ullage.share`, and a dataset on its way to a zygote (`python/native`,
+/// `python/ullage/_shipping.py`).
+pub const MEMFD_SHARES: [&str; 2] = ["ullage-shared", "ullage-dataset"];

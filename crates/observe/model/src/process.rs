@@ -155,6 +155,10 @@ pub struct ProcessFacts {
     pub cgroups: Vec<String>,
     /// What it is in the job, as far as seen from outside.
     pub role: Role,
+    /// The process of the job that it was forked from and still runs the program of: it began with that one's
+    /// memory. None where it executed a program of its own, or where its parent was not seen.
+    #[serde(default)]
+    pub forked_from: Option<ProcessId>,
 }
 
 /// Soft limits of `/proc/PID/limits` that memory failures run into.

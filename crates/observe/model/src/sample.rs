@@ -1,6 +1,8 @@
 //! Everything read in one tick, and what reading it cost.
 
-use crate::{At, Bytes, CgroupReading, FilesystemReading, HostReading, ProcessReading};
+use crate::{
+    At, Bytes, CgroupReading, FilesystemReading, HostReading, Measured, Pages, ProcessReading, Segment,
+};
 use serde::{Deserialize, Serialize};
 
 /// One tick.
@@ -16,6 +18,12 @@ pub struct Sample {
     pub filesystems: Vec<FilesystemReading>,
     /// The job's cgroups and every ancestor of them, the job's own first.
     pub cgroups: Vec<CgroupReading>,
+    /// Shared segments: all that the job uses, and every file in its /dev/shm. Read seldom, and then completely.
+    #[serde(default)]
+    pub segments: Measured<Vec<Segment>>,
+    /// The survey of pages, where one was made at this tick: the job's rows first, then those of processes.
+    #[serde(default)]
+    pub survey: Vec<Pages>,
     /// Processes that were created machine-wide since the last tick (`processes` of /proc/stat), an upper
     /// bound of those that lived and died between two ticks.
     pub forks_since_last: u64,

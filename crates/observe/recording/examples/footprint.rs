@@ -1,55 +1,82 @@
 //! How large is an hour of a recording, and how much memory and CPU does writing it take?
 //!
 //! `cargo run --release -p ullage-recording --example footprint -- [PROCESSES] [idle|busy] [DIRECTORY]` writes a
-//! simulated hour at 1 Hz: processes that sleep, or that compute, fault and grow as a training job's do. The numbers
-//! come from a fixed pseudo-random sequence, so that two runs of it can be compared.
+//! simulated hour at 1 Hz: processes that sleep; or busy ones, in which every figure moves at random every second, more
+//! than a real job's do. The numbers come from a fixed pseudo-random sequence, so that two runs of it can be compared.
+//! `... -- again RECORDING [DIRECTORY]` writes what a recording holds once more, as this version would write it.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use ullage_model::cgroup::{CgroupMemory, CgroupMemoryParts, CgroupPids};
 use ullage_model::host::HostMemory;
+use ullage_model::process::DescriptorKinds;
 use ullage_model::*;
-use ullage_recording::Writer;
+use ullage_recording::{Recording, Writer};
 
 const HOUR: u64 = 3600;
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let processes: u64 = arguments.next().map_or(64, |n| n.parse().unwrap());
-    let busy = arguments.next().is_some_and(|kind| kind == "busy");
-    let dir = arguments.next().map_or_else(|| std::env::temp_dir().join("ullage-footprint"), PathBuf::from);
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let argument = |n: usize| arguments.get(n).map(String::as_str);
+    let dir = argument(2).map_or_else(|| std::env::temp_dir().join("ullage-footprint"), PathBuf::from);
     let _ = std::fs::remove_dir_all(&dir);
-
-    let run = run();
-    let mut simulated = Job::new(processes, busy);
-    let before = status("VmRSS:");
-    let mut writer = Writer::create(&dir, &run).unwrap();
-    for k in 0..processes {
-        let what = EventKind::ProcessSeen { facts: Box::new(facts(k)) };
-        writer.event(&Event { at: At(0), what });
+    match (argument(0).unwrap_or("64"), argument(1)) {
+        ("again", recording) => {
+            let recording = Recording::open(recording.unwrap()).unwrap();
+            write(&dir, &recording.run, recording.replay());
+        }
+        (processes, kind) => {
+            let processes: u64 = processes.parse().unwrap();
+            let busy = kind == Some("busy");
+            println!("{processes} {} processes, one hour at 1 Hz", if busy { "busy" } else { "idle" });
+            let event = |k| {
+                Item::Event(Event { at: At(0), what: EventKind::ProcessSeen { facts: Box::new(facts(k)) } })
+            };
+            let mut job = Job::new(processes, busy);
+            let samples = (0..HOUR).map(|second| Item::Sample(Box::new(job.tick(second))));
+            write(&dir, &run(), (0..processes).map(event).chain(samples));
+        }
     }
-    let (mut largest_tail, mut cpu) = (0, 0.0);
-    for second in 0..HOUR {
-        let sample = simulated.tick(second);
+}
+
+fn write(dir: &Path, run: &RunFacts, items: impl Iterator<Item = Item>) {
+    let before = status("VmRSS:");
+    let mut writer = Writer::create(dir, run).unwrap();
+    let (mut largest_tail, mut cpu, mut longest, mut last) = (0, 0.0, 0.0f64, At(0));
+    for item in items {
         let start = cpu_seconds();
-        writer.sample(&sample);
-        cpu += cpu_seconds() - start;
-        largest_tail = largest_tail.max(size(&dir, ".arrows"));
+        match &item {
+            Item::Sample(sample) => {
+                writer.sample(sample);
+                last = sample.at;
+            }
+            Item::Event(event) => writer.event(event),
+        }
+        let took = cpu_seconds() - start;
+        (cpu, longest) = (cpu + took, longest.max(took));
+        largest_tail = largest_tail.max(size(dir, ".arrows"));
     }
     assert_eq!(writer.trouble(), None);
-    writer.close(&run).unwrap();
-    let kind = if busy { "busy" } else { "idle" };
-    println!("{processes} {kind} processes, one hour at 1 Hz: {} bytes on disk", size(&dir, ""));
+    let start = cpu_seconds();
+    writer.close(run).unwrap();
+    let closing = cpu_seconds() - start;
+
+    let bytes = size(dir, "");
+    let seconds = last.0 as f64 / 1e9;
+    println!("{bytes} bytes on disk, {:.3} MB an hour", bytes as f64 / 1e6 * HOUR as f64 / seconds);
     let mut tables: BTreeMap<String, u64> = BTreeMap::new();
-    for entry in std::fs::read_dir(&dir).unwrap().map(Result::unwrap) {
+    for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
         let name = entry.file_name().into_string().unwrap();
         let table = name.split(['-', '.']).next().unwrap_or_default().to_owned();
         *tables.entry(table).or_default() += entry.metadata().unwrap().len();
     }
-    println!("by table: {tables:?}, in {} files", std::fs::read_dir(&dir).unwrap().count());
+    println!("by table: {tables:?}, in {} files", std::fs::read_dir(dir).unwrap().count());
     println!("largest live tail: {largest_tail} bytes");
-    println!("CPU of writing: {cpu:.2} s, {:.3} % of a core", cpu / HOUR as f64 * 100.0);
+    println!(
+        "CPU of writing: {cpu:.2} s, {:.3} % of a core; {longest:.2} s at most at once; {closing:.2} s to close",
+        cpu / seconds * 100.0
+    );
     println!("resident: {before} kB before, {} kB at most", status("VmHWM:"));
 }
 
@@ -99,27 +126,53 @@ impl Job {
         self.random % below
     }
 
+    fn work(&mut self, k: usize, second: u64) {
+        let (cpu, faults, pages) = (60 + self.random(40), self.random(3000), self.random(4000));
+        let (threads, opened, file) = (self.random(4), self.random(6), self.random(50));
+        let (running, mapped) = (self.random(4) != 0, self.random(1000));
+        let deep = (second + k as u64).is_multiple_of(10);
+        let process = &mut self.processes[k];
+        process.cpu.0 += cpu;
+        process.minor_faults += faults;
+        process.threads = 3 + k as u32 % 5 + threads as u32;
+        process.state = if running { ProcessState::Running } else { ProcessState::Sleeping };
+        if let Measured::Known(memory) = &mut process.memory {
+            memory.virtual_size.0 = (8 << 30) + (pages + mapped) * 4096;
+            memory.peak_virtual.0 = memory.peak_virtual.0.max(memory.virtual_size.0);
+            memory.anonymous.0 = (200 << 20) + pages * 4096;
+            memory.file.0 = (70 << 20) + file * 4096;
+            memory.shared.0 = 8192 + pages / 3 * 4096;
+            memory.peak_resident.0 = memory.peak_resident.0.max(memory.resident().0);
+            memory.page_tables.0 = (900 << 10) + pages / 512 * 4096;
+        }
+        let kinds =
+            DescriptorKinds { files: 20 + opened, sockets: 4, pipes: 9, ..DescriptorKinds::default() };
+        let kinds = if deep { Measured::Known(kinds) } else { Measured::Missing(Missing::NotAsked) };
+        process.descriptors = Measured::Known(Descriptors { count: 33 + opened, kinds });
+        let mappings = Mappings {
+            count: 900 + mapped,
+            torch_shared: mapped / 3,
+            torch_shared_bytes: Bytes(mapped / 3 * 4096),
+            anonymous: 300 + mapped / 2,
+            file: 400,
+            file_bytes: Bytes(80 << 20),
+            ..Mappings::default()
+        };
+        process.mappings =
+            if deep { Measured::Known(mappings) } else { Measured::Missing(Missing::NotAsked) };
+        let exclusive = Exclusive { bytes: Bytes(pages * 4096), error: Bytes(mapped * 4096) };
+        process.exclusive =
+            if deep { Measured::Known(exclusive) } else { Measured::Missing(Missing::NotAsked) };
+    }
+
     fn tick(&mut self, second: u64) -> Sample {
         for k in 0..self.processes.len() {
-            // An idle process still wakes for a timer now and then.
-            if !self.busy && self.random(60) != 0 {
-                continue;
-            }
-            let (cpu, faults, pages) = if self.busy {
-                (60 + self.random(40), self.random(3000), self.random(4000))
-            } else {
-                (1, self.random(2), 0)
-            };
-            let running = self.busy && self.random(4) != 0;
-            let process = &mut self.processes[k];
-            process.cpu.0 += cpu;
-            process.minor_faults += faults;
-            process.state = if running { ProcessState::Running } else { ProcessState::Sleeping };
-            if let Measured::Known(memory) = &mut process.memory {
-                memory.anonymous.0 = (200 << 20) + pages * 4096;
-                memory.shared.0 = 8192 + pages / 3 * 4096;
-                memory.peak_resident.0 = memory.peak_resident.0.max(memory.resident().0);
-                memory.page_tables.0 = (900 << 10) + pages / 512 * 4096;
+            if self.busy {
+                self.work(k, second);
+            } else if self.random(60) == 0 {
+                // An idle process still wakes for a timer now and then.
+                self.processes[k].cpu.0 += 1;
+                self.processes[k].minor_faults += self.random(2);
             }
         }
         let (host, used) = (self.random(1 << 16) * 4096, self.random(1 << 14) * 4096);
@@ -168,6 +221,8 @@ impl Job {
                     }),
                 })
                 .into(),
+            segments: Measured::default(),
+            survey: Vec::new(),
             forks_since_last: self.random(30),
             cost: Cost { cpu_ns: second * 2_000_000 + self.random(500_000), peak_rss: Bytes(14 << 20) },
         }
@@ -212,6 +267,7 @@ fn facts(k: u64) -> ProcessFacts {
         limits: Measured::Missing(Missing::NoPermission),
         cgroups: vec!["0::/a/b/c".into()],
         role: Role::LoaderWorker(None),
+        forked_from: None,
     }
 }
 

@@ -4,7 +4,7 @@ use crate::table::{Kind, Table};
 use arrow_array::{Array, BooleanArray, Int32Array, RecordBatch, StringArray, UInt64Array};
 
 /// The cells of one column.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Cells {
     U64(Vec<Option<u64>>),
     I32(Vec<Option<i32>>),

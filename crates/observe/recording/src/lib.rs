@@ -5,9 +5,13 @@
 //! from a new rule. This crate does not look at the machine: whether a run still runs, its callers say.
 #![forbid(unsafe_code)]
 
+mod chunks;
 mod columns;
+mod csv;
 mod error;
+mod export;
 mod home;
+mod merge;
 mod part;
 mod part_read;
 mod recording;
@@ -24,6 +28,7 @@ mod tail_read;
 mod writer;
 
 pub use error::{CreateError, Damage, OpenError, WriteError};
+pub use export::{prepare, ExportError, Exported, TableFormat};
 pub use home::{home, run_id};
 pub use recording::Recording;
 pub use repair::{repair, RepairError};

@@ -2,6 +2,7 @@
 //! panic, so it runs behind `catch_unwind`, and no more rows are taken than a part of ours can have.
 
 use crate::columns::{Cells, Columns};
+use crate::part::{size, Size};
 use crate::table::Table;
 use bytes::Bytes;
 use parquet::basic::Type as Physical;
@@ -26,7 +27,49 @@ pub(crate) fn check_part(bytes: Vec<u8>) -> Result<(), String> {
 
 /// All rows of a part.
 pub(crate) fn read_part(table: &'static Table, bytes: Vec<u8>) -> Result<Columns, String> {
-    guarded(|| read(table, Bytes::from(bytes)))
+    let part = Part::open(table, bytes)?;
+    let mut columns = Columns { table, cells: Vec::with_capacity(table.columns.len()), rows: 0 };
+    for column in 0..table.columns.len() {
+        let mut cells = Cells::nulls(table.columns[column].kind, 0);
+        part.append(column, &mut cells)?;
+        columns.cells.push(cells);
+    }
+    columns.rows = part.rows();
+    Ok(columns)
+}
+
+/// A part, open to be read a column at a time.
+pub(crate) struct Part {
+    table: &'static Table,
+    reader: SerializedFileReader<Bytes>,
+}
+
+impl Part {
+    pub(crate) fn open(table: &'static Table, bytes: Vec<u8>) -> Result<Part, String> {
+        guarded(|| Ok(Part { table, reader: open(Bytes::from(bytes))? }))
+    }
+
+    pub(crate) fn size(&self) -> Size {
+        size(self.reader.metadata().row_groups())
+    }
+
+    fn rows(&self) -> usize {
+        self.reader.metadata().row_groups().iter().map(|group| group.num_rows() as usize).sum()
+    }
+
+    /// Appends the cells of one column; all null where the file has no such column.
+    pub(crate) fn append(&self, column: usize, cells: &mut Cells) -> Result<(), String> {
+        let name = self.table.columns[column].name;
+        guarded(|| {
+            for group in 0..self.reader.num_row_groups() {
+                let group = self.reader.get_row_group(group).map_err(|e| e.to_string())?;
+                let rows = group.metadata().num_rows() as usize;
+                read_column(group.as_ref(), name, rows, cells)?;
+            }
+            Ok(())
+        })
+        .map_err(|e| format!("column {name}: {e}"))
+    }
 }
 
 fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
@@ -55,22 +98,6 @@ fn open(bytes: Bytes) -> Result<SerializedFileReader<Bytes>, String> {
         return Err("its columns lie outside the file".to_owned());
     }
     Ok(reader)
-}
-
-fn read(table: &'static Table, bytes: Bytes) -> Result<Columns, String> {
-    let reader = open(bytes)?;
-    let mut columns =
-        Columns { table, cells: table.columns.iter().map(|c| Cells::nulls(c.kind, 0)).collect(), rows: 0 };
-    for group in 0..reader.num_row_groups() {
-        let group = reader.get_row_group(group).map_err(|e| e.to_string())?;
-        let rows = group.metadata().num_rows() as usize;
-        columns.rows += rows;
-        for (column, cells) in table.columns.iter().zip(&mut columns.cells) {
-            read_column(group.as_ref(), column.name, rows, cells)
-                .map_err(|e| format!("column {}: {e}", column.name))?;
-        }
-    }
-    Ok(columns)
 }
 
 fn read_column(group: &dyn RowGroupReader, name: &str, rows: usize, cells: &mut Cells) -> Result<(), String> {

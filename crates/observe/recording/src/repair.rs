@@ -1,9 +1,11 @@
 //! How does a recording that was never closed become a closed one?
 
 use crate::error::{Damage, OpenError, WriteError};
+use crate::merge::merge_all;
 use crate::part::write_part;
 use crate::recording::{Recording, TableFiles};
-use crate::table::{EVENTS, TICKS};
+use crate::store::Store;
+use crate::table::{Table, EVENTS, TICKS};
 use std::path::Path;
 use ullage_model::ProcessId;
 
@@ -45,6 +47,9 @@ pub fn repair(dir: impl AsRef<Path>, runs: impl Fn(&ProcessId) -> bool) -> Resul
     for table in &files.tables {
         close(dir, table, files.last_number_of_parts(table), last_tick)?;
     }
+    for table in &files.tables {
+        merge_parts_of(dir, table.table);
+    }
     // Only when every table has its part: a kill in between leaves a tail that is repaired the next time.
     for table in &files.tables {
         let path = dir.join(table.table.tail_name());
@@ -71,4 +76,12 @@ fn close(
             && (!has_ticks || last_tick.is_some_and(|last| number <= last))
     };
     write_part(dir, table.table, table.last_part + 1, &table.batches, keep).map(drop)
+}
+
+/// Merges what can be: with a part among them that cannot be read, all stay as they are.
+fn merge_parts_of(dir: &Path, table: &'static Table) {
+    let names = Store::Directory(dir.to_owned()).names().unwrap_or_default();
+    let mut numbers: Vec<u32> = names.iter().filter_map(|name| table.part_number(name)).collect();
+    numbers.sort_unstable();
+    let _ = merge_all(dir, table, &numbers);
 }

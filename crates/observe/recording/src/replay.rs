@@ -1,13 +1,11 @@
-//! In which order did it happen? Samples and events of a recording, merged by time; parts are read one at a time,
-//! so that a long recording needs little memory.
+//! In which order did it happen? Samples and events of a recording, merged by time.
 //!
 //! Two things of the same instant come in the order in which they were written. An event that was written long
 //! after its time (in a later part of the events) comes when its part does.
 
-use crate::columns::Columns;
+use crate::chunks::{Chunk, Chunks};
 use crate::error::Damage;
-use crate::part_read::read_part;
-use crate::recording::{Files, MOST_PART_BYTES};
+use crate::recording::Files;
 use crate::row::{Record, RowReader};
 use crate::rows::event::EventRow;
 use crate::rows::tick::TickRow;
@@ -18,46 +16,67 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use ullage_model::process::DescriptorKinds;
 use ullage_model::{
-    CgroupReading, Descriptors, FilesystemReading, Item, Mappings, Measured, ProcessId, ProcessReading,
-    Sample,
+    CgroupReading, Descriptors, FilesystemReading, Item, Mappings, Measured, Pages, ProcessId,
+    ProcessReading, Sample, Segment,
 };
 
 /// Samples and events in order of time. An [`Iterator`], and so a [`ullage_model::Source`].
 pub struct Replay {
     files: Arc<Files>,
     damage: Vec<Damage>,
-    ticks: Chunks<TickRow>,
+    ticks: Records<TickRow>,
     next_ticks: VecDeque<TickRow>,
-    events: Chunks<EventRow>,
+    events: Records<EventRow>,
     next_events: VecDeque<EventRow>,
     processes: ByTick<Placed<ProcessReading>>,
     mappings: ByTick<Placed<(ProcessId, Mappings)>>,
     descriptors: ByTick<Placed<(ProcessId, DescriptorKinds)>>,
     filesystems: ByTick<Placed<FilesystemReading>>,
     cgroups: ByTick<Placed<CgroupReading>>,
-    expected_tick: u64,
+    segments: ByTick<Placed<Segment>>,
+    pages: ByTick<Placed<Pages>>,
+    whole: Whole,
     lost: Option<Lost>,
 }
 
+/// Which samples are whole, as far as was replayed.
+#[derive(Debug, Default)]
+pub(crate) struct Whole {
+    /// All before this one, but for those that are lost.
+    next: u64,
+    lost: Vec<Lost>,
+}
+
 /// Samples in a row that are known to have been there.
+#[derive(Clone, Copy, Debug)]
 struct Lost {
     first: u64,
     last: u64,
 }
 
+impl Whole {
+    pub(crate) fn has(&self, tick: u64) -> bool {
+        let lost_before = self.lost.partition_point(|lost| lost.first <= tick);
+        let is_lost = self.lost[..lost_before].last().is_some_and(|lost| tick <= lost.last);
+        tick < self.next && !is_lost
+    }
+}
+
 impl Replay {
     pub(crate) fn new(files: Arc<Files>) -> Replay {
         Replay {
-            ticks: Chunks::new(&files),
+            ticks: Records::new(),
             next_ticks: VecDeque::new(),
-            events: Chunks::new(&files),
+            events: Records::new(),
             next_events: VecDeque::new(),
-            processes: ByTick::new(&files),
-            mappings: ByTick::new(&files),
-            descriptors: ByTick::new(&files),
-            filesystems: ByTick::new(&files),
-            cgroups: ByTick::new(&files),
-            expected_tick: 0,
+            processes: ByTick::new(),
+            mappings: ByTick::new(),
+            descriptors: ByTick::new(),
+            filesystems: ByTick::new(),
+            cgroups: ByTick::new(),
+            segments: ByTick::new(),
+            pages: ByTick::new(),
+            whole: Whole::default(),
             lost: None,
             damage: Vec::new(),
             files,
@@ -68,6 +87,11 @@ impl Replay {
     /// item.
     pub fn damage(&self) -> &[Damage] {
         &self.damage
+    }
+
+    /// Complete after the last item.
+    pub(crate) fn whole(&self) -> &Whole {
+        &self.whole
     }
 
     fn fill(&mut self) {
@@ -92,6 +116,13 @@ impl Replay {
         let processes = self.processes.take(tick.tick, tick.rows.processes, files, damage);
         let filesystems = self.filesystems.take(tick.tick, tick.rows.filesystems, files, damage);
         let cgroups = self.cgroups.take(tick.tick, tick.rows.cgroups, files, damage);
+        let segments = match tick.rows.segments {
+            Measured::Known(rows) => {
+                Measured::Known(in_order(self.segments.take(tick.tick, rows, files, damage)?)?)
+            }
+            Measured::Missing(why) => Measured::Missing(why),
+        };
+        let pages = self.pages.take(tick.tick, tick.rows.pages, files, damage);
         let mut processes = in_order(processes?)?;
         for row in mappings? {
             let process = processes.get_mut(usize::try_from(row.position).ok()?)?;
@@ -109,6 +140,8 @@ impl Replay {
             host: tick.host.clone(),
             filesystems: in_order(filesystems?)?,
             cgroups: in_order(cgroups?)?,
+            segments,
+            survey: in_order(pages?)?,
             forks_since_last: tick.forks_since_last,
             cost: tick.cost,
         })
@@ -126,6 +159,7 @@ impl Replay {
 
     fn tell_lost(&mut self) {
         if let Some(Lost { first, last }) = self.lost.take() {
+            self.whole.lost.push(Lost { first, last });
             let what = if first == last {
                 format!("sample {first} is incomplete and left out")
             } else {
@@ -155,10 +189,10 @@ impl Iterator for Replay {
                 return self.next_events.pop_front().map(|row| Item::Event(row.event));
             }
             let tick = self.next_ticks.pop_front()?;
-            if tick.tick > self.expected_tick {
-                self.lose(self.expected_tick, tick.tick - 1);
+            if tick.tick > self.whole.next {
+                self.lose(self.whole.next, tick.tick - 1);
             }
-            self.expected_tick = tick.tick.saturating_add(1);
+            self.whole.next = tick.tick.saturating_add(1);
             match self.assemble(&tick) {
                 Some(sample) => return Some(Item::Sample(Box::new(sample))),
                 None => self.lose(tick.tick, tick.tick),
@@ -174,79 +208,56 @@ fn in_order<T>(mut rows: Vec<Placed<T>>) -> Option<Vec<T>> {
     complete.then(|| rows.into_iter().map(|row| row.what).collect())
 }
 
-/// The rows of a table, a part at a time, the tail last.
-struct Chunks<R> {
-    next_part: usize,
-    tail_done: bool,
-    /// Largest number read from parts: rows of the tail up to here were moved into a part already.
-    seen: Option<u64>,
+/// The rows of a table as what they stand for, a file at a time.
+struct Records<R> {
+    chunks: Chunks,
     rows: PhantomData<R>,
 }
 
-impl<R: Record> Chunks<R> {
-    fn new(_: &Files) -> Chunks<R> {
-        Chunks { next_part: 0, tail_done: false, seen: None, rows: PhantomData }
+impl<R: Record> Records<R> {
+    fn new() -> Records<R> {
+        Records { chunks: Chunks::default(), rows: PhantomData }
     }
 
-    /// Rows with their numbers. A part that cannot be read is passed over.
+    /// Rows with their numbers.
     fn next(&mut self, files: &Files, damage: &mut Vec<Damage>) -> Option<Vec<(u64, R)>> {
-        let table = files.of(R::TABLE)?;
-        while let Some(name) = table.parts.get(self.next_part) {
-            self.next_part += 1;
-            let bytes = files.store.read(name, MOST_PART_BYTES).map_err(|e| e.to_string());
-            match bytes.and_then(|bytes| read_part(R::TABLE, bytes)) {
-                Ok(columns) => return Some(self.decode(&columns, name, damage)),
-                Err(why) => {
-                    let what = format!("cannot be read ({why}); its rows are lost");
-                    damage.push(Damage::new(name, None, what));
-                }
-            }
-        }
-        if self.tail_done {
-            return None;
-        }
-        self.tail_done = true;
-        Some(self.decode(&table.tail, &R::TABLE.tail_name(), damage))
+        let decoded = self.chunks.next(R::TABLE, files, damage, |chunk| decode(&chunk));
+        decoded.map(|(rows, wrong)| {
+            damage.extend(wrong);
+            rows
+        })
     }
+}
 
-    fn decode(&mut self, columns: &Columns, file: &str, damage: &mut Vec<Damage>) -> Vec<(u64, R)> {
-        let mut rows = Vec::with_capacity(columns.rows);
-        let (mut bad, mut example) = (0, None);
-        for row in 0..columns.rows {
-            let number = columns.u64(0, row);
-            if number.is_some_and(|number| self.seen.is_some_and(|seen| number <= seen)) {
-                continue;
-            }
-            match (number, R::decode(&mut RowReader::new(columns, row))) {
-                (Some(number), Ok(record)) => rows.push((number, record)),
-                (_, wrong) => {
-                    bad += 1;
-                    example = example.or(wrong.err());
-                }
+fn decode<R: Record>(chunk: &Chunk<'_>) -> (Vec<(u64, R)>, Option<Damage>) {
+    let mut rows = Vec::with_capacity(chunk.columns.rows);
+    let (mut bad, mut example) = (0, None);
+    for row in chunk.rows() {
+        let number = chunk.columns.u64(0, row);
+        match (number, R::decode(&mut RowReader::new(chunk.columns, row))) {
+            (Some(number), Ok(record)) => rows.push((number, record)),
+            (_, wrong) => {
+                bad += 1;
+                example = example.or(wrong.err());
             }
         }
-        if bad > 0 {
-            let why = example.map_or_else(|| "their numbers are missing".to_owned(), |e| e.to_string());
-            damage.push(Damage::new(
-                file,
-                None,
-                format!("{bad} rows are not understood ({why}) and left out"),
-            ));
-        }
-        self.seen = self.seen.max(columns.last_number());
-        rows
     }
+    let damage = (bad > 0).then(|| {
+        let why = example.map_or_else(|| "their numbers are missing".to_owned(), |e| e.to_string());
+        Damage::new(chunk.file, None, format!("{bad} rows are not understood ({why}) and left out"))
+    });
+    (rows, damage)
 }
 
 /// The rows of a table that belong to a tick, asked for in order.
 struct ByTick<R> {
-    chunks: Chunks<R>,
+    records: Records<R>,
     loaded: BTreeMap<u64, Vec<R>>,
 }
 
 impl<R: Record> ByTick<R> {
-    fn new(files: &Files) -> ByTick<R> {
-        ByTick { chunks: Chunks::new(files), loaded: BTreeMap::new() }
+    fn new() -> ByTick<R> {
+        ByTick { records: Records::new(), loaded: BTreeMap::new() }
     }
 
     /// The `count` rows of this tick; none where they are not all there.
@@ -262,7 +273,7 @@ impl<R: Record> ByTick<R> {
             if !self.loaded.is_empty() {
                 return None;
             }
-            for (number, row) in self.chunks.next(files, damage)? {
+            for (number, row) in self.records.next(files, damage)? {
                 self.loaded.entry(number).or_default().push(row);
             }
         }

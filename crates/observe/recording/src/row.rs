@@ -149,6 +149,12 @@ impl RowWriter<'_> {
         }
     }
 
+    pub(crate) fn optional_u64(&mut self, value: Option<u64>) {
+        if let Some(Builder::U64(b)) = self.builders.next() {
+            b.append_option(value);
+        }
+    }
+
     pub(crate) fn text(&mut self, value: &str) {
         if let Some(Builder::Text(b)) = self.builders.next() {
             b.append_value(value);
@@ -252,7 +258,7 @@ impl<'a> RowReader<'a> {
         self.next += cells;
     }
 
-    fn optional_u64(&mut self) -> Option<u64> {
+    pub(crate) fn optional_u64(&mut self) -> Option<u64> {
         let column = self.step();
         self.columns.u64(column, self.row)
     }
@@ -275,6 +281,11 @@ impl<'a> RowReader<'a> {
         self.or_bad(self.columns.i32(column, self.row))
     }
 
+    pub(crate) fn optional_i32(&mut self) -> Option<i32> {
+        let column = self.step();
+        self.columns.i32(column, self.row)
+    }
+
     fn optional_bool(&mut self) -> Option<bool> {
         let column = self.step();
         self.columns.bool(column, self.row)
@@ -288,6 +299,11 @@ impl<'a> RowReader<'a> {
     pub(crate) fn text(&mut self) -> Result<&'a str, BadRow> {
         let column = self.step();
         self.or_bad(self.columns.text(column, self.row))
+    }
+
+    pub(crate) fn optional_text(&mut self) -> Option<&'a str> {
+        let column = self.step();
+        self.columns.text(column, self.row)
     }
 
     fn note(&self, name: &str) -> Option<&'a str> {

@@ -120,6 +120,8 @@ pub(crate) static TICKS: Table = Table::new(
         u64("memory_stall_some_us"),
         u64("open_files"),
         u64("open_files_limit"),
+        u64("segment_rows"),
+        u64("page_rows"),
         text("absent"),
     ],
     &[],
@@ -243,6 +245,56 @@ pub(crate) static CGROUPS: Table = Table::new(
     &[1],
 );
 
+/// Rows only where shared segments were read in that sample: one a segment, or a group of small ones that are alike.
+pub(crate) static SEGMENTS: Table = Table::new(
+    "segments",
+    &[
+        u64("tick"),
+        u64("position"),
+        text("kind"),
+        text("name"),
+        u64("count"),
+        u64("device"),
+        u64("inode"),
+        u64("size_bytes"),
+        u64("allocated_bytes"),
+        bool("at_least"),
+        bool("deleted"),
+        bool("before"),
+        i32("creator_pid"),
+        u64("creator_start_ticks"),
+        text("creator_by"),
+        text("mappers"),
+        text("holders"),
+        bool("outsiders"),
+        text("absent"),
+    ],
+    &[2, 3],
+);
+
+/// Rows only where a survey of pages was made: of the whole job (without a pid), and of processes.
+pub(crate) static PAGES: Table = Table::new(
+    "pages",
+    &[
+        u64("tick"),
+        u64("position"),
+        i32("pid"),
+        u64("start_ticks"),
+        text("kind"),
+        u64("bytes"),
+        u64("error_bytes"),
+        u64("exclusive_bytes"),
+        u64("shared_bytes"),
+        u64("outside_bytes"),
+        u64("proportional_bytes"),
+        u64("beside_shared_bytes"),
+        u64("beside_own_bytes"),
+        u64("swapped_bytes"),
+        u64("unexplained_bytes"),
+    ],
+    &[2, 3, 4],
+);
+
 /// One row an event; `tick` is that of the sample written next after it.
 pub(crate) static EVENTS: Table = Table::new(
     "events",
@@ -251,5 +303,59 @@ pub(crate) static EVENTS: Table = Table::new(
 );
 
 /// All of them. Ticks come last: what belongs to a tick is written before the row that makes it count.
-pub(crate) static ALL: [&Table; 7] =
-    [&EVENTS, &PROCESSES, &MAPPINGS, &DESCRIPTORS, &FILESYSTEMS, &CGROUPS, &TICKS];
+pub(crate) static ALL: [&Table; 9] =
+    [&EVENTS, &PROCESSES, &MAPPINGS, &DESCRIPTORS, &FILESYSTEMS, &CGROUPS, &SEGMENTS, &PAGES, &TICKS];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = include_str!("../../../../docs/recording-format.md");
+
+    /// Where the page tells of a table: from `**name**` to the next table or heading.
+    fn told(table: &Table) -> &'static str {
+        let begin = format!("\n**{}**", table.name);
+        let (_, rest) = PAGE.split_once(&begin).unwrap_or_else(|| panic!("no {begin} in the documents"));
+        let end = [rest.find("\n**"), rest.find("\n#")].into_iter().flatten().min();
+        &rest[..end.unwrap_or(rest.len())]
+    }
+
+    /// Words in backticks.
+    fn quoted(text: &str) -> Vec<&str> {
+        text.split('`').skip(1).step_by(2).collect()
+    }
+
+    #[test]
+    fn the_documents_name_every_table_and_every_column() {
+        let listed = PAGE.split_once("The tables are ").and_then(|(_, rest)| rest.split_once(';'));
+        let mut listed = quoted(listed.unwrap_or_default().0);
+        let mut tables = ALL.map(|table| table.name);
+        listed.sort_unstable();
+        tables.sort_unstable();
+        assert_eq!(listed, tables);
+        for table in ALL {
+            let words = quoted(told(table));
+            for column in table.columns.iter().filter(|column| column.name != "absent") {
+                assert!(words.contains(&column.name), "{}: `{}` is not told", table.name, column.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_documents_name_no_column_that_is_not_there() {
+        let is_column = |word: &&&str| {
+            ["_bytes", "_rows", "_ns", "_us", "_ticks", "_pages", "_faults", "_limit"]
+                .iter()
+                .any(|unit| word.ends_with(unit))
+        };
+        let mut looked_at = 0;
+        for table in ALL {
+            for word in quoted(told(table)).iter().filter(is_column) {
+                looked_at += 1;
+                let known = table.columns.iter().any(|column| column.name == *word);
+                assert!(known, "{}: `{word}` is told, and is no column", table.name);
+            }
+        }
+        assert!(looked_at > 50, "{looked_at}");
+    }
+}

@@ -5,6 +5,7 @@
 //! kernel, and a machine that loses power may lose the last seconds.
 
 use crate::error::{CreateError, WriteError};
+use crate::merge::{merge, Small};
 use crate::part::write_part;
 use crate::row::Record;
 use crate::rows::event::EventRow;
@@ -25,12 +26,18 @@ use ullage_model::{Descriptors, Event, Measured, RunFacts, Sample};
 /// 5 MB; the rest is room for one more sample.
 pub const TAIL_BYTES: u64 = 4_500_000;
 
+/// The parts of one table.
+struct Parts {
+    next: u32,
+    small: Small,
+}
+
 /// Writes one recording. After the first error it stays silent: see [`Writer::trouble`].
 pub struct Writer {
     dir: PathBuf,
     tails: Vec<Tail>,
-    /// By position in [`ALL`]: number of the next part.
-    next_part: [u32; ALL.len()],
+    /// By position in [`ALL`].
+    parts: [Parts; ALL.len()],
     ticks: u64,
     events: u64,
     most_tail_bytes: u64,
@@ -58,7 +65,7 @@ impl Writer {
         Ok(Writer {
             dir: dir.to_owned(),
             tails: Vec::new(),
-            next_part: [1; ALL.len()],
+            parts: ALL.map(|_| Parts { next: 1, small: Small::default() }),
             ticks: 0,
             events: 0,
             most_tail_bytes: TAIL_BYTES,
@@ -117,6 +124,10 @@ impl Writer {
             Some(why) => Err(WriteError { doing: "go on in", path: self.dir.clone(), why }),
             None => (0..self.tails.len()).try_for_each(|tail| self.roll(tail)),
         };
+        if rolled.is_ok() {
+            self.merge_the_last();
+        }
+        // Last: a recording with tails is one that is not closed, and is repaired.
         let rolled =
             rolled.and_then(|()| std::mem::take(&mut self.tails).into_iter().try_for_each(Tail::remove));
         let written = run_file::write(&self.dir, run).map_err(|e| WriteError::new("write", &path, e));
@@ -174,6 +185,13 @@ impl Writer {
             ))?,
             filesystems: self.write(placed(tick, sample.filesystems.iter().cloned()))?,
             cgroups: self.write(placed(tick, sample.cgroups.iter().cloned()))?,
+            segments: match &sample.segments {
+                Measured::Known(segments) => {
+                    Measured::Known(self.write(placed(tick, segments.iter().cloned()))?)
+                }
+                Measured::Missing(why) => Measured::Missing(*why),
+            },
+            pages: self.write(placed(tick, sample.survey.iter().copied()))?,
         };
         let Sample { at, forks_since_last, cost, .. } = *sample;
         let host = sample.host.clone();
@@ -207,12 +225,25 @@ impl Writer {
         if let Some(damage) = damage.first() {
             return Err(WriteError::new("read back", &self.dir, damage));
         }
-        if let Some(table) = ALL.iter().position(|table| std::ptr::eq(*table, tail.table)) {
-            if write_part(&self.dir, tail.table, self.next_part[table], &batches, |_| true)? {
-                self.next_part[table] += 1;
-            }
+        let Some(at) = ALL.iter().position(|table| std::ptr::eq(*table, tail.table)) else { return Ok(()) };
+        let parts = &mut self.parts[at];
+        let size = write_part(&self.dir, tail.table, parts.next, &batches, |_| true)?;
+        // Megabytes, and merging wants room of its own.
+        drop(batches);
+        tail.restart()?;
+        if let Some(size) = size {
+            let full = parts.small.add(parts.next, size);
+            parts.next += 1;
+            // Parts that could not be merged, on a full disk for one, are as readable as before.
+            let _ = merge(&self.dir, tail.table, &full);
         }
-        tail.restart()
+        Ok(())
+    }
+
+    fn merge_the_last(&mut self) {
+        for (table, parts) in ALL.iter().zip(&mut self.parts) {
+            let _ = merge(&self.dir, table, &parts.small.take());
+        }
     }
 }
 

@@ -1,16 +1,20 @@
 //! A writer killed at random moments, again and again: the recording opens and misses at most the last sample.
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
 mod common;
 
-use common::{event, replayed, run, sample, samples};
+use common::{ended, event, replayed, run, sample, samples};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 use ullage_recording::{repair, Recording, Writer};
 
 const DIRECTORY: &str = "ULLAGE_TEST_WRITE_TO";
 const KILLS: u64 = 40;
+const KILLS_AT_CLOSING: u64 = 20;
+const CLOSES_AFTER: u64 = 80;
 
 /// Not a test of its own: what the test below starts, and kills. Says each tick before and after writing it.
 #[test]
@@ -26,18 +30,78 @@ fn writer_that_is_killed() {
     }
 }
 
+/// Not a test of its own, either: this one is killed while it closes the recording.
+#[test]
+fn writer_that_is_killed_as_it_closes() {
+    let Some(dir) = std::env::var_os(DIRECTORY) else { return };
+    let mut writer = Writer::create(dir, &run()).unwrap().with_tail_bytes(20_000);
+    for n in 0..CLOSES_AFTER {
+        writer.sample(&sample(n, 8));
+    }
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "\nclosing").unwrap();
+    writer.close(&ended(&run())).unwrap();
+    writeln!(out, "\nclosed").unwrap();
+    std::thread::sleep(Duration::from_secs(60));
+}
+
+#[test]
+fn a_writer_killed_as_it_closes_loses_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let whole: Vec<_> = (0..CLOSES_AFTER).map(|n| sample(n, 8)).collect();
+    let (mut unclosed, mut merging) = (0, 0);
+    // How long closing takes, the first one says.
+    let mut takes = Duration::ZERO;
+    for kill in 0..=KILLS_AT_CLOSING {
+        let dir = home.path().join(kill.to_string());
+        let mut child = start("writer_that_is_killed_as_it_closes", &dir);
+        let mut said = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        assert!(said.any(|line| line == "closing"));
+        let begun = Instant::now();
+        if kill == 0 {
+            assert!(said.any(|line| line == "closed"));
+            takes = begun.elapsed();
+        }
+        while begun.elapsed()
+            < takes * u32::try_from(kill).unwrap() / u32::try_from(KILLS_AT_CLOSING).unwrap()
+        {
+            std::hint::spin_loop();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        for repaired in [false, true] {
+            if repaired {
+                repair(&dir, |_| false).unwrap();
+            }
+            let recording = Recording::open(&dir).unwrap();
+            unclosed += u32::from(!recording.is_closed());
+            merging += u32::from(!recording.is_closed() && dir.join("mappings-000002.parquet").exists());
+            assert_eq!(samples(&replayed(&recording)), whole, "kill {kill}");
+        }
+        assert!(!dir.join("mappings-000002.parquet").exists());
+    }
+    println!(
+        "{KILLS_AT_CLOSING} kills, {unclosed} before it was closed, {merging} before all parts were merged"
+    );
+    assert!(merging > 0);
+}
+
+fn start(test: &str, dir: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .env(DIRECTORY, dir)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
 #[test]
 fn a_killed_writer_loses_at_most_one_sample() {
     let home = tempfile::tempdir().unwrap();
     let mut unclosed = 0;
     for kill in 0..KILLS {
         let dir = home.path().join(kill.to_string());
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "writer_that_is_killed", "--nocapture"])
-            .env(DIRECTORY, &dir)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = start("writer_that_is_killed", &dir);
         // Killed after so many samples, at whatever it does then: sampling, or making a part.
         let stop_after = 1 + kill * kill % 97;
         let mut said = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);

@@ -24,8 +24,17 @@ fn growth(ticks: u64) -> Vec<Image> {
 }
 
 /// The files in the order in which a sample writes them.
-const ORDER: [&str; 7] =
-    ["events", "processes", "mappings", "descriptors", "filesystems", "cgroups", "ticks"];
+const ORDER: [&str; 9] = [
+    "events",
+    "processes",
+    "mappings",
+    "descriptors",
+    "filesystems",
+    "cgroups",
+    "segments",
+    "pages",
+    "ticks",
+];
 
 #[test]
 fn a_kill_at_any_byte_of_a_sample_loses_that_sample_at_most() {
@@ -105,7 +114,7 @@ fn a_sample_with_a_row_that_is_not_understood_is_left_out_and_told() {
 
 #[test]
 fn a_part_that_is_gone_or_cut_costs_its_own_samples_only() {
-    let whole = recorded(40, 20_000, true);
+    let whole = recorded(40, 20_000, false);
     let part = "processes-000002.parquet";
     assert!(whole.contains_key(part));
     let mut gone = whole.clone();

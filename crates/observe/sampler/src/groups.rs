@@ -20,14 +20,24 @@ impl Groups {
         Groups { mounts: CgroupMounts::find(root, buffer), keys: Vec::new() }
     }
 
-    /// Takes in the groups of a process, as `/proc/PID/cgroup` lists them.
-    pub(crate) fn watch(&mut self, lines: &[String]) {
+    /// Takes in the groups of a process, as `/proc/PID/cgroup` lists them. Returns what is not seen of them, in words.
+    pub(crate) fn watch(&mut self, lines: &[String]) -> Option<String> {
         let memberships = parse_cgroup(lines.join("\n").as_bytes());
         for key in self.mounts.groups(&memberships) {
-            if self.keys.len() < MOST && !self.keys.contains(&key) {
-                self.keys.push(key);
+            match self.keys.iter().position(|other| other.is_same_group(&key)) {
+                Some(index) => {
+                    let known = &mut self.keys[index];
+                    (known.memory, known.pids) = (known.memory | key.memory, known.pids | key.pids);
+                }
+                None if self.keys.len() < MOST => self.keys.push(key),
+                None => {}
             }
         }
+        let hidden = self.mounts.memory_out_of_sight(&memberships)?;
+        Some(format!(
+            "The job's memory cgroup ({hidden}) lies outside of what is mounted here: its limit, and its OOM kills, \
+             are not counted."
+        ))
     }
 
     /// Reads them; groups that were removed are read no more, groups without both controllers left out.
@@ -48,9 +58,6 @@ impl Groups {
 
     /// Pids directly in a group of the unified or memory hierarchy, by path.
     pub(crate) fn processes(&self, root: &KernelRoot, path: &str, buffer: &mut Vec<u8>) -> Vec<i32> {
-        [true, false]
-            .into_iter()
-            .flat_map(|v2| self.mounts.processes(root, &CgroupKey { v2, path: path.to_owned() }, buffer))
-            .collect()
+        [true, false].into_iter().flat_map(|v2| self.mounts.processes(root, v2, path, buffer)).collect()
     }
 }

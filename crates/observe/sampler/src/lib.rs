@@ -3,8 +3,8 @@
 //!
 //! Cheap files are read every tick. Counting mappings (`maps`) and reading descriptor links cost milliseconds
 //! at the limits that matter, so they are read when the cheap ones say that something moved or that a limit is
-//! near, out of a [`budget`]; so are pages of forked processes probed (`pagemap`). The surprise: whatever cannot be read
-//! becomes a missing value; nothing here fails.
+//! near, out of a [`budget`]; so is a survey of pages made (`pagemap`). The surprise: whatever cannot be read becomes a
+//! missing value; nothing here fails.
 #![forbid(unsafe_code)]
 
 pub mod budget;
@@ -17,7 +17,9 @@ pub mod pace;
 mod places;
 pub mod roles;
 mod sampler;
+mod segments;
 pub mod settings;
+mod survey;
 
 pub use sampler::{Ended, Sampler, Tick};
 pub use settings::SamplerSettings;

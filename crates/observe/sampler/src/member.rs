@@ -44,6 +44,10 @@ pub(crate) struct Member {
     pub(crate) program: Program,
     /// It runs the image of the parent that it was first seen with.
     pub(crate) forked: bool,
+    /// That parent.
+    pub(crate) forked_from: Option<ProcessId>,
+    /// The same for all that were forked from one another.
+    pub(crate) family: u64,
     /// Parent when first seen; orphans keep it.
     pub(crate) born_to: i32,
     pub(crate) rank: Option<u32>,
@@ -67,8 +71,6 @@ pub(crate) struct Member {
     pub(crate) address_space: Trend,
     /// Descriptors when their links were last read.
     pub(crate) kinds_at_count: Option<u64>,
-    /// When its pages were last probed, and its minor faults then.
-    pub(crate) probed: Option<(At, u64)>,
     /// Its files, where they stay open.
     pub(crate) files: Option<ProcessDir>,
     /// Sizes as last read, when, and what `stat` showed then.
@@ -87,6 +89,8 @@ impl Member {
             image: 0,
             program: Program::Command,
             forked: false,
+            forked_from: None,
+            family: 0,
             born_to: facts.parent,
             rank: None,
             role: facts.role.clone(),
@@ -103,7 +107,6 @@ impl Member {
             descriptors: Trend::default(),
             address_space: Trend::default(),
             kinds_at_count: None,
-            probed: None,
             files: None,
             sizes: None,
             ending: None,
@@ -139,17 +142,6 @@ impl Member {
         let moved = count.abs_diff(before);
         moved >= (before / 5).max(64) || (near && moved > before / 20)
     }
-
-    /// Whether its pages are worth a probe: it was forked, holds memory, and has faulted in enough pages since the last
-    /// probe to have copied some of its parent's. Ever more seldom with age, from every second on.
-    pub(crate) fn probe_due(&self, now: At, anonymous: u64, faults: u64) -> bool {
-        const LEAST_BYTES: u64 = 32 << 20;
-        const LEAST_FAULTS: u64 = 2048;
-        let (at, before) = self.probed.unwrap_or((self.joined_at, 0));
-        let apart = (at.since(self.joined_at) / 4.0).max(1.0);
-        let due = self.probed.is_none() || now.since(at) >= apart;
-        self.forked && anonymous >= LEAST_BYTES && faults.saturating_sub(before) >= LEAST_FAULTS && due
-    }
 }
 
 #[cfg(test)]
@@ -175,25 +167,8 @@ mod tests {
             }),
             cgroups: vec![],
             role: Role::Other,
+            forked_from: None,
         }
-    }
-
-    #[test]
-    fn pages_are_probed_where_a_forked_process_faults_and_ever_more_seldom() {
-        let seconds = At::from_seconds;
-        let mut member = Member::new(&facts(), seconds(10.0));
-        assert!(!member.probe_due(seconds(11.0), 1 << 30, 1 << 20), "it shares nothing: not forked");
-        member.forked = true;
-        assert!(member.probe_due(seconds(10.1), 1 << 30, 5000), "at once");
-        assert!(!member.probe_due(seconds(10.1), 1 << 30, 500), "it has copied nothing yet");
-        assert!(!member.probe_due(seconds(10.1), 1 << 20, 5000), "there is nothing to copy");
-        member.probed = Some((seconds(11.0), 5000));
-        assert!(!member.probe_due(seconds(11.9), 1 << 30, 99_000), "too soon");
-        assert!(member.probe_due(seconds(12.1), 1 << 30, 99_000));
-        assert!(!member.probe_due(seconds(12.1), 1 << 30, 6000), "nothing moved");
-        member.probed = Some((seconds(110.0), 5000));
-        assert!(!member.probe_due(seconds(130.0), 1 << 30, 99_000), "100 s old: every 25 s");
-        assert!(member.probe_due(seconds(136.0), 1 << 30, 99_000));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the sampler is told by whoever wires it.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Settings of a [`crate::Sampler`].
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub struct SamplerSettings {
     pub temporary: Vec<String>,
     /// Read /dev/kmsg from now on.
     pub kernel_log: bool,
+    /// Wall clock when the run began, seconds since 1970: what was made before is not the job's.
+    pub started_unix: f64,
 }
 
 impl Default for SamplerSettings {
@@ -29,6 +31,9 @@ impl Default for SamplerSettings {
             own_cgroup: None,
             temporary: vec![temporary.unwrap_or_else(|| "/tmp".into())],
             kernel_log: true,
+            started_unix: SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0.0, |since| since.as_secs_f64()),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use ullage_model::{
     AgentMessage, At, CgroupVersion, ClockTicks, Ending, EventKind, Limit, Measured, Missing, OomConstraint,
-    ProcessId, Role,
+    PageKind, ProcessId, Role,
 };
 use ullage_sampler::{Sampler, SamplerSettings};
 use ullage_testing::fake_root::{anonymous_maps, torch_maps};
@@ -43,31 +43,34 @@ fn mappings_are_counted_at_first_sight_and_then_only_when_signs_move() {
 }
 
 #[test]
-fn pages_of_a_forked_process_are_probed_when_it_has_faulted() {
+fn pages_are_surveyed_when_they_moved_and_a_forked_process_learns_what_it_has_alone() {
     const PRESENT: u64 = 1 << 63;
     const EXCLUSIVE: u64 = 1 << 56;
     let fake = FakeRoot::new();
-    // 10,000 pages from 0x1000 on; it has copied the first 4,000, and shares the others with its parent.
-    let entries = (0..10_001).map(|page| if page <= 4000 { PRESENT | EXCLUSIVE } else { PRESENT }).collect();
-    let pages = || fake.process(11).parent(10).start(200).program(7).memory(40_000, 0, 100_000);
-    fake.process(10).start(100).program(7).memory(40_000, 0, 100_000).write();
-    pages().maps("1000-2711000 rw-p 00000000 00:00 0 \n".into()).pagemap(entries).write();
-    let mut sampler = sampler(&fake);
-    let mut child = |at: f64| {
-        let tick = sampler.tick(seconds(at));
-        assert_eq!(
-            tick.sample.processes[0].exclusive,
-            Measured::Missing(Missing::NotAsked),
-            "nobody's child"
-        );
-        tick.sample.processes[1].exclusive
+    // 10,000 pages from 0x1000 on; the child has copied the first 4,000, and shares the others with its parent.
+    let entries =
+        || (0..10_001).map(|page| if page <= 4000 { PRESENT | EXCLUSIVE } else { PRESENT }).collect();
+    let pages = |pid: i32| {
+        let process = fake.process(pid).program(7).memory(40_000, 0, 100_000);
+        process.maps("1000-2711000 rw-p 00000000 00:00 0 \n".into()).pagemap(entries())
     };
-    assert_eq!(child(0.0), Measured::Missing(Missing::NotAsked), "hardly a fault yet");
-    pages().faults(4100).maps("1000-2711000 rw-p 00000000 00:00 0 \n".into()).write();
-    let copied = child(1.0).known().unwrap();
+    pages(10).start(100).write();
+    pages(11).parent(10).start(200).write();
+    let mut sampler = sampler(&fake);
+    assert_eq!(sampler.tick(seconds(0.0)).sample.survey, [], "it has only begun");
+    pages(11).parent(10).start(200).faults(4100).write();
+    let sample = sampler.tick(seconds(1.0)).sample;
+    assert_eq!(sample.processes[0].exclusive, Measured::Missing(Missing::NotAsked), "nobody's child");
+    let copied = sample.processes[1].exclusive.known().unwrap();
     let off = copied.bytes.0.abs_diff(4000 * 4096);
     assert!(off <= 100 * 4096 && off <= copied.error.0.max(40 * 4096), "{copied:?}");
-    assert_eq!(child(1.5), Measured::Missing(Missing::NotAsked), "it was probed just before");
+    let job = sample.survey[0];
+    assert_eq!((job.of, job.kind), (None, PageKind::Anonymous));
+    let off = job.bytes.0.abs_diff(14_000 * 4096);
+    assert!(off <= 200 * 4096, "4,000 in each, and 6,000 in both: {job:?}");
+    let child = sample.survey.iter().find(|row| row.of.is_some_and(|id| id.pid == 11)).unwrap();
+    assert!(child.beside_own.0 > 3900 * 4096 && child.beside_shared.0 == 0, "{child:?}");
+    assert_eq!(sampler.tick(seconds(2.5)).sample.survey, [], "nothing has moved");
 }
 
 #[test]

@@ -101,6 +101,25 @@ pub fn amount(n: f64, unit: &str) -> String {
     }
 }
 
+/// A growth: `3.4 MiB a second`, `2 a minute`, `90 a day`.
+pub fn rate(per_second: f64, unit: &str) -> String {
+    let per = [("a second", 1.0), ("a minute", 60.0), ("an hour", 3600.0)];
+    let (name, seconds) =
+        per.into_iter().find(|(_, seconds)| per_second * seconds >= 1.0).unwrap_or(("a day", 86_400.0));
+    let n = per_second * seconds;
+    let n = if unit == "bytes" { whole(n.round()).map_or_else(|| plain_number(n), bytes) } else { tenths(n) };
+    format!("{n} {name}")
+}
+
+/// One digit after the point, where it says something.
+fn tenths(n: f64) -> String {
+    if n < 10.0 {
+        trimmed(n, 1)
+    } else {
+        whole(n.round()).map_or_else(|| plain_number(n), count)
+    }
+}
+
 /// `1 process`, not `1 processes`.
 fn singular(unit: &str) -> &str {
     unit.strip_suffix("sses")
@@ -281,6 +300,16 @@ mod tests {
         assert_eq!(share(0.0125), "1.2 %");
         assert_eq!(share(0.97), "97 %");
         assert_eq!(share(f64::NAN), "unknown");
+    }
+
+    #[test]
+    fn a_rate_is_told_by_the_time_in_which_something_is_gained() {
+        assert_eq!(rate(3.14, "descriptors"), "3.1 a second");
+        assert_eq!(rate(5200.0, "mappings"), "5,200 a second");
+        assert_eq!(rate(0.25, "tasks"), "15 a minute");
+        assert_eq!(rate(0.001, "tasks"), "3.6 an hour");
+        assert_eq!(rate(0.00001, "tasks"), "0.9 a day");
+        assert_eq!(rate(3_565_158.4, "bytes"), "3.4 MiB a second");
     }
 
     #[test]

@@ -7,4 +7,5 @@
 pub mod format;
 pub mod json;
 pub mod schema;
+mod segments;
 pub mod text;

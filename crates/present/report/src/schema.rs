@@ -5,11 +5,12 @@
 //! Schema, and a test holds both together.
 
 use crate::format::whole;
+use crate::segments::SegmentsJson;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use ullage_model::{
-    Evidence, EvidenceValue, Finding, Fix, Limit, LimitState, Measured, MemorySummary, Outcome, ProcessRef,
-    Severity, Status, Undetermined, Verdict,
+    CopyOnWrite, Evidence, EvidenceValue, Finding, Fix, Limit, LimitState, Measured, MemoryAt, MemorySummary,
+    Outcome, ProcessRef, Severity, Sharing, Status, Undetermined, Verdict,
 };
 
 /// The number in `schema`.
@@ -25,6 +26,8 @@ pub(crate) struct VerdictJson<'a> {
     findings: Vec<FindingJson<'a>>,
     limits: Vec<LimitJson<'a>>,
     memory: MemoryJson<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    segments: Option<SegmentsJson<'a>>,
     undetermined: Vec<UndeterminedJson<'a>>,
     not_seen: &'a [String],
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
@@ -65,7 +68,7 @@ pub(crate) struct FindingJson<'a> {
 }
 
 #[derive(Serialize)]
-struct ProcessJson<'a> {
+pub(crate) struct ProcessJson<'a> {
     pid: i32,
     start: u64,
     role: String,
@@ -100,6 +103,8 @@ struct LimitJson<'a> {
     time_left_s: Option<f64>,
     unit: &'a str,
     headroom: Option<u64>,
+    growing_for_s: Option<f64>,
+    warning: bool,
 }
 
 #[derive(Serialize)]
@@ -108,6 +113,58 @@ struct MemoryJson<'a> {
     unexplained_share: Value<f64>,
     categories: &'a BTreeMap<String, u64>,
     source: &'a str,
+    error_bytes: u64,
+    beside: &'a BTreeMap<String, u64>,
+    sharing: Option<SharingJson>,
+    last: Option<MemoryAtJson<'a>>,
+    copy_on_write: Vec<CopyOnWriteJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct SharingJson {
+    private_bytes: u64,
+    shared_within_job_bytes: u64,
+    shared_with_others_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct MemoryAtJson<'a> {
+    at_s: f64,
+    bytes: u64,
+    error_bytes: u64,
+    unexplained_share: f64,
+    categories: &'a BTreeMap<String, u64>,
+    source: &'a str,
+    beside: &'a BTreeMap<String, u64>,
+    sharing: Option<SharingJson>,
+}
+
+#[derive(Serialize)]
+struct CopyOnWriteJson<'a> {
+    process: ProcessJson<'a>,
+    at_s: f64,
+    inherited_bytes: u64,
+    shared_bytes: u64,
+    copied_bytes: u64,
+    parent_changed_bytes: u64,
+    unknown_bytes: u64,
+    new_bytes: u64,
+    error_bytes: u64,
+    by_class: BTreeMap<&'a str, ClassJson>,
+    over_time: Vec<CopiedAtJson>,
+}
+
+#[derive(Serialize)]
+struct ClassJson {
+    shared_bytes: u64,
+    unshared_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct CopiedAtJson {
+    at_s: f64,
+    shared_bytes: u64,
+    copied_bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -125,7 +182,7 @@ struct CostJson {
 /// A value, or `{"missing": "reason"}`.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Value<T> {
+pub(crate) enum Value<T> {
     Known(T),
     Missing { missing: &'static str },
 }
@@ -152,14 +209,14 @@ impl Serialize for LimitValue {
 }
 
 impl<T> Value<T> {
-    fn of<U>(measured: &Measured<U>, convert: impl FnOnce(&U) -> T) -> Value<T> {
+    pub(crate) fn of<U>(measured: &Measured<U>, convert: impl FnOnce(&U) -> T) -> Value<T> {
         match measured {
             Measured::Known(value) => Value::Known(convert(value)),
             Measured::Missing(reason) => Value::Missing { missing: reason.reason() },
         }
     }
 
-    fn or(value: Option<T>, missing: &'static str) -> Value<T> {
+    pub(crate) fn or(value: Option<T>, missing: &'static str) -> Value<T> {
         value.map_or(Value::Missing { missing }, Value::Known)
     }
 }
@@ -175,6 +232,7 @@ impl<'a> From<&'a Verdict> for VerdictJson<'a> {
             findings: verdict.findings.iter().map(FindingJson::from).collect(),
             limits: verdict.limits.iter().map(LimitJson::from).collect(),
             memory: (&verdict.memory).into(),
+            segments: verdict.segments.as_ref().map(SegmentsJson::from),
             undetermined: verdict.undetermined.iter().map(UndeterminedJson::from).collect(),
             not_seen: &verdict.not_seen,
             fixes: &verdict.fixes,
@@ -268,6 +326,8 @@ impl<'a> From<&'a LimitState> for LimitJson<'a> {
             time_left_s: state.time_left_s.filter(finite),
             unit: &state.unit,
             headroom: state.headroom(),
+            growing_for_s: state.growing_for_s.filter(finite),
+            warning: state.warning,
         }
     }
 }
@@ -284,6 +344,66 @@ impl<'a> From<&'a MemorySummary> for MemoryJson<'a> {
             ),
             categories: &memory.categories,
             source: &memory.source,
+            error_bytes: memory.error_bytes,
+            beside: &memory.beside,
+            sharing: memory.sharing.map(SharingJson::from),
+            last: memory.last.as_ref().map(MemoryAtJson::from),
+            copy_on_write: memory.copy_on_write.iter().map(CopyOnWriteJson::from).collect(),
+        }
+    }
+}
+
+impl From<Sharing> for SharingJson {
+    fn from(sharing: Sharing) -> Self {
+        SharingJson {
+            private_bytes: sharing.private,
+            shared_within_job_bytes: sharing.within_job,
+            shared_with_others_bytes: sharing.with_others,
+        }
+    }
+}
+
+impl<'a> From<&'a MemoryAt> for MemoryAtJson<'a> {
+    fn from(memory: &'a MemoryAt) -> Self {
+        let unexplained = memory.categories.get("unexplained").copied().unwrap_or(0);
+        MemoryAtJson {
+            at_s: memory.at.seconds(),
+            bytes: memory.bytes,
+            error_bytes: memory.error_bytes,
+            unexplained_share: if memory.bytes > 0 { unexplained as f64 / memory.bytes as f64 } else { 0.0 },
+            categories: &memory.categories,
+            source: &memory.source,
+            beside: &memory.beside,
+            sharing: memory.sharing.map(SharingJson::from),
+        }
+    }
+}
+
+impl<'a> From<&'a CopyOnWrite> for CopyOnWriteJson<'a> {
+    fn from(cow: &'a CopyOnWrite) -> Self {
+        let class = |(id, (shared, unshared)): (&'a String, &(u64, u64))| {
+            (id.as_str(), ClassJson { shared_bytes: *shared, unshared_bytes: *unshared })
+        };
+        CopyOnWriteJson {
+            process: (&cow.process).into(),
+            at_s: cow.at.seconds(),
+            inherited_bytes: cow.inherited,
+            shared_bytes: cow.shared,
+            copied_bytes: cow.copied,
+            parent_changed_bytes: cow.parent_changed,
+            unknown_bytes: cow.unknown,
+            new_bytes: cow.new,
+            error_bytes: cow.error,
+            by_class: cow.by_kind.iter().map(class).collect(),
+            over_time: cow
+                .over_time
+                .iter()
+                .map(|(at, shared, copied)| CopiedAtJson {
+                    at_s: at.seconds(),
+                    shared_bytes: *shared,
+                    copied_bytes: *copied,
+                })
+                .collect(),
         }
     }
 }

@@ -39,6 +39,27 @@ fn the_schema_names_every_key_that_is_written() {
     known(&value["findings"][0]["process"], &schema["$defs"]["process"]);
     known(&value["findings"][0]["evidence"][0], &schema["$defs"]["evidence"]);
     known(&value["limits"][0], &schema["$defs"]["limit"]);
+    let value = report::verdict(&verdicts::left_behind());
+    let segments = &schema["properties"]["segments"];
+    known(&value["segments"], segments);
+    known(&value["segments"]["orphans"], &schema["$defs"]["segmentTotal"]);
+    known(&value["segments"]["largest"][0], &schema["$defs"]["segment"]);
+    known(&value["segments"]["largest"][0]["creator"], &schema["$defs"]["segmentCreator"]);
+    known(&value["segments"]["by_creator"][0], &segments["properties"]["by_creator"]["items"]);
+    known(&value["segments"]["tmpfs"][0], &segments["properties"]["tmpfs"]["items"]);
+    known(&value["segments"]["left_behind"], &segments["properties"]["left_behind"]["anyOf"][1]);
+}
+
+#[test]
+fn segments_have_the_documented_shape() {
+    let value = report::verdict(&verdicts::left_behind());
+    let segments = &value["segments"];
+    assert_eq!(segments["by_kind"]["torch"], json!({"count": 1200, "bytes": 600 << 20, "not_told": 0}));
+    assert_eq!(segments["largest"][0]["creator"]["process"]["role"], json!("loader worker 0"));
+    assert_eq!(segments["largest"][1]["allocated_bytes"], json!({"missing": "no permission"}));
+    assert_eq!(segments["largest"][1]["creator"]["of"], json!("unknown"));
+    assert_eq!(segments["left_behind"]["segments"][0]["name"], json!("torch_4750_*"));
+    assert_eq!(report::verdict(&verdicts::healthy()).get("segments"), None, "never read");
 }
 
 #[test]

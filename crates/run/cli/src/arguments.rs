@@ -30,7 +30,7 @@ pub enum Command {
     Check(CheckArguments),
     /// List the recorded runs, or remove some
     Runs(RunsArguments),
-    /// Print everything that a recording holds
+    /// Give everything that a recording holds to other tools
     Export(ExportArguments),
 }
 
@@ -92,6 +92,12 @@ pub struct CheckArguments {
     /// As JSON
     #[arg(long)]
     pub json: bool,
+    /// List the shared memory that dead processes of yours left, and remove what you confirm
+    #[arg(long)]
+    pub clean: bool,
+    /// With --clean: remove all that is listed, and ask nothing
+    #[arg(long, requires = "clean")]
+    pub yes: bool,
 }
 
 /// `ullage runs`.
@@ -121,11 +127,21 @@ pub struct ExportArguments {
     /// How
     #[arg(long, value_enum)]
     pub format: ExportFormat,
+    /// Directory for the files; default: RUN-parquet or RUN-csv here, and standard output for JSON
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Replace files that are there already
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// Formats of `ullage export`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum ExportFormat {
+    /// One file a table, for data tools
+    Parquet,
+    /// One file a table, with a header; an empty field is a null
+    Csv,
     /// One JSON object a line: {"sample": …} or {"event": …}
     Json,
 }
@@ -166,6 +182,7 @@ mod tests {
             vec!["ullage", "run", "--frobnicate", "x"],
             vec!["ullage", "run", "--frobnicate", "--", "x"],
             vec!["ullage", "run", "--memory-max", "lots", "x"],
+            vec!["ullage", "check", "--yes"],
         ] {
             let error = Arguments::try_parse_from(wrong).unwrap_err();
             assert_eq!(error.exit_code(), 2);

@@ -14,6 +14,7 @@ pub mod machine;
 pub mod printer;
 pub mod remedies;
 pub mod size;
+pub mod warnings;
 
 use arguments::{Arguments, Command};
 use clap::Parser;

@@ -4,6 +4,7 @@
 //! waiting for COMMAND and passes its status through.
 
 use crate::printer;
+use crate::warnings::Warnings;
 use std::collections::HashSet;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::time::{Duration, Instant};
@@ -33,6 +34,7 @@ pub struct Watch {
     timeline: Timeline,
     budget: Option<Budget>,
     quiet: bool,
+    warnings: Warnings,
     next_tick: Instant,
     told: HashSet<ProcessId>,
     /// A process was killed since the last look.
@@ -54,8 +56,9 @@ pub struct Watched {
 
 impl Watch {
     /// Begins to watch; `started` is the zero of all times.
-    /// `quiet`: no line when the budget is near.
+    /// `quiet`: no line when the budget or a limit is near.
     pub fn new(
+        run: RunFacts,
         started: Instant,
         sampler: Sampler,
         writer: Option<Writer>,
@@ -69,6 +72,7 @@ impl Watch {
             timeline: Timeline::default(),
             budget,
             quiet,
+            warnings: Warnings::new(run),
             next_tick: Instant::now(),
             told: HashSet::new(),
             killed: false,
@@ -102,10 +106,12 @@ impl Watch {
 
     /// A full tick; processes that were seen for the first time are watched from now on.
     fn tick(&mut self, supervisor: &mut Supervisor) {
-        let tick = self.sampler.tick(self.now());
+        let mut tick = self.sampler.tick(self.now());
+        // Before the budget is asked: who was forked from whom decides what counts twice.
+        self.store_events(std::mem::take(&mut tick.events), supervisor);
         if let Some(budget) = &mut self.budget {
             let alive: Vec<ProcessId> = tick.sample.processes.iter().map(|process| process.id).collect();
-            if let Some(what) = budget.observe(ullage_diagnosis::tree_bytes(&tick.sample), &alive) {
+            if let Some(what) = budget.observe(self.timeline.tree_bytes(&tick.sample), &alive) {
                 if let (EventKind::Budget { action, used, budget }, false) = (&what, self.quiet) {
                     printer::note(&budget_line(action, *used, *budget));
                 }
@@ -114,6 +120,9 @@ impl Watch {
         }
         self.next_tick = Instant::now() + tick.next_after;
         self.store_tick(tick, supervisor);
+        if !self.quiet {
+            self.warnings.new_ones(self.now(), &self.timeline).iter().for_each(|line| printer::note(line));
+        }
     }
 
     /// A quick look at counters, right after something ended or failed.
@@ -122,13 +131,17 @@ impl Watch {
         self.store_tick(look, supervisor);
     }
 
-    fn store_tick(&mut self, tick: Tick, supervisor: &mut Supervisor) {
-        for event in tick.events {
+    fn store_events(&mut self, events: Vec<Event>, supervisor: &mut Supervisor) {
+        for event in events {
             if let EventKind::ProcessSeen { facts } = &event.what {
                 supervisor.watch(facts.id);
             }
             self.store_event(event);
         }
+    }
+
+    fn store_tick(&mut self, mut tick: Tick, supervisor: &mut Supervisor) {
+        self.store_events(std::mem::take(&mut tick.events), supervisor);
         self.store_sample(tick.sample);
         for gone in tick.ended {
             if !supervisor.knows(gone.id) {
@@ -198,7 +211,8 @@ impl Watch {
         if let Some(what) = self.budget.as_mut().and_then(|budget| budget.finish(&left)) {
             self.event(what);
         }
-        self.look(supervisor);
+        let look = self.sampler.last_look(self.now());
+        self.store_tick(look, supervisor);
         let survivors = self.survivors(main);
         self.event(EventKind::Finished { survivors });
     }

@@ -6,8 +6,8 @@ use ullage_kernel::cgroup::{CgroupKey, CgroupMounts};
 use ullage_kernel::host::kmsg::{KernelLog, KernelNews};
 use ullage_kernel::KernelRoot;
 use ullage_model::{
-    At, CgroupReading, CgroupVersion, Event, EventKind, Item, Outcome, OutcomeKind, ProcessId, RunFacts,
-    Sample,
+    At, CgroupReading, CgroupVersion, Event, EventKind, Item, Missing, Outcome, OutcomeKind, ProcessId,
+    RunFacts, Sample,
 };
 
 /// True where the very process (pid and start time) still runs and is no zombie.
@@ -39,7 +39,12 @@ pub fn post_mortem(run: &RunFacts, timeline: &mut Timeline) {
     let mounts = CgroupMounts::find(&root, &mut buffer);
     let cgroups: Vec<CgroupReading> = timeline
         .cgroups()
-        .map(|group| CgroupKey { v2: group.last.version == CgroupVersion::V2, path: group.last.path.clone() })
+        .map(|group| CgroupKey {
+            v2: group.last.version == CgroupVersion::V2,
+            path: group.last.path.clone(),
+            memory: group.last.memory.missing() != Some(Missing::NotAsked),
+            pids: group.last.pids.missing() != Some(Missing::NotAsked),
+        })
         .map(|key| mounts.read(&root, &key, &mut buffer))
         .collect();
     let news = run.main.map(|main| {

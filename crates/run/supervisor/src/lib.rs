@@ -2,12 +2,13 @@
 //!
 //! COMMAND keeps its streams, its terminal, its process group and its signals: ullage never stands between the
 //! job and them. Nothing here kills the job when ullage ends. Unsafe stands in `spawn` (what a child does
-//! between fork and exec, and one ioctl), and nowhere else.
+//! between fork and exec, and one ioctl) and in `leftovers/kernel_calls.rs`, and nowhere else.
 #![deny(unsafe_code)]
 
 mod agent_socket;
 pub mod budget;
 mod children;
+pub mod leftovers;
 pub mod outcome;
 mod pidfd;
 pub mod policy;

@@ -11,7 +11,7 @@
 //! worker has its own copy of every object. The payload of numpy arrays and tensors is not touched.
 //!
 //! ## How it is told apart
-//! Pages of forked processes are probed at random: how much of its anonymous memory does the worker alone map? What it
+//! Pages of forked processes are looked at, picked at random: how much of its anonymous memory does the worker alone map? What it
 //! has taken since the fork shows in its resident size and is taken off; what is left was shared, and is not any more.
 //! Each page copied is a minor fault of the worker: where the faults are fewer, it was the parent that rewrote or freed
 //! its pages (fork-parent-rewrites). A worker that leaks grows in resident size; page cache is no anonymous memory.
@@ -20,8 +20,8 @@
 //! few objects: then the workers write into what they inherited, or read objects that lie elsewhere.
 //!
 //! ## Known problems
-//! A probe looks at 8,192 pages, so that its figures have an error, which is told. It is made when a worker has faulted,
-//! every second at first and ever more seldom: growth of the last seconds is missing. Transparent huge pages are
+//! A survey looks at some thousand places, so that its figures have an error, which is told. It is made when the job has
+//! faulted, every second at first and ever more seldom: growth of the last seconds is missing. Transparent huge pages are
 //! copied in pieces of 4 KiB, and count so. The weight of the dataset is estimated from some of its items.
 //!
 //! ## Example

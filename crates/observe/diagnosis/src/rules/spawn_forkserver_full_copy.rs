@@ -65,7 +65,7 @@ fn judge(case: &Case) -> Judgement {
     let copies = at_once(copies);
     let whole = sum(&copies);
     let Some(most) = copies.iter().max_by_key(|copy| copy.bytes) else { return from_outside(case) };
-    let Some(severity) = severity(case, whole, case.timeline.memory.peak_bytes) else {
+    let Some(severity) = severity(case, whole, case.timeline.memory().peak_bytes) else {
         return Judgement::Nothing;
     };
     let starter = starter(case, &copies);

@@ -87,7 +87,7 @@ fn copied_global(case: &Case, copies: &[(Copy, &Held)]) -> Option<(u64, Judgemen
         return None;
     }
     let saved = sum(&together) - most.bytes;
-    let severity = severity(case, saved, case.timeline.memory.peak_bytes)?;
+    let severity = severity(case, saved, case.timeline.memory().peak_bytes)?;
     let held =
         |copy: &Copy| copies.iter().find(|(of, _)| of.process.id == copy.process.id).map(|(_, held)| *held);
     let first = held(most)?;

@@ -198,6 +198,7 @@ impl Run {
             limits: Measured::Known(limits),
             cgroups: vec!["0::/job".into()],
             role,
+            forked_from: None,
         };
         self.event(at, EventKind::ProcessSeen { facts: Box::new(facts) })
     }

@@ -1,6 +1,7 @@
 //! Cgroups: where their hierarchies are mounted, and what one reading of a group holds.
 
 pub mod mounts;
+mod namespace;
 pub mod v1;
 pub mod v2;
 

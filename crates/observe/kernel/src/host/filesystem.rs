@@ -78,7 +78,7 @@ impl ProcessDir {
         })
     }
 
-    fn inside(&self, path: &str) -> Result<OwnedFd, Errno> {
+    pub(crate) fn inside(&self, path: &str) -> Result<OwnedFd, Errno> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let root = rustix::fs::openat(self.dir(), "root", flags | OFlags::DIRECTORY, Mode::empty())?;
         let below = match path.trim_start_matches('/') {

@@ -9,4 +9,5 @@ pub mod pressure;
 pub mod reading;
 pub mod stat;
 pub mod sysctl;
+pub mod sysvipc;
 pub mod vmstat;

@@ -59,7 +59,19 @@ pub fn parse_status(bytes: &[u8]) -> Result<Status, ParseError> {
     Ok(status)
 }
 
+/// The pid in the innermost pid namespace: the last of `NSpid:\t4711\t7`. None before kernel 4.1.
+pub fn parse_innermost_pid(bytes: &[u8]) -> Option<i32> {
+    let line = lines(bytes).find_map(|line| line.strip_prefix(b"NSpid:"))?;
+    words(line).last().and_then(number).and_then(|pid| i32::try_from(pid).ok())
+}
+
 impl ProcessDir {
+    /// The pid that this process has in its own pid namespace.
+    pub fn innermost_pid(&self, buffer: &mut Vec<u8>) -> Result<Option<i32>, KernelError> {
+        self.read("status", buffer)?;
+        Ok(parse_innermost_pid(buffer))
+    }
+
     /// Reads `status`.
     pub fn status(&self, buffer: &mut Vec<u8>) -> Result<Status, KernelError> {
         self.parsed("status", buffer, parse_status)
@@ -86,6 +98,13 @@ mod tests {
     #[test]
     fn a_zombie_has_no_memory_which_is_not_zero() {
         assert_eq!(parse_status(ZOMBIE).unwrap().memory, None);
+    }
+
+    #[test]
+    fn the_innermost_pid_is_the_last() {
+        assert_eq!(parse_innermost_pid(b"Pid:\t1\nNSpid:\t4711\t12\t7\nNSpgid:\t1\n"), Some(7));
+        assert_eq!(parse_innermost_pid(b"Pid:\t1\nNSpid:\t\n"), None);
+        assert!(parse_innermost_pid(REAL).is_some());
     }
 
     #[test]

@@ -3,7 +3,9 @@
 pub(crate) mod cgroup;
 pub(crate) mod event;
 pub(crate) mod filesystem;
+pub(crate) mod pages;
 pub(crate) mod process;
+pub(crate) mod segment;
 pub(crate) mod tick;
 
 /// A row that belongs to a tick: the `position`-th of its list in that sample.

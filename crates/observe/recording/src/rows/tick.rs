@@ -13,6 +13,9 @@ pub(crate) struct RowCounts {
     pub(crate) descriptors: u64,
     pub(crate) filesystems: u64,
     pub(crate) cgroups: u64,
+    /// Missing where segments were not read, which is not the same as none.
+    pub(crate) segments: Measured<u64>,
+    pub(crate) pages: u64,
 }
 
 /// A sample without its lists.
@@ -73,16 +76,20 @@ impl Record for TickRow {
                 row.nulls(2);
             }
         }
+        row.measured("segments", self.rows.segments);
+        row.u64(self.rows.pages);
     }
 
     fn decode(row: &mut RowReader<'_>) -> Result<Self, BadRow> {
         let (tick, at) = (row.u64()?, At(row.u64()?));
-        let rows = RowCounts {
+        let mut rows = RowCounts {
             processes: row.u64()?,
             mappings: row.u64()?,
             descriptors: row.u64()?,
             filesystems: row.u64()?,
             cgroups: row.u64()?,
+            segments: Measured::default(),
+            pages: 0,
         };
         let forks_since_last = row.u64()?;
         let cost = Cost { cpu_ns: row.u64()?, peak_rss: row.bytes()? };
@@ -112,10 +119,20 @@ impl Record for TickRow {
             memory_stall_full_us: row.measured("memory_stall_full_us"),
             memory_stall_some_us: row.measured("memory_stall_some_us"),
             open_files: match row.absent("open_files") {
-                Some(why) => Measured::Missing(why),
+                Some(why) => {
+                    row.skip(2);
+                    Measured::Missing(why)
+                }
                 None => Measured::Known((row.u64()?, row.u64()?)),
             },
         };
+        // A null without a reason: the recording is of a version that did not know this column.
+        rows.segments = match (row.measured("segments"), row.absent("segments")) {
+            (Measured::Missing(_), None) => Measured::default(),
+            (rows, _) => rows,
+        };
+        // Null in recordings of versions that made no surveys.
+        rows.pages = row.optional_bytes().map_or(0, |rows| rows.0);
         Ok(TickRow { tick, at, rows, forks_since_last, cost, host })
     }
 }

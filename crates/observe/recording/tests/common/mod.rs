@@ -98,6 +98,9 @@ pub fn sample(n: u64, processes: u64) -> Sample {
                 refused: Measured::Known(0),
             }),
         }],
+        // As the first version of format 1 reads: it had no such table.
+        segments: Measured::Missing(Missing::NotAsked),
+        survey: vec![],
         forks_since_last: n,
         cost: Cost { cpu_ns: n * 500_000, peak_rss: Bytes(9 << 20) },
     }
@@ -334,6 +337,46 @@ impl Tape {
         }
     }
 
+    fn segment(&mut self) -> Segment {
+        Segment {
+            kind: SegmentKind::ALL[self.next() as usize % SegmentKind::ALL.len()],
+            name: self.text(),
+            count: self.number(),
+            device: self.number(),
+            inode: self.number(),
+            size: self.bytes(),
+            allocated: self.measured(Tape::bytes),
+            at_least: self.next() % 2 == 1,
+            deleted: self.next() % 2 == 1,
+            before: self.next() % 2 == 1,
+            creator: self.measured(|t| Creator {
+                who: if t.next() % 2 == 1 { Maker::Process(t.id()) } else { Maker::Gone(t.next() as i32) },
+                by: CreatorSource::ALL[t.next() as usize % CreatorSource::ALL.len()],
+            }),
+            mappers: self.list(Tape::id),
+            holders: self.list(Tape::id),
+            outsiders: self.measured(|t| t.next() % 2 == 1),
+        }
+    }
+
+    fn pages(&mut self) -> Pages {
+        let job = self.next() % 2 == 0;
+        Pages {
+            of: (!job).then(|| self.id()),
+            kind: self.one_of(&PageKind::ALL),
+            bytes: self.bytes(),
+            error: self.bytes(),
+            exclusive: self.bytes(),
+            shared: self.bytes(),
+            outside: self.bytes(),
+            proportional: self.bytes(),
+            beside_shared: self.bytes(),
+            beside_own: self.bytes(),
+            swapped: self.bytes(),
+            unexplained: self.bytes(),
+        }
+    }
+
     fn list<T>(&mut self, one: impl Fn(&mut Tape) -> T) -> Vec<T> {
         let length = self.next() % 5;
         (0..length).map(|_| one(self)).collect()
@@ -346,6 +389,8 @@ impl Tape {
             host: self.host(),
             filesystems: self.list(Tape::filesystem),
             cgroups: self.list(Tape::cgroup),
+            segments: self.measured(|t| t.list(Tape::segment)),
+            survey: self.list(Tape::pages),
             forks_since_last: self.number(),
             cost: Cost { cpu_ns: self.number(), peak_rss: self.bytes() },
         }
@@ -396,6 +441,7 @@ impl Tape {
                     }),
                     cgroups: self.list(Tape::text),
                     role: Role::Main,
+                    forked_from: (self.next() % 2 == 0).then(|| self.id()),
                 }),
             },
             _ => EventKind::Finished { survivors: self.list(Tape::id) },

@@ -18,10 +18,14 @@ impl Sampler {
             process = process.keep_open();
         }
         let Some(facts) = self.facts(&process, id) else { return };
+        self.segments.joined(id);
         let mut member = Member::new(&facts, now);
         member.mount_namespace = process.namespace("mnt").ok().flatten();
-        self.groups.watch(&facts.cgroups);
+        if let Some(hidden) = self.groups.watch(&facts.cgroups) {
+            self.not_seen(now, hidden);
+        }
         self.identify_program(&process, &mut member, &facts.command_line);
+        let forked_from = member.forked_from;
         if keep {
             self.to_keep -= 1;
             member.files = Some(process);
@@ -33,7 +37,8 @@ impl Sampler {
         if let Some(member) = self.members.get_mut(&id.pid) {
             member.role = role.clone();
         }
-        self.say(now, EventKind::ProcessSeen { facts: Box::new(ProcessFacts { role, ..facts }) });
+        let facts = ProcessFacts { role, forked_from, ..facts };
+        self.say(now, EventKind::ProcessSeen { facts: Box::new(facts) });
     }
 
     pub(super) fn leave(&mut self, id: ProcessId, ended: &mut Vec<Ended>) {
@@ -67,7 +72,8 @@ impl Sampler {
         };
         let command_line = process.command_line(buffer).unwrap_or_default();
         let cgroups = process.cgroup(buffer).map(|()| lines_of_interest(buffer)).unwrap_or_default();
-        Some(ProcessFacts { id, parent, uid, command_line, comm, limits, cgroups, role: Role::Other })
+        let (role, forked_from) = (Role::Other, None);
+        Some(ProcessFacts { id, parent, uid, command_line, comm, limits, cgroups, role, forked_from })
     }
 
     pub(super) fn identify_program(
@@ -84,6 +90,13 @@ impl Sampler {
             (0, _) | (_, 0) => parent.program == member.program && parent.comm == member.comm,
             (parent, child) => parent == child,
         });
+        member.forked_from = parent.filter(|_| member.forked).map(|parent| parent.id);
+        // The image outlives a parent that nobody saw.
+        member.family = match (member.image, parent.filter(|_| member.forked)) {
+            (0, Some(parent)) => parent.family,
+            (0, None) => (member.id.start.0 << 22) | member.id.pid as u64,
+            (image, _) => image,
+        };
         if parent.is_some_and(|parent| parent.program == roles::Program::Launcher) {
             let rank = process.environment_variable("RANK", &mut self.buffer).ok().flatten();
             member.rank = rank.and_then(|rank| rank.parse().ok());

@@ -4,6 +4,8 @@ mod cost;
 mod membership;
 mod nearness;
 mod reading;
+mod segments;
+mod surveying;
 
 use self::cost::{own_cost, own_files, process_cpu_ns};
 use self::membership::GONE;
@@ -18,7 +20,9 @@ use crate::member::Member;
 use crate::pace::{jitter, Pace};
 use crate::places::Places;
 use crate::roles::{self, Generations};
+use crate::segments::Segments;
 use crate::settings::SamplerSettings;
+use crate::survey::schedule::Schedule;
 use std::collections::HashMap;
 use std::time::Duration;
 use ullage_kernel::host::kmsg::{KernelLog, KernelNews};
@@ -65,14 +69,15 @@ pub struct Sampler {
     places: Places,
     log: Option<KernelLog>,
     budget: Budget,
+    segments: Segments,
+    schedule: Schedule,
     /// CPU time of this process when the last tick was read.
     cpu_at_end: Option<u64>,
     /// Cost of a tick without what is not read at every tick, nanoseconds, smoothed.
     tick_ns: f64,
-    /// Costs of one mapping counted, one link read, one process probed.
+    /// Costs of one mapping counted, one link read.
     each_mapping: Learned,
     each_link: Learned,
-    each_probe: Learned,
     max_map_count: Limit,
     trends: HashMap<(u8, String), Trend>,
     forks: Option<u64>,
@@ -106,11 +111,12 @@ impl Sampler {
             places: Places::new(settings.temporary.clone()),
             log: None,
             budget: Budget::new(settings.cpu_share),
+            segments: Segments::default(),
+            schedule: Schedule::default(),
             cpu_at_end: None,
             tick_ns: 0.0,
             each_mapping: Learned::guess(1200.0),
             each_link: Learned::guess(1200.0),
-            each_probe: Learned::guess(3e6),
             max_map_count,
             trends: HashMap::new(),
             forks: None,
@@ -145,6 +151,12 @@ impl Sampler {
     /// A quick look at everything but mappings and links, for the moment a process ended or failed: the counters
     /// that tell why are in it.
     pub fn final_look(&mut self, now: At) -> Tick {
+        self.look(now, false)
+    }
+
+    /// A quick look once more when the run is over, with what it leaves in shared memory.
+    pub fn last_look(&mut self, now: At) -> Tick {
+        self.segments.last_look = true;
         self.look(now, false)
     }
 
@@ -245,7 +257,9 @@ impl Sampler {
                 ended.push(Ended { id: member.id, ending: member.ending.unwrap_or(GONE) });
             }
         }
+        let survey = if deep { self.survey_pages(now, &mut processes, &mut spent_ns) } else { Vec::new() };
         self.roles(now);
+        let segments = self.read_segments(now, &through, &filesystems, &processes, deep, &mut spent_ns);
         let cgroups = self.groups.read(&self.root, &mut self.buffer);
         time_left = sooner(time_left, self.groups_left(now, &cgroups));
         let host = self.root.host(&mut self.buffer);
@@ -271,7 +285,17 @@ impl Sampler {
             exhausted: !self.budget.allows(0.0, true),
         };
         Tick {
-            sample: Sample { at: now, processes, host, filesystems, cgroups, forks_since_last, cost },
+            sample: Sample {
+                at: now,
+                processes,
+                host,
+                filesystems,
+                cgroups,
+                segments,
+                survey,
+                forks_since_last,
+                cost,
+            },
             events: std::mem::take(&mut self.events),
             ended,
             next_after: jitter(pace.next_after(), &mut self.jitter),

@@ -2,7 +2,7 @@
 
 use super::Sampler;
 use crate::member::Member;
-use ullage_model::{At, Bytes, CgroupReading, FilesystemReading, HostReading, Limit, Measured};
+use ullage_model::{At, CgroupReading, FilesystemReading, HostReading, Limit, Measured};
 
 impl Sampler {
     pub(super) fn process_left(&self, member: &Member) -> Option<f64> {
@@ -29,9 +29,7 @@ impl Sampler {
         let mut left = None;
         for group in groups {
             if let Measured::Known(memory) = &group.memory {
-                // What the kernel can give back is no step towards the limit.
-                let cache = memory.parts.as_known().map_or(Bytes(0), |parts| parts.inactive_file);
-                let used = memory.current.saturating_sub(cache).0;
+                let used = memory.in_use().0;
                 left = sooner(left, self.trend(now, 2, &group.path, used, memory.limit));
             }
             if let Measured::Known(pids) = &group.pids {

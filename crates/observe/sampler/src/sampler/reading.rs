@@ -5,12 +5,11 @@ use super::nearness::near;
 use super::Sampler;
 use crate::forecast::{Counted, Signs};
 use crate::member::{Counting, Member, Quiet};
-use crate::pace::random;
 use ullage_kernel::process::cgroup::lines_of_interest;
 use ullage_kernel::ProcessDir;
 use ullage_model::process::DescriptorKinds;
 use ullage_model::{
-    At, Descriptors, Ending, EventKind, Exclusive, Mappings, Measured, Missing, ProcessFacts, ProcessMemory,
+    At, Descriptors, Ending, EventKind, Mappings, Measured, Missing, ProcessFacts, ProcessMemory,
     ProcessReading, ProcessState,
 };
 
@@ -117,12 +116,6 @@ impl Sampler {
         if let Some(estimate) = estimate {
             member.mappings.push(now, estimate);
         }
-        let probe = deep && member.probe_due(now, memory.anonymous.0, reading.minor_faults);
-        // A probe picks its places from the list of mappings.
-        let listing = self.each_mapping.expect(estimate.unwrap_or(0));
-        if probe && self.budget.allows(*spent_ns + self.each_probe.expect(1).max(listing), false) {
-            reading.exclusive = self.probe(process, member, now, reading.minor_faults, spent_ns);
-        }
         self.refresh_settings(process, member, now);
         Some(reading)
     }
@@ -148,24 +141,6 @@ impl Sampler {
         }
     }
 
-    fn probe(
-        &mut self,
-        process: &ProcessDir,
-        member: &mut Member,
-        now: At,
-        faults: u64,
-        spent_ns: &mut f64,
-    ) -> Measured<Exclusive> {
-        let before = thread_cpu_ns();
-        let bits = &mut self.jitter;
-        let result = process.exclusive(&mut self.maps_buffer, || random(bits));
-        let cost = (thread_cpu_ns() - before) as f64;
-        *spent_ns += cost;
-        self.each_probe.took(1, 1, cost);
-        member.probed = Some((now, faults));
-        result.map_or_else(|error| Measured::Missing(error.missing()), Measured::Known)
-    }
-
     pub(super) fn signs(&self, member: &Member, memory: &ProcessMemory, descriptors: u64) -> Signs {
         Signs {
             shm_inodes: self.places.shm_inodes(member.mount_namespace),
@@ -184,14 +159,17 @@ impl Sampler {
         member.counted = None;
         member.counting = None;
         member.counted_at = None;
-        member.probed = None;
         member.sizes = None;
         if before != member.program || !member.role_exact {
             member.role_exact = false;
             self.say(
                 now,
                 EventKind::ProcessSeen {
-                    facts: Box::new(ProcessFacts { role: member.role.clone(), ..facts }),
+                    facts: Box::new(ProcessFacts {
+                        role: member.role.clone(),
+                        forked_from: member.forked_from,
+                        ..facts
+                    }),
                 },
             );
         }
@@ -311,7 +289,9 @@ impl Sampler {
         if process.cgroup(&mut self.buffer).is_ok() {
             let cgroups = lines_of_interest(&self.buffer);
             if cgroups != member.cgroups {
-                self.groups.watch(&cgroups);
+                if let Some(hidden) = self.groups.watch(&cgroups) {
+                    self.not_seen(now, hidden);
+                }
                 member.cgroups = cgroups;
             }
         }

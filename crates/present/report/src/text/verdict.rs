@@ -2,6 +2,7 @@
 //! screen. The most severe finding is told in full; those behind it get a line or two.
 
 use super::layout::Screen;
+use super::segments::segments;
 use super::style::{Ink, Style};
 use crate::format;
 use ullage_model::{
@@ -29,6 +30,10 @@ pub fn verdict(verdict: &Verdict, style: &Style) -> String {
     }
     also(&mut screen, *style, verdict.findings.get(1..).unwrap_or_default());
     limits(&mut screen, *style, &verdict.limits);
+    super::memory::memory(&mut screen, *style, &verdict.memory);
+    if let Some(summary) = &verdict.segments {
+        segments(&mut screen, *style, summary);
+    }
     not_told(&mut screen, *style, verdict);
     cost(&mut screen, *style, verdict);
     screen.finish()
@@ -230,7 +235,26 @@ fn limits(screen: &mut Screen, style: Style, limits: &[LimitState]) {
             }
         }
     }
+    for state in limits.iter().filter(|state| state.warning) {
+        screen.prose(0, 2, &style.paint(Ink::Warn, &growth(state)));
+    }
     more(screen, style, finite.len(), LIMITS_SHOWN, "limits, further away: ullage report --json");
+}
+
+/// A limit that is about to be met, as a sentence without its full stop.
+pub fn growth(state: &LimitState) -> String {
+    let used = state.used.as_known().map_or_else(|| "?".into(), |n| format::quantity(*n, &state.unit));
+    let limit = state.limit.as_known().map_or_else(|| "?".into(), |limit| format::limit(*limit, &state.unit));
+    let mut text = format!("{}: {used} of {limit}", whose(state));
+    if let (Some(slope), Some(lasted)) = (state.slope_per_s, state.growing_for_s) {
+        let rate = format::rate(slope, &state.unit);
+        let lasted = format::duration(lasted.round());
+        text += &format!(", growing by {rate} for {lasted}");
+    }
+    if let Some(left) = state.time_left_s {
+        text += &format!("; at this rate the limit is met in about {}", format::duration(left.round()));
+    }
+    text
 }
 
 /// `mappings, trainer 4742` for the scope `process 4742 (trainer)`; other scopes as they are.
@@ -249,6 +273,7 @@ fn time_left(state: &LimitState) -> String {
         (Some(0), _, _) => "met".into(),
         (_, Some(seconds), _) => format::duration(seconds),
         (_, None, Some(slope)) if slope <= 0.0 => "not growing".into(),
+        (_, None, Some(_)) => "far off".into(),
         _ => "cannot tell".into(),
     }
 }

@@ -1,9 +1,10 @@
 //! Verdicts as diagnosis builds them, one for each thing that a report must be able to say.
 
 use ullage_model::{
-    At, ClockTicks, Evidence, EvidenceValue, Finding, Fix, Limit, LimitState, Measured, MemorySummary,
-    Missing, Outcome, OutcomeKind, ProcessId, ProcessRef, Role, RunId, Severity, Status, Undetermined,
-    Verdict,
+    At, Bytes, ClockTicks, Creator, CreatorSource, Evidence, EvidenceValue, Finding, Fix, LeftBehind, Limit,
+    LimitState, Maker, Measured, MemorySummary, Missing, Outcome, OutcomeKind, ProcessId, ProcessRef, Role,
+    RunId, Segment, SegmentCreator, SegmentKind, SegmentPlace, SegmentSeen, SegmentSummary, SegmentTotal,
+    Severity, Status, Undetermined, Verdict,
 };
 
 pub(crate) fn all() -> Vec<(&'static str, Verdict)> {
@@ -11,12 +12,89 @@ pub(crate) fn all() -> Vec<(&'static str, Verdict)> {
         ("crash_established", crash_established()),
         ("crash_supported", crash_supported()),
         ("healthy", healthy()),
+        ("growing", growing()),
         ("killed_sender_unknown", killed()),
         ("memcg_oom_kill", memcg()),
         ("ordinary_exception", ordinary()),
         ("missing_values", missing_values()),
         ("not_started", not_started()),
+        ("left_behind", left_behind()),
     ]
+}
+
+/// A healthy run that leaves shared memory.
+pub(crate) fn left_behind() -> Verdict {
+    let worker = ProcessRef {
+        id: ProcessId { pid: 4750, start: ClockTicks(123_999) },
+        role: Role::LoaderWorker(Some(0)),
+        name: "pt_data_worker".into(),
+    };
+    let by_worker = SegmentCreator::Job { process: worker.clone(), ended: true, by: CreatorSource::Name };
+    let segment = Segment {
+        kind: SegmentKind::Torch,
+        name: "torch_4750_*".into(),
+        count: 1200,
+        device: 27,
+        inode: 9,
+        size: Bytes(600 << 20),
+        allocated: Measured::Known(Bytes(600 << 20)),
+        at_least: false,
+        deleted: false,
+        before: false,
+        creator: Measured::Known(Creator { who: Maker::Process(worker.id), by: CreatorSource::Name }),
+        mappers: vec![worker.id],
+        holders: vec![],
+        outsiders: Measured::default(),
+    };
+    let used = SegmentSeen {
+        segment: segment.clone(),
+        creator: by_worker.clone(),
+        orphan: false,
+        mappers: vec![worker],
+        holders: vec![],
+    };
+    let unknown = Segment {
+        kind: SegmentKind::PosixShm,
+        name: "psm_1a2b".into(),
+        count: 1,
+        allocated: Measured::Missing(Missing::NoPermission),
+        creator: Measured::Missing(Missing::Vanished),
+        mappers: vec![],
+        ..segment
+    };
+    let left = |segment: Segment, creator| SegmentSeen {
+        segment: Segment { mappers: vec![], ..segment },
+        creator,
+        orphan: true,
+        mappers: vec![],
+        holders: vec![],
+    };
+    let total = |count, mib: u64, not_told| SegmentTotal { count, bytes: mib << 20, not_told };
+    Verdict {
+        segments: Some(SegmentSummary {
+            at: At::from_seconds(12.3),
+            total: total(1201, 600, 1),
+            orphans: total(1, 0, 1),
+            others: total(3, 12, 0),
+            by_kind: [(SegmentKind::Torch, total(1200, 600, 0)), (SegmentKind::PosixShm, total(1, 0, 1))]
+                .into(),
+            by_creator: vec![
+                (by_worker.clone(), total(1200, 600, 0)),
+                (SegmentCreator::Unknown(Missing::Vanished), total(1, 0, 1)),
+                (SegmentCreator::Gone { pid: 77, by: CreatorSource::Kernel }, total(1, 0, 0)),
+            ],
+            largest: vec![used.clone(), left(unknown.clone(), SegmentCreator::Unknown(Missing::Vanished))],
+            places: vec![SegmentPlace { path: "/dev/shm".into(), used: 612 << 20, told: 612 << 20 }],
+            left_behind: Some(LeftBehind {
+                total: total(1201, 600, 1),
+                largest: vec![
+                    left(used.segment, by_worker),
+                    left(unknown, SegmentCreator::Unknown(Missing::Vanished)),
+                ],
+            }),
+        }),
+        ..base()
+    }
 }
 
 fn evidence(
@@ -59,6 +137,8 @@ fn limit(name: &str, scope: &str, used: u64, limit: Limit, unit: &str) -> LimitS
         unit: unit.into(),
         slope_per_s: Some(0.0),
         time_left_s: None,
+        growing_for_s: None,
+        warning: false,
     }
 }
 
@@ -75,7 +155,9 @@ fn base() -> Verdict {
             source: "sum of resident anonymous + shared once".into(),
             unexplained_share: 0.01,
             categories: [("anonymous".to_owned(), 500_000_000), ("shared".to_owned(), 266_153_984)].into(),
+            ..MemorySummary::default()
         },
+        segments: None,
         undetermined: vec![],
         not_seen: vec![],
         fixes: vec![],
@@ -169,6 +251,20 @@ pub(crate) fn healthy() -> Verdict {
         limits: vec![near, limit("host memory and swap", "host", 3 << 30, Limit::At(23 << 30), "bytes")],
         ..base()
     }
+}
+
+/// One limit is about to be met, one grows and is far off, one is still.
+pub(crate) fn growing() -> Verdict {
+    let mut near = limit("descriptors", "process 4742 (trainer)", 812, Limit::At(1_024), "descriptors");
+    near.slope_per_s = Some(3.14);
+    near.growing_for_s = Some(240.2);
+    near.time_left_s = Some(67.5);
+    near.warning = true;
+    let mut far = limit("cgroup memory", "cgroup /job", 3 << 30, Limit::At(23 << 30), "bytes");
+    far.slope_per_s = Some(700.0);
+    far.growing_for_s = Some(300.0);
+    let still = limit("mappings", "process 4711 (main)", 1_210, Limit::At(65_530), "mappings");
+    Verdict { limits: vec![near, far, still], ..base() }
 }
 
 pub(crate) fn killed() -> Verdict {

@@ -12,6 +12,9 @@ use ullage_report::text::{self, CheckRow, CheckState};
 
 /// Prints the table; ends with 0 even where something is tight: the check itself went well.
 pub fn run(arguments: &CheckArguments) -> anyhow::Result<u8> {
+    if arguments.clean {
+        return super::clean::run(arguments);
+    }
     let rows = rows(&KernelRoot::live());
     if arguments.json {
         let list: Vec<_> = rows
@@ -70,7 +73,7 @@ fn rows(root: &KernelRoot) -> Vec<CheckRow> {
             rows.extend(ulimits(&own, &mut buffer));
             rows.extend(shm(&own));
             rows.push(overcommit(&machine));
-            rows.extend(groups(root, &own, &mut buffer).iter().flat_map(group));
+            rows.extend(groups(root, &own, &mut buffer));
         }
         Err(error) => rows.push(unknown("/proc", error.to_string())),
     }
@@ -166,20 +169,27 @@ fn overcommit(machine: &MachineFacts) -> CheckRow {
     }
 }
 
-fn groups(root: &KernelRoot, own: &ProcessDir, buffer: &mut Vec<u8>) -> Vec<CgroupReading> {
+fn groups(root: &KernelRoot, own: &ProcessDir, buffer: &mut Vec<u8>) -> Vec<CheckRow> {
     let mounts = CgroupMounts::find(root, buffer);
-    if own.cgroup(buffer).is_err() {
-        return Vec::new();
+    if let Err(error) = own.cgroup(buffer) {
+        return vec![unknown("cgroup memory", error.to_string())];
     }
-    let keys = mounts.groups(&parse_cgroup(buffer));
-    keys.iter().map(|key| mounts.read(root, key, buffer)).collect()
+    let memberships = parse_cgroup(buffer);
+    let keys = mounts.groups(&memberships);
+    let mut rows: Vec<CheckRow> =
+        keys.iter().flat_map(|key| group(&mounts.read(root, key, buffer))).collect();
+    if let Some(hidden) = mounts.memory_out_of_sight(&memberships) {
+        let why = format!("the group {hidden} lies outside of what is mounted here: its limit is not seen");
+        rows.push(unknown("cgroup memory", why));
+    }
+    rows
 }
 
 fn group(group: &CgroupReading) -> Vec<CheckRow> {
     let mut rows = Vec::new();
     if let Some(memory) = group.memory.as_known() {
         if let Some(limit) = memory.limit.at() {
-            let used = format::bytes(memory.current.0);
+            let used = format::bytes(memory.in_use().0);
             rows.push(fine(
                 "cgroup memory",
                 format!("{used} used of {} in {}", format::bytes(limit), group.path),

@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub mod check;
+pub mod clean;
 pub mod explain;
 pub mod export;
 pub mod report;

@@ -84,10 +84,11 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
         interval: Duration::from_secs_f64(arguments.interval),
         reaper: i32::try_from(std::process::id()).ok(),
         own_cgroup: budget.as_ref().and_then(Budget::cgroup_name),
+        started_unix: facts.started_unix,
         ..SamplerSettings::default()
     };
     let sampler = Sampler::new(root, settings, main);
-    let mut watch = Watch::new(started, sampler, writer, budget, arguments.quiet);
+    let mut watch = Watch::new(facts.clone(), started, sampler, writer, budget, arguments.quiet);
     watch.event(EventKind::Machine { facts: Box::new(facts.machine.clone()) });
     for text in not_seen {
         watch.event(EventKind::NotSeen { text });
@@ -216,7 +217,23 @@ fn healthy_line(verdict: &Verdict) -> String {
         0 => String::new(),
         bytes => format!(", peak {} ({})", format::bytes(bytes), verdict.memory.source),
     };
-    format!("ullage: healthy{peak}{}\n", nearest.unwrap_or_default())
+    let left = verdict.segments.as_ref().and_then(ullage_report::text::left_behind);
+    let left = left.map(|left| format!("; {left}")).unwrap_or_default();
+    let warnings = verdict.limits.iter().filter(|limit| limit.warning);
+    let grows: String = warnings
+        .map(|limit| {
+            format!(
+                "ullage: {}
+",
+                ullage_report::text::growth(limit)
+            )
+        })
+        .collect();
+    format!(
+        "ullage: healthy{peak}{}{left}
+{grows}",
+        nearest.unwrap_or_default()
+    )
 }
 
 fn write_json(arguments: &RunArguments, verdict: &Verdict) {

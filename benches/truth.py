@@ -1,0 +1,609 @@
+#!/usr/bin/env python3
+"""Is what `ullage run` says of a job's memory true?
+
+Jobs of known shape are run under `ullage run` with default options, as an ordinary user where this is started by root.
+The truth is counted, not believed: while a job holds still, its page tables are read in full and distinct page frames
+counted (that takes root; without it only what follows from the job's shape is checked). What each child copied is known
+by comparing its page frames right after the fork with those at the end.
+
+family    a parent of 1 GB and ten children that do nothing
+halves    four children that write to half of 1 GB: two to one run, two to pages all over it
+parent    a parent that rewrites a quarter of its 1 GB and frees a quarter, over one child (parent2: over two)
+segments  shared anonymous memory and a file in /dev/shm, of which siblings have touched different parts
+memfd     a memfd that two processes have
+files     a mapped file that four children have read in part
+loader    a DataLoader with four workers over a list of 2,000,000 str (needs torch)
+churn     processes that come, grow, fork and go: as many samples as --seconds allow, each beside what its cgroup and
+          the machine hold
+
+The first four with and without huge pages (madvise).
+
+    python benches/truth.py [--ullage target/release/ullage] [--totals target/release/examples/totals]
+                            [--only family halves ...] [--seconds 60] [--mib 1024]
+"""
+
+import argparse
+import glob
+import json
+import mmap
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+PAGE = 4096
+MIB = 1 << 20
+HUGE = 14  # MADV_HUGEPAGE
+NOBODY = 65534
+PRESENT, OF_A_FILE, FRAME = 1 << 63, 1 << 61, (1 << 55) - 1
+
+
+class Checks:
+    """Prints each figure beside its bound, and counts."""
+
+    def __init__(self):
+        self.met = self.missed = 0
+
+    def off_by(self, what, figure, truth, bound, of=None, unit="%"):
+        of = truth if of is None else of
+        off = 100.0 * (figure - truth) / of if of else float("inf")
+        fine = abs(off) <= bound
+        self.met, self.missed = self.met + fine, self.missed + (not fine)
+        told = f"{figure / MIB:.1f} MiB for {truth / MIB:.1f} MiB: off by {off:+.2f} {unit} (bound {bound:g} {unit})"
+        print(f"  {what}: {told} {'met' if fine else 'MISSED'}", flush=True)
+
+    def at_most(self, what, figure, bound, unit=""):
+        fine = figure <= bound
+        self.met, self.missed = self.met + fine, self.missed + (not fine)
+        print(f"  {what}: {figure:.4g}{unit} (bound {bound:g}{unit}) {'met' if fine else 'MISSED'}", flush=True)
+
+    def end(self):
+        print(f"{self.met} figures met their bound, {self.missed} did not", flush=True)
+        return 0 if self.missed == 0 and self.met > 0 else 1
+
+
+# --- the jobs: run in a process of their own, below `ullage run` ------------------------------------------
+
+
+class Stage:
+    """Tells the harness where the job is, and waits for it."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def reached(self, name, **facts):
+        path = os.path.join(self.folder, name)
+        with open(path + ".tmp", "w") as file:
+            json.dump(facts, file)
+        os.rename(path + ".tmp", path)
+        while not os.path.exists(path + ".seen"):
+            time.sleep(0.02)
+
+    def tell(self, name):
+        open(os.path.join(self.folder, name), "w").close()
+
+    def wait(self, name):
+        while not os.path.exists(os.path.join(self.folder, name)):
+            time.sleep(0.02)
+
+
+def block(size, huge):
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if huge:
+        memory.madvise(HUGE)
+    write(memory, range(size // PAGE))
+    return memory
+
+
+def write(memory, pages):
+    for page in pages:
+        memory[page * PAGE] = (memory[page * PAGE] + 1) & 255
+
+
+def children(number, each):
+    pids = []
+    for index in range(number):
+        pid = os.fork()
+        if pid == 0:
+            try:
+                each(index)
+            finally:
+                os._exit(0)
+        pids.append(pid)
+    return pids
+
+
+def job(name, folder, size, huge):
+    stage = Stage(folder)
+    pages = size // PAGE
+
+    def rest():
+        stage.wait("end")
+
+    def child_of(work, index):
+        stage.wait("go")
+        work(index)
+        stage.tell(f"done{index}")
+        rest()
+
+    def with_children(number, work=lambda index: None, then=lambda: None):
+        pids = children(number, lambda index: child_of(work, index))
+        stage.reached("forked", parent=os.getpid(), children=pids)
+        stage.tell("go")
+        for index in range(number):
+            stage.wait(f"done{index}")
+        then()
+        stage.reached("ready", parent=os.getpid(), children=pids)
+        for pid in pids:
+            os.waitpid(pid, 0)
+
+    if name == "family":
+        memory = block(size, huge)
+        time.sleep(1.2)
+        with_children(10)
+    elif name == "halves":
+        memory = block(size, huge)
+        time.sleep(1.2)
+
+        def half(index):
+            if index < 2:
+                write(memory, range(pages // 2))
+            else:
+                write(memory, random.Random(index).sample(range(pages), pages // 2))
+
+        with_children(4, half)
+    elif name in ("parent", "parent2"):
+        memory = block(size, huge)
+        time.sleep(1.2)
+
+        def change():
+            write(memory, range(pages // 4))
+            memory.madvise(mmap.MADV_DONTNEED, size // 2, size // 4)
+
+        with_children(1 if name == "parent" else 2, then=change)
+    elif name == "segments":
+        common = mmap.mmap(-1, size // 2)
+        path = os.path.join("/dev/shm", f"truth_{os.getpid()}")
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        os.unlink(path)
+        os.ftruncate(descriptor, size // 2)
+
+        def touch(index):
+            segment = mmap.mmap(descriptor, size // 2)
+            quarter = pages // 8
+            write(segment, range(index * quarter, (index + 2) * quarter))
+            write(common, range(index * quarter, (index + 1) * quarter))
+            touch.kept = segment
+
+        with_children(3, touch)
+    elif name == "memfd":
+        descriptor = os.memfd_create("truth")
+        os.ftruncate(descriptor, size)
+        memory = mmap.mmap(descriptor, size)
+        write(memory, range(pages // 2))
+        with_children(1, lambda index: write(memory, range(pages // 4, pages // 4 * 3)))
+    elif name == "files":
+        path = os.path.join(folder, "data")
+        with open(path, "wb") as file:
+            for _ in range(size // (2 * MIB)):
+                file.write(os.urandom(MIB))
+        descriptor = os.open(path, os.O_RDONLY)
+        memory = mmap.mmap(descriptor, size // 2, prot=mmap.PROT_READ)
+
+        def read(index):
+            quarter = pages // 8
+            return sum(memory[page * PAGE] for page in range(index * quarter, min((index + 2) * quarter, pages // 2)))
+
+        with_children(4, read)
+    elif name == "loader":
+        from torch.utils.data import DataLoader
+
+        data = Names()
+        stage.reached("forked", parent=os.getpid(), children=[])
+        loader = DataLoader(data, batch_size=512, num_workers=4, shuffle=True, multiprocessing_context="fork")
+        batches = iter(loader)
+        for _ in range(1800):
+            next(batches)
+        time.sleep(1.0)
+        stage.reached("ready", parent=os.getpid(), children=[worker.pid for worker in batches._workers])
+        for worker in batches._workers:  # so that the last look at the job is not at what is left of it
+            os.kill(worker.pid, signal.SIGKILL)
+        os._exit(0)
+    elif name == "churn":
+        churn(stage, size)
+
+
+class Names:
+    def __init__(self):
+        self.names = [f"sample number {number}" for number in range(2_000_000)]
+
+    def __len__(self):
+        return len(self.names)
+
+    def __getitem__(self, index):
+        return len(self.names[index])
+
+
+def churn(stage, size):
+    """Until it is told to end: a parent of 200 MiB; children that copy, grow, fork on, and go."""
+    memory = block(size // 5, False)
+    chance = random.Random(1)
+    alive = {}
+    while not os.path.exists(os.path.join(stage.folder, "end")):
+        if len(alive) < 12:
+            seed = chance.random()
+            pid = os.fork()
+            if pid == 0:
+                life(memory, random.Random(seed))
+                os._exit(0)
+            alive[pid] = True
+        write(memory, chance.sample(range(len(memory) // PAGE), 500))
+        time.sleep(0.02)
+        while alive:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                break
+            alive.pop(pid, None)
+    for pid in alive:
+        os.waitpid(pid, 0)
+
+
+def life(memory, chance, depth=0):
+    end = time.monotonic() + chance.uniform(0.05, 3.0)
+    own = []
+    while time.monotonic() < end:
+        act = chance.random()
+        if act < 0.4:
+            write(memory, chance.sample(range(len(memory) // PAGE), 2000))
+        elif act < 0.7 and len(own) < 8:
+            own.append(block(chance.randrange(1, 8) * 4 * MIB, chance.random() < 0.3))
+        elif act < 0.85 and own:
+            own.pop().close()
+        elif depth < 1:
+            pid = os.fork()
+            if pid == 0:
+                life(memory, chance, depth + 1)
+                os._exit(0)
+            os.waitpid(pid, 0)
+        time.sleep(chance.uniform(0.001, 0.05))
+
+
+# --- the truth: page frames ------------------------------------------------------------------------------
+
+
+def tables(pid):
+    """Address to page frame of every resident page: private ones, those of shared memory, and those of files."""
+    import numpy
+
+    own, shared, files = {}, {}, {}
+    with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/pagemap", "rb", buffering=0) as pagemap:
+        for line in maps:
+            fields = line.split(None, 5)
+            path = fields[5].strip() if len(fields) > 5 else ""
+            if path in ("[vsyscall]", "[vvar]", "[vdso]", "[vvar_vclock]"):
+                continue
+            start, end = (int(part, 16) // PAGE for part in fields[0].split("-"))
+            in_memory = path.startswith(("/dev/shm/", "/memfd:", "/SYSV", "/dev/zero")) or (
+                fields[1][3] == "s" and not path
+            )
+            pagemap.seek(start * 8)
+            at = start
+            while at < end:
+                read = pagemap.read(min(end - at, 1 << 17) * 8)
+                if not read:
+                    break
+                entries = numpy.frombuffer(read, numpy.uint64)
+                present = numpy.nonzero(entries & numpy.uint64(PRESENT))[0]
+                of_file = (entries & numpy.uint64(OF_A_FILE)) != 0
+                frames = entries & numpy.uint64(FRAME)
+                for offset in present:
+                    frame = int(frames[offset])
+                    if not of_file[offset]:
+                        own[at + int(offset)] = frame
+                    elif in_memory:
+                        shared[at + int(offset)] = frame
+                    else:
+                        files[at + int(offset)] = frame
+                at += len(entries)
+    return own, shared, files
+
+
+def zero_frame():
+    page = mmap.mmap(-1, PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    assert page[0] == 0
+    import ctypes
+
+    address = ctypes.addressof(ctypes.c_char.from_buffer(page))
+    with open("/proc/self/pagemap", "rb", buffering=0) as pagemap:
+        pagemap.seek(address // PAGE * 8)
+        return int.from_bytes(pagemap.read(8), sys.byteorder) & FRAME
+
+
+def page_tables(pid):
+    with open(f"/proc/{pid}/status") as status:
+        return sum(int(line.split()[1]) << 10 for line in status if line.startswith("VmPTE:"))
+
+
+class Truth:
+    def __init__(self, pids):
+        self.of = {pid: tables(pid) for pid in pids}
+        zero = zero_frame()
+        for own, _, _ in self.of.values():
+            for address in [address for address, frame in own.items() if frame == zero]:
+                del own[address]
+        union = [set().union(*(set(table[kind].values()) for table in self.of.values())) for kind in range(3)]
+        self.private, self.shared, self.files = (len(frames) * PAGE for frames in union)
+        self.page_tables = sum(page_tables(pid) for pid in pids)
+        self.whole = self.private + self.shared + self.files + self.page_tables
+
+    def copied(self, pid, parent, before):
+        """Bytes that the child began with and has a page frame of its own for now: it wrote there."""
+        now, then = self.of[pid][0], before.of[pid if pid in before.of else parent][0]
+        return sum(PAGE for address, frame in now.items() if then.get(address, frame) != frame)
+
+
+# --- the harness -----------------------------------------------------------------------------------------
+
+
+class Run:
+    """One job below `ullage run`, as an ordinary user."""
+
+    def __init__(self, options, name, size, huge):
+        self.folder = tempfile.mkdtemp(prefix=f"truth-{name}-", dir=options.scratch)
+        os.chmod(self.folder, 0o777)
+        self.verdict_path = os.path.join(self.folder, "verdict.json")
+        self.record = os.path.join(self.folder, "record")
+        arguments = [options.ullage, "run", "-q", "--json", self.verdict_path, "--record", self.record, "--"]
+        arguments += [sys.executable, os.path.abspath(__file__), "--job", name, "--folder", self.folder]
+        arguments += ["--mib", str(size // MIB)] + (["--huge"] if huge else [])
+        self.group = options.group
+        if os.getuid() == 0:
+            arguments = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] + arguments
+        environment = dict(os.environ, ULLAGE_HOME=self.folder, TMPDIR=self.folder, HOME=self.folder)
+        self.process = subprocess.Popen(
+            arguments, env=environment, stdout=sys.stderr, preexec_fn=self.enter if self.group else None
+        )
+
+    def enter(self):
+        with open(os.path.join(self.group, "cgroup.procs"), "w") as procs:
+            procs.write(str(os.getpid()))
+
+    def reached(self, name, timeout=180):
+        """What the job says there; it waits until `go_on`."""
+        path = os.path.join(self.folder, name)
+        deadline = time.monotonic() + timeout
+        while not os.path.exists(path):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"the job did not reach {name} (exit {self.process.poll()})")
+            time.sleep(0.02)
+        with open(path) as file:
+            return json.load(file)
+
+    def go_on(self, name):
+        open(os.path.join(self.folder, name + ".seen"), "w").close()
+
+    def end(self):
+        open(os.path.join(self.folder, "end"), "w").close()
+        self.process.wait(timeout=120)
+        with open(self.verdict_path) as file:
+            return json.load(file)
+
+    def remove(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def shaped(checks, options, name, huge):
+    """A job that reaches a state and holds still."""
+    size = options.mib * MIB
+    print(f"{name}{' with huge pages' if huge else ''}", flush=True)
+    run = Run(options, name, size, huge)
+    try:
+        told = run.reached("forked")
+        pids = [told["parent"]] + told["children"]
+        before = Truth(pids) if options.frames else None
+        time.sleep(options.settle)
+        run.go_on("forked")
+        told = run.reached("ready")
+        pids = [told["parent"]] + told["children"]
+        time.sleep(options.settle)
+        truth = Truth(pids) if options.frames else None
+        run.go_on("ready")
+        verdict = run.end()
+    except BaseException:
+        run.process.kill()
+        raise
+    finally:
+        run.remove()
+    memory = verdict["memory"]
+    last = memory["last"]
+    if last is None:
+        checks.at_most("no look at pages was made", 1, 0)
+        return
+    if truth is None:
+        return by_shape(checks, name, size, memory)
+    print(f"  source: {last['source']}; give or take {last['error_bytes'] / MIB:.1f} MiB", flush=True)
+    part = last["categories"]
+
+    def of(*ids):
+        return sum(part.get(id, 0) for id in ids)
+
+    checks.off_by("tree, at the last look", last["bytes"], truth.whole, 2)
+    checks.off_by("tree, at its peak", memory["peak_bytes"], max(truth.whole, before.whole), 2)
+    private = of("anonymous", "python-heap", "malloc", "stacks")
+    checks.off_by("private memory", private, truth.private, 5)
+    for what, figure, true in [
+        (
+            "shared memory",
+            of("torch-shared", "ullage-arena", "ullage-share", "memfd", "sysv", "other-shared", "shared"),
+            truth.shared,
+        ),
+        ("mapped files", of("mapped-files", "file"), truth.files),
+    ]:
+        # Of a category that hardly exists a share says nothing.
+        checks.off_by(what, figure, true, 5, of=max(true, truth.whole / 20))
+    checks.at_most("unexplained", 100 * last["unexplained_share"], 2, " %")
+    cost = verdict["cost"]
+    print(
+        f"  watching took {100 * cost['cpu_share_of_one_core']:.2f} % of a core over {verdict['duration_s']:.1f} s, "
+        f"{cost['peak_rss_bytes'] / MIB:.1f} MiB",
+        flush=True,
+    )
+    copies = {entry["process"]["pid"]: entry for entry in memory["copy_on_write"]}
+    if name in ("family", "halves", "parent", "parent2", "loader"):
+        for pid in told["children"]:
+            entry = copies.get(pid)
+            if entry is None:
+                checks.at_most(f"child {pid} is not told", 1, 0)
+                continue
+            parent = told["parent"]
+            inherited = len(before.of[pid if pid in before.of else parent][0]) * PAGE
+            copied = truth.copied(pid, parent, before)
+            figure = entry["copied_bytes"] + (entry["unknown_bytes"] if name == "loader" else 0)
+            told_apart = "" if name != "loader" else ", with what cannot be told"
+            checks.off_by(f"copied by child {pid}{told_apart}", figure, copied, 2, of=inherited, unit="points")
+            print(
+                f"    shared {entry['shared_bytes'] / MIB:.1f}, copied {entry['copied_bytes'] / MIB:.1f}, parent "
+                f"{entry['parent_changed_bytes'] / MIB:.1f}, unknown {entry['unknown_bytes'] / MIB:.1f}, new "
+                f"{entry['new_bytes'] / MIB:.1f} MiB, give or take {entry['error_bytes'] / MIB:.1f}",
+                flush=True,
+            )
+
+
+def by_shape(checks, name, size, memory):
+    """Without page frames: what follows from the job's shape, and an interpreter's few megabytes."""
+    copied = [entry["copied_bytes"] for entry in memory["copy_on_write"]]
+    private = {"family": size, "halves": 3 * size, "parent": size * 5 // 4, "parent2": size * 5 // 4}.get(name)
+    if private:
+        part = memory["last"]["categories"]
+        figure = sum(part.get(id, 0) for id in ("anonymous", "malloc", "stacks"))
+        checks.off_by("private memory", figure, private, 5)
+    expected = {"halves": size // 2, "family": 0, "parent": 0, "parent2": 0}.get(name)
+    if expected is not None:
+        for figure in copied:
+            checks.off_by("copied", figure, expected, 2, of=size, unit="points")
+
+
+def churning(checks, options):
+    print("churn", flush=True)
+    run = Run(options, "churn", options.mib * MIB, False)
+    polls, stop = [], threading.Event()
+
+    def poll():
+        while not stop.is_set():
+            polls.append((time.time(), in_use(options.group)))
+            stop.wait(0.01)
+
+    thread = threading.Thread(target=poll)
+    thread.start()
+    try:
+        time.sleep(options.seconds)
+        verdict = run.end()
+        stop.set()
+        thread.join()
+        lines = subprocess.run(
+            [options.totals, run.record], stdout=subprocess.PIPE, check=True, timeout=600, text=True
+        ).stdout.splitlines()
+        with open(os.path.join(run.record, "run.json")) as file:
+            started = json.load(file)["started_unix"]
+    finally:
+        stop.set()
+        if not options.keep:
+            run.remove()
+    above = worst = 0
+    samples = [json.loads(line) for line in lines]
+    for sample in samples:
+        near = [used for at, used in polls if abs(at - started - sample["at_s"]) <= 0.35]
+        bound = max(near, default=0)
+        if bound and sample["bytes"] > bound:
+            above += 1
+            print(f"  at {sample['at_s']:.2f} s: {sample['bytes'] / MIB:.1f} MiB, in use {bound / MIB:.1f}", flush=True)
+            worst = max(worst, sample["bytes"] - bound)
+    checks.at_most(f"samples above what was in use, of {len(samples)}", above, 0)
+    print(
+        f"  worst {worst / MIB:.1f} MiB above; peak {verdict['memory']['peak_bytes'] / MIB:.1f} MiB, in use at most "
+        f"{max(used for _, used in polls) / MIB:.1f} MiB; bound: {'its cgroup' if options.group else 'the machine'}",
+        flush=True,
+    )
+
+
+def in_use(group):
+    with open("/proc/meminfo") as meminfo:
+        lines = dict(line.split(":") for line in meminfo)
+    kib = {key: int(value.split()[0]) for key, value in lines.items()}
+    used = (kib["MemTotal"] - kib["MemFree"] + kib["SwapTotal"] - kib["SwapFree"]) << 10
+    if group:
+        for name in ("memory.current", "memory.usage_in_bytes"):
+            path = os.path.join(group, name)
+            if os.path.exists(path):
+                with open(path) as file:
+                    used = min(used, int(file.read()))
+    return used
+
+
+def make_group():
+    """A memory cgroup for the job, where this user may make one."""
+    for line in open("/proc/self/cgroup"):
+        _, controllers, path = line.strip().split(":", 2)
+        if controllers == "memory":
+            places = glob.glob("/sys/fs/cgroup/memory" + path)
+        elif controllers == "" and os.path.exists("/sys/fs/cgroup/cgroup.controllers"):
+            places = ["/sys/fs/cgroup" + path]
+        else:
+            continue
+        for place in places:
+            group = os.path.join(place, f"truth-{os.getpid()}")
+            try:
+                os.mkdir(group)
+            except OSError:
+                continue
+            if os.path.exists(os.path.join(group, "memory.usage_in_bytes")) or os.path.exists(
+                os.path.join(group, "memory.current")
+            ):
+                return group
+            os.rmdir(group)
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ullage", default="target/release/ullage")
+    parser.add_argument("--totals", default="target/release/examples/totals")
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--settle", type=float, default=4.0)
+    parser.add_argument("--mib", type=int, default=1024)
+    parser.add_argument("--scratch", default=None, help="a folder that every user may reach")
+    parser.add_argument("--keep", action="store_true", help="keep the recording of churn")
+    parser.add_argument("--job", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", help=argparse.SUPPRESS)
+    parser.add_argument("--huge", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.job:
+        return job(options.job, options.folder, options.mib * MIB, options.huge)
+    options.ullage, options.totals = os.path.abspath(options.ullage), os.path.abspath(options.totals)
+    options.frames = os.getuid() == 0
+    options.group = None
+    wanted = options.only or ["family", "halves", "parent", "parent2", "segments", "memfd", "files", "loader", "churn"]
+    checks = Checks()
+    for name in wanted:
+        if name == "churn":
+            options.group = make_group()
+            try:
+                churning(checks, options)
+            finally:
+                if options.group:
+                    os.rmdir(options.group)
+                options.group = None
+            continue
+        for huge in (False, True) if name in ("family", "halves", "parent", "parent2") else (False,):
+            shaped(checks, options, name, huge)
+    return checks.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

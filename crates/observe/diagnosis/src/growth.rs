@@ -1,0 +1,314 @@
+//! Does a figure grow, how fast, for how long, and how high does it reach? Pure.
+//!
+//! Windows that all end at the last reading are tried, the longest first: everything, then four fifths of it, and so
+//! on. Each is cut into eight equal times, and the growth of a window is the median of the slopes between the medians
+//! of those (Theil-Sen). The first window that is *straight* is taken: none of the eight lies further from the line
+//! than a tenth of what the line rises, beyond what the scatter of its readings explains. One test does for all
+//! shapes. A warm-up before a leak bends the long windows, so that a shorter one is taken; a plateau bends every
+//! window that still sees the rise; bursts and sawteeth are scatter within an eighth; stairs are straight once a
+//! window holds enough of them.
+//!
+//! The surprise: `top` is above the line. Bursts meet a limit first, so that each reading of the last eighth is carried
+//! forward along the slope, and the highest counts.
+
+use ullage_model::At;
+
+/// Parts of a window.
+const PARTS: usize = 8;
+/// Parts with a reading that a line needs, and readings.
+const LEAST_PARTS: usize = 4;
+const LEAST_READINGS: usize = 5;
+/// Each window is this much of the one before.
+const SHORTER: f64 = 0.8;
+/// How far a part may lie from the line, as a share of the rise.
+const BEND: f64 = 0.1;
+/// A rise is one from so many standard errors of a part on.
+const CERTAIN: f64 = 6.0;
+
+/// What a figure does at its end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Course {
+    /// Too little was read to tell.
+    Unknown,
+    /// It does not grow.
+    AtRest,
+    /// It grew lately, in no straight line.
+    Unsteady,
+    /// It grows in a straight line.
+    Growing(Growth),
+}
+
+/// Growth in a straight line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Growth {
+    /// Slope.
+    pub(crate) per_second: f64,
+    /// How long the line is, seconds.
+    pub(crate) lasted_s: f64,
+    /// The level at the end, bursts included.
+    pub(crate) top: f64,
+    /// The last eighth went beyond all that was read before.
+    pub(crate) goes_on: bool,
+}
+
+/// What the figure does at `now`, which is not before its last reading. `points` are in order of time.
+pub(crate) fn course(points: impl Iterator<Item = (At, f64)>, now: At) -> Course {
+    let points: Vec<(f64, f64)> = points.map(|(at, value)| (at.seconds(), value)).collect();
+    let (Some(first), Some(last)) = (points.first(), points.last()) else { return Course::Unknown };
+    let whole = last.0 - first.0;
+    let mut span = whole;
+    let mut window = points.as_slice();
+    while window.len() >= LEAST_READINGS && span > 0.0 {
+        if let Some(line) = Line::through(window).filter(Line::rises_straight) {
+            let before = &points[..points.len() - window.len()];
+            return match line.rises_before(before) {
+                0 | 1 => Course::Growing(line.growth(&points, window, now.seconds())),
+                _ => Course::Unsteady,
+            };
+        }
+        span *= SHORTER;
+        window = since(&points, last.0 - span);
+    }
+    match Line::through(since(&points, last.0 - whole / 3.0)) {
+        None => Course::Unknown,
+        Some(line) if line.rises() => Course::Unsteady,
+        Some(_) => Course::AtRest,
+    }
+}
+
+fn since(points: &[(f64, f64)], start: f64) -> &[(f64, f64)] {
+    &points[points.partition_point(|(t, _)| *t < start)..]
+}
+
+/// The line through a window, and how well it fits.
+struct Line {
+    slope: f64,
+    span: f64,
+    /// Its level at the window's first reading.
+    start: f64,
+    /// Standard error of a part's median, for an average part.
+    error: f64,
+    /// No part is further off than it may be.
+    straight: bool,
+}
+
+impl Line {
+    fn through(window: &[(f64, f64)]) -> Option<Line> {
+        let (first, last) = (window.first()?, window.last()?);
+        let span = last.0 - first.0;
+        if span <= 0.0 {
+            return None;
+        }
+        let parts = parts(window, span);
+        if parts.len() < LEAST_PARTS {
+            return None;
+        }
+        let medians: Vec<(f64, f64)> = parts
+            .iter()
+            .map(|part| Some((median(part.iter().map(|p| p.0))?, median(part.iter().map(|p| p.1))?)))
+            .collect::<Option<_>>()?;
+        let slope = median_slope(&medians)?;
+        if slope <= 0.0 {
+            return Some(Line { slope, span, start: 0.0, error: 0.0, straight: false });
+        }
+        let above = |point: &(f64, f64)| point.1 - slope * (point.0 - first.0);
+        let offsets: Vec<f64> =
+            parts.iter().map(|part| median(part.iter().map(above))).collect::<Option<_>>()?;
+        let middle = median(offsets.iter().copied())?;
+        let scatter = median(
+            parts.iter().zip(&offsets).flat_map(|(part, o)| part.iter().map(move |p| (above(p) - o).abs())),
+        )?;
+        // 1.48 makes a standard deviation of a median deviation, 1.25 the error of a median of that of a mean.
+        let error = |readings: f64| 1.25 * 1.48 * scatter / readings.sqrt();
+        let bend = BEND * slope * span;
+        let straight = parts
+            .iter()
+            .zip(&offsets)
+            .all(|(part, offset)| (offset - middle).abs() <= bend + 2.0 * error(part.len() as f64));
+        Some(Line {
+            slope,
+            span,
+            start: middle,
+            error: error(window.len() as f64 / parts.len() as f64),
+            straight,
+        })
+    }
+
+    fn rises(&self) -> bool {
+        let rise = self.slope * self.span;
+        rise > 0.0 && rise >= CERTAIN * self.error
+    }
+
+    fn rises_straight(&self) -> bool {
+        self.straight && self.rises()
+    }
+
+    /// How often it rose as high before, from where it rises now: what comes and goes is no step to a limit.
+    fn rises_before(&self, before: &[(f64, f64)]) -> usize {
+        let end = self.start + self.slope * self.span;
+        let sides = before.iter().filter_map(|(_, value)| match *value {
+            value if value <= self.start => Some(false),
+            value if value >= end => Some(true),
+            _ => None,
+        });
+        let (mut low, mut rises) = (false, 0);
+        for high in sides {
+            rises += usize::from(low && high);
+            low = !high;
+        }
+        rises
+    }
+
+    fn growth(&self, points: &[(f64, f64)], window: &[(f64, f64)], now: f64) -> Growth {
+        let end = window.last().map_or(now, |last| last.0);
+        let eighth = self.span / PARTS as f64;
+        let (before, late) = points.split_at(points.len() - since(points, end - eighth).len());
+        let highest = |points: &[(f64, f64)]| points.iter().map(|p| p.1).fold(f64::NEG_INFINITY, f64::max);
+        let carried = late.iter().map(|(t, value)| value + self.slope * (now - t));
+        Growth {
+            per_second: self.slope,
+            lasted_s: self.span,
+            top: carried.fold(f64::NEG_INFINITY, f64::max),
+            goes_on: highest(late) >= highest(before) + 0.3 * self.slope * eighth,
+        }
+    }
+}
+
+/// The readings of each eighth of the time; those without one are left out.
+fn parts(window: &[(f64, f64)], span: f64) -> Vec<&[(f64, f64)]> {
+    let start = window.first().map_or(0.0, |first| first.0);
+    let part = |t: f64| (((t - start) / span * PARTS as f64) as usize).min(PARTS - 1);
+    window.chunk_by(|a, b| part(a.0) == part(b.0)).collect()
+}
+
+/// The median of the slopes between all pairs.
+fn median_slope(points: &[(f64, f64)]) -> Option<f64> {
+    let pairs = points.iter().enumerate().flat_map(|(n, a)| points[n + 1..].iter().map(move |b| (a, b)));
+    median(pairs.map(|(a, b)| (b.1 - a.1) / (b.0 - a.0)))
+}
+
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    let (half, even) = (values.len() / 2, values.len() % 2 == 0);
+    if values.is_empty() {
+        return None;
+    }
+    let (below, middle, _) = values.select_nth_unstable_by(half, f64::total_cmp);
+    match below.iter().copied().max_by(f64::total_cmp) {
+        Some(lower) if even => Some((lower + *middle) / 2.0),
+        _ => Some(*middle),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reading a second.
+    fn of(seconds: usize, value: impl Fn(f64) -> f64) -> Course {
+        let points = (0..=seconds).map(|n| (At::from_seconds(n as f64), value(n as f64)));
+        course(points, At::from_seconds(seconds as f64))
+    }
+
+    fn growth(course: Course) -> Growth {
+        match course {
+            Course::Growing(growth) => growth,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Between 0 and 1, the same for the same second.
+    fn noise(t: f64) -> f64 {
+        let mut bits = (t as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        bits ^= bits >> 29;
+        bits = bits.wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        (bits >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    #[test]
+    fn a_straight_line_has_its_slope_its_length_and_its_end() {
+        let line = growth(of(100, |t| 50.0 + 7.0 * t));
+        assert_eq!((line.per_second, line.lasted_s, line.top), (7.0, 100.0, 750.0));
+        assert!(line.goes_on);
+    }
+
+    #[test]
+    fn scatter_and_single_outliers_do_not_bend_it() {
+        let noisy = growth(of(100, |t| 7.0 * t + 60.0 * noise(t)));
+        assert!((noisy.per_second - 7.0).abs() < 0.5, "{noisy:?}");
+        let spiked = growth(of(100, |t| 7.0 * t + if t % 17.0 == 0.0 { 400.0 } else { 0.0 }));
+        assert!((spiked.per_second - 7.0).abs() < 0.5, "{spiked:?}");
+    }
+
+    #[test]
+    fn a_warm_up_in_front_is_left_out() {
+        let line = growth(of(100, |t| if t < 20.0 { 50.0 * t } else { 1000.0 + 2.0 * (t - 20.0) }));
+        assert!((line.per_second - 2.0).abs() < 0.2 && (60.0..=85.0).contains(&line.lasted_s), "{line:?}");
+    }
+
+    #[test]
+    fn a_rest_in_front_is_left_out() {
+        let line = growth(of(100, |t| 2.0 * (t - 60.0).max(0.0)));
+        assert!((line.per_second - 2.0).abs() < 0.3 && line.lasted_s < 50.0, "{line:?}");
+    }
+
+    #[test]
+    fn what_is_flat_falls_or_only_scatters_is_at_rest() {
+        assert_eq!(of(100, |_| 5.0), Course::AtRest);
+        assert_eq!(of(100, |t| 500.0 - t), Course::AtRest);
+        assert_eq!(of(100, |t| 500.0 + 30.0 * noise(t)), Course::AtRest);
+        assert_eq!(of(100, |t| 500.0 + t % 9.0), Course::AtRest, "a sawtooth");
+        assert_eq!(of(100, |t| 12.0 + (t / 60.0).floor()), Course::AtRest, "one step");
+    }
+
+    #[test]
+    fn a_warm_up_that_has_come_to_rest_does_not_grow() {
+        assert_eq!(of(60, |t| 40.0 * t.min(25.0)), Course::AtRest);
+        assert_eq!(of(600, |t| (1e6 * (1.0 - (-t / 30.0).exp())).floor()), Course::AtRest);
+    }
+
+    #[test]
+    fn stairs_and_sawteeth_that_climb_grow_and_reach_their_upper_edge() {
+        let stairs = growth(of(600, |t| 100.0 * (t / 30.0).floor()));
+        assert!((stairs.per_second - 100.0 / 30.0).abs() < 0.2, "{stairs:?}");
+        assert!((stairs.top - 2000.0).abs() < 60.0, "{stairs:?}");
+        let teeth = growth(of(600, |t| 3.0 * t + 20.0 * (t % 10.0)));
+        assert!((teeth.per_second - 3.0).abs() < 0.1 && (teeth.top - 1980.0).abs() < 30.0, "{teeth:?}");
+    }
+
+    #[test]
+    fn a_figure_that_is_read_seldom_is_carried_forward() {
+        let points = [0.0, 2.0, 5.0, 11.0, 23.0, 44.0].map(|t| (At::from_seconds(t), 300.0 + 500.0 * t));
+        let line = growth(course(points.into_iter(), At::from_seconds(60.0)));
+        assert_eq!((line.per_second, line.top), (500.0, 30_300.0));
+    }
+
+    #[test]
+    fn what_comes_and_goes_is_no_growth_at_its_third_rise() {
+        let teeth = |t: f64| 500.0 + 3.0 * (t % 100.0);
+        assert!(matches!(of(90, teeth), Course::Growing(_)), "nothing tells it from a leak");
+        assert_eq!(of(290, teeth), Course::Unsteady);
+        let loaded_then_leaks = |t: f64| if t < 10.0 { 900.0 } else { 300.0 + 2.0 * t };
+        assert!(matches!(of(200, loaded_then_leaks), Course::Growing(_)));
+    }
+
+    #[test]
+    fn growth_that_stopped_does_not_go_on() {
+        assert!(!growth(of(100, |t| 7.0 * t.min(88.0))).goes_on);
+    }
+
+    #[test]
+    fn too_little_is_no_course() {
+        assert_eq!(of(0, |t| t), Course::Unknown);
+        assert_eq!(of(3, |t| t), Course::Unknown);
+        assert_eq!(course(std::iter::repeat_n((At(7), 1.0), 9), At(7)), Course::Unknown, "all at one moment");
+        assert_eq!(course(std::iter::empty(), At(0)), Course::Unknown);
+    }
+
+    #[test]
+    fn a_median_of_an_even_number_lies_between() {
+        assert_eq!(median([4.0, 1.0, 2.0].into_iter()), Some(2.0));
+        assert_eq!(median([4.0, 1.0, 2.0, 9.0].into_iter()), Some(3.0));
+        assert_eq!(median(std::iter::empty()), None);
+    }
+}

@@ -1,0 +1,210 @@
+//! Shared segments of a run: which held most and when, who made them, and what was left behind.
+//!
+//! The surprise: a file in the job's /dev/shm need not be the job's. It is, where a process of the job made it or
+//! uses it; or where it appeared during the run, nobody uses it and nobody who lives made it: then it is an orphan,
+//! and only likely to be the job's.
+
+use crate::say;
+use crate::timeline::Timeline;
+use std::collections::{BTreeMap, HashSet};
+use ullage_attribution::SegmentUse;
+use ullage_model::{
+    At, Bytes, Creator, FilesystemReading, FilesystemUse, LeftBehind, Maker, Measured, PageKind, ProcessId,
+    ProcessRef, Role, RunFacts, Sample, Segment, SegmentCreator, SegmentKind, SegmentPlace, SegmentSeen,
+    SegmentSummary, SegmentTotal,
+};
+
+/// Segments told one by one.
+const LARGEST: usize = 20;
+/// Makers told one by one.
+const CREATORS: usize = 64;
+
+/// A reading, and who lived then.
+#[derive(Clone, Debug)]
+struct Reading {
+    at: At,
+    segments: Vec<Segment>,
+    places: Vec<FilesystemReading>,
+    alive: HashSet<ProcessId>,
+}
+
+/// The readings that are kept: that in which the job's segments held most, and the last.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SegmentHistory {
+    most: Option<(u64, Reading)>,
+    last: Option<Reading>,
+}
+
+impl SegmentHistory {
+    pub(crate) fn read(&mut self, sample: &Sample, of_job: impl Fn(ProcessId) -> bool) {
+        let Measured::Known(segments) = &sample.segments else { return };
+        let reading = Reading {
+            at: sample.at,
+            segments: segments.clone(),
+            places: sample
+                .filesystems
+                .iter()
+                .filter(|place| place.used_for == FilesystemUse::Shm)
+                .cloned()
+                .collect(),
+            alive: sample.processes.iter().map(|process| process.id).collect(),
+        };
+        let held = segments
+            .iter()
+            .filter(|segment| belongs(segment, &of_job))
+            .map(bytes)
+            .fold(0, u64::saturating_add);
+        if self.most.as_ref().is_none_or(|(most, _)| held > *most) {
+            self.most = Some((held, reading.clone()));
+        }
+        self.last = Some(reading);
+    }
+}
+
+/// The job's own in a reading, for the account of its memory; none where one of them was not counted to the last page.
+pub(crate) fn uses(sample: &Sample, of_job: impl Fn(ProcessId) -> bool) -> Option<Vec<SegmentUse>> {
+    let Measured::Known(segments) = &sample.segments else { return None };
+    segments
+        .iter()
+        .filter(|segment| belongs(segment, &of_job))
+        .map(|segment| match segment.allocated {
+            Measured::Known(Bytes(allocated)) if !segment.at_least => {
+                Some(SegmentUse { kind: page_kind(segment.kind), allocated })
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+fn page_kind(kind: SegmentKind) -> PageKind {
+    match kind {
+        SegmentKind::Torch => PageKind::TorchShared,
+        SegmentKind::UllageArena => PageKind::UllageArena,
+        SegmentKind::UllageShare => PageKind::UllageShare,
+        SegmentKind::Memfd => PageKind::Memfd,
+        SegmentKind::Sysv => PageKind::Sysv,
+        SegmentKind::PosixShm | SegmentKind::SharedAnonymous => PageKind::OtherShared,
+    }
+}
+
+/// The summary; none where segments were never read.
+pub(crate) fn summary(run: &RunFacts, timeline: &Timeline) -> Option<SegmentSummary> {
+    let history = &timeline.segments;
+    let (_, most) = history.most.as_ref()?;
+    let of_job = |id: ProcessId| timeline.process(id).is_some();
+    let (own, others): (Vec<&Segment>, Vec<&Segment>) =
+        most.segments.iter().partition(|segment| belongs(segment, of_job));
+    let view = |segment: &&Segment| seen(segment, most, timeline);
+    let mut by_kind: BTreeMap<_, SegmentTotal> = BTreeMap::new();
+    let mut by_creator: Vec<(SegmentCreator, SegmentTotal)> = Vec::new();
+    let mut orphans = SegmentTotal::default();
+    for segment in &own {
+        add(by_kind.entry(segment.kind).or_default(), segment);
+        let seen = view(segment);
+        if seen.orphan {
+            add(&mut orphans, segment);
+        }
+        match by_creator.iter_mut().find(|(creator, _)| *creator == seen.creator) {
+            Some((_, total)) => add(total, segment),
+            None => by_creator.push((seen.creator, total([*segment]))),
+        }
+    }
+    by_creator.sort_by_key(|(_, total)| std::cmp::Reverse((total.bytes, total.count)));
+    by_creator.truncate(CREATORS);
+    Some(SegmentSummary {
+        at: most.at,
+        total: total(own.iter().copied()),
+        orphans,
+        others: total(others),
+        by_kind,
+        by_creator,
+        largest: largest(own.iter().map(view)),
+        places: most.places.iter().map(|place| told(place, &most.segments)).collect(),
+        left_behind: left_behind(run, timeline),
+    })
+}
+
+/// Orphans in the reading that was made when COMMAND had ended.
+fn left_behind(run: &RunFacts, timeline: &Timeline) -> Option<LeftBehind> {
+    let last = timeline.segments.last.as_ref()?;
+    let (ended, _, _) = timeline.process(run.main?)?.ended?;
+    if last.at < ended {
+        return None;
+    }
+    let of_job = |id: ProcessId| timeline.process(id).is_some();
+    let left: Vec<SegmentSeen> = last
+        .segments
+        .iter()
+        .filter(|segment| !segment.before && belongs(segment, of_job))
+        .map(|segment| seen(segment, last, timeline))
+        .filter(|seen| seen.orphan)
+        .collect();
+    let total = total(left.iter().map(|seen| &seen.segment));
+    Some(LeftBehind { total, largest: largest(left.into_iter()) })
+}
+
+fn belongs(segment: &Segment, of_job: impl Fn(ProcessId) -> bool) -> bool {
+    let used = !segment.mappers.is_empty() || !segment.holders.is_empty();
+    used || match segment.creator {
+        Measured::Known(Creator { who: Maker::Process(id), .. }) => of_job(id),
+        _ => !segment.before && segment.unused(),
+    }
+}
+
+fn seen(segment: &Segment, reading: &Reading, timeline: &Timeline) -> SegmentSeen {
+    let creator = match segment.creator {
+        Measured::Missing(why) => SegmentCreator::Unknown(why),
+        Measured::Known(Creator { who: Maker::Gone(pid), by }) => SegmentCreator::Gone { pid, by },
+        Measured::Known(Creator { who: Maker::Process(id), by }) => match timeline.process(id) {
+            Some(history) => SegmentCreator::Job {
+                process: say::process_ref(history),
+                ended: !reading.alive.contains(&id),
+                by,
+            },
+            None => SegmentCreator::Outside { id, by },
+        },
+    };
+    let alive = matches!(creator, SegmentCreator::Job { ended: false, .. } | SegmentCreator::Outside { .. });
+    let processes = |ids: &[ProcessId]| ids.iter().map(|id| process(*id, timeline)).collect();
+    SegmentSeen {
+        orphan: segment.unused() && !alive,
+        creator,
+        mappers: processes(&segment.mappers),
+        holders: processes(&segment.holders),
+        segment: segment.clone(),
+    }
+}
+
+fn process(id: ProcessId, timeline: &Timeline) -> ProcessRef {
+    timeline
+        .process(id)
+        .map_or_else(|| ProcessRef { id, role: Role::Other, name: String::new() }, say::process_ref)
+}
+
+fn told(place: &FilesystemReading, segments: &[Segment]) -> SegmentPlace {
+    let told = segments.iter().filter(|segment| segment.device == place.device).map(bytes);
+    SegmentPlace { path: place.path.clone(), used: place.used.0, told: told.fold(0, u64::saturating_add) }
+}
+
+fn largest(seen: impl Iterator<Item = SegmentSeen>) -> Vec<SegmentSeen> {
+    let mut seen: Vec<SegmentSeen> = seen.collect();
+    seen.sort_by_key(|seen| std::cmp::Reverse(bytes(&seen.segment)));
+    seen.truncate(LARGEST);
+    seen
+}
+
+fn total<'a>(segments: impl IntoIterator<Item = &'a Segment>) -> SegmentTotal {
+    let mut total = SegmentTotal::default();
+    segments.into_iter().for_each(|segment| add(&mut total, segment));
+    total
+}
+
+fn add(total: &mut SegmentTotal, segment: &Segment) {
+    total.count += segment.count;
+    total.bytes = total.bytes.saturating_add(bytes(segment));
+    total.not_told += if segment.allocated.missing().is_some() { segment.count } else { 0 };
+}
+
+fn bytes(segment: &Segment) -> u64 {
+    segment.allocated.known().map_or(0, |bytes| bytes.0)
+}

@@ -1,0 +1,111 @@
+//! The survey of pages at a tick: of whom, whether it is due and paid for, and what forked processes have alone.
+
+use super::cost::thread_cpu_ns;
+use super::Sampler;
+use crate::pace::random;
+use crate::survey::schedule::Signs;
+use crate::survey::{survey, Candidate, Effort, MOST_PROCESSES};
+use ullage_model::{At, Bytes, Counted, Exclusive, Measured, Missing, Pages, ProcessReading};
+
+/// Processes with less are left out: a few libraries, and little else.
+const LEAST_RESIDENT: u64 = 4 << 20;
+/// Listing more mappings than this takes too much memory, and a second and more.
+const MOST_MAPPINGS: u64 = 100_000;
+/// A forked process with less private memory has nothing of its parent's that matters.
+const LEAST_INHERITED: u64 = 32 << 20;
+/// A survey may take so many times what was expected before it stops short.
+const OVERRUN: f64 = 2.0;
+
+impl Sampler {
+    /// Makes one where it is due; the readings learn what their processes have alone.
+    pub(super) fn survey_pages(
+        &mut self,
+        now: At,
+        readings: &mut [ProcessReading],
+        spent_ns: &mut f64,
+    ) -> Vec<Pages> {
+        let signs = self.survey_signs(readings);
+        if !self.schedule.due(now, &signs) {
+            return Vec::new();
+        }
+        let candidates = self.candidates(readings);
+        let count = candidates.len() as u64;
+        let price = self.schedule.price(now, count, self.settings.cpu_share);
+        if candidates.is_empty() || !self.budget.allows(*spent_ns + price, false) {
+            return Vec::new();
+        }
+        let effort = Effort {
+            reads: self.schedule.reads(count, signs.youngest_fork.is_some()),
+            most_ns: (self.schedule.expected_ns(count) * OVERRUN) as u64,
+        };
+        let before = thread_cpu_ns();
+        let bits = &mut self.jitter;
+        let made =
+            survey(&self.root, &candidates, effort, &mut self.maps_buffer, thread_cpu_ns, || random(bits));
+        let cost = (thread_cpu_ns() - before) as f64;
+        *spent_ns += cost;
+        let (reads, reads_ns) = made.as_ref().map_or((0, 0), |made| (made.reads, made.reads_ns));
+        self.schedule.made(now, signs, cost, reads, reads_ns);
+        let Some(made) = made else { return Vec::new() };
+        for reading in readings {
+            let forked = self.members.get(&reading.id.pid).is_some_and(|member| member.forked);
+            if forked && reading.memory.as_known().is_some() {
+                reading.exclusive = exclusive(&made.rows, reading, made.refused.contains(&reading.id));
+            }
+        }
+        made.rows
+    }
+
+    fn survey_signs(&self, readings: &[ProcessReading]) -> Signs {
+        let mut signs = Signs { processes: readings.len() as u64, ..Signs::default() };
+        for reading in readings {
+            let Measured::Known(memory) = &reading.memory else { continue };
+            signs.faults = signs.faults.saturating_add(reading.minor_faults);
+            signs.resident = signs.resident.saturating_add(memory.resident().0);
+            let member = self.members.get(&reading.id.pid);
+            if let Some(member) = member.filter(|member| member.forked) {
+                if memory.anonymous.0 >= LEAST_INHERITED {
+                    signs.youngest_fork = signs.youngest_fork.max(Some(member.joined_at));
+                }
+            }
+        }
+        signs
+    }
+
+    /// The largest first, in the order of pids.
+    fn candidates(&self, readings: &[ProcessReading]) -> Vec<Candidate> {
+        let mut found: Vec<Candidate> = readings
+            .iter()
+            .filter_map(|reading| {
+                let sizes = reading.memory.known()?;
+                let member = self.members.get(&reading.id.pid)?;
+                let mappings = member.counted.map_or(0, |counted| counted.count);
+                (sizes.resident().0 >= LEAST_RESIDENT && mappings <= MOST_MAPPINGS).then_some(Candidate {
+                    id: reading.id,
+                    family: member.family,
+                    forked_from: member.forked_from,
+                    sizes,
+                })
+            })
+            .collect();
+        found.sort_unstable_by_key(|candidate| std::cmp::Reverse(candidate.sizes.resident()));
+        found.truncate(MOST_PROCESSES);
+        found.sort_unstable_by_key(|candidate| candidate.id);
+        found
+    }
+}
+
+/// Private memory that this process alone maps.
+fn exclusive(rows: &[Pages], reading: &ProcessReading, refused: bool) -> Measured<Exclusive> {
+    let own = |row: &&Pages| row.of == Some(reading.id) && row.kind.counted() == Counted::Anonymous;
+    let mut found = rows.iter().filter(own).peekable();
+    if found.peek().is_none() {
+        return Measured::Missing(if refused { Missing::NoPermission } else { Missing::NotAsked });
+    }
+    let (mut bytes, mut squares) = (0, 0.0);
+    for row in found {
+        bytes += row.exclusive.0;
+        squares += (row.error.0 as f64).powi(2);
+    }
+    Measured::Known(Exclusive { bytes: Bytes(bytes), error: Bytes(squares.sqrt() as u64) })
+}
