@@ -118,6 +118,13 @@ def children(number, each):
     return pids
 
 
+def leave(pids):
+    """All at once, so that the last look at the job is not at what is left of it."""
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    os._exit(0)
+
+
 def job(name, folder, size, huge):
     stage = Stage(folder)
     pages = size // PAGE
@@ -139,8 +146,7 @@ def job(name, folder, size, huge):
             stage.wait(f"done{index}")
         then()
         stage.reached("ready", parent=os.getpid(), children=pids)
-        for pid in pids:
-            os.waitpid(pid, 0)
+        leave(pids)
 
     if name == "family":
         memory = block(size, huge)
@@ -211,9 +217,7 @@ def job(name, folder, size, huge):
             next(batches)
         time.sleep(1.0)
         stage.reached("ready", parent=os.getpid(), children=[worker.pid for worker in batches._workers])
-        for worker in batches._workers:  # so that the last look at the job is not at what is left of it
-            os.kill(worker.pid, signal.SIGKILL)
-        os._exit(0)
+        leave([worker.pid for worker in batches._workers])
     elif name == "churn":
         churn(stage, size)
 
@@ -342,9 +346,11 @@ class Truth:
         self.whole = self.private + self.shared + self.files + self.page_tables
 
     def copied(self, pid, parent, before):
-        """Bytes that the child began with and has a page frame of its own for now: it wrote there."""
+        """Bytes that the child began with and has a page frame of its own for now: it wrote there. Pages that the
+        kernel moved to another frame meanwhile are still shared."""
         now, then = self.of[pid][0], before.of[pid if pid in before.of else parent][0]
-        return sum(PAGE for address, frame in now.items() if then.get(address, frame) != frame)
+        others = set().union(*(set(table[0].values()) for other, table in self.of.items() if other != pid))
+        return sum(PAGE for address, frame in now.items() if then.get(address, frame) != frame and frame not in others)
 
 
 # --- the harness -----------------------------------------------------------------------------------------
@@ -517,7 +523,8 @@ def churning(checks, options):
     above = worst = 0
     samples = [json.loads(line) for line in lines]
     for sample in samples:
-        near = [used for at, used in polls if abs(at - started - sample["at_s"]) <= 0.35]
+        # A sample is not of one instant: it says when it began.
+        near = [used for at, used in polls if -0.1 <= at - started - sample["at_s"] <= 1.0]
         bound = max(near, default=0)
         if bound and sample["bytes"] > bound:
             above += 1

@@ -51,7 +51,8 @@ impl Scale {
             }
         }
         let (found, shared) = (seen.present, seen.present - seen.exclusive);
-        let chance = 3.0 * variance.sqrt() * PAGE as f64 + 0.01 * real + LEAST / 4.0;
+        let moved = subjects[number].moved as f64;
+        let chance = 3.0 * variance.sqrt() * PAGE as f64 + 0.01 * real + LEAST / 4.0 + moved;
         let plain = |scale| Scale { exclusive: scale, shared: scale, unexplained: 0.0, blind: 0.0 };
         if found <= 0.0 {
             return Scale { blind: real, ..plain(0.0) };
@@ -170,7 +171,8 @@ fn of_files(
         let here = part.spread.yy / (2.0 * part.spread.pairs.max(1.0));
         variance += part.variance(here, present / part.places.max(1) as f64);
     }
-    let chance = 3.0 * variance.sqrt() * PAGE as f64 + 0.02 * real + LEAST;
+    let moved: u64 = subjects.iter().map(|subject| subject.moved).sum();
+    let chance = 3.0 * variance.sqrt() * PAGE as f64 + 0.02 * real + LEAST + moved as f64;
     let (scale, missing) = match counted {
         Counted::Not => (1.0, 0.0),
         _ if summed <= 0.0 => (1.0, real),

@@ -153,8 +153,14 @@ fn open(
         Ok(areas) => areas,
         Err(error) => return refused(error),
     };
-    let subject =
-        Subject { id: candidate.id, family: candidate.family, parent: None, sizes: candidate.sizes, areas };
+    let subject = Subject {
+        id: candidate.id,
+        family: candidate.family,
+        parent: None,
+        sizes: candidate.sizes,
+        moved: 0,
+        areas,
+    };
     Ok(Some((dir, map, subject)))
 }
 
@@ -164,6 +170,14 @@ fn settle(subjects: &mut [Subject], maps: &Maps, buffer: &mut Vec<u8>) {
         let after = dir.status(buffer).ok().and_then(|status| status.memory).filter(|_| map.is_some());
         // It ended meanwhile: what was found of it is gone too.
         let after = after.unwrap_or_default();
+        subject.moved = [
+            (subject.sizes.anonymous, after.anonymous),
+            (subject.sizes.shared, after.shared),
+            (subject.sizes.file, after.file),
+        ]
+        .iter()
+        .map(|(before, after)| before.0.abs_diff(after.0))
+        .sum();
         let middle = |a: Bytes, b: Bytes| Bytes(a.0 / 2 + b.0 / 2);
         subject.sizes.anonymous = middle(subject.sizes.anonymous, after.anonymous);
         subject.sizes.shared = middle(subject.sizes.shared, after.shared);

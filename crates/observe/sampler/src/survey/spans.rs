@@ -19,6 +19,8 @@ pub(crate) struct Subject {
     pub(crate) parent: Option<usize>,
     /// Sizes, in the middle of the survey.
     pub(crate) sizes: ProcessMemory,
+    /// Bytes by which these sizes changed during the survey.
+    pub(crate) moved: u64,
     pub(crate) areas: Vec<Area>,
 }
 
@@ -139,7 +141,7 @@ pub(super) mod tests {
 
     pub(crate) fn subject(pid: i32, family: u64, areas: Vec<Area>) -> Subject {
         let id = ProcessId { pid, start: ClockTicks(1) };
-        Subject { id, family, parent: None, sizes: ProcessMemory::default(), areas }
+        Subject { id, family, parent: None, sizes: ProcessMemory::default(), moved: 0, areas }
     }
 
     fn shape(spans: &Spans) -> Vec<(u64, Vec<(u32, u64)>)> {

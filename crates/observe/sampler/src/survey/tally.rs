@@ -195,9 +195,13 @@ pub(crate) fn look_at(
             }
             swapped |= entry.is_swapped();
         }
+        // A page that one relative alone shows as shared is shared with one that shows it as its own: what is mapped as a
+        // huge page shows the state of its first 4 KiB for all of them.
+        let as_own = span.own && holders == 1 && exclusive > 0;
+        let exclusive = exclusive - u32::from(as_own);
         job.exclusive += f64::from(exclusive);
         job.present += f64::from(exclusive) + f64::from(u32::from(holders > 0));
-        job.outside += f64::from(u32::from(holders == 1));
+        job.outside += f64::from(u32::from(holders == 1 && !as_own));
         job.swapped += f64::from(u32::from(swapped));
         for (number, seen) in each.iter_mut().enumerate() {
             let entry = entries[number][page];
@@ -207,9 +211,11 @@ pub(crate) fn look_at(
             }
             seen.present += 1.0;
             if !entry.is_exclusive() {
-                seen.proportional += 1.0 / f64::from(holders);
-                seen.proportional_shared += 1.0 / f64::from(holders);
-                seen.outside += f64::from(u32::from(holders == 1));
+                // The other half is in the exclusive page of whoever shows it so.
+                let part = if as_own { 0.0 } else { 1.0 / f64::from(holders) };
+                seen.proportional += part;
+                seen.proportional_shared += part;
+                seen.outside += f64::from(u32::from(holders == 1 && !as_own));
                 continue;
             }
             seen.exclusive += 1.0;
