@@ -80,6 +80,13 @@ bench: install
 	$(BIN)/python benches/cost.py --ullage $(BIN)/ullage --python $(BIN)/python
 	$(BIN)/python benches/transport.py
 
+# How large recordings are, what a kill costs them, and whether other tools open them.
+.PHONY: bench-recording
+bench-recording: install
+	$(BIN)/pip install -q pyarrow polars duckdb
+	$(CARGO) build --release -p ullage-recording --example footprint
+	$(BIN)/python benches/recording.py --ullage $(BIN)/ullage --python $(BIN)/python --footprint target/release/examples/footprint
+
 fuzz:
 	fuzz/run.sh $(SECONDS_EACH)
 

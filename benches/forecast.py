@@ -36,12 +36,12 @@ WITHIN = 0.2
 # Seconds between two readings, as nobody set it: nearer to the end a fifth of what is left cannot be told.
 TICK = 1.0
 MIB = 1 << 20
-# User whose tasks are counted by `ulimit -u`: nobody else is he.
+# Users whose tasks are counted by `ulimit -u`, one for each run: nobody else is he.
 USER = 64_321
 
 # Kind: name in the verdict, limit, units of the leak until it is met.
 KINDS = {
-    "memory": ("cgroup memory", 256 * MIB, 256 * 4),
+    "memory": ("memory budget", 256 * MIB, 256 * 4),
     "memory in a group": ("cgroup memory", 256 * MIB, 256 * 4),
     "shm": ("/dev/shm bytes", 64 * MIB, 1024),
     "inodes": ("/dev/shm inodes", 4000, 4000),
@@ -131,7 +131,7 @@ def leak(kind, units, seconds, seed, told):
     chance = random.Random(seed)
     base, warm = units * chance.uniform(0.05, 0.3), 0.1 * seconds
     hold = Hold(kind)
-    moment = 0.02 * units
+    moment = 0.01 * units
     follow(hold, chance, lambda t: base * min(1.0, 1.5 * t / warm), warm, moment)
     os.write(told, b"begins %.3f\n" % time.time())
     rate = (units - base) / seconds
@@ -207,7 +207,13 @@ class Case:
             "plateau": ["prlimit", f"--nofile={self.limit}"],
             "steady": ["prlimit", f"--nofile={self.limit}"],
             "address space": ["prlimit", f"--as={self.limit}"],
-            "ulimit -u": ["prlimit", f"--nproc={self.limit}", "setpriv", f"--reuid={USER}", "--clear-groups"],
+            "ulimit -u": [
+                "prlimit",
+                f"--nproc={self.limit}",
+                "setpriv",
+                f"--reuid={USER + 100 * self.seed + self.seconds}",
+                "--clear-groups",
+            ],
         }
         return limits.get(self.kind, []) + python
 

@@ -77,17 +77,16 @@ class Case:
             [self.args.ullage, "export", record, "--format", "json"], capture_output=True, text=True, check=True
         )
         samples = [json.loads(line).get("sample") for line in done.stdout.splitlines()]
-        still = [
+        # What ullage knows when the job has held still: the last reading, older than that where nothing moved since.
+        known = [
             sample
             for sample in samples
-            if sample
-            and "known" in sample["segments"]
-            and self.truth["begin"] < started + sample["at"] / 1e9 < self.truth["end"]
+            if sample and "known" in sample["segments"] and started + sample["at"] / 1e9 < self.truth["end"]
         ]
-        if not still:
-            self.wrong("no reading was made while the job held still")
+        if not known:
+            self.wrong("no reading was made")
             return
-        self.judge(still[-1])
+        self.judge(known[-1])
 
     def judge(self, sample):
         rows = sample["segments"]["known"]

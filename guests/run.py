@@ -190,7 +190,7 @@ def has_v1(kernel):
 def boots(kernel, arguments):
     """What is booted for one kernel: (what it is called, modules of cases, kernel parameters, tests)."""
     modules = (["capture"] if arguments.fixtures else []) + MODULES
-    tests = arguments.built if arguments.tests else []
+    tests = arguments.built if arguments.tests is not None else []
     yield kernel, modules + (["cases_tests"] if tests else []) + arguments.modules, "", tests
     if arguments.fixtures and has_v1(kernel):
         yield f"{kernel}, cgroup v1", ["capture_v1"], "ullage.cgroup=v1", []
@@ -274,7 +274,9 @@ def main():
     parser.add_argument("--cpus", type=int, default=2)
     parser.add_argument("--timeout", type=int, default=900, help="seconds for one boot")
     parser.add_argument("--fixtures", action="store_true", help="also capture fixtures/hosts/KERNEL-CASE/")
-    parser.add_argument("--tests", action="store_true", help="also run the Rust tests inside (cargo builds them)")
+    parser.add_argument(
+        "--tests", nargs="*", metavar="PACKAGE", help="also run the Rust tests of these packages inside"
+    )
     parser.add_argument("--prober", action="store_true", help="also the prober of mmap and munmap, 4 minutes")
     parser.add_argument("--here", action="store_true", help="capture the fixtures of this machine, as root; no guest")
     parser.add_argument("--verbose", action="store_true", help="show the right checks too")
@@ -291,9 +293,9 @@ def main():
     if fetched.returncode:
         print("guests/fetch could not get what the guests need; what it said is above", file=sys.stderr)
         return 2
-    if arguments.tests:
+    if arguments.tests is not None:
         try:
-            arguments.built = built_tests(TESTED)
+            arguments.built = built_tests(arguments.tests or TESTED)
         except GuestError as error:
             print(error, file=sys.stderr)
             return 2

@@ -1,8 +1,8 @@
 //! When is a limit met at the growth that was seen, and is that worth a warning? Pure.
 //!
 //! Nothing in a straight line says when it ends: a warm-up looks like a leak until it is over. So a forecast reaches
-//! only four times as far ahead as the growth has lasted, and a warning needs more: growth for a minute, three quarters
-//! of the way gone (what is left takes a third of the time that it has grown), and the newest readings beyond all
+//! only four times as far ahead as the growth has lasted, and a warning needs more: growth for a minute, four fifths
+//! of the way gone (what is left takes a quarter of the time that it has grown), and the newest readings beyond all
 //! before. A curve that flattens never gets there, since what is left always takes it longer than what was.
 //!
 //! The surprise: `used` is the last reading, the time left is not counted from it. Mappings are counted seldom, and
@@ -17,7 +17,7 @@ const REACH: f64 = 4.0;
 /// Growth that is warned of has lasted this long, seconds,
 const WARN_AFTER_S: f64 = 60.0;
 /// and this many times as long as what is left takes.
-const WARN_AT: f64 = 3.0;
+const WARN_AT: f64 = 4.0;
 
 /// One figure, its limit, and how it came to be.
 pub(crate) struct Figure<'a> {

@@ -9,7 +9,7 @@
 //! window holds enough of them.
 //!
 //! The surprise: `top` is above the line. Bursts meet a limit first, so that each reading of the last eighth is carried
-//! forward along the slope, and the highest counts.
+//! forward along the slope, and the highest counts, but for the one in twenty that is out of the common.
 
 use ullage_model::At;
 
@@ -24,6 +24,8 @@ const SHORTER: f64 = 0.8;
 const BEND: f64 = 0.1;
 /// A rise is one from so many standard errors of a part on.
 const CERTAIN: f64 = 6.0;
+/// One reading of so many is a rare burst.
+const RARE: usize = 20;
 
 /// What a figure does at its end.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,6 +58,11 @@ pub(crate) fn course(points: impl Iterator<Item = (At, f64)>, now: At) -> Course
     let points: Vec<(f64, f64)> = points.map(|(at, value)| (at.seconds(), value)).collect();
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return Course::Unknown };
     let whole = last.0 - first.0;
+    let late = since(&points, last.0 - whole / 3.0);
+    // Most figures of a job stand still, and need no windows.
+    if whole > 0.0 && late.len() >= LEAST_READINGS && late.iter().all(|point| point.1 == last.1) {
+        return Course::AtRest;
+    }
     let mut span = whole;
     let mut window = points.as_slice();
     while window.len() >= LEAST_READINGS && span > 0.0 {
@@ -69,7 +76,7 @@ pub(crate) fn course(points: impl Iterator<Item = (At, f64)>, now: At) -> Course
         span *= SHORTER;
         window = since(&points, last.0 - span);
     }
-    match Line::through(since(&points, last.0 - whole / 3.0)) {
+    match Line::through(late) {
         None => Course::Unknown,
         Some(line) if line.rises() => Course::Unsteady,
         Some(_) => Course::AtRest,
@@ -103,14 +110,15 @@ impl Line {
         if parts.len() < LEAST_PARTS {
             return None;
         }
+        let level = |part: &[(f64, f64)]| median(part.iter().map(|p| p.1));
+        if level(parts.first()?)? >= level(parts.last()?)? {
+            return Some(Line { slope: 0.0, span, start: 0.0, error: 0.0, straight: false });
+        }
         let medians: Vec<(f64, f64)> = parts
             .iter()
             .map(|part| Some((median(part.iter().map(|p| p.0))?, median(part.iter().map(|p| p.1))?)))
             .collect::<Option<_>>()?;
         let slope = median_slope(&medians)?;
-        if slope <= 0.0 {
-            return Some(Line { slope, span, start: 0.0, error: 0.0, straight: false });
-        }
         let above = |point: &(f64, f64)| point.1 - slope * (point.0 - first.0);
         let offsets: Vec<f64> =
             parts.iter().map(|part| median(part.iter().map(above))).collect::<Option<_>>()?;
@@ -143,12 +151,13 @@ impl Line {
         self.straight && self.rises()
     }
 
-    /// How often it rose as high before, from where it rises now: what comes and goes is no step to a limit.
+    /// How often it went through the middle half of this rise before: what comes and goes is no step to a limit.
     fn rises_before(&self, before: &[(f64, f64)]) -> usize {
-        let end = self.start + self.slope * self.span;
+        let quarter = 0.25 * self.slope * self.span;
+        let (bottom, top) = (self.start + quarter, self.start + 3.0 * quarter);
         let sides = before.iter().filter_map(|(_, value)| match *value {
-            value if value <= self.start => Some(false),
-            value if value >= end => Some(true),
+            value if value <= bottom => Some(false),
+            value if value >= top => Some(true),
             _ => None,
         });
         let (mut low, mut rises) = (false, 0);
@@ -164,11 +173,13 @@ impl Line {
         let eighth = self.span / PARTS as f64;
         let (before, late) = points.split_at(points.len() - since(points, end - eighth).len());
         let highest = |points: &[(f64, f64)]| points.iter().map(|p| p.1).fold(f64::NEG_INFINITY, f64::max);
-        let carried = late.iter().map(|(t, value)| value + self.slope * (now - t));
+        let mut carried: Vec<f64> = late.iter().map(|(t, value)| value + self.slope * (now - t)).collect();
+        carried.sort_unstable_by(f64::total_cmp);
+        let high = carried.len().saturating_sub(1 + carried.len() / RARE);
         Growth {
             per_second: self.slope,
             lasted_s: self.span,
-            top: carried.fold(f64::NEG_INFINITY, f64::max),
+            top: carried.get(high).copied().unwrap_or(f64::NEG_INFINITY),
             goes_on: highest(late) >= highest(before) + 0.3 * self.slope * eighth,
         }
     }

@@ -182,16 +182,12 @@ fn of_cgroup(group: &CgroupHistory, states: &mut Vec<LimitState>) {
     }
 }
 
-/// `--memory-max` where no cgroup of that limit holds the job.
+/// `--memory-max`, which ullage holds itself: where a cgroup of that limit holds the job too, it counts a little less.
 fn of_budget(case: &Case, states: &mut Vec<LimitState>) {
     let Some(limit) = case.run.memory_max.map(Limit::At) else { return };
-    let holds =
-        |group: &CgroupHistory| group.last.memory.as_known().is_some_and(|memory| memory.limit == limit);
-    if !case.timeline.cgroups().any(holds) {
-        let tree = &case.timeline.tree;
-        let used = tree.last().map(|(_, bytes)| bytes as u64);
-        states.push(state("memory budget", "job".into(), "bytes", used, Measured::Known(limit), tree));
-    }
+    let tree = &case.timeline.tree;
+    let used = tree.last().map(|(_, bytes)| bytes as u64);
+    states.push(state("memory budget", "job".into(), "bytes", used, Measured::Known(limit), tree));
 }
 
 fn of_host(case: &Case, states: &mut Vec<LimitState>) {

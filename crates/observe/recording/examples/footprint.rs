@@ -1,7 +1,7 @@
 //! How large is an hour of a recording, and how much memory and CPU does writing it take?
 //!
-//! `cargo run --release -p ullage-recording --example footprint -- [PROCESSES] [idle|busy] [DIRECTORY]` writes a
-//! simulated hour at 1 Hz: processes that sleep; or busy ones, in which every figure moves at random every second, more
+//! `cargo run --release -p ullage-recording --example footprint -- [PROCESSES] [idle|busy] [DIRECTORY] [HOURS]`
+//! writes a simulated hour, or more, at 1 Hz: processes that sleep; or busy ones, in which every figure moves at random every second, more
 //! than a real job's do. The numbers come from a fixed pseudo-random sequence, so that two runs of it can be compared.
 //! `... -- again RECORDING [DIRECTORY]` writes what a recording holds once more, as this version would write it.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
@@ -29,12 +29,13 @@ fn main() {
         (processes, kind) => {
             let processes: u64 = processes.parse().unwrap();
             let busy = kind == Some("busy");
-            println!("{processes} {} processes, one hour at 1 Hz", if busy { "busy" } else { "idle" });
+            let hours: u64 = argument(3).map_or(1, |hours| hours.parse().unwrap());
+            println!("{processes} {} processes, {hours} h at 1 Hz", if busy { "busy" } else { "idle" });
             let event = |k| {
                 Item::Event(Event { at: At(0), what: EventKind::ProcessSeen { facts: Box::new(facts(k)) } })
             };
             let mut job = Job::new(processes, busy);
-            let samples = (0..HOUR).map(|second| Item::Sample(Box::new(job.tick(second))));
+            let samples = (0..hours * HOUR).map(|second| Item::Sample(Box::new(job.tick(second))));
             write(&dir, &run(), (0..processes).map(event).chain(samples));
         }
     }

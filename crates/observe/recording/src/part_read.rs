@@ -13,9 +13,9 @@ use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-/// A part of ours has at most some 100,000 rows (a tail of 5 MB, or a single sample).
+/// A part of ours has some 60,000 rows (several merged), or half of this (`merge`), or those of a single huge sample.
 const MOST_ROWS: usize = 1 << 18;
-/// What a part of ours is decompressed to at most, bytes: a tail of 5 MB, or a single huge sample.
+/// What a part of ours is decompressed to at most, bytes: two tails of 5 MB, or a single huge sample.
 const MOST_BYTES: i64 = 256 << 20;
 
 const BROKEN: &str = "the Parquet library could not take it";

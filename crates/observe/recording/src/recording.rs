@@ -17,7 +17,7 @@ use ullage_model::RunFacts;
 
 /// A tail is at most 5 MB, or one sample of a machine with very many processes; bytes.
 pub(crate) const MOST_TAIL_BYTES: u64 = 64 << 20;
-/// A part is smaller than the tail it was; bytes.
+/// A part is smaller than the tails it was made of; bytes.
 pub(crate) const MOST_PART_BYTES: u64 = 64 << 20;
 
 /// A recording, open for reading. It may still be running: then this is how far it was.

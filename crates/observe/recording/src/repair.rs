@@ -48,7 +48,7 @@ pub fn repair(dir: impl AsRef<Path>, runs: impl Fn(&ProcessId) -> bool) -> Resul
         close(dir, table, files.last_number_of_parts(table), last_tick)?;
     }
     for table in &files.tables {
-        merge_parts_of(dir, table.table);
+        tidy(dir, table.table);
     }
     // Only when every table has its part: a kill in between leaves a tail that is repaired the next time.
     for table in &files.tables {
@@ -78,10 +78,15 @@ fn close(
     write_part(dir, table.table, table.last_part + 1, &table.batches, keep).map(drop)
 }
 
-/// Merges what can be: with a part among them that cannot be read, all stay as they are.
-fn merge_parts_of(dir: &Path, table: &'static Table) {
+/// Merges the parts, up to the first that cannot be read, and removes one that was being written.
+fn tidy(dir: &Path, table: &'static Table) {
     let names = Store::Directory(dir.to_owned()).names().unwrap_or_default();
+    let unfinished = |name: &&String| name.strip_suffix(".tmp").and_then(|n| table.part_number(n)).is_some();
+    for name in names.iter().filter(unfinished) {
+        let _ = std::fs::remove_file(dir.join(name));
+    }
     let mut numbers: Vec<u32> = names.iter().filter_map(|name| table.part_number(name)).collect();
     numbers.sort_unstable();
+    // The recording is whole either way, only larger.
     let _ = merge_all(dir, table, &numbers);
 }

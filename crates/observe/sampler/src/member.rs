@@ -120,6 +120,15 @@ impl Member {
         self.counted.map(|counted| counted.estimate(signs)).max(so_far)
     }
 
+    /// Mappings that a reading of all of them has to go through: as last counted; none before the first count; and where a
+    /// count goes on that no single tick pays for, more than anything else may.
+    pub(crate) fn mappings_to_read(&self) -> Option<u64> {
+        match &self.counting {
+            Some(_) => Some(u64::MAX),
+            None => self.counted.map(|counted| counted.count),
+        }
+    }
+
     /// Its sizes as they were read before, where nothing moved since.
     pub(crate) fn sizes_unmoved(&self, now: At, quiet: Quiet) -> Option<ProcessMemory> {
         let (at, before, memory) = self.sizes?;

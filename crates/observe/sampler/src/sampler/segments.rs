@@ -2,6 +2,7 @@
 
 use super::cost::thread_cpu_ns;
 use super::Sampler;
+use crate::member::Member;
 use crate::segments::creator::{by_users, Clock};
 use crate::segments::group::{group, Judged};
 use crate::segments::table::{Key, Table};
@@ -71,8 +72,8 @@ impl Sampler {
         let of_process = |process: &ProcessReading| {
             let descriptors = process.descriptors.as_known().map_or(0, |descriptors| descriptors.count);
             let mappings = if shares(process) {
-                let counted = self.members.get(&process.id.pid).and_then(|member| member.counted);
-                counted.map_or(USUAL_MAPPINGS, |counted| counted.count)
+                let member = self.members.get(&process.id.pid);
+                member.and_then(Member::mappings_to_read).unwrap_or(USUAL_MAPPINGS)
             } else {
                 0
             };

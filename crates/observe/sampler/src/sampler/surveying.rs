@@ -79,7 +79,7 @@ impl Sampler {
             .filter_map(|reading| {
                 let sizes = reading.memory.known()?;
                 let member = self.members.get(&reading.id.pid)?;
-                let mappings = member.counted.map_or(0, |counted| counted.count);
+                let mappings = member.mappings_to_read().unwrap_or(0);
                 (sizes.resident().0 >= LEAST_RESIDENT && mappings <= MOST_MAPPINGS).then_some(Candidate {
                     id: reading.id,
                     family: member.family,

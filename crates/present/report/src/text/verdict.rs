@@ -273,7 +273,7 @@ fn time_left(state: &LimitState) -> String {
         (Some(0), _, _) => "met".into(),
         (_, Some(seconds), _) => format::duration(seconds),
         (_, None, Some(slope)) if slope <= 0.0 => "not growing".into(),
-        (_, None, Some(_)) => "far off".into(),
+        (Some(_), None, Some(_)) => "far off".into(),
         _ => "cannot tell".into(),
     }
 }
