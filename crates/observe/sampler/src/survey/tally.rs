@@ -195,9 +195,14 @@ pub(crate) fn look_at(
             }
             swapped |= entry.is_swapped();
         }
-        // A page that one relative alone shows as shared is shared with one that shows it as its own: what is mapped as a
+        // A page that a child alone shows as shared is its parent's, where that shows it as its own: what is mapped as a
         // huge page shows the state of its first 4 KiB for all of them.
-        let as_own = span.own && holders == 1 && exclusive > 0;
+        let as_own = span.own && holders == 1 && exclusive > 0 && {
+            let lone = entries.iter().position(|read| is_present(read[page]) && !read[page].is_exclusive());
+            lone.and_then(|lone| subjects[views[lone].subject as usize].parent)
+                .and_then(|parent| views.binary_search_by_key(&(parent as u32), |view| view.subject).ok())
+                .is_some_and(|at| is_present(entries[at][page]) && entries[at][page].is_exclusive())
+        };
         let exclusive = exclusive - u32::from(as_own);
         job.exclusive += f64::from(exclusive);
         job.present += f64::from(exclusive) + f64::from(u32::from(holders > 0));
