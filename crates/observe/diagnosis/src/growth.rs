@@ -200,7 +200,7 @@ fn median_slope(points: &[(f64, f64)]) -> Option<f64> {
 
 fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
-    let (half, even) = (values.len() / 2, values.len() % 2 == 0);
+    let (half, even) = (values.len() / 2, values.len().is_multiple_of(2));
     if values.is_empty() {
         return None;
     }

@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_told_by_the_time_in_which_something_is_gained() {
-        assert_eq!(rate(3.14, "descriptors"), "3.1 a second");
+        assert_eq!(rate(3.12, "descriptors"), "3.1 a second");
         assert_eq!(rate(5200.0, "mappings"), "5,200 a second");
         assert_eq!(rate(0.25, "tasks"), "15 a minute");
         assert_eq!(rate(0.001, "tasks"), "3.6 an hour");

@@ -360,7 +360,7 @@ impl Tape {
     }
 
     fn pages(&mut self) -> Pages {
-        let job = self.next() % 2 == 0;
+        let job = self.next().is_multiple_of(2);
         Pages {
             of: (!job).then(|| self.id()),
             kind: self.one_of(&PageKind::ALL),
@@ -441,7 +441,7 @@ impl Tape {
                     }),
                     cgroups: self.list(Tape::text),
                     role: Role::Main,
-                    forked_from: (self.next() % 2 == 0).then(|| self.id()),
+                    forked_from: self.next().is_multiple_of(2).then(|| self.id()),
                 }),
             },
             _ => EventKind::Finished { survivors: self.list(Tape::id) },

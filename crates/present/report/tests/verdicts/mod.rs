@@ -256,7 +256,7 @@ pub(crate) fn healthy() -> Verdict {
 /// One limit is about to be met, one grows and is far off, one is still.
 pub(crate) fn growing() -> Verdict {
     let mut near = limit("descriptors", "process 4742 (trainer)", 812, Limit::At(1_024), "descriptors");
-    near.slope_per_s = Some(3.14);
+    near.slope_per_s = Some(3.12);
     near.growing_for_s = Some(240.2);
     near.time_left_s = Some(67.5);
     near.warning = true;
