@@ -9,6 +9,9 @@ pub struct SamplerSettings {
     pub interval: Duration,
     /// Share of one core that watching may cost on average.
     pub cpu_share: f64,
+    /// CPU time of all threads of this process counts as the cost of watching; else only that of the thread that calls the
+    /// sampler, where others have something else to do.
+    pub whole_process: bool,
     /// Pid of the subreaper that inherits the job's orphans (ullage itself): its children are of the job.
     pub reaper: Option<i32>,
     /// A cgroup that holds the job and nothing else but the reaper, as `/proc/PID/cgroup` names it.
@@ -27,6 +30,7 @@ impl Default for SamplerSettings {
         SamplerSettings {
             interval: Duration::from_secs(1),
             cpu_share: 0.005,
+            whole_process: true,
             reaper: None,
             own_cgroup: None,
             temporary: vec![temporary.unwrap_or_else(|| "/tmp".into())],

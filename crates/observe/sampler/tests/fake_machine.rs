@@ -11,9 +11,14 @@ use ullage_testing::FakeRoot;
 
 const MAIN: ProcessId = ProcessId { pid: 10, start: ClockTicks(100) };
 
-/// With more CPU than by default: what is read must not depend on how fast the machine of the test is.
+/// With more CPU than by default, and none of the other tests': what is read must not depend on how fast the machine is.
 fn sampler(fake: &FakeRoot) -> Sampler {
-    let settings = SamplerSettings { reaper: Some(5), cpu_share: 0.2, ..SamplerSettings::default() };
+    let settings = SamplerSettings {
+        reaper: Some(5),
+        cpu_share: 0.2,
+        whole_process: false,
+        ..SamplerSettings::default()
+    };
     Sampler::new(fake.root(), settings, MAIN)
 }
 
@@ -102,7 +107,12 @@ fn sizes_are_read_again_when_stat_moved_and_after_a_while() {
 fn a_pace_that_the_budget_does_not_afford_is_told_once() {
     let fake = FakeRoot::new();
     fake.process(10).start(100).write();
-    let settings = SamplerSettings { reaper: Some(5), cpu_share: 1e-6, ..SamplerSettings::default() };
+    let settings = SamplerSettings {
+        reaper: Some(5),
+        cpu_share: 1e-6,
+        whole_process: false,
+        ..SamplerSettings::default()
+    };
     let mut sampler = Sampler::new(fake.root(), settings, MAIN);
     let mut told = 0;
     for at in [0.0, 10.0, 50.0] {

@@ -15,7 +15,11 @@ const WORKER: ProcessId = ProcessId { pid: 11, start: ClockTicks(200) };
 
 fn sampler(fake: &FakeRoot, settings: SamplerSettings) -> Sampler {
     // What is read must not depend on how fast the machine of the test is.
-    Sampler::new(fake.root(), SamplerSettings { reaper: Some(5), cpu_share: 0.2, ..settings }, MAIN)
+    Sampler::new(
+        fake.root(),
+        SamplerSettings { reaper: Some(5), cpu_share: 0.2, whole_process: false, ..settings },
+        MAIN,
+    )
 }
 
 fn segments(sample: &Sample) -> &Vec<Segment> {

@@ -10,15 +10,20 @@ pub(super) fn own_files() -> Option<ProcessDir> {
     own.ok().map(ProcessDir::keep_open)
 }
 
-pub(super) fn own_cost(own: Option<&ProcessDir>, buffer: &mut Vec<u8>) -> Cost {
+pub(super) fn own_cost(own: Option<&ProcessDir>, cpu_ns: u64, buffer: &mut Vec<u8>) -> Cost {
     // ru_maxrss is in KiB on Linux (getrusage(2)); VmHWM says the same and needs no unsafe call.
     let status = own.and_then(|own| own.status(buffer).ok());
     let memory = status.and_then(|status| status.memory);
-    Cost { cpu_ns: process_cpu_ns(), peak_rss: memory.map_or(Bytes(0), |memory| memory.peak_resident) }
+    Cost { cpu_ns, peak_rss: memory.map_or(Bytes(0), |memory| memory.peak_resident) }
 }
 
-pub(super) fn process_cpu_ns() -> u64 {
-    nanoseconds(ClockId::ProcessCPUTime)
+/// CPU time of watching so far.
+pub(super) fn watching_cpu_ns(whole_process: bool) -> u64 {
+    if whole_process {
+        nanoseconds(ClockId::ProcessCPUTime)
+    } else {
+        thread_cpu_ns()
+    }
 }
 
 pub(super) fn thread_cpu_ns() -> u64 {

@@ -7,7 +7,7 @@ mod reading;
 mod segments;
 mod surveying;
 
-use self::cost::{own_cost, own_files, process_cpu_ns};
+use self::cost::{own_cost, own_files, watching_cpu_ns};
 use self::membership::GONE;
 use self::nearness::sooner;
 use self::reading::ending_of_zombie;
@@ -211,7 +211,7 @@ impl Sampler {
     }
 
     fn look(&mut self, now: At, deep: bool) -> Tick {
-        let cpu_before = process_cpu_ns();
+        let cpu_before = watching_cpu_ns(self.settings.whole_process);
         // What was done with the last tick belongs to it.
         let between_ns = cpu_before.saturating_sub(self.cpu_at_end.unwrap_or(cpu_before)) as f64;
         self.budget.update(now.0, cpu_before);
@@ -221,7 +221,7 @@ impl Sampler {
                 self.job.admit(&self.root, pid);
             }
         }
-        let looking = process_cpu_ns();
+        let looking = watching_cpu_ns(self.settings.whole_process);
         let changes = self.job.look(&self.root, now);
         let known = changes.joined.is_empty();
         for id in changes.left {
@@ -236,7 +236,11 @@ impl Sampler {
             self.join(id, now, &mut ended);
         }
         // What is read once in the life of a process is no part of what a tick costs.
-        let mut spent_ns = if known { 0.0 } else { process_cpu_ns().saturating_sub(looking) as f64 };
+        let mut spent_ns = if known {
+            0.0
+        } else {
+            watching_cpu_ns(self.settings.whole_process).saturating_sub(looking) as f64
+        };
 
         let through = self.representatives();
         let filesystems = self.places.read(&self.root, &through);
@@ -270,7 +274,8 @@ impl Sampler {
         self.forks = forks.or(self.forks);
         self.kernel_log(now);
 
-        let cost = own_cost(self.own.as_ref(), &mut self.buffer);
+        let cpu_ns = watching_cpu_ns(self.settings.whole_process);
+        let cost = own_cost(self.own.as_ref(), cpu_ns, &mut self.buffer);
         self.budget.update(now.0, cost.cpu_ns);
         self.cpu_at_end = Some(cost.cpu_ns);
         let cheap_ns = (between_ns + cost.cpu_ns.saturating_sub(cpu_before) as f64 - spent_ns).max(0.0);
