@@ -17,9 +17,12 @@ class Checks:
         self.say(what, figure, "at least", bound, unit, figure >= bound)
 
     def say(self, what, figure, word, bound, unit, fine):
-        self.met, self.missed = self.met + fine, self.missed + (not fine)
-        result = "met" if fine else "MISSED"
-        print(f"  {what}: {figure:.4g}{unit} (bound: {word} {bound:.4g}{unit}) {result}", flush=True)
+        self.tell(f"{what}: {figure:.4g}{unit} (bound: {word} {bound:.4g}{unit})", fine)
+
+    def tell(self, what, fine):
+        """Counts what was compared in another way."""
+        self.met, self.missed = self.met + bool(fine), self.missed + (not fine)
+        print(f"  {what} {'met' if fine else 'MISSED'}", flush=True)
 
     def not_run(self, what, because):
         """A figure that was to be taken and was not counts as missed."""

@@ -21,6 +21,8 @@ import subprocess
 import sys
 import time
 
+from bounds import Checks
+
 import ullage
 
 GROWTH = 2.0  # per cent of plain fork's
@@ -28,22 +30,6 @@ ACCESS = 1.1
 IN_ORDER = 0.05  # microseconds
 SHUFFLED = 0.15
 MB = 1e6
-
-
-class Checks:
-    """Prints each figure beside its bound, and counts."""
-
-    def __init__(self):
-        self.met = self.missed = 0
-
-    def at_most(self, what, figure, bound, unit=""):
-        fine = figure <= bound
-        self.met, self.missed = self.met + fine, self.missed + (not fine)
-        print(f"{what}: {figure:.4g}{unit} (bound {bound:g}{unit}) {'met' if fine else 'MISSED'}", flush=True)
-
-    def end(self):
-        print(f"{self.met} figures met their bound, {self.missed} did not", flush=True)
-        return 0 if self.missed == 0 else 1
 
 
 def dicts(count):

@@ -25,6 +25,7 @@ import sys
 import threading
 import time
 
+import bounds
 import torch
 from torch.utils.data import DataLoader, Dataset
 
@@ -36,25 +37,9 @@ FIRST = 1.5
 LITTLE_SHM = 1 << 20
 
 
-class Checks:
-    """Prints each figure beside its bound, and counts."""
-
-    def __init__(self):
-        self.met = self.missed = 0
-
-    def at_most(self, what, figure, bound, unit=""):
-        self.count(f"{what}: {figure:.4g}{unit} (bound {bound:g}{unit})", figure <= bound)
-
+class Checks(bounds.Checks):
     def equal(self, what, figure, wanted):
-        self.count(f"{what}: {figure} (wanted {wanted})", figure == wanted)
-
-    def count(self, text, fine):
-        self.met, self.missed = self.met + bool(fine), self.missed + (not fine)
-        print(f"{text} {'met' if fine else 'MISSED'}", flush=True)
-
-    def end(self):
-        print(f"{self.met} figures met their bound, {self.missed} did not", flush=True)
-        return 0 if self.missed == 0 else 1
+        self.tell(f"{what}: {figure} (wanted {wanted})", figure == wanted)
 
 
 class Samples(Dataset):
@@ -295,7 +280,7 @@ def show_crash(checks, quick, rounds):
         got = run("crash", method, count)
         name = f"crash, {method}, {count} tensors"
         if got is None:
-            checks.count(f"{name}: failed", False)
+            checks.tell(f"{name}: failed", False)
             continue
         checks.equal(f"{name}: sum", got["sum"], got["alone"])
         print(f"{name}: trainer's mappings: {got['lines'][0]} before, {got['lines'][1]} during")
@@ -325,7 +310,7 @@ def show_million(checks, quick, rounds):
         got = run("million", method, count, before=before)
         name = f"million, {method}, {count} tensors, 4 workers, ulimit -n 256"
         if got is None:
-            checks.count(f"{name}: failed", False)
+            checks.tell(f"{name}: failed", False)
             continue
         print(
             f"{name}: {got['seconds']:.1f} s, the first batch after {got['first']:.1f} s, /dev/shm {got['size']} bytes"
@@ -343,7 +328,7 @@ def show_first(checks, quick, rounds):
         for way, figures in more.items():
             many, one = run("first", way, count), run("first", way, 1)
             if many is None or one is None:
-                checks.count(f"first, {way}: failed", False)
+                checks.tell(f"first, {way}: failed", False)
                 continue
             print(f"first, {way}: {many:.2f} s with {count} tensors, {one:.2f} s with one", flush=True)
             figures.append(many - one)
@@ -358,7 +343,7 @@ def show_list(checks, quick, rounds):
     count = 5_000 if quick else 100_000
     got = run("list", count)
     if got is None:
-        checks.count("list: failed", False)
+        checks.tell("list: failed", False)
         return
     print(f"list: {count} batches, 2 workers, ulimit -n 1024: {got['seconds']:.1f} s")
     checks.equal("list: length", got["length"], count)

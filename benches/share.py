@@ -23,6 +23,8 @@ import sys
 import time
 import warnings
 
+from bounds import Checks
+
 warnings.filterwarnings("ignore", "This DataLoader will create")
 
 MIB = 1 << 20
@@ -196,17 +198,6 @@ def run(*args, limit=1200, **options):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-class Checks:
-    def __init__(self):
-        self.met = self.missed = 0
-
-    def at_most(self, what, figure, bound, unit):
-        is_met = figure <= bound
-        self.met += is_met
-        self.missed += not is_met
-        print(f"    {what}: {figure:.3f} {unit} (bound {bound:.3f}) {'met' if is_met else 'MISSED'}", flush=True)
-
-
 def memory(checks, quick):
     count = COUNT[quick]
     plain = {}
@@ -235,7 +226,7 @@ def memory(checks, quick):
             f"the first batch, which took {one['first']:.2f} s",
             flush=True,
         )
-        checks.at_most("growth", one["growth"] / MIB, 0.02 * plain["fork"]["growth"] / MIB, "MiB, 2 % of plain fork's")
+        checks.at_most("growth", one["growth"] / MIB, 0.02 * plain["fork"]["growth"] / MIB, " MiB, 2 % of plain fork's")
     for method in ("fork", "spawn", "forkserver", "zygote"):
         empty = run("memory", "empty", method, count)
         single = run("memory", "one item", method, 1)
@@ -248,16 +239,16 @@ def memory(checks, quick):
             flush=True,
         )
         for what, key in (("PSS of the tree", "pss"), ("PSS of the tree, trimmed", "trimmed")):
-            checks.at_most(what, one[key] / MIB, (empty[key] + 1.15 * one["nbytes"]) / MIB, "MiB")
-        checks.at_most("first batch", one["first"], single["first"] + 0.3, "s")
-        checks.at_most("packing", one["packing"], 1.5 * count / COUNT[False], "s")
+            checks.at_most(what, one[key] / MIB, (empty[key] + 1.15 * one["nbytes"]) / MIB, " MiB")
+        checks.at_most("first batch", one["first"], single["first"] + 0.3, " s")
+        checks.at_most("packing", one["packing"], 1.5 * count / COUNT[False], " s")
         if method == "forkserver":
             begin = time.perf_counter()
             subprocess.run([sys.executable, "-c", "import torch"], check=True)
             checks.at_most(
-                "first batch", one["first"], time.perf_counter() - begin + 0.5, "s, one import of torch more"
+                "first batch", one["first"], time.perf_counter() - begin + 0.5, " s, one import of torch more"
             )
-            checks.at_most("first batch of a later epoch", one["later"], 0.2, "s")
+            checks.at_most("first batch of a later epoch", one["later"], 0.2, " s")
 
 
 def pack_job(count):
@@ -278,7 +269,7 @@ def pack(checks, quick):
     count = COUNT[quick]
     one = run("pack", count)
     print(f"packing {count:,} dicts, median of 5: {one['nbytes'] / MIB:.0f} MiB")
-    checks.at_most("packing", one["packing"], 1.5 * count / COUNT[False], "s")
+    checks.at_most("packing", one["packing"], 1.5 * count / COUNT[False], " s")
 
 
 def access_job(count):
@@ -352,9 +343,9 @@ def access(checks, quick):
     figures = run("access", COUNT[quick])
     for name, figure in figures.items():
         print(f"{name}: {figure:.3f} us an item")
-    checks.at_most("shared record, one field", figures["share, one field"], 1.0, "us")
-    checks.at_most("shared record, three fields", figures["share, three fields"], 1.2, "us")
-    checks.at_most("shared tensor", figures["share, a tensor"], 1.5, "us")
+    checks.at_most("shared record, one field", figures["share, one field"], 1.0, " us")
+    checks.at_most("shared record, three fields", figures["share, three fields"], 1.2, " us")
+    checks.at_most("shared tensor", figures["share, a tensor"], 1.5, " us")
 
 
 class Sums:
@@ -431,9 +422,9 @@ def tensors(checks, quick):
         f"{count:,} tensors of 80 floats, packed {one['nbytes'] / MIB:.0f} MiB; "
         f"sums {'right' if one['is_right'] else 'WRONG'}"
     )
-    checks.at_most("packing", one["packing"], 10 * count / TENSORS[False], "s")
+    checks.at_most("packing", one["packing"], 10 * count / TENSORS[False], " s")
     checks.at_most("mappings in a worker", one["mapped"], 1, "")
-    checks.at_most("first batch", one["first"], single["first"] + 0.3, "s")
+    checks.at_most("first batch", one["first"], single["first"] + 0.3, " s")
     checks.at_most("wrong sums", int(not one["is_right"]), 0, "")
 
 
@@ -502,7 +493,7 @@ def node(checks, quick):
         raise SystemExit(f"torchrun failed ({done.returncode})")
     one = json.loads(lines[-1])
     print(f"two ranks with two workers each: {one['processes']} processes map {one['nbytes'] / MIB:.0f} MiB")
-    checks.at_most("PSS of all their mappings", one["pss"] / MIB, 1.01 * one["nbytes"] / MIB, "MiB")
+    checks.at_most("PSS of all their mappings", one["pss"] / MIB, 1.01 * one["nbytes"] / MIB, " MiB")
     checks.at_most("processes without it", 6 - one["processes"], 0, "")
 
 
@@ -525,8 +516,7 @@ def main():
     checks = Checks()
     for name in args.only:
         PARTS[name](checks, args.quick)
-    print(f"{checks.met} figures met their bound, {checks.missed} did not")
-    return 0 if checks.missed == 0 else 1
+    return checks.end()
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ import sys
 import time
 
 import torch
+from bounds import Checks
 from torch.utils.data import DataLoader, Dataset, Sampler, default_collate
 
 import ullage
@@ -40,22 +41,6 @@ GROWTH = 1.0  # per cent
 DISTINCT = 16
 MIB = 1 << 20
 PAGE_WORDS = 1024
-
-
-class Checks:
-    """Prints each figure beside its bound, and counts."""
-
-    def __init__(self):
-        self.met = self.missed = 0
-
-    def at_most(self, what, figure, bound, unit=""):
-        fine = figure <= bound
-        self.met, self.missed = self.met + fine, self.missed + (not fine)
-        print(f"{what}: {figure:.4g}{unit} (bound {bound:g}{unit}) {'met' if fine else 'MISSED'}", flush=True)
-
-    def end(self):
-        print(f"{self.met} figures met their bound, {self.missed} did not", flush=True)
-        return 0 if self.missed == 0 else 1
 
 
 class Prebuilt(Dataset):

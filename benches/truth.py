@@ -34,34 +34,19 @@ import tempfile
 import threading
 import time
 
+import bounds
 from truth_jobs import MIB, PAGE, job
 
 NOBODY = 65534
 PRESENT, OF_A_FILE, FRAME = 1 << 63, 1 << 61, (1 << 55) - 1
 
 
-class Checks:
-    """Prints each figure beside its bound, and counts."""
-
-    def __init__(self):
-        self.met = self.missed = 0
-
+class Checks(bounds.Checks):
     def off_by(self, what, figure, truth, bound, of=None, unit="%"):
         of = truth if of is None else of
         off = 100.0 * (figure - truth) / of if of else float("inf")
-        fine = abs(off) <= bound
-        self.met, self.missed = self.met + fine, self.missed + (not fine)
         told = f"{figure / MIB:.1f} MiB for {truth / MIB:.1f} MiB: off by {off:+.2f} {unit} (bound {bound:g} {unit})"
-        print(f"  {what}: {told} {'met' if fine else 'MISSED'}", flush=True)
-
-    def at_most(self, what, figure, bound, unit=""):
-        fine = figure <= bound
-        self.met, self.missed = self.met + fine, self.missed + (not fine)
-        print(f"  {what}: {figure:.4g}{unit} (bound {bound:g}{unit}) {'met' if fine else 'MISSED'}", flush=True)
-
-    def end(self):
-        print(f"{self.met} figures met their bound, {self.missed} did not", flush=True)
-        return 0 if self.missed == 0 and self.met > 0 else 1
+        self.tell(f"{what}: {told}", abs(off) <= bound)
 
 
 # --- the truth: page frames ------------------------------------------------------------------------------

@@ -26,6 +26,8 @@ import subprocess
 import sys
 import time
 
+from bounds import Checks
+
 MORE = 1.0  # seconds beside one unpickle and the forks
 COPY = 1.05
 IMPORT_MORE = 0.5  # seconds beside one import of torch
@@ -33,22 +35,6 @@ LATER = 0.2  # seconds for a later epoch
 RECORD = 590  # bytes of a record in memory, about
 MIB = 1 << 20
 ALL = -1  # the item that reads all of the tensor
-
-
-class Checks:
-    """Prints each figure beside its bound, and counts."""
-
-    def __init__(self):
-        self.met = self.missed = 0
-
-    def at_most(self, what, figure, bound, unit=""):
-        fine = figure <= bound
-        self.met, self.missed = self.met + fine, self.missed + (not fine)
-        print(f"{what}: {figure:.4g}{unit} (bound {bound:.4g}{unit}) {'MET' if fine else 'MISSED'}", flush=True)
-
-    def end(self):
-        print(f"{self.met} figures met their bound, {self.missed} did not; load average {os.getloadavg()[0]:.1f}")
-        return 0 if self.missed == 0 else 1
 
 
 class Records:
