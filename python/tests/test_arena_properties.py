@@ -1075,7 +1075,7 @@ def released_early(monkeypatch):
 
 def shipped_bytes_not_compared(monkeypatch):
     """The memfd of the last shipment is taken where its layout fits, whatever its bytes."""
-    monkeypatch.setattr(_shipping._Memory, "holds", lambda self, layout, encoder: layout == self.layout)
+    monkeypatch.setattr(_shipping.Memory, "holds", lambda self, layout, encoder: layout == self.layout)
 
 
 FAULTS = {
