@@ -610,6 +610,24 @@ def test_messages_arrive_whole_with_their_descriptors():
         os.close(fd)
 
 
+def loop(dataset_kind, dataset_holder, index_queue, done_event, collate_fn, init_fn, worker_id):
+    """A loader worker's, with the arguments that it has since torch 2.14."""
+
+
+loop.__module__ = "torch.utils.data._utils.worker"
+
+
+def test_a_dataset_in_a_list_of_its_own_for_each_worker_is_known_again():
+    dataset, event = Where(), threading.Event()
+    first, second, other = (
+        packing.Parts(loop, (0, [one], "queue", event, as_it_is, None, worker), {})
+        for worker, one in enumerate((dataset, dataset, Where()))
+    )
+    assert first.iterator == second.iterator != other.iterator
+    assert first.owner()() is dataset
+    assert first.shared[1] == [dataset], "the worker takes it out of the list"
+
+
 def test_parts_are_shared_unless_they_are_cheap_and_ones_own():
     context = ullage.context("zygote")
     big, queue_, lock = [1], context.Queue(), context.Lock()

@@ -13,6 +13,7 @@ import os
 import stat
 import types
 import weakref
+from collections.abc import Iterator
 from multiprocessing.context import set_spawning_popen
 from typing import Any
 
@@ -22,8 +23,10 @@ from ullage._zygote.messages import Passed
 _SHORT = 4096
 # Loops of a loader's worker, of torch and of StatefulDataLoader: what all the workers of an iterator share there.
 _LOOPS = ("torch.utils.data._utils.worker", "torchdata.stateful_dataloader.worker")
-_SHARED_BY_LOOPS = ("dataset", "collate_fn", "init_fn")
+_SHARED_BY_LOOPS = ("dataset", "dataset_holder", "collate_fn", "init_fn")
 _OF_THE_ITERATOR = "done_event"
+# Since torch 2.14 the dataset lies in a list of its own for each worker, which takes it out.
+_HOLDER = "dataset_holder"
 # They live for ever, or are made anew each time.
 _NO_OWNERS = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, functools.partial)
 
@@ -37,18 +40,29 @@ class Parts:
         self.shared: dict[Any, Any] = {}
         self.own: dict[Any, Any] = {}
         event = None
+        self._holder: Any = None
         for place, part in parts.items():
             name = names[place] if names and isinstance(place, int) else place
             if names and name == _OF_THE_ITERATOR:
                 event = part
+            if names and name == _HOLDER:
+                self._holder = part
             own = place is not None and (name not in _SHARED_BY_LOOPS if names else _is_own(part))
             (self.own if own else self.shared)[place] = part
         # None where the program may have changed something since another process with the same parts was started.
-        self.iterator = None if event is None else (event, tuple(map(id, self.shared.values())))
+        self.iterator = None if event is None else (event, tuple(map(id, self._held())))
+
+    def _held(self) -> Iterator[Any]:
+        """The shared parts; of a holder what lies in it."""
+        for part in self.shared.values():
+            if part is self._holder and isinstance(part, list):
+                yield from part
+            else:
+                yield part
 
     def owner(self) -> weakref.ref[Any] | None:
         """The object that lives as long as these parts may be wanted again: a loader's dataset, as a rule."""
-        for part in self.shared.values():
+        for part in self._held():
             if not isinstance(part, _NO_OWNERS):
                 try:
                     return weakref.ref(part)
@@ -62,7 +76,8 @@ def _names(target: Any) -> tuple[str, ...]:
     if not isinstance(target, types.FunctionType) or target.__module__ not in _LOOPS:
         return ()
     names = target.__code__.co_varnames[: target.__code__.co_argcount]
-    return names if {*_SHARED_BY_LOOPS, _OF_THE_ITERATOR} <= {*names} else ()
+    known = {_OF_THE_ITERATOR, *_SHARED_BY_LOOPS} - {"dataset", _HOLDER}
+    return names if known <= {*names} and {"dataset", _HOLDER} & {*names} else ()
 
 
 def _is_own(part: Any) -> bool:

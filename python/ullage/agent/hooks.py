@@ -167,6 +167,9 @@ def _weigh_arguments(target, process, message):
         weigh = _weigh()
         message["anonymous"] = weigh.anonymous()
         dataset = _argument(target, process, "_worker_loop", "dataset")
+        holder = _argument(target, process, "_worker_loop", "dataset_holder", list)  # torch 2.14 up
+        if holder:
+            dataset = holder[0]
         if dataset is not None:
             message["dataset"] = weigh.weigh(dataset)
     except Exception:
