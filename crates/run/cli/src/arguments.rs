@@ -2,7 +2,7 @@
 //! where it is used.
 
 use crate::remedies::{parse_remedies, Remedies};
-use crate::size::{parse_interval, parse_size};
+use crate::size::{parse_interval, parse_length, parse_size};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -22,6 +22,8 @@ pub struct Arguments {
 pub enum Command {
     /// Run COMMAND, watch it, and say why it died or grew
     Run(RunArguments),
+    /// Watch a job that runs already, or see again how a recorded run went
+    Watch(WatchArguments),
     /// Show the verdict of a run (default: the newest)
     Report(ReportArguments),
     /// Explain a cause, or a log of a job that failed without ullage
@@ -61,6 +63,29 @@ pub struct RunArguments {
     /// The job: a program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub job: Vec<OsString>,
+}
+
+/// `ullage watch`.
+#[derive(Debug, Args)]
+pub struct WatchArguments {
+    /// The pid of a job's first process, or the name of a run, the beginning of one, or a directory (default: the newest run)
+    #[arg(value_name = "RUN|PID")]
+    pub what: Option<String>,
+    /// Watch so long, then give the verdict; without it until the job ends, or Ctrl-C
+    #[arg(long, value_name = "TIME", value_parser = parse_length)]
+    pub r#for: Option<f64>,
+    /// Time between two lines
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_length)]
+    pub every: f64,
+    /// Time between two samples
+    #[arg(long, value_name = "TIME", env = "ULLAGE_INTERVAL", default_value = "1s", value_parser = parse_interval)]
+    pub interval: f64,
+    /// Record into this directory instead of a new one under $ULLAGE_HOME
+    #[arg(long, value_name = "DIR")]
+    pub record: Option<PathBuf>,
+    /// Write the verdict as JSON to FILE (- for standard output instead of the text)
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
 }
 
 /// `ullage report`.

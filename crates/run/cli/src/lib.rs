@@ -11,6 +11,7 @@ pub mod exit;
 pub mod home;
 pub mod live;
 pub mod machine;
+pub mod narrator;
 pub mod printer;
 pub mod remedies;
 pub mod size;
@@ -48,6 +49,7 @@ pub fn main() -> ExitCode {
 fn dispatch(command: Command) -> anyhow::Result<u8> {
     match command {
         Command::Run(run) => commands::run::run(&run),
+        Command::Watch(watch) => commands::watch::run(&watch),
         Command::Report(report) => commands::report::run(&report),
         Command::Explain(explain) => commands::explain::run(&explain),
         Command::Check(check) => commands::check::run(&check),

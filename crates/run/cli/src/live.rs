@@ -3,6 +3,7 @@
 //! The surprise: whatever fails in here (a panic included) only ends the watching. The supervisor goes on
 //! waiting for COMMAND and passes its status through.
 
+use crate::narrator::Narrator;
 use crate::printer;
 use crate::warnings::Warnings;
 use std::collections::HashSet;
@@ -35,6 +36,8 @@ pub struct Watch {
     budget: Option<Budget>,
     quiet: bool,
     warnings: Warnings,
+    /// Tells how the job stands, where somebody looks on.
+    narrator: Option<Narrator>,
     next_tick: Instant,
     told: HashSet<ProcessId>,
     /// A process was killed since the last look.
@@ -44,8 +47,8 @@ pub struct Watch {
 
 /// What is left when COMMAND has ended.
 pub struct Watched {
-    /// How COMMAND's process ended.
-    pub ending: Ending,
+    /// How COMMAND's process ended; none where only the watching did.
+    pub ending: Option<Ending>,
     /// The budget ended it.
     pub by_budget: bool,
     /// The watch, unless it failed.
@@ -73,11 +76,18 @@ impl Watch {
             budget,
             quiet,
             warnings: Warnings::new(run),
+            narrator: None,
             next_tick: Instant::now(),
             told: HashSet::new(),
             killed: false,
             cost: None,
         }
+    }
+
+    /// Prints lines about how the job stands.
+    pub fn narrated(mut self, narrator: Narrator) -> Watch {
+        self.narrator = Some(narrator);
+        self
     }
 
     fn now(&self) -> At {
@@ -119,7 +129,11 @@ impl Watch {
             }
         }
         self.next_tick = Instant::now() + tick.next_after;
+        let line = self.narrator.as_mut().and_then(|narrator| narrator.look(&tick.sample, &self.timeline));
         self.store_tick(tick, supervisor);
+        if let Some(line) = line {
+            printer::say(&format!("{line}\n"));
+        }
         if !self.quiet {
             self.warnings.new_ones(self.now(), &self.timeline).iter().for_each(|line| printer::note(line));
         }
@@ -185,7 +199,7 @@ impl Watch {
                 }
             }
             Happening::NotSeen(text) => self.event(EventKind::NotSeen { text }),
-            Happening::MainEnded { .. } => {}
+            Happening::MainEnded { .. } | Happening::Interrupted => {}
         }
     }
 
@@ -248,15 +262,24 @@ impl Watch {
     }
 }
 
-/// Waits for COMMAND's end, watching as long as watching works.
-pub fn watch_until_end(supervisor: &mut Supervisor, watch: Watch, main: ProcessId) -> Watched {
+/// Waits for COMMAND's end, watching as long as watching works; a job that was not started here is watched until `until` at
+/// most.
+pub fn watch_until_end(
+    supervisor: &mut Supervisor,
+    watch: Watch,
+    main: ProcessId,
+    until: Option<Instant>,
+) -> Watched {
     let mut watch = Some(watch);
     let mut failure = None;
     let ending = loop {
         let timeout = watch.as_ref().map_or(Duration::from_secs(3600), |watch| {
-            watch.next_tick.saturating_duration_since(Instant::now())
+            let next = until.map_or(watch.next_tick, |until| until.min(watch.next_tick));
+            next.saturating_duration_since(Instant::now())
         });
         let happenings = supervisor.wait(timeout);
+        let left = happenings.iter().any(|happening| matches!(happening, Happening::Interrupted))
+            || until.is_some_and(|until| Instant::now() >= until);
         let ended = happenings.iter().find_map(|happening| match happening {
             Happening::MainEnded { ending } => Some(*ending),
             _ => None,
@@ -269,6 +292,7 @@ pub fn watch_until_end(supervisor: &mut Supervisor, watch: Watch, main: ProcessI
                 watching.look_after_kills(supervisor);
                 match ended {
                     Some(ending) => watching.finish(supervisor, main, ending),
+                    None if left => watching.tick(supervisor),
                     None if Instant::now() >= watching.next_tick => watching.tick(supervisor),
                     None => {}
                 }
@@ -278,8 +302,8 @@ pub fn watch_until_end(supervisor: &mut Supervisor, watch: Watch, main: ProcessI
                 watch = None;
             }
         }
-        if let Some(ending) = ended {
-            break ending;
+        if ended.is_some() || left {
+            break ended;
         }
     };
     let by_budget =

@@ -52,6 +52,15 @@ pub fn parse_size(text: &str) -> Result<u64, SizeError> {
 
 /// The seconds meant by `1s`, `250ms`, `2`, `1m`.
 pub fn parse_interval(text: &str) -> Result<f64, String> {
+    let seconds = parse_length(text)?;
+    if !(0.05..=3600.0).contains(&seconds) {
+        return Err(format!("`{text}` is out of range: the interval may be from 50ms to 60m"));
+    }
+    Ok(seconds)
+}
+
+/// The seconds meant by a length of time, `90s`, `5m`, `2h`.
+pub fn parse_length(text: &str) -> Result<f64, String> {
     let trimmed = text.trim();
     let digits = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
     let (number, unit) = trimmed.split_at(digits);
@@ -61,10 +70,11 @@ pub fn parse_interval(text: &str) -> Result<f64, String> {
         "" | "s" => number,
         "ms" => number / 1000.0,
         "m" | "min" => number * 60.0,
+        "h" => number * 3600.0,
         _ => return Err(wrong()),
     };
-    if !(0.05..=3600.0).contains(&seconds) {
-        return Err(format!("`{text}` is out of range: the interval may be from 50ms to 60m"));
+    if seconds < 0.05 {
+        return Err(format!("`{text}` is too short: 50ms is the shortest"));
     }
     Ok(seconds)
 }
@@ -95,8 +105,9 @@ mod tests {
         assert_eq!(parse_interval("1s"), Ok(1.0));
         assert_eq!(parse_interval("250ms"), Ok(0.25));
         assert_eq!(parse_interval("2"), Ok(2.0));
-        for wrong in ["", "s", "1h", "0", "-1s", "1ms"] {
+        for wrong in ["", "s", "2h", "0", "-1s", "1ms"] {
             assert!(parse_interval(wrong).is_err(), "{wrong}");
         }
+        assert_eq!(parse_length("2h"), Ok(7200.0));
     }
 }

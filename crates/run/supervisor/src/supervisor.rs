@@ -42,6 +42,8 @@ pub enum Happening {
     },
     /// Something that could not be seen, as a sentence.
     NotSeen(String),
+    /// Somebody wants the watching of a job to end that ullage did not start.
+    Interrupted,
 }
 
 /// What a poll found.
@@ -60,6 +62,8 @@ pub struct Supervisor {
     root: KernelRoot,
     main: ProcessId,
     main_ended: bool,
+    /// The job is no child of ours: its signals, its stops and its children are not our business.
+    attached: bool,
     signals: Option<Signals>,
     agent: Option<AgentSocket>,
     watched: Vec<Watched>,
@@ -111,9 +115,33 @@ impl Supervisor {
             root,
             main,
             main_ended: false,
+            attached: false,
             signals,
             agent,
             watched: Vec::new(),
+            known: HashMap::new(),
+            told: HashSet::new(),
+            news,
+        })
+    }
+
+    /// Watches over a process that runs already, and whatever descends from it. None where it is gone.
+    pub fn attach(main: ProcessId) -> Option<Supervisor> {
+        let root = KernelRoot::live();
+        let mut news = Vec::new();
+        let watched = vec![Watched::open(&root, main)?];
+        let signals = Signals::open().map(|(signals, _)| signals);
+        if let Err(error) = &signals {
+            news.push(Happening::NotSeen(format!("Signals could not be watched: {error}.")));
+        }
+        Some(Supervisor {
+            root,
+            main,
+            main_ended: false,
+            attached: true,
+            signals: signals.ok(),
+            agent: None,
+            watched,
             known: HashMap::new(),
             told: HashSet::new(),
             news,
@@ -179,8 +207,10 @@ impl Supervisor {
                 message,
             }));
         }
-        self.signals();
-        self.children(&mut happenings);
+        self.signals(&mut happenings);
+        if !self.attached {
+            self.children(&mut happenings);
+        }
         self.descendants(&ready, &mut happenings);
         happenings.sort_by_key(|happening| matches!(happening, Happening::MainEnded { .. }));
         happenings
@@ -215,7 +245,7 @@ impl Supervisor {
         }
     }
 
-    fn signals(&mut self) {
+    fn signals(&mut self, happenings: &mut Vec<Happening>) {
         let mut child = self.signals.is_none();
         let mut pass_on = Vec::new();
         let (main, known) = (self.main.pid, &self.known);
@@ -226,6 +256,13 @@ impl Supervisor {
                 Arrived::PassOn(signal) => pass_on.push(signal),
                 Arrived::Nothing => {}
             }
+        }
+        if self.attached {
+            let ends = |signal: &Signal| matches!(signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP);
+            if pass_on.iter().any(ends) || self.signals.as_ref().is_some_and(Signals::interrupted) {
+                happenings.push(Happening::Interrupted);
+            }
+            return;
         }
         if !self.main_ended {
             for signal in pass_on {
@@ -302,7 +339,10 @@ impl Supervisor {
     }
 
     fn tell(&mut self, id: ProcessId, ending: Ending, source: EndingSource, happenings: &mut Vec<Happening>) {
-        if self.told.insert(id) {
+        if id == self.main {
+            self.main_ended = true;
+            happenings.push(Happening::MainEnded { ending });
+        } else if self.told.insert(id) {
             happenings.push(Happening::DescendantEnded { id, ending, source });
         }
     }

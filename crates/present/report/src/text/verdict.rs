@@ -257,6 +257,14 @@ pub fn growth(state: &LimitState) -> String {
     text
 }
 
+/// `nearest limit: mappings of process 4711 at 83 %`; none where it is not known how much of it is used.
+pub fn nearest(state: &LimitState) -> Option<String> {
+    let (used, most) = (state.used.as_known()?, state.limit.as_known()?.at()?);
+    let share = format::share(*used as f64 / most as f64);
+    let (name, scope) = (format::clean(&state.name), format::clean(&state.scope));
+    (most > 0).then(|| format!("nearest limit: {name} of {scope} at {share}"))
+}
+
 /// `mappings, trainer 4742` for the scope `process 4742 (trainer)`; other scopes as they are.
 fn whose(state: &LimitState) -> String {
     let scope = format::clean(&state.scope);

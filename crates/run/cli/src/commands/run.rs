@@ -14,7 +14,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ullage_kernel::KernelRoot;
-use ullage_model::{names, EventKind, Outcome, OutcomeKind, RunFacts, Verdict};
+use ullage_model::{names, Ending, EventKind, Missing, Outcome, OutcomeKind, RunFacts, Verdict};
 use ullage_recording::Writer;
 use ullage_report::format;
 use ullage_sampler::{Sampler, SamplerSettings};
@@ -47,7 +47,9 @@ const ENVIRONMENT_KEPT: &[&str] = &[
 pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     let started = Instant::now();
     let root = KernelRoot::live();
-    let mut facts = run_facts(arguments, &root);
+    let command = arguments.job.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let mut facts = run_facts(command, arguments.interval, &root);
+    facts.memory_max = arguments.memory_max;
     let mut not_seen = Vec::new();
 
     let agent = if arguments.no_agent || disabled() {
@@ -79,7 +81,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     let main = supervisor.main();
     facts.main = Some(main);
 
-    let writer = open_recording(arguments, &facts, &mut not_seen);
+    let writer = open_recording(arguments.record.as_deref(), &facts, &mut not_seen);
     let settings = SamplerSettings {
         interval: Duration::from_secs_f64(arguments.interval),
         reaper: i32::try_from(std::process::id()).ok(),
@@ -94,11 +96,11 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
         watch.event(EventKind::NotSeen { text });
     }
 
-    let watched = live::watch_until_end(&mut supervisor, watch, main);
+    let watched = live::watch_until_end(&mut supervisor, watch, main, None);
     drop(agent);
-    let outcome = live::first_outcome(watched.ending, watched.by_budget);
-    let status =
-        if watched.by_budget { exit::BUDGET } else { ullage_supervisor::exit_status(watched.ending) };
+    let ending = watched.ending.unwrap_or(Ending::NotSeen(Missing::Vanished));
+    let outcome = live::first_outcome(ending, watched.by_budget);
+    let status = if watched.by_budget { exit::BUDGET } else { ullage_supervisor::exit_status(ending) };
 
     match watched.watch {
         Some(watch) => {
@@ -111,7 +113,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
             watched.failure.as_deref().unwrap_or("no reason given")
         )),
     }
-    supervisor.end_as_interrupted(watched.ending);
+    supervisor.end_as_interrupted(ending);
     Ok(status)
 }
 
@@ -127,8 +129,8 @@ fn disabled() -> bool {
     std::env::var_os(names::ENV_DISABLE).is_some_and(|value| value == "1")
 }
 
-fn run_facts(arguments: &RunArguments, root: &KernelRoot) -> RunFacts {
-    let command: Vec<String> = arguments.job.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+/// What is known of a run before its first reading.
+pub(super) fn run_facts(command: Vec<String>, interval_s: f64, root: &KernelRoot) -> RunFacts {
     let started_unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
     let environment: BTreeMap<String, String> = ENVIRONMENT_KEPT
         .iter()
@@ -142,7 +144,7 @@ fn run_facts(arguments: &RunArguments, root: &KernelRoot) -> RunFacts {
         started_unix,
         main: None,
         recorder: i32::try_from(std::process::id()).ok().and_then(|pid| machine::identity(root, pid)),
-        interval_s: arguments.interval,
+        interval_s,
         agent: false,
         node: None,
         job: first(&["SLURM_JOB_ID", "TORCHELASTIC_RUN_ID"]),
@@ -153,15 +155,19 @@ fn run_facts(arguments: &RunArguments, root: &KernelRoot) -> RunFacts {
         duration_s: None,
         cost: None,
         not_seen: Vec::new(),
-        memory_max: arguments.memory_max,
+        memory_max: None,
         fixes: Vec::new(),
     }
 }
 
 /// The recording's writer; without one the run goes on, and the report says so.
-fn open_recording(arguments: &RunArguments, facts: &RunFacts, not_seen: &mut Vec<String>) -> Option<Writer> {
-    let opened = match &arguments.record {
-        Some(directory) => Ok(directory.clone()),
+pub(super) fn open_recording(
+    record: Option<&Path>,
+    facts: &RunFacts,
+    not_seen: &mut Vec<String>,
+) -> Option<Writer> {
+    let opened = match record {
+        Some(directory) => Ok(directory.to_path_buf()),
         None => home::home().map(|home| home.join(&facts.run.0)),
     }
     .and_then(|directory| Ok(Writer::create(directory, facts)?));
@@ -179,7 +185,7 @@ fn not_started(arguments: &RunArguments, mut facts: RunFacts, error: &StartError
     printer::note(&error.to_string());
     facts.outcome = Some(Outcome::of(OutcomeKind::NotStarted));
     let verdict = ullage_diagnosis::diagnose(&facts, &ullage_diagnosis::Timeline::default());
-    write_json(arguments, &verdict);
+    write_json(arguments.json.as_deref(), &verdict);
     match error {
         StartError::NotFound { .. } => exit::NOT_FOUND,
         StartError::NotExecutable { .. } => exit::NOT_EXECUTABLE,
@@ -189,7 +195,7 @@ fn not_started(arguments: &RunArguments, mut facts: RunFacts, error: &StartError
 
 /// Shows the verdict on standard error: standard output belongs to the job.
 fn tell(arguments: &RunArguments, verdict: &Verdict) {
-    write_json(arguments, verdict);
+    write_json(arguments.json.as_deref(), verdict);
     if arguments.quiet {
         return;
     }
@@ -201,17 +207,8 @@ fn tell(arguments: &RunArguments, verdict: &Verdict) {
 
 /// A healthy run gets one line: nobody reads a page that says that nothing is wrong.
 fn healthy_line(verdict: &Verdict) -> String {
-    let nearest = verdict.limits.first().and_then(|limit| {
-        let (used, most) = (limit.used.as_known()?, limit.limit.as_known()?.at()?);
-        (most > 0).then(|| {
-            format!(
-                "; nearest limit: {} of {} at {}",
-                limit.name,
-                limit.scope,
-                format::share(*used as f64 / most as f64)
-            )
-        })
-    });
+    let nearest =
+        verdict.limits.first().and_then(ullage_report::text::nearest).map(|text| format!("; {text}"));
     let peak = match verdict.memory.peak_bytes {
         // Over before its first reading.
         0 => String::new(),
@@ -236,8 +233,9 @@ fn healthy_line(verdict: &Verdict) -> String {
     )
 }
 
-fn write_json(arguments: &RunArguments, verdict: &Verdict) {
-    let Some(file) = &arguments.json else { return };
+/// Writes the verdict where it was asked for.
+pub(super) fn write_json(file: Option<&Path>, verdict: &Verdict) {
+    let Some(file) = file else { return };
     let text = ullage_report::json::verdict_text(verdict);
     let written = if file.as_os_str() == "-" {
         printer::out(&text)

@@ -1,0 +1,126 @@
+//! `ullage watch`: how a job stands that runs already, or how a recorded run went; then the verdict.
+//!
+//! The surprise: a process that ullage did not start is not its child. Its memory, limits and descendants are read as
+//! ever, but there is no agent in it, orphans do not come to ullage, and how it ended is told by a pidfd.
+
+use crate::arguments::WatchArguments;
+use crate::commands::{report, run};
+use crate::live::{self, Watch};
+use crate::narrator::Narrator;
+use crate::{home, machine, printer};
+use anyhow::{bail, Context};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use ullage_diagnosis::Timeline;
+use ullage_kernel::KernelRoot;
+use ullage_model::{EventKind, Item, Outcome, OutcomeKind, ProcessId, Source, Verdict};
+use ullage_recording::Recording;
+use ullage_sampler::{Sampler, SamplerSettings};
+use ullage_supervisor::Supervisor;
+
+/// Lines that a replayed run gets.
+const LINES_OF_A_REPLAY: f64 = 20.0;
+
+/// Watches.
+pub fn run(arguments: &WatchArguments) -> anyhow::Result<u8> {
+    let pid = arguments.what.as_deref().and_then(|what| what.parse().ok()).filter(|pid: &i32| *pid > 0);
+    let verdict = match pid {
+        Some(pid) => process(arguments, pid)?,
+        None => recorded(arguments, &home::find(arguments.what.as_deref())?)?,
+    };
+    run::write_json(arguments.json.as_deref(), &verdict);
+    if arguments.json.as_deref().is_none_or(|file| file != Path::new("-")) {
+        printer::out(&ullage_report::text::verdict(&verdict, &printer::stdout_style()))?;
+    }
+    Ok(0)
+}
+
+/// A process that runs, and what descends from it.
+fn process(arguments: &WatchArguments, pid: i32) -> anyhow::Result<Verdict> {
+    let started = Instant::now();
+    let root = KernelRoot::live();
+    let main = machine::identity(&root, pid)
+        .with_context(|| format!("no process has the pid {pid} (here: another container has other pids)"))?;
+    let mut supervisor =
+        Supervisor::attach(main).with_context(|| format!("process {pid} has just ended, or is a zombie"))?;
+    let command = root.process(pid).ok().and_then(|process| process.command_line(&mut Vec::new()).ok());
+    let mut facts = run::run_facts(command.unwrap_or_default(), arguments.interval, &root);
+    // They are those of the shell, not of the job.
+    facts.environment.clear();
+    facts.main = Some(main);
+    let mut not_seen = vec![format!(
+        "Process {pid} was watched from the outside, and not from its start: no agent is in it, and what ended before was not seen."
+    )];
+    let writer = run::open_recording(arguments.record.as_deref(), &facts, &mut not_seen);
+    let settings = SamplerSettings {
+        interval: Duration::from_secs_f64(arguments.interval),
+        started_unix: facts.started_unix,
+        ..SamplerSettings::default()
+    };
+    let sampler = Sampler::new(root, settings, main);
+    let mut watch = Watch::new(facts.clone(), started, sampler, writer, None, false)
+        .narrated(Narrator::new(facts.clone(), arguments.every));
+    watch.event(EventKind::Machine { facts: Box::new(facts.machine.clone()) });
+    for text in not_seen {
+        watch.event(EventKind::NotSeen { text });
+    }
+    let until = arguments.r#for.map(|seconds| started + Duration::from_secs_f64(seconds));
+    let watched = live::watch_until_end(&mut supervisor, watch, main, until);
+    let outcome = match watched.ending {
+        Some(ending) => Outcome::from_ending(ending),
+        None => Outcome::of(OutcomeKind::StillRunning),
+    };
+    match watched.watch {
+        Some(watch) => Ok(watch.conclude(&mut facts, outcome)),
+        None => bail!(
+            "watching failed ({}); the job was not touched",
+            watched.failure.as_deref().unwrap_or("no reason given")
+        ),
+    }
+}
+
+/// A recorded run: its lines again, and where it runs still, those to come.
+fn recorded(arguments: &WatchArguments, directory: &Path) -> anyhow::Result<Verdict> {
+    let begun = Instant::now();
+    let recording = Recording::open(directory)?;
+    let runs = |recording: &Recording| {
+        recording.run.outcome.is_none() && recording.run.recorder.is_some_and(machine::is_alive)
+    };
+    let every = match recording.run.duration_s {
+        Some(duration) => duration / LINES_OF_A_REPLAY,
+        None => arguments.every,
+    };
+    let mut narrator = Narrator::new(recording.run.clone(), every);
+    narrate(&recording, &mut narrator)?;
+    let over = |id: Option<ProcessId>| id.is_none_or(|id| !machine::is_alive(id));
+    let until = arguments.r#for.map(|seconds| begun + Duration::from_secs_f64(seconds));
+    let mut recording = recording;
+    while runs(&recording) && until.is_none_or(|until| Instant::now() < until) {
+        // Reading it takes longer the longer it is: a twentieth of the time at most.
+        let last = Instant::now();
+        narrate(&recording, &mut narrator)?;
+        let pause = (last.elapsed() * 20).max(Duration::from_secs_f64(arguments.every));
+        let next = Instant::now() + pause;
+        let next = until.map_or(next, |until| until.min(next));
+        while Instant::now() < next && !over(recording.run.recorder) {
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        recording = Recording::open(directory)?;
+    }
+    report::verdict_of(directory)
+}
+
+/// Lines for what is new in a recording since the narrator last looked.
+fn narrate(recording: &Recording, narrator: &mut Narrator) -> anyhow::Result<()> {
+    let mut timeline = Timeline::default();
+    let mut replay = recording.replay();
+    while let Some(item) = replay.next_item().map_err(|error| anyhow::anyhow!("{error}"))? {
+        if let Item::Sample(sample) = &item {
+            if let Some(line) = narrator.look(sample, &timeline) {
+                printer::say(&format!("{line}\n"));
+            }
+        }
+        timeline.push(item);
+    }
+    Ok(())
+}
