@@ -39,3 +39,10 @@ pub struct Cost {
     /// Largest resident set of ullage so far.
     pub peak_rss: Bytes,
 }
+
+impl Cost {
+    /// Share of one core that watching may take, unless it is told otherwise.
+    pub const SHARE: f64 = 0.005;
+    /// And CPU time beside it, for the start, nanoseconds: a fresh job's processes are all new.
+    pub const AT_THE_START_NS: u64 = 300_000_000;
+}

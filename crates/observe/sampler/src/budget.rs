@@ -5,9 +5,10 @@
 //! cost stays below `share * T + 0.6 s`, while cheap ticks, at the slowest pace, fit into the share.
 
 use std::time::Duration;
+use ullage_model::Cost;
 
 /// Saved up at most, and there at the start.
-const SAVED_NS: f64 = 0.3e9;
+const SAVED_NS: f64 = Cost::AT_THE_START_NS as f64;
 /// With less, dear ticks are made more seldom.
 const LITTLE_NS: f64 = 0.15e9;
 /// Overdrawn at most, and only near a limit.

@@ -3,6 +3,7 @@
 use crate::forecast::{Counted, Signs, Trend};
 use crate::roles::Program;
 use ullage_kernel::process::maps::MapsCount;
+use ullage_kernel::process::stat::Stat;
 use ullage_kernel::ProcessDir;
 use ullage_model::{
     At, Ending, Limit, Measured, ProcessFacts, ProcessId, ProcessMemory, ResourceLimits, Role,
@@ -21,6 +22,12 @@ pub(crate) struct Quiet {
     /// Address space, bytes, and resident pages.
     pub(crate) sizes: (u64, u64),
     pub(crate) threads: u32,
+}
+
+impl Quiet {
+    pub(crate) fn of(stat: &Stat<'_>) -> Quiet {
+        Quiet { faults: (stat.minor_faults, stat.major_faults), sizes: stat.sizes, threads: stat.threads }
+    }
 }
 
 /// A count of mappings that is not done yet: too many for one tick.

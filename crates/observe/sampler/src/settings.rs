@@ -1,6 +1,7 @@
 //! What the sampler is told by whoever wires it.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use ullage_model::Cost;
 
 /// Settings of a [`crate::Sampler`].
 #[derive(Clone, Debug)]
@@ -29,7 +30,7 @@ impl Default for SamplerSettings {
         let temporary = std::env::var("TMPDIR").ok().filter(|path| path.starts_with('/'));
         SamplerSettings {
             interval: Duration::from_secs(1),
-            cpu_share: 0.005,
+            cpu_share: Cost::SHARE,
             whole_process: true,
             reaper: None,
             own_cgroup: None,

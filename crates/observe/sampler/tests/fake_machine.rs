@@ -129,6 +129,29 @@ fn a_pace_that_the_budget_does_not_afford_is_told_once() {
 }
 
 #[test]
+fn the_mappings_of_forked_processes_are_counted_first_while_half_of_the_allowance_is_there() {
+    let fake = FakeRoot::new();
+    fake.process(10).start(100).program(7).maps(anonymous_maps(100)).write();
+    fake.process(11).parent(10).start(200).program(7).maps(anonymous_maps(100)).write();
+    fake.process(12).parent(10).start(200).program(8).maps(anonymous_maps(100)).write();
+    let settings = SamplerSettings { reaper: Some(5), whole_process: false, ..SamplerSettings::default() };
+    let counted = |sampler: &mut Sampler, at: f64| {
+        let tick = sampler.tick(seconds(at));
+        let of = tick.sample.processes.iter().filter(|process| process.mappings.known().is_some());
+        of.map(|process| process.id.pid).collect::<Vec<_>>()
+    };
+    assert_eq!(counted(&mut Sampler::new(fake.root(), settings.clone(), MAIN), 0.0), [10, 11, 12]);
+    // What this thread takes counts as the cost of watching.
+    let cpu = || rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime).tv_nsec;
+    while cpu() < 170_000_000 {
+        std::hint::black_box(fake.root());
+    }
+    let mut late = Sampler::new(fake.root(), settings, MAIN);
+    assert_eq!(counted(&mut late, 0.0), [10, 12]);
+    assert_eq!(counted(&mut late, 20.0), [11], "20 s earn a third of the allowance");
+}
+
+#[test]
 fn descriptor_links_are_read_when_the_count_moved() {
     let fake = FakeRoot::new();
     fake.process(10).start(100).write();

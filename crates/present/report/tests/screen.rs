@@ -2,6 +2,7 @@
 
 mod verdicts;
 
+use ullage_model::Verdict;
 use ullage_report::text::{self, CheckRow, CheckState, LogView, RunRow, Style};
 
 #[test]
@@ -46,6 +47,16 @@ fn a_finding_tells_the_command_whole_and_no_escape_of_the_job() {
     let screen = text::verdict(&verdicts::crash_established(), &Style::plain(44));
     assert!(screen.contains("DataLoader(dataset, num_workers=1, multiprocessing_context=\"fork\")"));
     assert!(!text::verdict(&verdicts::missing_values(), &Style::plain(80)).contains('\u{1b}'));
+}
+
+#[test]
+fn a_run_that_cost_more_than_its_share_says_what_it_may_take() {
+    let screen = |share| {
+        let verdict = Verdict { cost_cpu_share: Some(share), ..verdicts::healthy() };
+        text::verdict(&verdict, &Style::plain(200))
+    };
+    assert!(!screen(0.005).contains("It may take"));
+    assert!(screen(0.02).contains("It may take 0.5 % of one core, and 0.3 s of CPU time more at the start."));
 }
 
 #[test]

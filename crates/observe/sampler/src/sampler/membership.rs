@@ -1,11 +1,19 @@
 //! Processes join and leave: their facts, their program, their role.
 
 use super::{Ended, Sampler};
-use crate::member::Member;
+use crate::member::{Member, Quiet};
 use crate::roles::{self, Seen};
 use ullage_kernel::process::cgroup::lines_of_interest;
 use ullage_kernel::ProcessDir;
-use ullage_model::{At, Ending, EventKind, Measured, Missing, ProcessFacts, ProcessId, Role};
+use ullage_model::{At, Ending, EventKind, Measured, Missing, ProcessFacts, ProcessId, ProcessMemory, Role};
+
+/// What one reading of `stat` and `status` tells of a newcomer, so that its first tick reads neither of them again.
+pub(super) struct Described {
+    pub(super) facts: ProcessFacts,
+    /// startstack.
+    image: u64,
+    sizes: Option<(Quiet, ProcessMemory)>,
+}
 
 impl Sampler {
     pub(super) fn join(&mut self, id: ProcessId, now: At, ended: &mut Vec<Ended>) {
@@ -17,14 +25,15 @@ impl Sampler {
         if keep {
             process = process.keep_open();
         }
-        let Some(facts) = self.facts(&process, id) else { return };
+        let Some(described) = self.describe_anew(&process, id) else { return };
         self.segments.joined(id);
-        let mut member = Member::new(&facts, now);
+        let mut member = Member::new(&described.facts, now);
+        member.sizes = described.sizes.map(|(quiet, memory)| (now, quiet, memory));
         member.mount_namespace = process.namespace("mnt").ok().flatten();
-        if let Some(hidden) = self.groups.watch(&facts.cgroups) {
+        if let Some(hidden) = self.groups.watch(&described.facts.cgroups) {
             self.not_seen(now, hidden);
         }
-        self.identify_program(&process, &mut member, &facts.command_line);
+        self.identify_program(&process, &mut member, &described);
         let forked_from = member.forked_from;
         if keep {
             self.to_keep -= 1;
@@ -37,7 +46,7 @@ impl Sampler {
         if let Some(member) = self.members.get_mut(&id.pid) {
             member.role = role.clone();
         }
-        let facts = ProcessFacts { role, forked_from, ..facts };
+        let facts = ProcessFacts { role, forked_from, ..described.facts };
         self.say(now, EventKind::ProcessSeen { facts: Box::new(facts) });
     }
 
@@ -58,13 +67,14 @@ impl Sampler {
         self.roles_moved = true;
     }
 
-    pub(super) fn facts(&mut self, process: &ProcessDir, id: ProcessId) -> Option<ProcessFacts> {
+    pub(super) fn describe_anew(&mut self, process: &ProcessDir, id: ProcessId) -> Option<Described> {
         let buffer = &mut self.buffer;
         let stat = process.stat(buffer).ok().filter(|stat| stat.id == id)?;
         let (parent, comm) = (stat.parent, String::from_utf8_lossy(stat.comm).into_owned());
-        let uid = match process.status(buffer) {
-            Ok(status) => status.uid.into(),
-            Err(error) => Measured::Missing(error.missing()),
+        let (image, quiet) = (stat.program, Quiet::of(&stat));
+        let (uid, sizes) = match process.status(buffer) {
+            Ok(status) => (status.uid.into(), status.memory.map(|memory| (quiet, memory))),
+            Err(error) => (Measured::Missing(error.missing()), None),
         };
         let limits = match process.limits(buffer) {
             Ok(limits) => Measured::Known(limits),
@@ -73,17 +83,18 @@ impl Sampler {
         let command_line = process.command_line(buffer).unwrap_or_default();
         let cgroups = process.cgroup(buffer).map(|()| lines_of_interest(buffer)).unwrap_or_default();
         let (role, forked_from) = (Role::Other, None);
-        Some(ProcessFacts { id, parent, uid, command_line, comm, limits, cgroups, role, forked_from })
+        let facts = ProcessFacts { id, parent, uid, command_line, comm, limits, cgroups, role, forked_from };
+        Some(Described { facts, image, sizes })
     }
 
     pub(super) fn identify_program(
         &mut self,
         process: &ProcessDir,
         member: &mut Member,
-        command_line: &[String],
+        described: &Described,
     ) {
-        member.program = roles::program(command_line, &member.comm);
-        member.image = process.stat(&mut self.buffer).map_or(0, |stat| stat.program);
+        member.program = roles::program(&described.facts.command_line, &member.comm);
+        member.image = described.image;
         let parent = self.members.get(&member.born_to);
         // Without the right to know the image, the same kind of program counts as forked.
         member.forked = parent.is_some_and(|parent| match (parent.image, member.image) {

@@ -25,6 +25,9 @@ const RECOUNT_CALM_S: f64 = 300.0;
 const PART_NS: f64 = 0.1e9;
 /// And is not gone on with for less.
 const LEAST_PART_NS: f64 = 1e6;
+/// Left in the bucket by the first count of a forked process, nanoseconds: its mappings are its parent's, and where a
+/// thousand are forked at once, they are counted as time goes by.
+const INHERITED_CAN_WAIT_NS: f64 = 0.15e9;
 /// Links of more descriptors than this are not read: it would take half a second.
 const MOST_LINKS: u64 = 200_000;
 
@@ -56,11 +59,7 @@ impl Sampler {
         let stat = process.stat(&mut self.buffer).ok().filter(|stat| stat.id == member.id)?;
         let (image, exit_code) = (stat.program, stat.exit_code);
         let renamed = stat.comm != member.comm.as_bytes();
-        let quiet = Quiet {
-            faults: (stat.minor_faults, stat.major_faults),
-            sizes: stat.sizes,
-            threads: stat.threads,
-        };
+        let quiet = Quiet::of(&stat);
         let mut reading = ProcessReading {
             id: stat.id,
             parent: stat.parent,
@@ -152,9 +151,10 @@ impl Sampler {
 
     /// Another program runs in it: it is described anew, and nothing counted before holds.
     pub(super) fn executed(&mut self, process: &ProcessDir, member: &mut Member, now: At) {
-        let Some(facts) = self.facts(process, member.id) else { return };
+        let Some(described) = self.describe_anew(process, member.id) else { return };
         let before = member.program;
-        self.identify_program(process, member, &facts.command_line);
+        self.identify_program(process, member, &described);
+        let facts = described.facts;
         member.limits = facts.limits;
         member.counted = None;
         member.counting = None;
@@ -213,8 +213,9 @@ impl Sampler {
         }
         let Some(counted) = member.counted else {
             // Never counted: once at first sight, again later where it could not be read.
+            let left = if member.forked { INHERITED_CAN_WAIT_NS } else { 0.0 };
             return member.counted_at.is_none_or(|at| now.since(at) >= RECOUNT_MOVED_S)
-                && self.budget.allows(spent_ns + LEAST_PART_NS, false);
+                && self.budget.allows(spent_ns + LEAST_PART_NS + left, false);
         };
         let estimate = counted.estimate(signs);
         let age = now.since(counted.at);

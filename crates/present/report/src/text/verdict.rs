@@ -6,7 +6,7 @@ use super::segments::segments;
 use super::style::{Ink, Style};
 use crate::format;
 use ullage_model::{
-    Evidence, Finding, Limit, LimitState, Outcome, OutcomeKind, ProcessRef, Severity, Status, Verdict,
+    Cost, Evidence, Finding, Limit, LimitState, Outcome, OutcomeKind, ProcessRef, Severity, Status, Verdict,
 };
 
 /// Readings told of the first finding; the rest is in the JSON.
@@ -325,6 +325,13 @@ fn cost(screen: &mut Screen, style: Style, verdict: &Verdict) {
     }
     if !told.is_empty() {
         sentences.push(format!("Watching took {}.", told.join(" and ")));
+    }
+    if verdict.cost_cpu_share.is_some_and(|share| share > Cost::SHARE) {
+        sentences.push(format!(
+            "It may take {} of one core, and {} s of CPU time more at the start.",
+            format::share(Cost::SHARE),
+            Cost::AT_THE_START_NS as f64 / 1e9
+        ));
     }
     if !verdict.run.0.is_empty() && verdict.outcome.kind != OutcomeKind::NotStarted {
         sentences.push(format!("Recording: {}", format::clean(&verdict.run.0)));
