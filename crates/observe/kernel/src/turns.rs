@@ -26,9 +26,31 @@ pub(crate) fn short() {
     }
 }
 
+/// How much to ask for at once, between `least` and `most`, after so much took so long: a read that took a fifth of a turn
+/// is made in smaller pieces from now on, where the machine is slow or what is asked for dear.
+pub(crate) fn piece(before: usize, took: Duration, least: usize, most: usize) -> usize {
+    let next = if took > TURN / 5 {
+        before / 2
+    } else if took < TURN / 20 {
+        before * 2
+    } else {
+        before
+    };
+    next.clamp(least, most)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_slow_read_makes_the_next_smaller_and_a_quick_one_larger() {
+        let next = |before, micros| piece(before, Duration::from_micros(micros), 16, 512);
+        assert_eq!(next(256, 101), 128);
+        assert_eq!(next(256, 50), 256);
+        assert_eq!(next(256, 24), 512);
+        assert_eq!((next(512, 1), next(16, 10_000)), (512, 16));
+    }
 
     #[test]
     fn a_turn_begins_with_a_nap_and_has_one_only() {

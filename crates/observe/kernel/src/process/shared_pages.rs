@@ -3,17 +3,21 @@
 //!
 //! The surprise: a page of shared memory that this process has not touched yet reads as zero although it is there,
 //! and so does one that was swapped out. So the pages of all mappers together are what the segment holds at least.
-//! Reads are cut in pieces of 4 MiB of address space, so that none holds the target's lock for long.
+//! Reads are cut in pieces of 2 MiB of address space at most, and of as much less as they took too long, so that none
+//! holds the target's lock for long.
 
 use crate::error::KernelError;
 use crate::root::ProcessDir;
 use rustix::io::Errno;
 use std::ops::Range;
+use std::time::Instant;
 
 const PRESENT: u64 = 1 << 63;
 const PAGE: u64 = 4096;
-/// Pages read at once.
-const TOGETHER: usize = 1024;
+/// Pages read at once: of more, the kernel lets go of the lock and takes it again in between.
+const TOGETHER: usize = 512;
+/// And where they are dear.
+const LEAST_TOGETHER: usize = 16;
 
 /// Pages of a segment that somebody was seen with.
 #[derive(Clone, Debug)]
@@ -56,12 +60,17 @@ impl ProcessDir {
         let mut entries = [0u8; 8 * TOGETHER];
         let (mut page, end) = (range.start / PAGE, range.end / PAGE);
         let first = offset / PAGE;
+        let mut together = TOGETHER / 4;
         while page < end {
-            let wanted = usize::try_from(end - page).map_or(TOGETHER, |left| left.min(TOGETHER));
+            let wanted = usize::try_from(end - page).map_or(together, |left| left.min(together));
             crate::turns::short();
+            let begun = Instant::now();
             match rustix::io::pread(&file, &mut entries[..8 * wanted], page * 8) {
                 Ok(0) => return Err(self.error("pagemap", Errno::SRCH)),
                 Ok(read) => {
+                    if wanted == together {
+                        together = crate::turns::piece(together, begun.elapsed(), LEAST_TOGETHER, TOGETHER);
+                    }
                     seen.push(first + (page - range.start / PAGE), &entries[..read]);
                     page += (read / 8).max(1) as u64;
                 }
