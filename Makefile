@@ -76,7 +76,10 @@ lint: install
 	$(BIN)/ruff format --check python examples
 	$(BIN)/mypy
 
+# About ten minutes; watching.py alone, with longer windows and a million mappings (root), a quarter of an hour.
 bench: install
+	$(BIN)/pip install -q psutil
+	$(BIN)/python benches/watching.py --ullage $(BIN)/ullage --python $(BIN)/python --only forked plain thousand --seconds 60
 	$(BIN)/python benches/cost.py --ullage $(BIN)/ullage --python $(BIN)/python
 	$(BIN)/python benches/transport.py
 
