@@ -1,13 +1,18 @@
-"""A large process that asks a thousand times a second whether its address space is to be had.
+"""A large process that asks many times a second whether its address space is to be had.
+
+    prober.py BYTES [HERTZ]
 
 It forks from a parent that holds the memory, so that it shares all of it, maps, touches and unmaps a page at each
 probe, and keeps a new mapping now and then, so that whoever counts them has a reason to. Open loop: a probe's delay
 counts from when it was due, so that one long wait delays every probe that was due in it.
 
+Its pages are small ones, so that whoever walks them has as many to walk as where there are no huge pages.
+
 Says `ready PID`, then for each line `SECONDS` of its standard input a line of JSON, and ends with its input.
 """
 
 import array
+import contextlib
 import gc
 import json
 import mmap
@@ -15,7 +20,7 @@ import os
 import sys
 import time
 
-RATE = 1000
+RATE = 1000  # probes a second, where nothing else is asked for
 KEEP_EVERY = 100  # probes
 PAGE = mmap.PAGESIZE
 PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
@@ -25,6 +30,8 @@ LATE = 0.005
 
 def hold(size):
     area = mmap.mmap(-1, size, flags=PRIVATE)
+    with contextlib.suppress(OSError):  # EINVAL: a kernel without huge pages
+        area.madvise(mmap.MADV_NOHUGEPAGE)
     try:
         area.madvise(MADV_POPULATE_WRITE)
     except OSError:
@@ -33,14 +40,14 @@ def hold(size):
     return area
 
 
-def probe(seconds, kept):
+def probe(seconds, rate, kept):
     """Delays of all probes, in the order in which they were due."""
-    number = int(seconds * RATE)
+    number = int(seconds * rate)
     delays = array.array("d", bytes(8 * number))
     clock, sleep = time.monotonic, time.sleep
     begun = clock() + 0.01
     for n in range(number):
-        due = begun + n / RATE
+        due = begun + n / rate
         early = due - clock()
         if early > 0:
             sleep(early)
@@ -65,7 +72,7 @@ def summary(delays):
 
 
 def main():
-    area = hold(int(sys.argv[1]))
+    area, rate = hold(int(sys.argv[1])), int(sys.argv[2]) if sys.argv[2:] else RATE
     child = os.fork()
     if child:
         os.waitpid(child, 0)
@@ -74,7 +81,7 @@ def main():
     kept = [area]
     print("ready", os.getpid(), flush=True)
     for line in sys.stdin:
-        print(json.dumps(summary(probe(float(line), kept))), flush=True)
+        print(json.dumps(summary(probe(float(line), rate, kept))), flush=True)
 
 
 if __name__ == "__main__":

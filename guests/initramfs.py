@@ -100,6 +100,8 @@ def initramfs(ullage, tests, settings, into):
     archive = Archive()
     archive.file("init", INSIDE / "init", executable=True)
     archive.tree(INSIDE, "guest")
+    archive.file("guest/bounds.py", ROOT / "benches" / "bounds.py")
+    archive.file("guest/jobs/prober.py", ROOT / "benches" / "prober.py")
     archive.tree(ROOT / "scenarios", "guest/scenarios")
     if ullage:
         archive.file("usr/bin/ullage", stripped(ullage), executable=True)
