@@ -38,6 +38,11 @@ impl PageEntry {
         self.0 & (1 << 56) != 0
     }
 
+    /// The same entry, where something else tells whether another process maps the page.
+    pub const fn with_exclusive(self, exclusive: bool) -> PageEntry {
+        PageEntry(if exclusive { self.0 | 1 << 56 } else { self.0 & !(1 << 56) })
+    }
+
     /// Swapped out.
     pub const fn is_swapped(self) -> bool {
         self.0 & (1 << 63) == 0 && self.0 & (1 << 62) != 0

@@ -6,6 +6,7 @@
 //! is looked at; sizes are read before and after, and their mean is what estimates are scaled to.
 
 mod figures;
+mod huge;
 pub(crate) mod schedule;
 mod spans;
 mod strata;

@@ -2,6 +2,7 @@
 //!
 //! When enough moved since the last one: pages were faulted in, sizes changed, processes came or went. Ever more seldom as
 //! the youngest forked process grows old, and no oftener than a share of the budget pays for, except out of what was saved.
+//! And once more when a job that moved comes to rest: what stays is told as it is, and not as it was on the way there.
 
 use ullage_model::At;
 
@@ -9,6 +10,10 @@ use ullage_model::At;
 const MOVED: f64 = 0.01;
 /// Nor by less than this, bytes.
 const LEAST_MOVED: f64 = 8e6;
+/// At rest a tenth of that share is worth one: of memory that many processes share, the share is one of its sum.
+const MOVED_BEFORE_REST: f64 = 0.001;
+/// From one tick to the next a job at rest moves by less, bytes in a second, and in all where ticks are further apart.
+const REST: f64 = 1e6;
 /// A job of less is not looked at.
 const LEAST_HELD: u64 = 16 << 20;
 /// However old the job is, it is looked at this often while it moves, seconds.
@@ -31,7 +36,15 @@ pub(crate) struct Signs {
     pub(crate) youngest_fork: Option<At>,
 }
 
-/// The last survey.
+impl Signs {
+    /// Bytes that moved since then, or may have.
+    fn changed(&self, then: &Signs) -> f64 {
+        self.faults.abs_diff(then.faults).saturating_mul(4096) as f64
+            + self.resident.abs_diff(then.resident) as f64
+    }
+}
+
+/// A tick, or the last survey.
 #[derive(Clone, Copy, Debug)]
 struct Last {
     at: At,
@@ -42,6 +55,8 @@ struct Last {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Schedule {
     last: Option<Last>,
+    /// The tick before, whatever was made of it.
+    before: Option<Last>,
     /// Learned: CPU time of the last ones, and of one read of pages.
     cost_ns: Option<f64>,
     read_ns: Option<f64>,
@@ -62,15 +77,20 @@ impl Schedule {
     }
 
     /// Whether one is due, apart from what the budget says at this moment.
-    pub(crate) fn due(&self, now: At, signs: &Signs) -> bool {
+    pub(crate) fn due(&mut self, now: At, signs: &Signs) -> bool {
+        let tick_before = self.before.replace(Last { at: now, signs: *signs });
         if signs.resident < LEAST_HELD {
             return false;
         }
         let Some(last) = &self.last else { return now.seconds() >= 0.3 };
         let before = &last.signs;
-        let changed = signs.faults.abs_diff(before.faults).saturating_mul(4096) as f64
-            + signs.resident.abs_diff(before.resident) as f64;
+        let changed = signs.changed(before);
         let moved = changed >= LEAST_MOVED.max(MOVED * signs.resident as f64);
+        let rests = tick_before.is_some_and(|then| {
+            let since = now.since(then.at);
+            since > 0.0 && signs.changed(&then.signs) <= REST * since.min(1.0)
+        });
+        let came_to_rest = rests && changed >= LEAST_MOVED.max(MOVED_BEFORE_REST * signs.resident as f64);
         let came = signs.processes != before.processes && signs.youngest_fork.is_some();
         let apart = match signs.youngest_fork {
             Some(born) => last.at.since(born) / 4.0,
@@ -78,7 +98,8 @@ impl Schedule {
             None => last.at.seconds() / 3.0,
         };
         let apart = apart.clamp(0.9, MOST_APART_S);
-        (moved || came) && now.since(last.at) >= apart
+        let since = now.since(last.at);
+        (moved || came) && since >= apart || came_to_rest && since >= (apart / 4.0).max(0.9)
     }
 
     /// What must be in the bucket for it, nanoseconds: nothing is taken from the reserve unless the time since the last
@@ -129,6 +150,19 @@ mod tests {
         schedule.made(at(100.0), CALM, 5e6, 1000, 1_000_000);
         assert!(!schedule.due(at(120.0), &busy), "100 s old: every 25 s");
         assert!(schedule.due(at(125.5), &busy));
+    }
+
+    #[test]
+    fn what_moved_a_little_is_looked_at_when_it_has_come_to_rest() {
+        let mut schedule = Schedule::default();
+        schedule.made(at(20.0), CALM, 5e6, 1000, 1_000_000);
+        let later = |faults| Signs { faults: CALM.faults + faults, ..CALM };
+        assert!(!schedule.due(at(21.0), &later(1000)), "4 MiB: still moving");
+        assert!(!schedule.due(at(22.0), &later(2500)), "10 MiB of 1 GiB: less than a hundredth, and moving");
+        assert!(schedule.due(at(23.0), &later(2510)), "at rest");
+        schedule.made(at(23.0), later(2510), 5e6, 1000, 1_000_000);
+        assert!(!schedule.due(at(24.0), &later(2510)), "once");
+        assert!(!schedule.due(at(90.0), &later(2600)), "nothing worth a look");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! The surprise: pages that one process alone maps count each, but those at one place that are mapped by several are one
 //! page. (After a fork of a fork they may be two versions of it, each shared; without page frames nobody can tell.)
 
+use super::huge;
 use super::spans::{Spans, Subject, View};
 use super::strata::{Place, Stratum};
 use std::collections::BTreeMap;
@@ -178,6 +179,10 @@ pub(crate) fn look_at(
         look.look(view.subject as usize, view.page + place.offset, &mut read[..place.pages]);
         entries.push(read);
     }
+    let mut reads = views.len() as u64;
+    if span.own && views.len() > 1 {
+        reads += huge::put_right(&mut entries, views, span, place.offset, subjects, look);
+    }
     let is_present = |entry: PageEntry| match (span.own, span.kind.counted()) {
         (true, _) => entry.is_anonymous(),
         (false, Counted::Not) => entry.is_anonymous() || entry.is_of_a_file(),
@@ -195,8 +200,8 @@ pub(crate) fn look_at(
             }
             swapped |= entry.is_swapped();
         }
-        // A page that a child alone shows as shared is its parent's, where that shows it as its own: what is mapped as a
-        // huge page shows the state of its first 4 KiB for all of them.
+        // A page that a child alone shows as shared is its parent's, where that shows it as its own, in a huge page that the
+        // span has only a part of.
         let as_own = span.own && holders == 1 && exclusive > 0 && {
             let lone = entries.iter().position(|read| is_present(read[page]) && !read[page].is_exclusive());
             lone.and_then(|lone| subjects[views[lone].subject as usize].parent)
@@ -250,7 +255,7 @@ pub(crate) fn look_at(
     part.spread.note(index, job.present * page, present);
     part.places += 1;
     part.looked_at += place.pages as u64;
-    views.len() as u64
+    reads
 }
 
 /// The first one, and some others.

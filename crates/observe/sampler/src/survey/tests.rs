@@ -240,6 +240,34 @@ fn a_huge_page_that_shows_the_state_of_its_first_piece_is_not_counted_twice() {
 }
 
 #[test]
+fn a_huge_page_of_the_parent_over_four_children_is_whose_the_children_say() {
+    let mut machine = Machine { huge: Some(0), ..Machine::default() };
+    machine.write(0, 0..PAGES);
+    for _ in 0..4 {
+        machine.fork(0);
+    }
+    machine.write(1, 0..PAGES / 2);
+    machine.write(2, 0..PAGES / 2);
+    // Here and there, each page for itself.
+    let picked =
+        |child: u64, page: u64| (page * 4 + child).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33 & 1 == 0;
+    machine.write(3, (0..PAGES).filter(|page| picked(3, *page)));
+    machine.write(4, (0..PAGES).filter(|page| picked(4, *page)));
+    let parents = [None, Some(0), Some(0), Some(0), Some(0)];
+    let truth = machine.once(false);
+    let alone = machine.alone(0);
+    let mut sums = (0, 0);
+    for seed in 1..=8 {
+        let rows = machine.survey(vec![vec![own(0..PAGES)]; 5], &parents, 10_000, seed);
+        near("the whole", sum(&rows, None, |row| row.bytes), truth, truth, 0.015);
+        sums.0 += sum(&rows, None, |row| row.bytes);
+        sums.1 += sum(&rows, Some(1), |row| row.exclusive);
+    }
+    near("the whole, on average", sums.0 / 8, truth, truth, 0.006);
+    near("the parent's own, on average", sums.1 / 8, alone, PAGES * PAGE, 0.01);
+}
+
+#[test]
 fn pages_of_zeros_are_no_memory() {
     let mut machine = Machine { zero: u64::MAX, ..Machine::default() };
     machine.write(0, 0..PAGES);
