@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PageKind {
-    /// Private memory that was not told apart further: objects, arrays, tensors, variables of libraries.
+    /// Private memory that was not told apart further: objects, small arrays, variables of libraries.
     Anonymous,
     /// Areas that the interpreter has named as its heap.
     PythonHeap,
@@ -18,6 +18,8 @@ pub enum PageKind {
     Malloc,
     /// Stacks of threads.
     Stacks,
+    /// Large areas without a name: arrays, tensors and other blocks that no heap has room for.
+    LargeBlocks,
     /// torch's segments.
     TorchShared,
     /// ullage's arena.
@@ -51,11 +53,12 @@ pub enum Counted {
 
 impl PageKind {
     /// All of them.
-    pub const ALL: [PageKind; 12] = [
+    pub const ALL: [PageKind; 13] = [
         PageKind::Anonymous,
         PageKind::PythonHeap,
         PageKind::Malloc,
         PageKind::Stacks,
+        PageKind::LargeBlocks,
         PageKind::TorchShared,
         PageKind::UllageArena,
         PageKind::UllageShare,
@@ -73,6 +76,7 @@ impl PageKind {
             PageKind::PythonHeap => "python-heap",
             PageKind::Malloc => "malloc",
             PageKind::Stacks => "stacks",
+            PageKind::LargeBlocks => "large-blocks",
             PageKind::TorchShared => "torch-shared",
             PageKind::UllageArena => "ullage-arena",
             PageKind::UllageShare => "ullage-share",
@@ -92,9 +96,11 @@ impl PageKind {
     /// In which resident size of `/proc/PID/status` its pages are.
     pub const fn counted(self) -> Counted {
         match self {
-            PageKind::Anonymous | PageKind::PythonHeap | PageKind::Malloc | PageKind::Stacks => {
-                Counted::Anonymous
-            }
+            PageKind::Anonymous
+            | PageKind::PythonHeap
+            | PageKind::Malloc
+            | PageKind::Stacks
+            | PageKind::LargeBlocks => Counted::Anonymous,
             PageKind::MappedFiles => Counted::File,
             PageKind::GpuMappings => Counted::Not,
             _ => Counted::Shared,

@@ -8,7 +8,8 @@
 //! 7f6900000000-7f6900001000 rw-s 00000000 00:1b 4711                   /dev/shm/torch_8372_1207_0 (deleted)
 //! ```
 //! The surprise: neighbours of equal rights are one area, so that what Python's allocator and what malloc mapped for
-//! large blocks cannot be told apart, unless the program gave them names (`[anon:…]`).
+//! large blocks cannot be told apart for sure, unless the program gave them names (`[anon:…]`) or has no Python in it.
+//! Else only size tells: arenas of Python's heap are of 1 MiB at most, and those that lie together are mostly few.
 
 use super::maps::is_torch_segment;
 use crate::error::KernelError;
@@ -25,6 +26,12 @@ const ARENA_PAGES: u64 = (64 << 20) / PAGE;
 const GUARD_PAGES: u64 = 2;
 /// No thread's stack is larger, or it is no stack.
 const STACK_PAGES: u64 = (64 << 20) / PAGE;
+
+/// An area of this size is of large blocks: malloc maps a block of that each on its own, whatever it was set to or has
+/// learned (DEFAULT_MMAP_THRESHOLD_MAX of glibc).
+const LARGE_PAGES: u64 = (32 << 20) / PAGE;
+/// Where nothing else can be in it, an area of this size is (M_MMAP_THRESHOLD at the start).
+const BLOCK_PAGES: u64 = (128 << 10) / PAGE;
 
 /// One area of address space that may hold pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +54,12 @@ pub struct AreaParser {
     areas: Vec<Area>,
     line: Vec<u8>,
     before: Option<Closed>,
+    /// Where among the areas those without a name are.
+    nameless: Vec<usize>,
+    /// It has Python's files mapped.
+    python: bool,
+    /// An interpreter has named its heap.
+    names_its_heap: bool,
 }
 
 /// An area without any right.
@@ -77,6 +90,16 @@ impl AreaParser {
     pub fn finish(mut self) -> Vec<Area> {
         let line = std::mem::take(&mut self.line);
         self.take(&line);
+        let sure = self.names_its_heap || !self.python;
+        let least = if sure { BLOCK_PAGES } else { LARGE_PAGES };
+        for at in self.nameless {
+            let Some(area) = self.areas.get_mut(at) else { continue };
+            let pages = area.pages.end - area.pages.start;
+            // Not where it turned out to be an arena of malloc.
+            if pages >= least && area.own == Some(PageKind::Anonymous) {
+                (area.kind, area.own) = (PageKind::LargeBlocks, Some(PageKind::LargeBlocks));
+            }
+        }
         self.areas
     }
 
@@ -100,6 +123,11 @@ impl AreaParser {
             (Counted::File | Counted::Shared, true) if rights[2] != b'x' => Some(PageKind::Anonymous),
             _ => None,
         };
+        self.names_its_heap |= kind == PageKind::PythonHeap;
+        self.python |= file.is_some() && path.windows(6).any(|part| part == b"python" || part == b"libpyp");
+        if path.is_empty() && private {
+            self.nameless.push(self.areas.len());
+        }
         self.areas.push(Area { pages, offset, file, kind, own });
     }
 
@@ -249,7 +277,29 @@ mod tests {
                     7ffd00100000-7ffd00104000 rw-p 00000000 00:00 0 [anon: glibc: malloc]\n";
         let own: Vec<_> = areas(text).into_iter().filter_map(|area| area.own).collect();
         use PageKind::*;
-        assert_eq!(own, [Malloc, Stacks, Anonymous, Stacks, Malloc]);
+        assert_eq!(own, [Malloc, Stacks, LargeBlocks, Stacks, Malloc]);
+    }
+
+    #[test]
+    fn large_areas_without_a_name_are_blocks_and_in_a_python_only_those_that_no_heap_has_room_for() {
+        use PageKind::*;
+        let text = |more: &str| {
+            format!(
+                "7f0000000000-7f0000200000 rw-p 00000000 00:00 0 \n\
+                 7f0001000000-7f0003000000 rw-p 00000000 00:00 0 \n\
+                 7f0010000000-7f0010010000 rw-p 00000000 00:00 0 \n\
+                 7f0010010000-7f0014000000 ---p 00000000 00:00 0 \n{more}"
+            )
+        };
+        let own = |more: &str| -> Vec<_> {
+            areas(&text(more)).into_iter().filter(|a| a.file.is_none()).filter_map(|a| a.own).collect()
+        };
+        assert_eq!(own(""), [LargeBlocks, LargeBlocks, Malloc], "no Python");
+        let python = "7f0020000000-7f0020001000 r-xp 00000000 fe:10 7 /usr/lib/libpython3.12.so.1.0\n";
+        assert_eq!(own(python), [Anonymous, LargeBlocks, Malloc], "2 MiB may be its heap");
+        let named =
+            format!("{python}7f0030000000-7f0030100000 rw-p 00000000 00:00 0 [anon:cpython:pymalloc]\n");
+        assert_eq!(own(&named), [LargeBlocks, LargeBlocks, Malloc, PythonHeap]);
     }
 
     #[test]
