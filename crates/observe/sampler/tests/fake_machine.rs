@@ -72,7 +72,7 @@ fn pages_are_surveyed_when_they_moved_and_a_forked_process_learns_what_it_has_al
     let off = copied.bytes.0.abs_diff(4000 * 4096);
     assert!(off <= 100 * 4096 && off <= copied.error.0.max(40 * 4096), "{copied:?}");
     let job = sample.survey[0];
-    assert_eq!((job.of, job.kind), (None, PageKind::Anonymous));
+    assert_eq!((job.of, job.kind), (None, PageKind::LargeBlocks));
     let off = job.bytes.0.abs_diff(14_000 * 4096);
     assert!(off <= 200 * 4096, "4,000 in each, and 6,000 in both: {job:?}");
     let child = sample.survey.iter().find(|row| row.of.is_some_and(|id| id.pid == 11)).unwrap();
@@ -333,10 +333,40 @@ fn a_changed_limit_is_told() {
     let mut sampler = sampler(&fake);
     sampler.tick(seconds(0.0));
     fake.process(10).start(100).nofile(4096).write();
-    assert!(sampler.tick(seconds(1.0)).events.is_empty());
-    let events = sampler.tick(seconds(31.0)).events;
+    assert!(sampler.tick(seconds(0.5)).events.is_empty());
+    let events = sampler.tick(seconds(1.1)).events;
     let told = events.iter().any(|event| {
         matches!(&event.what, EventKind::LimitsChanged { limits, .. } if limits.open_files == Limit::At(4096))
     });
     assert!(told, "{events:?}");
+}
+
+#[test]
+fn a_process_that_joins_another_cgroup_later_is_followed_there() {
+    let fake = FakeRoot::new();
+    fake.cgroup_mounts().cgroup_v1_memory("/a", 8000, 1 << 30, 0, 0);
+    fake.cgroup_pids("pids", "/a", 7, "max", 0).cgroup_pids("pids", "/small", 3, "4", 0);
+    let at = |path: &str| format!("4:memory:/a\n8:pids:{path}\n");
+    fake.process(10).start(100).cgroup(&at("/a")).write();
+    let mut sampler = sampler(&fake);
+    let small = |tick: &ullage_sampler::Tick| {
+        tick.sample.cgroups.iter().any(|group| group.path == "/small" && group.pids.known().is_some())
+    };
+    let told = |tick: &ullage_sampler::Tick| {
+        tick.events.iter().any(|event| {
+            matches!(&event.what, EventKind::ProcessSeen { facts } if facts.cgroups.contains(&"8:pids:/small".to_owned()))
+        })
+    };
+    assert!(!small(&sampler.tick(seconds(0.0))));
+    fake.process(10).start(100).cgroup(&at("/small")).write();
+    let tick = sampler.tick(seconds(0.5));
+    assert!(!small(&tick) && !told(&tick), "not looked at yet");
+    let tick = sampler.tick(seconds(1.1));
+    assert!(small(&tick) && told(&tick), "a young process may still be put where it shall run");
+    assert!(!told(&sampler.tick(seconds(7.0))), "once");
+    fake.process(10).start(100).cgroup(&at("/a")).write();
+    let quiet = (8..30).filter(|at| sampler.tick(seconds(f64::from(*at))).events.iter().any(|event| {
+        matches!(&event.what, EventKind::ProcessSeen { facts } if facts.cgroups.contains(&"8:pids:/a".to_owned()))
+    }));
+    assert_eq!(quiet.count(), 0, "an old one seldom");
 }

@@ -13,7 +13,8 @@ use ullage_model::{
     ProcessReading, ProcessState,
 };
 
-/// Limits and cgroups of a process are read again after this many seconds.
+/// Limits and cgroups of a process are read again after this many seconds; those of a young one, which may still be put
+/// where it shall run, after a second and four times its age.
 const SETTINGS_EVERY_S: f64 = 30.0;
 /// A process that moved without telling signs is counted again after this many seconds; a young one, which loads
 /// its libraries, after its age and two more.
@@ -160,19 +161,32 @@ impl Sampler {
         member.counting = None;
         member.counted_at = None;
         member.sizes = None;
-        if before != member.program || !member.role_exact {
-            member.role_exact = false;
-            self.say(
-                now,
-                EventKind::ProcessSeen {
-                    facts: Box::new(ProcessFacts {
-                        role: member.role.clone(),
-                        forked_from: member.forked_from,
-                        ..facts
-                    }),
-                },
-            );
+        member.settings_at = now;
+        // A wrapper joins a cgroup first and then becomes the program that shall run there.
+        let moved = self.moved_to(member, &facts.cgroups, now);
+        if moved || before != member.program || !member.role_exact {
+            member.role_exact &= before == member.program;
+            self.describe_again(member, facts, now);
         }
+    }
+
+    /// Tells what is known of a member once more, after it changed.
+    fn describe_again(&mut self, member: &Member, facts: ProcessFacts, now: At) {
+        let (role, forked_from) = (member.role.clone(), member.forked_from);
+        let facts = Box::new(ProcessFacts { role, forked_from, ..facts });
+        self.say(now, EventKind::ProcessSeen { facts });
+    }
+
+    /// Whether it is in other cgroups than before; from now on these are watched too.
+    fn moved_to(&mut self, member: &mut Member, cgroups: &[String], now: At) -> bool {
+        if cgroups.is_empty() || cgroups == member.cgroups {
+            return false;
+        }
+        if let Some(hidden) = self.groups.watch(cgroups) {
+            self.not_seen(now, hidden);
+        }
+        member.cgroups = cgroups.to_vec();
+        true
     }
 
     pub(super) fn kinds(
@@ -276,7 +290,8 @@ impl Sampler {
 
     pub(super) fn refresh_settings(&mut self, process: &ProcessDir, member: &mut Member, now: At) {
         let soon = self.process_left(member).is_some_and(|left| left < 5.0);
-        let due = now.since(member.settings_at) >= if soon { 1.0 } else { SETTINGS_EVERY_S };
+        let settled = 1.0 + 4.0 * member.settings_at.since(member.joined_at);
+        let due = now.since(member.settings_at) >= if soon { 1.0 } else { SETTINGS_EVERY_S.min(settled) };
         if !due {
             return;
         }
@@ -289,11 +304,10 @@ impl Sampler {
         }
         if process.cgroup(&mut self.buffer).is_ok() {
             let cgroups = lines_of_interest(&self.buffer);
-            if cgroups != member.cgroups {
-                if let Some(hidden) = self.groups.watch(&cgroups) {
-                    self.not_seen(now, hidden);
+            if self.moved_to(member, &cgroups, now) {
+                if let Some(facts) = self.facts(process, member.id) {
+                    self.describe_again(member, facts, now);
                 }
-                member.cgroups = cgroups;
             }
         }
     }
