@@ -30,7 +30,7 @@ pub struct CgroupReading {
 /// The memory controller of one group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CgroupMemory {
-    /// memory.current, or v1 memory.usage_in_bytes.
+    /// memory.current, or v1 memory.usage_in_bytes: the lower of two readings, before and after those of the processes.
     pub current: Bytes,
     /// memory.max, or v1 memory.limit_in_bytes.
     pub limit: Limit,

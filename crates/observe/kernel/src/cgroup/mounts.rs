@@ -7,6 +7,7 @@
 
 use super::{namespace, v1, v2};
 use crate::host::mountinfo::{is_visible, parse_mountinfo, Mount};
+use crate::host::sysctl::parse_number;
 use crate::process::cgroup::{parse_cgroup, Membership};
 use crate::KernelRoot;
 use ullage_model::{CgroupReading, CgroupVersion, Measured, Missing};
@@ -205,6 +206,17 @@ impl CgroupMounts {
         };
         let version = if key.v2 { CgroupVersion::V2 } else { CgroupVersion::V1 };
         CgroupReading { version, path: key.path.clone(), memory, pids }
+    }
+
+    /// What a group holds, and nothing else of it.
+    pub fn memory_in_use(&self, root: &KernelRoot, key: &CgroupKey, buffer: &mut Vec<u8>) -> Option<u64> {
+        let (hierarchy, file) = match key.v2 {
+            true => (&self.v2, "memory.current"),
+            false => (&self.memory_v1, "memory.usage_in_bytes"),
+        };
+        let mount = hierarchy.as_ref().filter(|_| key.memory)?;
+        let path = format!("{}{}/{file}", mount.mount_point, key.path.trim_end_matches('/'));
+        root.parsed(path, buffer, parse_number).ok()
     }
 
     /// Pids directly in a group, named as in `/proc/PID/cgroup`, from `cgroup.procs` (v2, or v1's memory or pids

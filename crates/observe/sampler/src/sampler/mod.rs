@@ -221,6 +221,7 @@ impl Sampler {
                 self.job.admit(&self.root, pid);
             }
         }
+        self.groups.begin(&self.root, &mut self.buffer);
         let looking = watching_cpu_ns(self.settings.whole_process);
         let changes = self.job.look(&self.root, now);
         let known = changes.joined.is_empty();
