@@ -2,7 +2,8 @@
 //!
 //! The surprise: a file in the job's /dev/shm need not be the job's. It is, where a process of the job made it or
 //! uses it; or where it appeared during the run, nobody uses it and nobody who lives made it: then it is an orphan,
-//! and only likely to be the job's.
+//! and only likely to be the job's. A tensor that dead workers of torch left is none while a `torch_shm_manager` of the job
+//! lives: that one removes it, seconds after its last client has gone.
 
 use crate::say;
 use crate::timeline::Timeline;
@@ -10,8 +11,8 @@ use std::collections::{BTreeMap, HashSet};
 use ullage_attribution::SegmentUse;
 use ullage_model::{
     At, Bytes, Creator, FilesystemReading, FilesystemUse, LeftBehind, Maker, Measured, PageKind, ProcessId,
-    ProcessRef, Role, RunFacts, Sample, Segment, SegmentCreator, SegmentKind, SegmentPlace, SegmentSeen,
-    SegmentSummary, SegmentTotal,
+    ProcessRef, ProcessState, Role, RunFacts, Sample, Segment, SegmentCreator, SegmentKind, SegmentPlace,
+    SegmentSeen, SegmentSummary, SegmentTotal,
 };
 
 /// Segments told one by one.
@@ -47,7 +48,12 @@ impl SegmentHistory {
                 .filter(|place| place.used_for == FilesystemUse::Shm)
                 .cloned()
                 .collect(),
-            alive: sample.processes.iter().map(|process| process.id).collect(),
+            alive: sample
+                .processes
+                .iter()
+                .filter(|process| !matches!(process.state, ProcessState::Zombie | ProcessState::Dead))
+                .map(|process| process.id)
+                .collect(),
         };
         let held = segments
             .iter()
@@ -132,15 +138,33 @@ fn left_behind(run: &RunFacts, timeline: &Timeline) -> Option<LeftBehind> {
         return None;
     }
     let of_job = |id: ProcessId| timeline.process(id).is_some();
-    let left: Vec<SegmentSeen> = last
-        .segments
-        .iter()
-        .filter(|segment| !segment.before && belongs(segment, of_job))
-        .map(|segment| seen(segment, last, timeline))
-        .filter(|seen| seen.orphan)
-        .collect();
+    let mut managed = SegmentTotal::default();
+    let mut left = Vec::new();
+    for segment in last.segments.iter().filter(|segment| !segment.before && belongs(segment, of_job)) {
+        let seen = seen(segment, last, timeline);
+        if seen.orphan {
+            left.push(seen);
+        } else if segment.unused() && gone(&seen.creator) {
+            add(&mut managed, segment);
+        }
+    }
     let total = total(left.iter().map(|seen| &seen.segment));
-    Some(LeftBehind { total, largest: largest(left.into_iter()) })
+    let managers = if managed.count > 0 { managers(last, timeline).collect() } else { Vec::new() };
+    Some(LeftBehind { total, largest: largest(left.into_iter()), managed, managers })
+}
+
+/// The helpers of torch that lived at the reading: each removes what its clients leave.
+fn managers<'a>(reading: &'a Reading, timeline: &'a Timeline) -> impl Iterator<Item = ProcessRef> + 'a {
+    let mut ids: Vec<ProcessId> = reading.alive.iter().copied().collect();
+    ids.sort_unstable();
+    ids.into_iter()
+        .filter_map(|id| timeline.process(id))
+        .filter(|history| history.role == Role::ShmManager)
+        .map(say::process_ref)
+}
+
+fn gone(creator: &SegmentCreator) -> bool {
+    !matches!(creator, SegmentCreator::Job { ended: false, .. } | SegmentCreator::Outside { .. })
 }
 
 fn belongs(segment: &Segment, of_job: impl Fn(ProcessId) -> bool) -> bool {
@@ -164,10 +188,13 @@ fn seen(segment: &Segment, reading: &Reading, timeline: &Timeline) -> SegmentSee
             None => SegmentCreator::Outside { id, by },
         },
     };
-    let alive = matches!(creator, SegmentCreator::Job { ended: false, .. } | SegmentCreator::Outside { .. });
+    let unused = segment.unused() && gone(&creator);
+    let managed = || {
+        segment.kind == SegmentKind::Torch && !segment.before && managers(reading, timeline).next().is_some()
+    };
     let processes = |ids: &[ProcessId]| ids.iter().map(|id| process(*id, timeline)).collect();
     SegmentSeen {
-        orphan: segment.unused() && !alive,
+        orphan: unused && !managed(),
         creator,
         mappers: processes(&segment.mappers),
         holders: processes(&segment.holders),

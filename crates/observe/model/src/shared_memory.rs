@@ -53,7 +53,8 @@ pub struct SegmentSeen {
     pub segment: Segment,
     /// Who made it.
     pub creator: SegmentCreator,
-    /// Nobody of the job uses it, and whoever made it has ended, as far as is known.
+    /// Nobody of the job uses it, and whoever made it has ended, as far as is known; nor does a `torch_shm_manager` of
+    /// the job live that removes it.
     pub orphan: bool,
     /// Processes that map it.
     pub mappers: Vec<ProcessRef>,
@@ -79,6 +80,10 @@ pub struct LeftBehind {
     pub total: SegmentTotal,
     /// The largest.
     pub largest: Vec<SegmentSeen>,
+    /// Not among them: torch's segments that living managers still remove.
+    pub managed: SegmentTotal,
+    /// These managers; empty where nothing waits for them.
+    pub managers: Vec<ProcessRef>,
 }
 
 /// Shared memory of a run.

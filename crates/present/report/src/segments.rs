@@ -74,6 +74,14 @@ struct LeftBehindJson<'a> {
     count: u64,
     bytes: u64,
     segments: Vec<SegmentJson<'a>>,
+    managed: ManagedJson<'a>,
+}
+
+#[derive(Serialize)]
+struct ManagedJson<'a> {
+    #[serde(flatten)]
+    total: TotalJson,
+    managers: Vec<ProcessJson<'a>>,
 }
 
 impl From<SegmentTotal> for TotalJson {
@@ -168,6 +176,10 @@ impl<'a> From<&'a LeftBehind> for LeftBehindJson<'a> {
             count: left.total.count,
             bytes: left.total.bytes,
             segments: left.largest.iter().map(SegmentJson::from).collect(),
+            managed: ManagedJson {
+                total: left.managed.into(),
+                managers: left.managers.iter().map(ProcessJson::from).collect(),
+            },
         }
     }
 }

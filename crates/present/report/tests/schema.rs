@@ -47,7 +47,9 @@ fn the_schema_names_every_key_that_is_written() {
     known(&value["segments"]["largest"][0]["creator"], &schema["$defs"]["segmentCreator"]);
     known(&value["segments"]["by_creator"][0], &segments["properties"]["by_creator"]["items"]);
     known(&value["segments"]["tmpfs"][0], &segments["properties"]["tmpfs"]["items"]);
-    known(&value["segments"]["left_behind"], &segments["properties"]["left_behind"]["anyOf"][1]);
+    let left = &segments["properties"]["left_behind"]["anyOf"][1];
+    known(&value["segments"]["left_behind"], left);
+    known(&value["segments"]["left_behind"]["managed"], &left["properties"]["managed"]);
 }
 
 #[test]
@@ -59,6 +61,7 @@ fn segments_have_the_documented_shape() {
     assert_eq!(segments["largest"][1]["allocated_bytes"], json!({"missing": "no permission"}));
     assert_eq!(segments["largest"][1]["creator"]["of"], json!("unknown"));
     assert_eq!(segments["left_behind"]["segments"][0]["name"], json!("torch_4750_*"));
+    assert_eq!(segments["left_behind"]["managed"]["managers"][0]["pid"], json!(4760));
     assert_eq!(report::verdict(&verdicts::healthy()).get("segments"), None, "never read");
 }
 

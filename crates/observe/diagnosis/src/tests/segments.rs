@@ -2,8 +2,8 @@
 
 use super::build::*;
 use ullage_model::{
-    Bytes, Creator, CreatorSource, Ending, Maker, Measured, Missing, ProcessId, Segment, SegmentCreator,
-    SegmentKind, SegmentSummary,
+    Bytes, Creator, CreatorSource, Ending, Maker, Measured, Missing, ProcessId, ProcessReading, ProcessState,
+    Role, Segment, SegmentCreator, SegmentKind, SegmentSummary,
 };
 
 fn segment(name: &str, mib: u64, creator: Measured<Creator>, mappers: &[ProcessId]) -> Segment {
@@ -119,4 +119,30 @@ fn pages_that_could_not_be_told_are_counted_and_not_zero() {
     };
     let summary = run(&[(1.0, vec![closed])], false).unwrap();
     assert_eq!((summary.total.count, summary.total.bytes, summary.total.not_told), (1, 0, 1));
+}
+
+#[test]
+fn what_a_living_manager_of_torch_removes_is_not_left_behind() {
+    const MANAGER: i32 = 300;
+    let left = |state: ProcessState| {
+        let mut run = Run::new();
+        run.quiet(0.0);
+        run.process(0.5, MANAGER, TRAINER, Role::ShmManager, limits(), 1000);
+        run.ended(9.0, TRAINER, Ending::Exited(0)).finish(10.0, Ending::Exited(0));
+        let segments = vec![segment("torch_200_1_0", 4, by(TRAINER), &[]), segment("psm_a", 2, NOBODY, &[])];
+        let manager = ProcessReading { state, ..reading(MANAGER, 1, "torch_shm_manag") };
+        run.tick(10.5, vec![manager], |sample| sample.segments = Measured::Known(segments));
+        let summary = run.verdict().segments.unwrap();
+        (summary.orphans.count, summary.left_behind.unwrap())
+    };
+    let (orphans, alive) = left(ProcessState::Sleeping);
+    assert_eq!(
+        (alive.total.bytes, alive.managed.bytes),
+        (2 * MIB, 4 * MIB),
+        "not psm_a: that is not torch's"
+    );
+    assert_eq!((orphans, alive.managers[0].id), (1, id(MANAGER)));
+    let (orphans, dead) = left(ProcessState::Zombie);
+    assert_eq!((orphans, dead.total.bytes, dead.managed.count), (2, 6 * MIB, 0));
+    assert!(dead.managers.is_empty());
 }

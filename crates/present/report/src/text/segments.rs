@@ -16,7 +16,8 @@ const LEFT_SHOWN: usize = 3;
 /// The section.
 pub(super) fn segments(screen: &mut Screen, style: Style, summary: &SegmentSummary) {
     let left = summary.left_behind.as_ref().filter(|left| left.total.count > 0);
-    if left.is_none() && summary.total.bytes < WORTH_A_LINE {
+    let managed = summary.left_behind.as_ref().filter(|left| left.managed.count > 0);
+    if left.is_none() && managed.is_none() && summary.total.bytes < WORTH_A_LINE {
         return;
     }
     screen.section("Shared", Ink::Strong);
@@ -39,6 +40,9 @@ pub(super) fn segments(screen: &mut Screen, style: Style, summary: &SegmentSumma
         }
         screen.prose(0, 2, &style.paint(Ink::Quiet, &format!("Made by {}.", makers.join(", "))));
     }
+    if let Some(left) = managed {
+        screen.prose(0, 2, &format!("Not gone yet: {}.", managed_words(left)));
+    }
     if let Some(left) = left {
         screen.prose(0, 2, &left_words(left));
         let command = style.paint(Ink::Code, "ullage check --clean");
@@ -56,10 +60,22 @@ fn left_words(left: &LeftBehind) -> String {
     format!("Left behind, used by nobody of the job: {} ({}).", amount(left.total), names.join(", "))
 }
 
+/// `2 MiB in 1 segment, which torch_shm_manager (pid 4711), still alive, removes by itself`
+fn managed_words(left: &LeftBehind) -> String {
+    let managers: Vec<String> =
+        left.managers.iter().map(|manager| format!("torch_shm_manager (pid {})", manager.id.pid)).collect();
+    let verb = if managers.len() == 1 { "removes" } else { "remove" };
+    format!("{}, which {}, still alive, {verb} without help", amount(left.managed), managers.join(", "))
+}
+
 /// The same in half a line, for a healthy run; none where nothing was left.
 pub fn left_behind(summary: &SegmentSummary) -> Option<String> {
-    let left = summary.left_behind.as_ref().filter(|left| left.total.count > 0)?;
-    Some(format!("left {} of shared memory: ullage check --clean", amount(left.total)))
+    let left = summary.left_behind.as_ref().filter(|left| left.total.count + left.managed.count > 0)?;
+    Some(if left.total.count > 0 {
+        format!("left {} of shared memory: ullage check --clean", amount(left.total))
+    } else {
+        format!("not gone yet: {}", managed_words(left))
+    })
 }
 
 /// `48 MiB in 12 segments`.

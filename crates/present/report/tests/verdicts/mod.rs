@@ -70,6 +70,11 @@ pub(crate) fn left_behind() -> Verdict {
         holders: vec![],
     };
     let total = |count, mib: u64, not_told| SegmentTotal { count, bytes: mib << 20, not_told };
+    let manager = ProcessRef {
+        id: ProcessId { pid: 4760, start: ClockTicks(124_100) },
+        role: Role::ShmManager,
+        name: "torch_shm_manag".into(),
+    };
     Verdict {
         segments: Some(SegmentSummary {
             at: At::from_seconds(12.3),
@@ -91,6 +96,8 @@ pub(crate) fn left_behind() -> Verdict {
                     left(used.segment, by_worker),
                     left(unknown, SegmentCreator::Unknown(Missing::Vanished)),
                 ],
+                managed: total(3, 24, 0),
+                managers: vec![manager],
             }),
         }),
         ..base()
