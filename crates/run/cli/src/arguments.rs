@@ -2,7 +2,7 @@
 //! where it is used.
 
 use crate::remedies::{parse_remedies, Remedies};
-use crate::size::{parse_interval, parse_length, parse_size};
+use crate::size::{parse_interval, parse_length, parse_percent, parse_size};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -48,6 +48,9 @@ pub struct RunArguments {
     /// Time between two samples
     #[arg(long, value_name = "TIME", env = "ULLAGE_INTERVAL", default_value = "1s", value_parser = parse_interval)]
     pub interval: f64,
+    /// CPU time that watching may take, in percent of one core
+    #[arg(long, value_name = "PERCENT", env = "ULLAGE_WATCH_CPU", default_value = "0.5", value_parser = parse_percent)]
+    pub watch_cpu: f64,
     /// Record into this directory instead of a new one under $ULLAGE_HOME
     #[arg(long, value_name = "DIR", env = "ULLAGE_RECORD")]
     pub record: Option<PathBuf>,
@@ -80,6 +83,9 @@ pub struct WatchArguments {
     /// Time between two samples
     #[arg(long, value_name = "TIME", env = "ULLAGE_INTERVAL", default_value = "1s", value_parser = parse_interval)]
     pub interval: f64,
+    /// CPU time that watching may take, in percent of one core
+    #[arg(long, value_name = "PERCENT", env = "ULLAGE_WATCH_CPU", default_value = "0.5", value_parser = parse_percent)]
+    pub watch_cpu: f64,
     /// Record into this directory instead of a new one under $ULLAGE_HOME
     #[arg(long, value_name = "DIR")]
     pub record: Option<PathBuf>,

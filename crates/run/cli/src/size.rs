@@ -79,6 +79,20 @@ pub fn parse_length(text: &str) -> Result<f64, String> {
     Ok(seconds)
 }
 
+/// The share of one core meant by `0.5`, `0.5%`, `20 %`.
+pub fn parse_percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim_end();
+    let wrong = || format!("`{text}` is not a percentage from 0.01 to 100: write for example 0.5 or 20%");
+    if !number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        return Err(wrong());
+    }
+    let percent: f64 = number.parse().map_err(|_| wrong())?;
+    if !(0.01..=100.0).contains(&percent) {
+        return Err(wrong());
+    }
+    Ok(percent / 100.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,5 +123,14 @@ mod tests {
             assert!(parse_interval(wrong).is_err(), "{wrong}");
         }
         assert_eq!(parse_length("2h"), Ok(7200.0));
+    }
+
+    #[test]
+    fn percentages() {
+        assert_eq!(parse_percent("0.5"), Ok(0.005));
+        assert_eq!(parse_percent("20 %"), Ok(0.2));
+        for wrong in ["", "%", "0", "-1", "101", "1e1", "nan", "half"] {
+            assert!(parse_percent(wrong).is_err(), "{wrong}");
+        }
     }
 }

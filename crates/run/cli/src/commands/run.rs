@@ -84,6 +84,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     let writer = open_recording(arguments.record.as_deref(), &facts, &mut not_seen);
     let settings = SamplerSettings {
         interval: Duration::from_secs_f64(arguments.interval),
+        cpu_share: arguments.watch_cpu,
         reaper: i32::try_from(std::process::id()).ok(),
         own_cgroup: budget.as_ref().and_then(Budget::cgroup_name),
         started_unix: facts.started_unix,

@@ -54,6 +54,7 @@ fn process(arguments: &WatchArguments, pid: i32) -> anyhow::Result<Verdict> {
     let writer = run::open_recording(arguments.record.as_deref(), &facts, &mut not_seen);
     let settings = SamplerSettings {
         interval: Duration::from_secs_f64(arguments.interval),
+        cpu_share: arguments.watch_cpu,
         started_unix: facts.started_unix,
         ..SamplerSettings::default()
     };
