@@ -19,10 +19,11 @@ churn     processes that come, grow, fork and go: as many samples as --seconds a
 The first four with and without huge pages (madvise).
 
     python benches/truth.py [--ullage target/release/ullage] [--totals target/release/examples/totals]
-                            [--only family halves ...] [--seconds 60] [--mib 1024]
+                            [--only family halves ...] [--seconds 60 | --samples 10000] [--mib 1024]
 """
 
 import argparse
+import bisect
 import glob
 import json
 import mmap
@@ -38,6 +39,8 @@ import bounds
 from truth_jobs import MIB, PAGE, job
 
 NOBODY = 65534
+PRIVATE = ("anonymous", "python-heap", "malloc", "stacks", "large-blocks")
+BEFORE_S, AFTER_S = 0.05, 0.3  # a sample lasts so long at most, and clocks may differ
 PRESENT, OF_A_FILE, FRAME = 1 << 63, 1 << 61, (1 << 55) - 1
 
 
@@ -136,8 +139,9 @@ class Run:
         os.chmod(self.folder, 0o777)
         self.verdict_path = os.path.join(self.folder, "verdict.json")
         self.record = os.path.join(self.folder, "record")
-        arguments = [options.ullage, "run", "-q", "--json", self.verdict_path, "--record", self.record, "--"]
-        arguments += [sys.executable, os.path.abspath(__file__), "--job", name, "--folder", self.folder]
+        arguments = [options.ullage, "run", "-q", "--json", self.verdict_path, "--record", self.record]
+        arguments += ["--interval", options.interval, "--watch-cpu", options.watch_cpu] if name == "churn" else []
+        arguments += ["--", options.python, os.path.abspath(__file__), "--job", name, "--folder", self.folder]
         arguments += ["--mib", str(size // MIB)] + (["--huge"] if huge else [])
         self.group = options.group
         if os.getuid() == 0:
@@ -212,7 +216,7 @@ def shaped(checks, options, name, huge):
 
     checks.off_by("tree, at the last look", last["bytes"], truth.whole, 2)
     checks.off_by("tree, at its peak", memory["peak_bytes"], max(truth.whole, before.whole), 2)
-    private = of("anonymous", "python-heap", "malloc", "stacks")
+    private = of(*PRIVATE)
     checks.off_by("private memory", private, truth.private, 5)
     for what, figure, true in [
         (
@@ -258,7 +262,7 @@ def by_shape(checks, name, size, memory):
     private = {"family": size, "halves": 3 * size, "parent": size * 5 // 4, "parent2": size * 5 // 4}.get(name)
     if private:
         part = memory["last"]["categories"]
-        figure = sum(part.get(id, 0) for id in ("anonymous", "malloc", "stacks"))
+        figure = sum(part.get(id, 0) for id in PRIVATE)
         checks.off_by("private memory", figure, private, 5)
     expected = {"halves": size // 2, "family": 0, "parent": 0, "parent2": 0}.get(name)
     if expected is not None:
@@ -270,58 +274,100 @@ def churning(checks, options):
     print("churn", flush=True)
     run = Run(options, "churn", options.mib * MIB, False)
     polls, stop = [], threading.Event()
+    in_use = InUse(options.group)
 
     def poll():
         while not stop.is_set():
-            polls.append((time.time(), in_use(options.group)))
+            polls.append((time.time(), in_use.most_since_last()))
             stop.wait(0.01)
+
+    def totals():
+        return subprocess.run(
+            [options.totals, run.record], stdout=subprocess.PIPE, check=True, timeout=600, text=True
+        ).stdout.splitlines()
 
     thread = threading.Thread(target=poll)
     thread.start()
     try:
-        time.sleep(options.seconds)
+        until = time.monotonic() + options.seconds
+        while time.monotonic() < until and run.process.poll() is None:
+            time.sleep(min(20.0, max(until - time.monotonic(), 0.0)))
+            if options.samples and len(totals()) >= options.samples:
+                break
         verdict = run.end()
         stop.set()
         thread.join()
-        lines = subprocess.run(
-            [options.totals, run.record], stdout=subprocess.PIPE, check=True, timeout=600, text=True
-        ).stdout.splitlines()
+        lines = totals()
         with open(os.path.join(run.record, "run.json")) as file:
             started = json.load(file)["started_unix"]
     finally:
         stop.set()
         if not options.keep:
             run.remove()
-    above = worst = 0
+    above = worst = held = 0
     samples = [json.loads(line) for line in lines]
+    times = [at - started for at, _ in polls]
     for sample in samples:
-        # A sample is not of one instant: it says when it began.
-        near = [used for at, used in polls if -0.1 <= at - started - sample["at_s"] <= 1.0]
-        bound = max(near, default=0)
+        # A sample is not of one instant: it says when it began. A poll tells the most since the one before.
+        first = max(bisect.bisect_left(times, sample["at_s"] - BEFORE_S) - 1, 0)
+        last = bisect.bisect_right(times, sample["at_s"] + AFTER_S) + 1
+        bound = max((used for _, used in polls[first:last]), default=0)
+        held += sample["held"]
         if bound and sample["bytes"] > bound:
             above += 1
             print(f"  at {sample['at_s']:.2f} s: {sample['bytes'] / MIB:.1f} MiB, in use {bound / MIB:.1f}", flush=True)
             worst = max(worst, sample["bytes"] - bound)
     checks.at_most(f"samples above what was in use, of {len(samples)}", above, 0)
+    if options.samples:
+        checks.at_least("samples", len(samples), options.samples)
+    most = max(used for _, used in polls)
+    bound = f"its cgroup, {in_use.how}" if options.group else "the machine"
     print(
-        f"  worst {worst / MIB:.1f} MiB above; peak {verdict['memory']['peak_bytes'] / MIB:.1f} MiB, in use at most "
-        f"{max(used for _, used in polls) / MIB:.1f} MiB; bound: {'its cgroup' if options.group else 'the machine'}",
+        f"  worst {worst / MIB:.1f} MiB above; {held} held to what was in use; peak "
+        f"{verdict['memory']['peak_bytes'] / MIB:.1f} MiB, in use at most {most / MIB:.1f} MiB; "
+        f"bound: {bound}; {len(polls)} polls",
         flush=True,
     )
 
 
-def in_use(group):
+class InUse:
+    """What a cgroup, or else the machine, has in use: where the kernel keeps its peak and lets it be set back, the most
+    since it was asked last, so that no peak is missed between two polls."""
+
+    def __init__(self, group):
+        self.group, self.peak, self.how = group, None, "polled"
+        # v2 sets the peak back for this descriptor alone (kernel 6.12), v1 for everybody.
+        for name in ("memory.peak", "memory.max_usage_in_bytes") if group else ():
+            try:
+                self.peak = os.open(os.path.join(group, name), os.O_RDWR)
+                os.write(self.peak, b"0")
+                self.how = "with the peaks between polls"
+                break
+            except OSError:
+                self.peak = None
+
+    def most_since_last(self):
+        used = machine_in_use()
+        if not self.group:
+            return used
+        now = 0
+        for name in ("memory.current", "memory.usage_in_bytes"):
+            path = os.path.join(self.group, name)
+            if os.path.exists(path):
+                with open(path) as file:
+                    now = int(file.read())
+        if self.peak is not None:
+            now = max(now, int(os.pread(self.peak, 64, 0)))
+            os.pwrite(self.peak, b"0", 0)
+        # What the machine has in use is at one instant, and the peak of another may be above it.
+        return now if self.peak is not None else min(used, now)
+
+
+def machine_in_use():
     with open("/proc/meminfo") as meminfo:
         lines = dict(line.split(":") for line in meminfo)
     kib = {key: int(value.split()[0]) for key, value in lines.items()}
-    used = (kib["MemTotal"] - kib["MemFree"] + kib["SwapTotal"] - kib["SwapFree"]) << 10
-    if group:
-        for name in ("memory.current", "memory.usage_in_bytes"):
-            path = os.path.join(group, name)
-            if os.path.exists(path):
-                with open(path) as file:
-                    used = min(used, int(file.read()))
-    return used
+    return (kib["MemTotal"] - kib["MemFree"] + kib["SwapTotal"] - kib["SwapFree"]) << 10
 
 
 def make_group():
@@ -352,8 +398,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ullage", default="target/release/ullage")
     parser.add_argument("--totals", default="target/release/examples/totals")
+    parser.add_argument("--python", default=sys.executable, help="what runs the jobs; every user may execute it")
     parser.add_argument("--only", nargs="*")
-    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seconds", type=float, help="how long churn lasts, at most: 60, with --samples 3000")
+    parser.add_argument("--samples", type=int, help="end churn after so many samples")
+    parser.add_argument("--interval", default="50ms", help="between two samples of churn")
+    parser.add_argument("--watch-cpu", default="30", help="%% of a core that watching churn may take")
     parser.add_argument("--settle", type=float, default=4.0)
     parser.add_argument("--mib", type=int, default=1024)
     parser.add_argument("--scratch", default=None, help="a folder that every user may reach")
@@ -366,6 +416,7 @@ def main():
         return job(options.job, options.folder, options.mib * MIB, options.huge)
     options.ullage, options.totals = os.path.abspath(options.ullage), os.path.abspath(options.totals)
     options.frames = os.getuid() == 0
+    options.seconds = options.seconds or (3000 if options.samples else 60)
     options.group = None
     wanted = options.only or ["family", "halves", "parent", "parent2", "segments", "memfd", "files", "loader", "churn"]
     checks = Checks()

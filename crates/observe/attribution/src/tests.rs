@@ -261,3 +261,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn page_cache_and_kernel_memory_of_the_jobs_cgroup_stand_beside_the_whole() {
+    let mut accountant = Accountant::default();
+    accountant.event(&seen(10, None));
+    let mut now = sample(1.0, vec![process(10, 1000, 0, 50, 0)]);
+    now.cgroups = vec![cgroup("/job", 2000, 1000, 400, 100, 30)];
+    let tree = accountant.tree(&now);
+    assert_eq!((tree.beside["page-cache"] / MIB, tree.beside["kernel"] / MIB), (250, 30));
+    assert_eq!(tree.bytes, tree.categories.values().sum::<u64>());
+    assert_eq!(tree.bytes / MIB, 1050, "they are no part of it");
+}

@@ -6,7 +6,7 @@ use crate::lives::{Lives, Reading};
 use crate::parts::{Parts, UNEXPLAINED};
 use crate::surveyed::{largest, sum, Surveyed};
 use std::collections::BTreeMap;
-use ullage_model::{Counted, FilesystemUse, MemoryAt, ProcessId, Sample, Sharing};
+use ullage_model::{Bytes, Counted, FilesystemUse, MemoryAt, ProcessId, Sample, Sharing};
 
 const PAGE: u64 = 4096;
 
@@ -70,6 +70,15 @@ pub(crate) fn memory(
         parts.add(UNEXPLAINED, memory.current.0.saturating_sub(in_ram));
         (source, error) = ("own memory cgroup", 0);
     } else {
+        if let Some(counted) = bounds::counted(sample, lives) {
+            let cache = counted.file.saturating_sub(counted.shared).saturating_sub(Bytes(file));
+            let kernel = counted.kernel.saturating_sub(Bytes(page_tables));
+            for (id, bytes) in [("page-cache", cache.0), ("kernel", kernel.0)] {
+                if bytes > 0 {
+                    beside.insert(id.to_owned(), bytes);
+                }
+            }
+        }
         group(&mut parts, Counted::Anonymous, own.bytes);
         group(&mut parts, Counted::Shared, shared);
         group(&mut parts, Counted::File, file);

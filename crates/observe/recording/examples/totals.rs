@@ -18,12 +18,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             Item::Sample(sample) => {
                 let tree = accountant.tree(&sample);
                 println!(
-                    "{{\"at_s\":{},\"bytes\":{},\"error_bytes\":{},\"processes\":{},\"surveyed\":{}}}",
+                    "{{\"at_s\":{},\"bytes\":{},\"error_bytes\":{},\"processes\":{},\"surveyed\":{},\"held\":{}}}",
                     sample.at.seconds(),
                     tree.bytes,
                     tree.error_bytes,
                     sample.processes.len(),
-                    !sample.survey.is_empty()
+                    !sample.survey.is_empty(),
+                    tree.source.contains("held to")
                 );
                 accountant.sample(&sample);
             }
