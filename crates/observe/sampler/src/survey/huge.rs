@@ -23,7 +23,8 @@ pub(super) fn put_right(
     subjects: &[Subject],
     look: &mut impl Look,
 ) -> u64 {
-    let doubts = doubtful(entries, views, subjects);
+    let sharers = sharers(entries);
+    let doubts = doubtful(entries, &sharers, views, subjects);
     let Some(first) = views.first().filter(|_| doubts.iter().any(Option::is_some)) else { return 0 };
     // Relatives have the place at the same address.
     let head = (first.page + offset) / PIECES * PIECES;
@@ -32,25 +33,20 @@ pub(super) fn put_right(
     }
     let mut reads = views.len() as u64;
     let heads: Vec<PageEntry> = views.iter().map(|view| one(view, head, look)).collect();
-    let shares = |number: usize| heads[number].is_anonymous() && !heads[number].is_exclusive();
+    let sharing_head = heads.iter().filter(|entry| is_shared(**entry)).count();
     for (number, doubt) in doubts.iter().enumerate() {
         let Some(exclusive) = *doubt else { continue };
-        let others_share = (0..views.len()).any(|other| other != number && shares(other));
-        let explained = heads[number].is_anonymous()
-            && heads[number].is_exclusive() == exclusive
-            && others_share != exclusive;
-        if !explained {
+        let others_share = sharing_head > usize::from(is_shared(heads[number]));
+        let as_head = heads[number].is_anonymous() && heads[number].is_exclusive() == exclusive;
+        if !as_head || others_share == exclusive {
             continue;
         }
         reads += 2;
-        if [head + 1, head + PIECES - TOGETHER as u64]
-            .into_iter()
-            .all(|page| alike(&views[number], page, exclusive, look))
-        {
-            for page in 0..TOGETHER {
-                let others = (0..views.len()).any(|other| other != number && is_shared(entries[other][page]));
-                if entries[number][page].is_anonymous() {
-                    entries[number][page] = entries[number][page].with_exclusive(!others);
+        let ends = [head + 1, head + PIECES - TOGETHER as u64];
+        if ends.into_iter().all(|page| alike(&views[number], page, exclusive, look)) {
+            for (entry, sharers) in entries[number].iter_mut().zip(sharers) {
+                if entry.is_anonymous() {
+                    *entry = entry.with_exclusive(sharers == u32::from(!exclusive));
                 }
             }
         }
@@ -62,26 +58,41 @@ fn is_shared(entry: PageEntry) -> bool {
     entry.is_anonymous() && !entry.is_exclusive()
 }
 
+/// How many show each page as one that others map too.
+fn sharers(entries: &[[PageEntry; TOGETHER]]) -> [u32; TOGETHER] {
+    let mut sharers = [0; TOGETHER];
+    for read in entries {
+        sharers.iter_mut().zip(read).for_each(|(sharers, entry)| *sharers += u32::from(is_shared(*entry)));
+    }
+    sharers
+}
+
 /// By view: what it shows all over the place, where the others contradict it. A parent says that it alone has what a child
 /// of it shares; or a process shares with nobody.
-fn doubtful(entries: &[[PageEntry; TOGETHER]], views: &[View], subjects: &[Subject]) -> Vec<Option<bool>> {
-    let is_child = |other: usize, number: usize| {
-        subjects[views[other].subject as usize].parent == Some(views[number].subject as usize)
-    };
-    (0..entries.len())
-        .map(|number| {
-            let others = |page: usize| {
-                (0..entries.len()).filter(move |other| *other != number && is_shared(entries[*other][page]))
-            };
-            let present = || (0..TOGETHER).filter(|page| entries[number][*page].is_anonymous());
-            let exclusive = entries[number][present().next()?].is_exclusive();
-            if present().any(|page| entries[number][page].is_exclusive() != exclusive) {
-                return None;
-            }
-            let contradicted = present().any(|page| match exclusive {
-                true => others(page).any(|other| is_child(other, number)),
-                false => others(page).next().is_none(),
-            });
+fn doubtful(
+    entries: &[[PageEntry; TOGETHER]],
+    sharers: &[u32; TOGETHER],
+    views: &[View],
+    subjects: &[Subject],
+) -> Vec<Option<bool>> {
+    let mut by_children: Vec<(usize, usize)> = Vec::new();
+    for (read, view) in entries.iter().zip(views) {
+        let Some(parent) = subjects[view.subject as usize].parent else { continue };
+        by_children.extend((0..TOGETHER).filter(|page| is_shared(read[*page])).map(|page| (parent, page)));
+    }
+    by_children.sort_unstable();
+    entries
+        .iter()
+        .zip(views)
+        .map(|(read, view)| {
+            let present = || (0..TOGETHER).filter(|page| read[*page].is_anonymous());
+            let exclusive = read[present().next()?].is_exclusive();
+            let alike = present().all(|page| read[page].is_exclusive() == exclusive);
+            let contradicted = alike
+                && present().any(|page| match exclusive {
+                    true => by_children.binary_search(&(view.subject as usize, page)).is_ok(),
+                    false => sharers[page] == 1,
+                });
             contradicted.then_some(exclusive)
         })
         .collect()
