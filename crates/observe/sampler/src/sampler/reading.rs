@@ -305,8 +305,8 @@ impl Sampler {
         if process.cgroup(&mut self.buffer).is_ok() {
             let cgroups = lines_of_interest(&self.buffer);
             if self.moved_to(member, &cgroups, now) {
-                if let Some(facts) = self.facts(process, member.id) {
-                    self.describe_again(member, facts, now);
+                if let Some(described) = self.describe_anew(process, member.id) {
+                    self.describe_again(member, described.facts, now);
                 }
             }
         }
