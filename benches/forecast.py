@@ -261,7 +261,16 @@ def predict_linear(points, limit):
 
 def judge(case, times, samples):
     """What one run says, as figures."""
-    figures = {"readings": 0, "within": 0, "first": 0, "peer": 0, "warned": 0, "offs": [], "within or tick": 0}
+    figures = {
+        "readings": 0,
+        "within": 0,
+        "first": 0,
+        "peer": 0,
+        "warned": 0,
+        "offs": [],
+        "within or tick": 0,
+        "missed": [],
+    }
     points = []
     ends = times.get("ends", math.inf)
     half = (times.get("begins", 0) + ends) / 2
@@ -282,6 +291,9 @@ def judge(case, times, samples):
         wrong = off(own and own["left"])
         figures["readings"] += 1
         figures["within"] += wrong <= WITHIN * left
+        if wrong > WITHIN * left:
+            used, told = (own["used"], own["left"]) if own else (None, None)
+            figures["missed"].append(f"at {sample['at']:.2f} s, {left:.2f} s before: told {told}, used {used}")
         figures["within or tick"] += wrong <= max(WITHIN * left, TICK)
         if wrong > TICK:
             figures["offs"].append(wrong / left)
@@ -356,6 +368,8 @@ def main():
                 f"first in {got['first']}; predict_linear within 20 %: {got['peer']}",
                 flush=True,
             )
+            if args.verbose:
+                print(*got["missed"], sep="\n", flush=True)
     return conclude(results)
 
 

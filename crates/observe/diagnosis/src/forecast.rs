@@ -6,7 +6,8 @@
 //! before. A curve that flattens never gets there, since what is left always takes it longer than what was.
 //!
 //! The surprise: `used` is the last reading, the time left is not counted from it. Mappings are counted seldom, and
-//! bursts meet a limit before the line does: both are in [`Growth::top`].
+//! bursts meet a limit before the line does: both are in [`Growth::meets`]. And what is counted may reach its limit: the
+//! next one is refused, which takes a whole step more where the steps are few.
 
 use crate::growth::{Course, Growth};
 use crate::series::Series;
@@ -43,7 +44,7 @@ impl Figure<'_> {
 
     pub(crate) fn state(self) -> LimitState {
         let course = self.seen.map_or(Course::Unknown, |(series, now)| series.course(now));
-        let growth = match course {
+        let growth = match &course {
             Course::Growing(growth) => Some(growth),
             _ => None,
         };
@@ -54,7 +55,7 @@ impl Figure<'_> {
         let time_left_s = self.limit.known().and_then(Limit::at).zip(self.used).and_then(|(limit, used)| {
             match (used >= limit && limit > 0, growth) {
                 (true, _) => Some(0.0),
-                (false, Some(growth)) => time_left(&growth, used, limit),
+                (false, Some(growth)) => time_left(growth, used as f64, refused_at(limit, self.unit)),
                 (false, None) => None,
             }
         });
@@ -75,8 +76,15 @@ impl Figure<'_> {
     }
 }
 
-fn time_left(growth: &Growth, used: u64, limit: u64) -> Option<f64> {
-    let left = (limit as f64 - growth.top.max(used as f64)).max(0.0) / growth.per_second;
+/// The first amount that is refused: bytes fit up to the limit, and of what is counted the limit is allowed.
+fn refused_at(limit: u64, unit: &str) -> f64 {
+    limit as f64 + if unit == "bytes" { 0.0 } else { 1.0 }
+}
+
+fn time_left(growth: &Growth, used: f64, level: f64) -> Option<f64> {
+    // A failing process may have counted in itself more than was ever read.
+    let counted = if growth.levels.first().is_none_or(|highest| used > *highest) { used } else { 0.0 };
+    let left = growth.meets(level).min((level - counted) / growth.per_second);
     (left <= REACH * growth.lasted_s).then_some(left)
 }
 

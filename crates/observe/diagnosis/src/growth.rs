@@ -8,8 +8,9 @@
 //! window that still sees the rise; bursts and sawteeth are scatter within an eighth; stairs are straight once a
 //! window holds enough of them.
 //!
-//! The surprise: `top` is above the line. Bursts meet a limit first, so that each reading of the last eighth is carried
-//! forward along the slope, and the highest counts, but for the one in twenty that is out of the common.
+//! The surprise: a limit is met above the line. Bursts meet it first, but not the highest one first of all: each reading of
+//! the last eighth, carried forward along the slope, is as likely as another to be what comes next. So the limit is told to
+//! be met when it is as likely met as not, if one of them is drawn each tenth of a second.
 
 use ullage_model::At;
 
@@ -24,11 +25,13 @@ const SHORTER: f64 = 0.8;
 const BEND: f64 = 0.1;
 /// A rise is one from so many standard errors of a part on.
 const CERTAIN: f64 = 6.0;
-/// One reading of so many is a rare burst.
-const RARE: usize = 20;
+/// A limit is told to be met when it is as likely met as not: at so many failures foreseen (the logarithm of 2).
+const AS_LIKELY_AS_NOT: f64 = std::f64::consts::LN_2;
+/// Time of a draw, seconds: as often as a figure is read where a limit is near.
+const DRAW_S: f64 = 0.1;
 
 /// What a figure does at its end.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Course {
     /// Too little was read to tell.
     Unknown,
@@ -41,16 +44,37 @@ pub(crate) enum Course {
 }
 
 /// Growth in a straight line.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Growth {
     /// Slope.
     pub(crate) per_second: f64,
     /// How long the line is, seconds.
     pub(crate) lasted_s: f64,
-    /// The level at the end, bursts included.
-    pub(crate) top: f64,
+    /// The readings of the last eighth as they would be now, highest first.
+    pub(crate) levels: Vec<f64>,
     /// The last eighth went beyond all that was read before.
     pub(crate) goes_on: bool,
+}
+
+impl Growth {
+    /// Seconds until a level is met.
+    pub(crate) fn meets(&self, level: f64) -> f64 {
+        let all = self.levels.len() as f64;
+        let after = |reading: f64| ((level - reading) / self.per_second).max(0.0);
+        let Some(lowest) = self.levels.last() else { return f64::INFINITY };
+        let mut foreseen = 0.0;
+        for (met, pair) in self.levels.windows(2).enumerate() {
+            // From here on so many of them are beyond the level, until the next one is too.
+            let (from, until) = (after(pair[0]), after(pair[1]));
+            let a_second = -(1.0 - (met + 1) as f64 / all).ln() / DRAW_S;
+            let wanted = (AS_LIKELY_AS_NOT - foreseen) / a_second;
+            if wanted <= until - from {
+                return from + wanted;
+            }
+            foreseen += a_second * (until - from);
+        }
+        after(*lowest)
+    }
 }
 
 /// What the figure does at `now`, which is not before its last reading. `points` are in order of time.
@@ -173,13 +197,12 @@ impl Line {
         let eighth = self.span / PARTS as f64;
         let (before, late) = points.split_at(points.len() - since(points, end - eighth).len());
         let highest = |points: &[(f64, f64)]| points.iter().map(|p| p.1).fold(f64::NEG_INFINITY, f64::max);
-        let mut carried: Vec<f64> = late.iter().map(|(t, value)| value + self.slope * (now - t)).collect();
-        carried.sort_unstable_by(f64::total_cmp);
-        let high = carried.len().saturating_sub(1 + carried.len() / RARE);
+        let mut levels: Vec<f64> = late.iter().map(|(t, value)| value + self.slope * (now - t)).collect();
+        levels.sort_unstable_by(|a, b| b.total_cmp(a));
         Growth {
             per_second: self.slope,
             lasted_s: self.span,
-            top: carried.get(high).copied().unwrap_or(f64::NEG_INFINITY),
+            levels,
             goes_on: highest(late) >= highest(before) + 0.3 * self.slope * eighth,
         }
     }
@@ -239,7 +262,7 @@ mod tests {
     #[test]
     fn a_straight_line_has_its_slope_its_length_and_its_end() {
         let line = growth(of(100, |t| 50.0 + 7.0 * t));
-        assert_eq!((line.per_second, line.lasted_s, line.top), (7.0, 100.0, 750.0));
+        assert_eq!((line.per_second, line.lasted_s, line.meets(785.0)), (7.0, 100.0, 5.0));
         assert!(line.goes_on);
     }
 
@@ -282,16 +305,16 @@ mod tests {
     fn stairs_and_sawteeth_that_climb_grow_and_reach_their_upper_edge() {
         let stairs = growth(of(600, |t| 100.0 * (t / 30.0).floor()));
         assert!((stairs.per_second - 100.0 / 30.0).abs() < 0.2, "{stairs:?}");
-        assert!((stairs.top - 2000.0).abs() < 60.0, "{stairs:?}");
+        assert!((stairs.meets(2100.0) - 30.0).abs() < 20.0, "{stairs:?}");
         let teeth = growth(of(600, |t| 3.0 * t + 20.0 * (t % 10.0)));
-        assert!((teeth.per_second - 3.0).abs() < 0.1 && (teeth.top - 1980.0).abs() < 30.0, "{teeth:?}");
+        assert!((teeth.per_second - 3.0).abs() < 0.1 && (teeth.meets(1980.0) - 3.0).abs() < 8.0, "{teeth:?}");
     }
 
     #[test]
     fn a_figure_that_is_read_seldom_is_carried_forward() {
         let points = [0.0, 2.0, 5.0, 11.0, 23.0, 44.0].map(|t| (At::from_seconds(t), 300.0 + 500.0 * t));
         let line = growth(course(points.into_iter(), At::from_seconds(60.0)));
-        assert_eq!((line.per_second, line.top), (500.0, 30_300.0));
+        assert_eq!((line.per_second, line.meets(30_300.0), line.meets(35_300.0)), (500.0, 0.0, 10.0));
     }
 
     #[test]
@@ -301,6 +324,28 @@ mod tests {
         assert_eq!(of(290, teeth), Course::Unsteady);
         let loaded_then_leaks = |t: f64| if t < 10.0 { 900.0 } else { 300.0 + 2.0 * t };
         assert!(matches!(of(200, loaded_then_leaks), Course::Growing(_)));
+    }
+
+    #[test]
+    fn bursts_meet_a_limit_before_the_line_and_not_all_at_once() {
+        // The line meets 1000 after 30 s; bursts of up to 90, ten times a second, are 9 s of it.
+        let tenths = |n: usize| n as f64 / 10.0;
+        let burst = |n: usize| 90.0 * noise(n as f64);
+        let points = (0..700).map(|n| (At::from_seconds(tenths(n)), 10.0 * tenths(n) + burst(n)));
+        let left = growth(course(points, At::from_seconds(69.9))).meets(1000.0);
+        let met = (700..).find(|n| 10.0 * tenths(*n) + burst(*n) >= 1000.0).unwrap();
+        assert!((left - (tenths(met) - 69.9)).abs() < 1.0 && (21.5..24.0).contains(&left), "{left} of {met}");
+    }
+
+    #[test]
+    fn a_single_burst_is_waited_for_but_not_for_long() {
+        let spiked = growth(of(400, |t| t + if t == 380.0 { 100.0 } else { 0.0 }));
+        let left = spiked.meets(600.0);
+        assert!(
+            (100.0..110.0).contains(&left),
+            "one reading of 51 is beyond after 100 s, the line after 200: {left}"
+        );
+        assert_eq!(growth(of(100, |t| 50.0 + 7.0 * t)).meets(700.0), 0.0, "beyond it already");
     }
 
     #[test]

@@ -55,6 +55,8 @@ pub(crate) struct Member {
     pub(crate) forked_from: Option<ProcessId>,
     /// The same for all that were forked from one another.
     pub(crate) family: u64,
+    /// Real user id.
+    pub(crate) user: Option<u32>,
     /// Parent when first seen; orphans keep it.
     pub(crate) born_to: i32,
     pub(crate) rank: Option<u32>,
@@ -98,6 +100,7 @@ impl Member {
             forked: false,
             forked_from: None,
             family: 0,
+            user: facts.uid.known(),
             born_to: facts.parent,
             rank: None,
             role: facts.role.clone(),

@@ -370,3 +370,49 @@ fn a_process_that_joins_another_cgroup_later_is_followed_there() {
     }));
     assert_eq!(quiet.count(), 0, "an old one seldom");
 }
+
+/// How long to wait after each of these ticks, a second apart, seconds.
+fn waits(sampler: &mut Sampler, ticks: usize, mut before: impl FnMut(&mut Sampler, usize)) -> Vec<f64> {
+    (0..ticks)
+        .map(|tick| {
+            before(sampler, tick);
+            sampler.tick(seconds(10.0 + tick as f64)).next_after.as_secs_f64()
+        })
+        .collect()
+}
+
+#[test]
+fn a_budget_that_others_hold_sets_the_pace() {
+    let fake = FakeRoot::new();
+    fake.process(10).start(100).write();
+    let used = |sampler: &mut Sampler, tick: usize| {
+        sampler.used_of_budget(seconds(10.0 + tick as f64), 100 * tick as u64, 1000);
+    };
+    let waits = waits(&mut sampler(&fake), 9, used);
+    assert!(waits[0] >= 0.9 && waits[8] <= 0.22, "2 s are left: {waits:?}");
+}
+
+#[test]
+fn tasks_of_a_user_set_the_pace_unless_he_is_root() {
+    for (user, near) in [(1000, true), (0, false)] {
+        let fake = FakeRoot::new();
+        let add = |pid: i32| {
+            fake.process(pid).parent(10).start(10 * pid as u64).write();
+            for (file, from, to) in [
+                ("status", "Uid:\t0\t0\t0\t0", format!("Uid:\t{user}\t{user}\t{user}\t{user}")),
+                ("limits", "96365                96365", "20                   20".into()),
+            ] {
+                let path = format!("proc/{pid}/{file}");
+                let text = std::fs::read_to_string(fake.path(&path)).unwrap();
+                assert!(text.contains(from), "{text}");
+                fake.file(&path, text.replace(from, &to));
+            }
+        };
+        add(10);
+        let waits = waits(&mut sampler(&fake), 9, |_, tick| {
+            add(11 + 2 * tick as i32);
+            add(12 + 2 * tick as i32);
+        });
+        assert!(waits[0] >= 0.9 && (waits[8] <= 0.22) == near, "19 of 20 tasks: {waits:?}");
+    }
+}

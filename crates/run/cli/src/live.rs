@@ -121,7 +121,9 @@ impl Watch {
         self.store_events(std::mem::take(&mut tick.events), supervisor);
         if let Some(budget) = &mut self.budget {
             let alive: Vec<ProcessId> = tick.sample.processes.iter().map(|process| process.id).collect();
-            if let Some(what) = budget.observe(self.timeline.tree_bytes(&tick.sample), &alive) {
+            let used = self.timeline.tree_bytes(&tick.sample);
+            self.sampler.used_of_budget(tick.sample.at, used, budget.bytes());
+            if let Some(what) = budget.observe(used, &alive) {
                 if let (EventKind::Budget { action, used, budget }, false) = (&what, self.quiet) {
                     printer::note(&budget_line(action, *used, *budget));
                 }

@@ -41,6 +41,11 @@ impl Budget {
         }
     }
 
+    /// What it allows.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// `cgroup.procs` of the own group, for the spawn.
     pub fn cgroup(&self) -> Option<PathBuf> {
         self.group.as_ref().map(|group| group.directory.join("cgroup.procs"))

@@ -5,10 +5,13 @@
 //! no UTF-8. The message catalogue is compiled once.
 
 mod lines;
-mod weigh;
+mod others;
+pub(crate) mod weigh;
+mod words;
 
 use crate::catalogue::{patterns, Pattern};
 use lines::Lines;
+use others::Others;
 use regex::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 use std::collections::VecDeque;
 use std::io::BufRead;
@@ -59,6 +62,9 @@ pub struct LogMatch {
     /// Causes that it is consistent with, likeliest first.
     pub(crate) causes: &'static [String],
     pub(crate) figures: weigh::Figures,
+    pub(crate) doing: words::Doing,
+    /// A failure of another kind stands shortly before it.
+    pub(crate) explained: bool,
 }
 
 /// What a log tells.
@@ -121,59 +127,76 @@ fn build(regex: &str) -> Regex {
 pub fn explain_log(reader: impl BufRead) -> Result<LogVerdict, LogError> {
     let compiled = compiled();
     let mut lines = Lines::new(reader);
-    let mut seen = vec![0u32; patterns().len()];
-    let mut matches: Vec<LogMatch> = Vec::new();
-    let mut window: VecDeque<String> = VecDeque::with_capacity(2 * SPAN);
-    let mut number = 0u64;
+    let mut found = Found { matches: Vec::new(), seen: vec![0; patterns().len()] };
+    let mut others = Others::default();
+    let mut window: VecDeque<(u64, String)> = VecDeque::with_capacity(2 * SPAN);
+    let mut since_look = 0;
     while let Some(line) = lines.next_line()? {
-        number += 1;
-        for index in compiled.single.matches(line) {
-            note(&mut matches, &mut seen, index, number, line, &compiled.each[index]);
+        let known = compiled.single.matches(line.text);
+        others.line(line.number, line.text, known.matched_any());
+        for index in known {
+            let told = note(&mut found, index, line.number, line.text, &compiled.each[index]);
+            if let Some(told) = told {
+                (told.doing, told.explained) = (words::doing(&window), others.led_to(line.number));
+            }
+        }
+        if line.overwritten {
+            continue;
         }
         if window.len() == 2 * SPAN {
             window.pop_front();
         }
-        window.push_back(line.chars().take(2000).collect());
-        if number.is_multiple_of(SPAN as u64) {
-            look_back(compiled, &window, number, &mut matches, &mut seen);
+        window.push_back((line.number, line.text.chars().take(2000).collect()));
+        since_look += 1;
+        if since_look == SPAN {
+            look_back(compiled, &window, &mut found);
+            since_look = 0;
         }
     }
-    look_back(compiled, &window, number, &mut matches, &mut seen);
+    look_back(compiled, &window, &mut found);
+    let number = lines.count();
+    let mut matches = found.matches;
     matches.sort_by_key(|found| found.line);
-    weigh::mark_what_follows(&mut matches);
+    weigh::mark_what_follows(&mut matches, &others);
     let (findings, settle) = weigh::findings(&matches);
     Ok(LogVerdict { lines: number, matches, findings, settle })
 }
 
-fn look_back(
-    compiled: &Compiled,
-    window: &VecDeque<String>,
-    last: u64,
-    matches: &mut Vec<LogMatch>,
-    seen: &mut [u32],
-) {
-    let text = window.iter().map(String::as_str).collect::<Vec<_>>().join("\n");
+/// What was found by now, and how often each message.
+struct Found {
+    matches: Vec<LogMatch>,
+    seen: Vec<u32>,
+}
+
+fn look_back(compiled: &Compiled, window: &VecDeque<(u64, String)>, found: &mut Found) {
+    let text = window.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n");
     for (index, regex) in &compiled.spanning {
-        if let Some(found) = regex.find(&text) {
-            let before = text[..found.end()].matches('\n').count() as u64;
-            let line = last + 1 - window.len() as u64 + before;
-            let here = text[found.range()].lines().last().unwrap_or_default();
-            let known =
-                matches.iter().any(|known| known.line == line && known.pattern == patterns()[*index].id);
-            if !known {
-                note(matches, seen, *index, line, here, regex);
+        if let Some(span) = regex.find(&text) {
+            let before = text[..span.end()].matches('\n').count();
+            let line = window.get(before).map_or(0, |(number, _)| *number);
+            let here = text[span.range()].lines().last().unwrap_or_default();
+            let id = &patterns()[*index].id;
+            if !found.matches.iter().any(|known| known.line == line && known.pattern == id) {
+                note(found, *index, line, here, regex);
             }
         }
     }
 }
 
-fn note(matches: &mut Vec<LogMatch>, seen: &mut [u32], index: usize, line: u64, text: &str, regex: &Regex) {
-    seen[index] += 1;
-    if seen[index] > MATCHES_EACH || matches.len() >= MATCHES {
-        return;
+/// A message that stands on a line; none where it was noted often enough.
+fn note<'a>(
+    found: &'a mut Found,
+    index: usize,
+    line: u64,
+    text: &str,
+    regex: &Regex,
+) -> Option<&'a mut LogMatch> {
+    found.seen[index] += 1;
+    if found.seen[index] > MATCHES_EACH || found.matches.len() >= MATCHES {
+        return None;
     }
     let pattern: &'static Pattern = &patterns()[index];
-    matches.push(LogMatch {
+    found.matches.push(LogMatch {
         line,
         pattern: &pattern.id,
         emitter: &pattern.emitter,
@@ -182,5 +205,8 @@ fn note(matches: &mut Vec<LogMatch>, seen: &mut [u32], index: usize, line: u64, 
         follows: false,
         causes: &pattern.causes,
         figures: weigh::Figures::of(regex, text),
+        doing: words::Doing::default(),
+        explained: false,
     });
+    found.matches.last_mut()
 }

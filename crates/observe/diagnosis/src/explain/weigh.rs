@@ -1,8 +1,11 @@
 //! How likely each cause is, given the messages of a log, and which of the messages came first.
 //!
 //! The surprise: the last lines of a log are mostly echoes. "DataLoader worker exited unexpectedly", "Killed"
-//! and a leaked semaphore all report that something else failed before.
+//! and a leaked semaphore all report that something else failed before. Where the log shows what ([`Others`]), they say
+//! nothing of memory; nor do notices, which a job prints and goes on.
 
+use super::others::Others;
+use super::words::singled_out;
 use super::LogMatch;
 use crate::catalogue::{cause, cause_title};
 use crate::rule::{rule, Setting};
@@ -34,6 +37,22 @@ const ECHOES: [&str; 20] = [
     "nccl-unhandled-system",
     "torch-ipc-producer",
 ];
+/// Messages of a job that goes on: a warning of what may come, or what a kernel tells beside.
+const NOTICES: [&str; 11] = [
+    "torch-dl-many-workers",
+    "torch-create-graph-warning",
+    "torch-recompile-limit",
+    "torch-forkserver-pickle",
+    "tcmalloc-large",
+    "pil-bomb",
+    "tf-allocation-warn",
+    "ibv-memlock-warning",
+    "ray-shm-small",
+    "dmesg-page-alloc",
+    "dmesg-hung",
+];
+/// Confidence in the only cause of a message.
+const SURE: f64 = 0.75;
 /// Findings told.
 const TOLD: usize = 5;
 /// The kernel's default of vm.max_map_count.
@@ -61,10 +80,30 @@ impl Figures {
     }
 }
 
-/// Marks echoes, and whatever stands behind the first message that is none.
-pub(crate) fn mark_what_follows(matches: &mut [LogMatch]) {
-    let echo = |found: &LogMatch| ECHOES.contains(&found.pattern);
-    let first = matches.iter().find(|found| !echo(found)).or(matches.first()).map(|found| found.line);
+fn is_echo(found: &LogMatch) -> bool {
+    ECHOES.contains(&found.pattern)
+}
+
+/// A message of what failed itself: neither an echo nor a notice.
+#[cfg(test)]
+pub(crate) fn stands_for_itself(pattern: &str) -> bool {
+    !ECHOES.contains(&pattern) && !NOTICES.contains(&pattern)
+}
+
+fn is_notice(found: &LogMatch) -> bool {
+    NOTICES.contains(&found.pattern)
+}
+
+/// Marks echoes, and whatever stands behind the first message that is none; drops what a failure of another kind explains.
+pub(crate) fn mark_what_follows(matches: &mut Vec<LogMatch>, others: &Others) {
+    matches.retain(|found| match found.pattern {
+        "nccl-unhandled-system" if others.network => false,
+        _ if is_echo(found) => !found.explained,
+        _ => !(is_notice(found) && others.any()),
+    });
+    let first = matches.iter().find(|found| !is_echo(found) && !is_notice(found));
+    let first = first.or(matches.iter().find(|found| !is_notice(found))).or(matches.first());
+    let first = first.map(|found| found.line);
     for found in matches {
         let is_first = Some(found.line) == first;
         found.follows = !is_first;
@@ -92,10 +131,15 @@ pub(crate) fn findings(matches: &[LogMatch]) -> (Vec<Finding>, Vec<String>) {
 
 fn weight(found: &LogMatch, id: &str, index: usize) -> f64 {
     let mut weight = 0.6 * 0.65f64.powi(i32::try_from(index).unwrap_or(i32::MAX));
-    if found.causes.len() == 1 {
-        weight = 0.75;
-    }
-    if ECHOES.contains(&found.pattern) {
+    weight = match singled_out(found) {
+        Some(one) if one == id => SURE,
+        Some(_) => weight * 0.6,
+        None if found.causes.len() == 1 => SURE,
+        None => weight,
+    };
+    if is_notice(found) {
+        weight *= 0.4;
+    } else if is_echo(found) {
         weight *= 0.55;
     } else if found.follows {
         weight *= 0.8;

@@ -24,6 +24,15 @@ fn a_linear_leak_is_met_first_and_at_the_right_time() {
 }
 
 #[test]
+fn what_is_counted_is_refused_one_beyond_its_limit() {
+    // One every ten seconds: the last that is allowed comes after 240 s, the next one is refused.
+    let states = grown(|tick| 900 + tick as u64 / 10, 1001);
+    assert_eq!(states[0].used, Measured::Known(1000));
+    let left = states[0].time_left_s.unwrap();
+    assert!((left - 250.0).abs() < 5.0, "{left}");
+}
+
+#[test]
 fn a_plateau_and_a_flat_line_do_not_grow() {
     for step in [|tick: usize| 12 + 30 * tick.min(20) as u64, |_: usize| 600] {
         let states = grown(step, 60);

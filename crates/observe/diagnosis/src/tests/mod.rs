@@ -1,6 +1,7 @@
 mod build;
 mod catalogue;
 mod copies;
+mod corpus;
 mod descriptors;
 mod forecast;
 mod hours;

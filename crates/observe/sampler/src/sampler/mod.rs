@@ -80,6 +80,8 @@ pub struct Sampler {
     each_link: Learned,
     max_map_count: Limit,
     trends: HashMap<(u8, String), Trend>,
+    /// Seconds until a budget is met that others hold.
+    budget_left: Option<f64>,
     forks: Option<u64>,
     events: Vec<Event>,
     pending_roles: HashMap<i32, Role>,
@@ -119,6 +121,7 @@ impl Sampler {
             each_link: Learned::guess(1200.0),
             max_map_count,
             trends: HashMap::new(),
+            budget_left: None,
             forks: None,
             events: Vec::new(),
             pending_roles: HashMap::new(),
@@ -168,6 +171,12 @@ impl Sampler {
     /// Whether ticks may follow faster than usual for something that can wait: none of a large job's.
     pub fn may_hurry(&self) -> bool {
         self.budget.pace(self.tick_ns) <= self.settings.interval
+    }
+
+    /// What the job has used of a budget that the sampler does not read itself: it sets the pace as any limit does, from
+    /// the next tick on.
+    pub fn used_of_budget(&mut self, now: At, used: u64, limit: u64) {
+        self.budget_left = self.trend(now, 6, "", used, Limit::At(limit));
     }
 
     /// The agent in process `pid` said something: its role may be known exactly now. Told as events of the next tick.
@@ -245,7 +254,7 @@ impl Sampler {
 
         let through = self.representatives();
         let filesystems = self.places.read(&self.root, &through);
-        let mut time_left = self.room_left(now, &filesystems);
+        let mut time_left = sooner(self.budget_left, self.room_left(now, &filesystems));
         let mut processes = Vec::with_capacity(self.members.len());
         let mut pids: Vec<i32> = self.members.keys().copied().collect();
         pids.sort_unstable();
@@ -262,6 +271,7 @@ impl Sampler {
                 ended.push(Ended { id: member.id, ending: member.ending.unwrap_or(GONE) });
             }
         }
+        time_left = sooner(time_left, self.tasks_left(now, &processes));
         let survey = if deep { self.survey_pages(now, &mut processes, &mut spent_ns) } else { Vec::new() };
         self.roles(now);
         let segments = self.read_segments(now, &through, &filesystems, &processes, deep, &mut spent_ns);

@@ -2,7 +2,8 @@
 
 use super::Sampler;
 use crate::member::Member;
-use ullage_model::{At, CgroupReading, FilesystemReading, HostReading, Limit, Measured};
+use std::collections::BTreeMap;
+use ullage_model::{At, CgroupReading, FilesystemReading, HostReading, Limit, Measured, ProcessReading};
 
 impl Sampler {
     pub(super) fn process_left(&self, member: &Member) -> Option<f64> {
@@ -37,6 +38,22 @@ impl Sampler {
             }
         }
         left
+    }
+
+    /// RLIMIT_NPROC is held against all tasks of a user, of whom those in the job are seen; root is exempt.
+    pub(super) fn tasks_left(&mut self, now: At, processes: &[ProcessReading]) -> Option<f64> {
+        let mut users: BTreeMap<u32, (u64, Limit)> = BTreeMap::new();
+        for process in processes {
+            let Some(member) = self.members.get(&process.id.pid) else { continue };
+            let Some(user) = member.user.filter(|user| *user != 0) else { continue };
+            let limit = member.limits.as_known().map_or(Limit::Unlimited, |limits| limits.processes);
+            let (tasks, tightest) = users.entry(user).or_insert((0, limit));
+            *tasks += u64::from(process.threads);
+            *tightest = tightest.tighter(limit);
+        }
+        users.into_iter().fold(None, |left, (user, (tasks, limit))| {
+            sooner(left, self.trend(now, 5, &user.to_string(), tasks, limit))
+        })
     }
 
     pub(super) fn host_left(&mut self, now: At, host: &HostReading) -> Option<f64> {
