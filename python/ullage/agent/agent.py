@@ -227,9 +227,19 @@ def report(left, error, name=""):
             "torch": plain(getattr(torch, "__version__", None)),
             "cuda_initialized": _cuda_initialized(),
         }
+        message["counts"]["kept_by_iterators"] = _kept_by_iterators()
         send(message, True)
     except Exception:
         pass
+
+
+def _kept_by_iterators():
+    """Looked at in processes that made loaders only: there the module that weighs is loaded."""
+    try:
+        weigh = sys.modules.get("_ullage_weigh")
+        return weigh.kept_by_iterators() if loader is not None and weigh is not None else None
+    except Exception:
+        return None
 
 
 def plain(value):
@@ -340,7 +350,7 @@ def say_bye():
         _arena_figures(figures)
     except Exception:
         pass
-    send({"kind": "bye", "figures": figures})
+    send({"kind": "bye", "figures": figures, "kept_by_iterators": _kept_by_iterators()})
 
 
 def _arena_figures(figures):

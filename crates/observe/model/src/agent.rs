@@ -43,6 +43,8 @@ pub enum AgentMessage {
         /// The largest ones.
         globals: Vec<Held>,
     },
+    /// A queue holds twice as many items as when it was last told of.
+    Backlog(Backlog),
     /// A DataLoader makes a multi-process iterator.
     Loader(LoaderSettings),
     /// An exception leaves a main program, a Process, a thread, a loader or an executor worker.
@@ -60,6 +62,9 @@ pub enum AgentMessage {
         /// Allocator, collector and other figures by name.
         #[serde(default)]
         figures: BTreeMap<String, f64>,
+        /// What iterators that keep all they have seen hold, in a process that made loaders.
+        #[serde(default)]
+        kept_by_iterators: Option<KeptByIterators>,
     },
 }
 
@@ -108,6 +113,36 @@ impl Weight {
     pub fn copied_by_pickle(&self) -> u64 {
         self.objects.saturating_add(self.arrays)
     }
+}
+
+/// Items that were put into a queue and not taken out of it yet.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Backlog {
+    /// Tells the queues of a process apart.
+    pub number: u64,
+    /// `multiprocessing.Queue` (what its process has not sent yet), `queue.Queue`, `asyncio.Queue`, `Pool.imap`.
+    pub of: String,
+    /// Items in it.
+    pub items: u64,
+    /// The most that it takes; none where it has no bound.
+    pub maxsize: Option<u64>,
+    /// What the item put last weighs.
+    pub item: Option<Weight>,
+    /// Seconds since it was made.
+    pub age_s: f64,
+}
+
+/// What `itertools.cycle` and `itertools.tee` keep for later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct KeptByIterators {
+    /// Items that cycle objects keep, of all of them.
+    pub cycle: u64,
+    /// Items that tee objects keep.
+    pub tee: u64,
+    /// What those items weigh.
+    pub weight: Weight,
 }
 
 /// A large global variable.
@@ -212,6 +247,8 @@ pub struct CountsAtFailure {
     pub tensors: Option<u64>,
     /// Of these in shared memory.
     pub tensors_shared: Option<u64>,
+    /// What iterators that keep all they have seen hold, in a process that made loaders.
+    pub kept_by_iterators: Option<KeptByIterators>,
 }
 
 impl AgentMessage {
