@@ -40,7 +40,7 @@ if __name__ == "__main__":
     if kind == "imap":
         room = threading.Semaphore(16)
         with multiprocessing.get_context("fork").Pool(2) as pool:
-            results = pool.imap(item, limited(2000, room) if bound else range(2000))
+            results = pool.imap(item, limited(120, room) if bound else range(2000))
             for _ in range(120):
                 next(results)
                 room.release()

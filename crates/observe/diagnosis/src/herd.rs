@@ -1,7 +1,7 @@
 //! How many processes of a kind lived at one time, and how much memory was theirs then.
 //!
-//! The surprise: RssAnon of a forked process counts what it shares with its parent too; where its pages were looked at,
-//! what it alone maps is taken instead.
+//! The surprise: RssAnon of a forked process counts what it shares with its parent too. Where its pages were looked at,
+//! what it alone maps is taken instead, else what it has taken since it was first read.
 
 use crate::history::ProcessHistory;
 use ullage_model::At;
@@ -59,6 +59,10 @@ pub(crate) fn held_by(process: &ProcessHistory, at: At) -> Option<u64> {
     let looked = process.probes.iter().rev().find(|probe| probe.at <= at).or_else(|| process.probes.first());
     Some(match looked {
         Some(probe) => probe.exclusive.bytes.0 + (anonymous as u64).saturating_sub(probe.anonymous),
+        None if process.facts.as_ref().is_some_and(|facts| facts.forked_from.is_some()) => {
+            let inherited = process.anonymous.first().map_or(0.0, |(_, first)| first);
+            (anonymous - inherited).max(0.0) as u64
+        }
         None => anonymous as u64,
     })
 }

@@ -92,6 +92,8 @@ pub struct LoaderSettings {
     pub dataset: Option<String>,
     /// len(dataset), where it has one.
     pub dataset_len: Option<u64>,
+    /// Length of the list of indices that its sampler makes for each epoch; none where it makes none, as far as known.
+    pub index_list: Option<u64>,
     /// What it weighs in the process that makes the iterator.
     pub weight: Option<Weight>,
 }

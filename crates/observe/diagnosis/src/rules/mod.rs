@@ -33,6 +33,7 @@ mod queue_backlog_unbounded;
 mod ray_object_store;
 mod refcount_cow_fork_workers;
 mod rlimit_as_virtual_memory;
+mod sampler_index_lists;
 mod shm_full_bytes;
 mod spawn_forkserver_full_copy;
 mod strict_overcommit;
@@ -74,6 +75,7 @@ pub(crate) const ALL: &[Rule] = &[
     worker_processes_accumulate::RULE,
     itertools_cycle_caches::RULE,
     file_system_strategy_shm_manager::RULE,
+    sampler_index_lists::RULE,
     subprocess_in_workers::RULE,
     onednn_primitive_cache_shapes::RULE,
     inductor_compile_workers::RULE,

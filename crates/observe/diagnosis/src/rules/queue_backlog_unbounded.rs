@@ -35,7 +35,8 @@ use crate::growth::Course;
 use crate::history::ProcessHistory;
 use crate::rule::{Case, Judgement, Rule, Setting};
 use crate::say;
-use ullage_model::{At, Backlog, Evidence, Finding, Fix, Severity, Status};
+use crate::series::Series;
+use ullage_model::{At, Backlog, Evidence, FilesystemUse, Finding, Fix, LoaderSettings, Severity, Status};
 
 pub(super) const RULE: Rule = Rule {
     id: "queue-backlog-unbounded",
@@ -77,8 +78,10 @@ fn judged(case: &Case, process: &ProcessHistory, at: At, backlog: &Backlog) -> O
     let bytes = item.copied_by_pickle().saturating_add(item.tensors).saturating_mul(backlog.items);
     let made = At::from_seconds((at.seconds() - backlog.age_s).max(0.0));
     let rise = rise(process, made)?;
-    // Tensors of a queue that are shared already lie in no one's anonymous memory.
-    if bytes < LEAST || (rise as f64) < 0.4 * item.copied_by_pickle().saturating_mul(backlog.items) as f64 {
+    // What is shared already lies in no one's anonymous memory.
+    let shared = case.timeline.filesystems(FilesystemUse::Shm).filter_map(|shm| grown(&shm.used, made)).max();
+    let shown = rise.saturating_add(shared.unwrap_or(0));
+    if bytes < LEAST || (shown as f64) < 0.4 * bytes as f64 || backlog.items <= in_flight(process) {
         return None;
     }
     let life = process.last_seen.since(made);
@@ -98,9 +101,21 @@ fn judged(case: &Case, process: &ProcessHistory, at: At, backlog: &Backlog) -> O
 
 /// By how much the anonymous memory rose since then.
 fn rise(process: &ProcessHistory, made: At) -> Option<u64> {
-    let (_, before) = process.anonymous.at_or_before(made).or_else(|| process.anonymous.first())?;
-    let (_, peak) = process.anonymous.peak()?;
+    grown(&process.anonymous, made)
+}
+
+fn grown(series: &Series, since: At) -> Option<u64> {
+    let (_, before) = series.at_or_before(since).or_else(|| series.first())?;
+    let (_, peak) = series.peak()?;
     Some((peak - before).max(0.0) as u64)
+}
+
+/// A loader that pins memory has a queue without a bound, which never holds more than the batches in flight.
+fn in_flight(process: &ProcessHistory) -> u64 {
+    let ahead = |settings: &LoaderSettings| {
+        u64::from(settings.workers).saturating_mul(settings.prefetch_factor.unwrap_or(2))
+    };
+    process.iterators.iter().map(|(settings, _)| ahead(settings).saturating_mul(2)).max().unwrap_or(0)
 }
 
 fn length(process: &ProcessHistory, at: At, backlog: &Backlog, bytes: u64) -> Evidence {

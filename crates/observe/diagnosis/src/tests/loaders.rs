@@ -715,3 +715,55 @@ fn a_large_address_space_is_a_note_unless_it_is_limited() {
         );
     }
 }
+
+#[test]
+fn a_long_list_of_indices_is_a_note_and_where_memory_ran_out_a_warning() {
+    for (length, rise, ran_out, severity) in [
+        (10_000_000, 400, false, Some(Severity::Note)),
+        (10_000_000, 400, true, Some(Severity::Warning)),
+        (10_000_000, 40, true, None),
+        (100_000, 400, true, None),
+    ] {
+        let mut run = Run::new();
+        let at_rest = || sized(reading(MAIN, 1, "python"), 200 * MIB);
+        run.tick(0.4, vec![at_rest()], |_| {});
+        let settings = LoaderSettings { index_list: Some(length), ..loader(2, false) };
+        agent(&mut run, 0.5, MAIN, AgentMessage::Loader(settings));
+        run.tick(1.0, vec![sized(reading(MAIN, 1, "python"), (200 + rise) * MIB)], |_| {});
+        if ran_out {
+            run.exception(1.5, MAIN, raised("MemoryError", ""));
+        }
+        run.finish(2.0, Ending::Exited(i32::from(ran_out)));
+        let verdict = run.verdict();
+        assert_eq!(
+            of(&verdict, "sampler-index-lists").map(|found| found.severity),
+            severity,
+            "{length} {rise}"
+        );
+    }
+}
+
+#[test]
+fn the_queue_of_a_loader_that_pins_memory_is_no_backlog() {
+    for (workers, found) in [(16, false), (2, true)] {
+        let mut run = Run::with_trainer();
+        let settings = LoaderSettings { pin_memory: true, ..loader(workers, false) };
+        agent(&mut run, 0.5, TRAINER, AgentMessage::Loader(settings));
+        for second in 1u32..20 {
+            let anonymous = (100 + 20 * u64::from(second)) * MIB;
+            run.tick(
+                f64::from(second),
+                main_and([sized(reading(TRAINER, MAIN, "python"), anonymous)]),
+                |_| {},
+            );
+            if second == 12 {
+                let item = Some(Weight { tensors: 4 * MIB, ..Weight::default() });
+                let (of, age_s) = ("queue.Queue".into(), 11.0);
+                let backlog = Backlog { number: 1, of, items: 32, maxsize: None, item, age_s };
+                agent(&mut run, 12.0, TRAINER, AgentMessage::Backlog(backlog));
+            }
+        }
+        run.finish(20.0, Ending::Exited(0));
+        assert_eq!(of(&run.verdict(), "queue-backlog-unbounded").is_some(), found, "{workers}");
+    }
+}
