@@ -5,11 +5,9 @@ import sys
 import time
 
 import numpy
-import torch
-from torch.utils.data import DataLoader, Dataset
 
 
-class Samples(Dataset):
+class Samples:
     def __init__(self, kind, path):
         if kind == "list":
             self.items = [str(number).zfill(80) for number in range(1_000_000)]
@@ -20,15 +18,18 @@ class Samples(Dataset):
         return len(self.items)
 
     def __getitem__(self, index):
-        return torch.tensor(len(self.items[index]))
+        return len(self.items[index])
 
 
 def rank(kind, path, barrier):
+    import torch
+    from torch.utils.data import DataLoader
+
     iterator = iter(DataLoader(Samples(kind, path), batch_size=4, num_workers=1))
     next(iterator)
     time.sleep(2)
     barrier.wait()
-    model = torch.ones(40 << 20, dtype=torch.uint8)
+    model = torch.ones(100 << 20, dtype=torch.uint8)
     time.sleep(2)
     barrier.wait()
     print("model", model.numel())

@@ -248,7 +248,9 @@ def plain(value):
 
 def _text(error):
     try:
-        return str(error)[:MAX_TEXT]
+        text = str(error)
+        # The traceback of another process has its cause at its end.
+        return text if len(text) <= MAX_TEXT else text[: MAX_TEXT // 2] + text[-MAX_TEXT // 2 :]
     except Exception:
         return ""
 

@@ -1,16 +1,17 @@
 //! # inductor-compile-workers
 //!
 //! ## What it does
-//! Finds torch.compile's pool of compile workers, where it took much of the memory.
+//! Finds torch.compile's compile workers and the compilers that they run, where they took much of the memory.
 //!
 //! ## Why it happens
 //! Inductor compiles in parallel, in up to 32 processes for each rank, as many as the machine has cores. Each imports torch
-//! and Triton and runs a compiler. On a machine with many cores and little memory the first step costs tens of GB, and
-//! eight ranks have eight pools.
+//! and Triton (350 MB) and runs a compiler: a C++ compiler needs some 200 to 500 MB for a file with torch's headers. On a
+//! machine with many cores and little memory the first step costs tens of GB, and eight ranks have eight pools.
 //!
 //! ## How it is told apart
-//! Their command line names `torch/_inductor/compile_worker`. A warning only where the job ran out of memory and they held
-//! a fifth of all that the job held; else a note.
+//! Their command line names `torch/_inductor/compile_worker`, and the compilers were started by them or have Inductor's
+//! definitions in theirs. A warning only where the job ran out of memory and they held a fifth of all that the job held;
+//! else a note.
 //!
 //! ## Known problems
 //! Workers that were forked from the trainer itself (`TORCHINDUCTOR_WORKER_START=fork`) have no name of their own, and
@@ -31,7 +32,7 @@ use crate::herd::Herd;
 use crate::history::ProcessHistory;
 use crate::rule::{Case, Judgement, Rule, Setting};
 use crate::say;
-use ullage_model::{Fix, Severity, Status};
+use ullage_model::{Fix, Role, Severity, Status};
 
 pub(super) const RULE: Rule = Rule {
     id: "inductor-compile-workers",
@@ -42,18 +43,17 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// Worth a note.
-const FEW: usize = 4;
-const MUCH: u64 = 256 << 20;
+const MUCH: u64 = 512 << 20;
 
 fn judge(case: &Case) -> Judgement {
-    let pool = Herd::of(case.timeline.processes().filter(|process| is_compile_worker(process)));
+    let pool = Herd::of(case.timeline.processes().filter(|process| compiles(case, process)));
     let (Some((_, number)), Some((at, bytes))) = (pool.most(), pool.heaviest()) else {
         return Judgement::Nothing;
     };
     let held = case.timeline.memory().peak_bytes;
     let severity = match ran_out(case) {
         true if bytes.saturating_mul(5) >= held => Severity::Warning,
-        _ if number >= FEW && bytes >= MUCH => Severity::Note,
+        _ if bytes >= MUCH => Severity::Note,
         _ => return Judgement::Nothing,
     };
     let cores = match case.machine().cores {
@@ -61,7 +61,7 @@ fn judge(case: &Case) -> Judgement {
         cores => format!(" on {cores} cores"),
     };
     let sentence = format!(
-        "{} of torch.compile lived at once{cores}; they held up to {} of anonymous memory, of {} that the job held at its peak.",
+        "{} of torch.compile, compilers counted, lived at once{cores}; together they held up to {} of anonymous memory, of {} that the job held at its peak.",
         say::plural(number as u64, "compile worker", "compile workers"),
         say::bytes(bytes),
         say::bytes(held)
@@ -78,11 +78,35 @@ fn judge(case: &Case) -> Judgement {
     Judgement::one(finding)
 }
 
-fn is_compile_worker(process: &ProcessHistory) -> bool {
+/// A compile worker, or a compiler of Inductor's.
+fn compiles(case: &Case, process: &ProcessHistory) -> bool {
+    let of_inductor = named(process, &["TORCH_INDUCTOR_", "torchinductor_"]);
+    let is_main = case.main() == Some(process.id);
+    !is_main
+        && (is_worker(process)
+            || (process.role == Role::Helper && of_inductor)
+            || below_worker(case, process))
+}
+
+fn is_worker(process: &ProcessHistory) -> bool {
+    named(process, &["_inductor/compile_worker", "_inductor.compile_worker"])
+}
+
+fn below_worker(case: &Case, process: &ProcessHistory) -> bool {
+    let mut at = process;
+    for _ in 0..4 {
+        match case.timeline.by_pid(at.born_to()) {
+            Some(parent) if parent.id != at.id && is_worker(parent) => return true,
+            Some(parent) if parent.id != at.id => at = parent,
+            _ => return false,
+        }
+    }
+    false
+}
+
+fn named(process: &ProcessHistory, names: &[&str]) -> bool {
     let words = process.facts.as_ref().map_or(&[][..], |facts| &facts.command_line[..]);
-    words
-        .iter()
-        .any(|word| word.contains("_inductor/compile_worker") || word.contains("_inductor.compile_worker"))
+    words.iter().any(|word| names.iter().any(|name| word.contains(name)))
 }
 
 fn fixes(_setting: &Setting) -> Vec<Fix> {

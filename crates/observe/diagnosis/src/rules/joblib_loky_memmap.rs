@@ -9,14 +9,15 @@
 //! call has ended; a parent that was killed leaves the folder.
 //!
 //! ## How it is told apart
-//! The exception, or the file that it is about, names joblib's folder, with ENOSPC. Other files that fill /dev/shm:
+//! The exception, or the traceback of the thread that met it, names joblib's folder or the code that fills it, with ENOSPC. Other files that fill /dev/shm:
 //! shm-full-bytes; other temporary files: disk-full-tmp.
 //!
 //! ## Known problems
 //! Where joblib's worker itself is killed for memory (`TerminatedWorkerError`), the reason is the kill: memcg-oom-kill.
 //!
 //! ## Example
-//! `OSError: [Errno 28] No space left on device: '/dev/shm/joblib_memmapping_folder_4711_…'`
+//! `_pickle.PicklingError: Could not pickle the task to send it to the workers.`, and above it
+//! `OSError: [Errno 28] No space left on device` in `joblib/_memmapping_reducer.py`
 //!
 //! ## Remedy
 //! Give joblib a folder with room, or do not map.

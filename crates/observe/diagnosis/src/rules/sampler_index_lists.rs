@@ -49,7 +49,7 @@ fn judge(case: &Case) -> Judgement {
     let lists = case.timeline.processes().filter_map(|process| {
         let (settings, length) = longest(process)?;
         let bytes = length.saturating_mul(EACH);
-        let (rise, at) = rise(process)?;
+        let (rise, at) = rise(case, process)?;
         let filled = rise >= bytes / 2 || (ran_out(case) && rise >= bytes / 4);
         (bytes >= LEAST && filled).then_some((bytes, at, length, settings, process))
     });
@@ -79,11 +79,16 @@ fn longest(process: &ProcessHistory) -> Option<(&LoaderSettings, u64)> {
     lists.max_by_key(|(_, length)| *length)
 }
 
-/// By how much its anonymous memory rose after it began to make its last loader, and when it was highest.
-fn rise(process: &ProcessHistory) -> Option<(u64, At)> {
+/// By how much its anonymous memory rose after it began to make its last loader, and when it was highest. The list is made
+/// within a second or two: the kernel's line says what was there when it killed the process.
+fn rise(case: &Case, process: &ProcessHistory) -> Option<(u64, At)> {
     let made = process.loader_at?;
     let (_, before) = process.anonymous.at_or_before(made).or_else(|| process.anonymous.first())?;
     let (at, peak) = process.anonymous.peak()?;
+    let of_process =
+        case.oom_victims().iter().filter(|victim| victim.process.is_some_and(|it| it.id == process.id));
+    let killed = of_process.filter_map(|victim| Some((victim.at, victim.line?.anonymous as f64)));
+    let (at, peak) = killed.chain([(at, peak)]).max_by(|a, b| a.1.total_cmp(&b.1))?;
     Some(((peak - before).max(0.0) as u64, at))
 }
 

@@ -422,6 +422,22 @@ fn messages_of_libraries_name_their_cause() {
 }
 
 #[test]
+fn joblib_hides_the_error_in_a_chain() {
+    for (place, found) in [("joblib/_memmapping_reducer.py", true), ("job/mine.py", false)] {
+        let mut run = Run::with_trainer();
+        run.quiet(1.0);
+        let mut report = raised("PicklingError", "Could not pickle the task to send it to the workers.");
+        report.chain = vec![format!(
+            "_RemoteTraceback: \n\"\"\"\nFile \"/x/{place}\", line 497\nOSError: [Errno 28] No space left on device\n\"\"\""
+        )];
+        run.exception(2.0, TRAINER, report)
+            .ended(2.1, TRAINER, Ending::Exited(1))
+            .finish(2.2, Ending::Exited(1));
+        assert_eq!(of(&run.verdict(), "joblib-loky-memmap").is_some(), found, "{place}");
+    }
+}
+
+#[test]
 fn a_killed_owner_explains_the_trackers_warning() {
     for (ending, told) in [(Ending::Signaled(9), true), (Ending::Exited(0), false)] {
         let mut run = Run::with_trainer();
@@ -517,11 +533,12 @@ fn compile_workers_are_known_by_their_command_line() {
     for (word, ran_out, severity) in [
         ("/x/torch/_inductor/compile_worker/__main__.py", false, Some(Severity::Note)),
         ("/x/torch/_inductor/compile_worker/__main__.py", true, Some(Severity::Warning)),
+        ("TORCH_INDUCTOR_CPP_WRAPPER", false, Some(Severity::Note)),
         ("/job/train.py", true, None),
     ] {
         let mut run = Run::new();
         for pid in 300..308 {
-            run.process(1.0, pid, MAIN, Role::Other, limits(), 1000);
+            run.process(1.0, pid, MAIN, Role::Helper, limits(), 1000);
             if let Some(ullage_model::Item::Event(event)) = run.items.last_mut() {
                 if let EventKind::ProcessSeen { facts } = &mut event.what {
                     facts.command_line.push(word.into());
