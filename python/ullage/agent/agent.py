@@ -27,7 +27,8 @@ _reserve = None  # the same of the descriptor that is closed so that another can
 _reports = 0
 _reported = None  # where the last exception left, and its id
 _failed = False  # the process itself ends by an exception
-loader = None  # settings of the last loader iterator
+loader = None  # settings of the last loader iterator; a forked child has its parent's
+loader_of = None  # pid of the process that made it
 process = None  # (name, start method) where multiprocessing started this process
 
 
@@ -237,7 +238,7 @@ def _kept_by_iterators():
     """Looked at in processes that made loaders only: there the module that weighs is loaded."""
     try:
         weigh = sys.modules.get("_ullage_weigh")
-        return weigh.kept_by_iterators() if loader is not None and weigh is not None else None
+        return weigh.kept_by_iterators() if loader_of == posix.getpid() and weigh is not None else None
     except Exception:
         return None
 

@@ -379,7 +379,7 @@ def _loader_begins(loader):
         "index_list": _index_list(loader),
         "weight": _weight_of(loader.dataset, length),
     }
-    agent.loader = settings
+    agent.loader, agent.loader_of = settings, os.getpid()
     message = {"kind": "loader"}
     message.update(settings)
     agent.send(message)

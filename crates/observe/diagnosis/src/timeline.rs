@@ -233,7 +233,7 @@ impl Timeline {
             let history = self.history(id, at);
             history.agent = true;
             match &message {
-                AgentMessage::Loader(settings) => history.makes_loader(at, settings.clone()),
+                AgentMessage::Loader(settings) => history.makes_loader(at, (**settings).clone()),
                 AgentMessage::Process { start_method, anonymous, dataset, .. } => {
                     history.started_by = start_method.clone();
                     history.begun = Some(Begun { at, anonymous: *anonymous, dataset: *dataset });

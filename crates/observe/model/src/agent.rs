@@ -46,7 +46,7 @@ pub enum AgentMessage {
     /// A queue holds twice as many items as when it was last told of.
     Backlog(Backlog),
     /// A DataLoader makes a multi-process iterator.
-    Loader(LoaderSettings),
+    Loader(Box<LoaderSettings>),
     /// An exception leaves a main program, a Process, a thread, a loader or an executor worker.
     Exception(Box<ExceptionReport>),
     /// A remedy of `--fix` that the job itself applies was applied, or not.

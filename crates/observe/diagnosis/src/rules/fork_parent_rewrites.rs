@@ -79,7 +79,8 @@ fn judge(case: &Case) -> Judgement {
 fn inherited(child: &ProcessHistory, parent: &ProcessHistory) -> Option<(At, u64)> {
     let (at, first) = child.anonymous.first()?;
     let (_, held) = parent.anonymous.at_or_before(at)?;
-    Some((at, held.min(first) as u64))
+    let inherited = held.min(first) as u64;
+    (inherited >= LEAST).then_some((at, inherited))
 }
 
 /// What the child still maps, and the parent has no more.

@@ -50,7 +50,7 @@ fn iterators(times: &[f64], kept: usize, told: bool, end: f64) -> Verdict {
     for second in 0..=end as usize {
         while tick < times.len() && times[tick] <= second as f64 {
             if told {
-                agent(&mut run, times[tick], MAIN, AgentMessage::Loader(loader(2, false)));
+                agent(&mut run, times[tick], MAIN, AgentMessage::Loader(Box::new(loader(2, false))));
             }
             for pid in pids(tick) {
                 run.process(times[tick], pid, MAIN, Role::LoaderWorker(None), limits(), 1000);
@@ -101,7 +101,7 @@ fn several_loaders_of_different_datasets_are_no_pile() {
     let mut run = Run::new();
     for n in 0..7 {
         let settings = LoaderSettings { dataset_len: Some(100 + n as u64), ..loader(2, true) };
-        agent(&mut run, n as f64 * 3.0, MAIN, AgentMessage::Loader(settings));
+        agent(&mut run, n as f64 * 3.0, MAIN, AgentMessage::Loader(Box::new(settings)));
         for pid in [1000 + 10 * n, 1001 + 10 * n] {
             run.process(n as f64 * 3.0, pid, MAIN, Role::LoaderWorker(None), limits(), 1000);
         }
@@ -116,7 +116,7 @@ fn several_loaders_of_different_datasets_are_no_pile() {
 fn grow(persistent: Option<bool>, seconds: usize, anonymous: impl Fn(usize) -> u64) -> Run {
     let mut run = Run::new();
     if let Some(persistent) = persistent {
-        agent(&mut run, 0.9, MAIN, AgentMessage::Loader(loader(2, persistent)));
+        agent(&mut run, 0.9, MAIN, AgentMessage::Loader(Box::new(loader(2, persistent))));
     }
     for pid in [300, 301] {
         run.process(1.0, pid, MAIN, Role::LoaderWorker(None), limits(), 1000);
@@ -278,7 +278,7 @@ fn segment(maker: i32, mib: u64, mappers: &[i32]) -> Segment {
 /// A loader whose worker has made segments, some of which the trainer maps.
 fn in_flight(waiting: u64, received: u64) -> Run {
     let mut run = Run::new();
-    agent(&mut run, 0.5, MAIN, AgentMessage::Loader(loader(2, false)));
+    agent(&mut run, 0.5, MAIN, AgentMessage::Loader(Box::new(loader(2, false))));
     run.process(1.0, 300, MAIN, Role::LoaderWorker(Some(0)), limits(), 1000);
     let segments = vec![segment(300, waiting, &[300]), segment(300, received, &[300, MAIN])];
     run.tick(8.0, main_and([worker(300, 50 * MIB)]), |sample| {
@@ -464,7 +464,7 @@ fn ranks(weight: u64, lengths: [u64; 2], anonymous: u64, ran_out: bool) -> Verdi
             weight: Some(Weight { objects: weight, ..Weight::default() }),
             ..loader(0, false)
         };
-        agent(&mut run, 1.0, pid, AgentMessage::Loader(settings));
+        agent(&mut run, 1.0, pid, AgentMessage::Loader(Box::new(settings)));
     }
     for at in [1.0, 2.0] {
         run.tick(at, main_and([300, 301].map(|pid| sized(reading(pid, MAIN, "python"), anonymous))), |_| {});
@@ -634,7 +634,7 @@ fn what_cycle_keeps_is_a_note_and_where_it_ran_short_a_warning() {
         (kept(250, 250 * MIB), true, Some(Severity::Warning)),
     ] {
         let mut run = Run::new();
-        agent(&mut run, 0.5, MAIN, AgentMessage::Loader(loader(1, false)));
+        agent(&mut run, 0.5, MAIN, AgentMessage::Loader(Box::new(loader(1, false))));
         run.tick(1.0, main_and([]), |_| {});
         if failed {
             let mut report = raised(
@@ -745,7 +745,7 @@ fn a_long_list_of_indices_is_a_note_and_where_memory_ran_out_a_warning() {
         let at_rest = || sized(reading(MAIN, 1, "python"), 200 * MIB);
         run.tick(0.4, vec![at_rest()], |_| {});
         let settings = LoaderSettings { index_list: Some(length), ..loader(2, false) };
-        agent(&mut run, 0.5, MAIN, AgentMessage::Loader(settings));
+        agent(&mut run, 0.5, MAIN, AgentMessage::Loader(Box::new(settings)));
         run.tick(1.0, vec![sized(reading(MAIN, 1, "python"), (200 + rise) * MIB)], |_| {});
         if ran_out {
             run.exception(1.5, MAIN, raised("MemoryError", ""));
@@ -765,7 +765,7 @@ fn the_queue_of_a_loader_that_pins_memory_is_no_backlog() {
     for (workers, found) in [(16, false), (2, true)] {
         let mut run = Run::with_trainer();
         let settings = LoaderSettings { pin_memory: true, ..loader(workers, false) };
-        agent(&mut run, 0.5, TRAINER, AgentMessage::Loader(settings));
+        agent(&mut run, 0.5, TRAINER, AgentMessage::Loader(Box::new(settings)));
         for second in 1u32..20 {
             let anonymous = (100 + 20 * u64::from(second)) * MIB;
             run.tick(
