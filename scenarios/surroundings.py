@@ -172,6 +172,12 @@ def missing(need, python, plain_python, ullage):
     if need == "torch":
         rc = subprocess.run([python, "-c", "import torch"], capture_output=True).returncode
         return None if rc == 0 else f"{python} has no torch"
+    if need == "cc":
+        return None if shutil.which("cc") else "no C compiler"
+    if need.startswith("module-"):
+        module = need.split("-", 1)[1]
+        rc = subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode
+        return None if rc == 0 else f"{python} has no {module}"
     if need == "ullage-package":
         rc = subprocess.run([python, "-c", "import ullage._native"], capture_output=True).returncode
         return None if rc == 0 else f"{python} has no package ullage (pip install .)"

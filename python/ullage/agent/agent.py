@@ -27,7 +27,8 @@ _reserve = None  # the same of the descriptor that is closed so that another can
 _reports = 0
 _reported = None  # where the last exception left, and its id
 _failed = False  # the process itself ends by an exception
-loader = None  # settings of the last loader iterator
+loader = None  # settings of the last loader iterator; a forked child has its parent's
+loader_of = None  # pid of the process that made it
 process = None  # (name, start method) where multiprocessing started this process
 
 
@@ -227,9 +228,19 @@ def report(left, error, name=""):
             "torch": plain(getattr(torch, "__version__", None)),
             "cuda_initialized": _cuda_initialized(),
         }
+        message["counts"]["kept_by_iterators"] = _kept_by_iterators()
         send(message, True)
     except Exception:
         pass
+
+
+def _kept_by_iterators():
+    """Looked at in processes that made loaders only: there the module that weighs is loaded."""
+    try:
+        weigh = sys.modules.get("_ullage_weigh")
+        return weigh.kept_by_iterators() if loader_of == posix.getpid() and weigh is not None else None
+    except Exception:
+        return None
 
 
 def plain(value):
@@ -238,7 +249,9 @@ def plain(value):
 
 def _text(error):
     try:
-        return str(error)[:MAX_TEXT]
+        text = str(error)
+        # The traceback of another process has its cause at its end.
+        return text if len(text) <= MAX_TEXT else text[: MAX_TEXT // 2] + text[-MAX_TEXT // 2 :]
     except Exception:
         return ""
 
@@ -340,7 +353,7 @@ def say_bye():
         _arena_figures(figures)
     except Exception:
         pass
-    send({"kind": "bye", "figures": figures})
+    send({"kind": "bye", "figures": figures, "kept_by_iterators": _kept_by_iterators()})
 
 
 def _arena_figures(figures):

@@ -8,6 +8,8 @@ a module) carries the file name that CPython cuts out of tracebacks.
 
 import os
 import sys
+from _collections import deque
+from time import monotonic
 
 import _ullage_agent as agent  # put into sys.modules by sitecustomize.py
 
@@ -16,6 +18,7 @@ AGENT_CODE = "<frozen importlib._bootstrap>"  # frames of this name are cut out 
 _callers = {}  # id of a code object that prints an exception it swallows -> where that exception left
 _load_weigh = None
 _weighed = None  # (id, length, weight) of the dataset weighed last
+_queues = 0  # queues told of
 
 
 def install(load_weigh):
@@ -200,8 +203,81 @@ def _watch_results(queue):
     queue.__class__ = type(kind.__name__, (kind,), {"_wlock": property(_wlock), "__module__": kind.__module__})
 
 
+class _Backlog(deque):
+    """Items that wait in a queue. Tells of them when they have become twice as many as before, and weigh something."""
+
+    def append(self, item):
+        _append(self, item)
+        if len(self) >= self.most:
+            _tell_backlog(self, item)
+
+
+_append = deque.append
+_FIRST_BACKLOG = 16  # items
+_HEAVY_BACKLOG = 4 << 20
+
+
+def _watched(of, maxsize):
+    items = _Backlog()
+    items.of, items.maxsize, items.most, items.number, items.made = of, maxsize, _FIRST_BACKLOG, None, monotonic()
+    return items
+
+
+def _tell_backlog(items, item):
+    global _queues
+    try:
+        number = len(items)
+        items.most = 2 * number
+        weight = _weigh().weigh(item, 300)
+        if sum(weight.values()) * number < _HEAVY_BACKLOG:
+            return
+        if items.number is None:
+            _queues += 1
+            items.number = _queues
+        agent.send(
+            {
+                "kind": "backlog",
+                "number": items.number,
+                "of": items.of,
+                "items": number,
+                "maxsize": items.maxsize,
+                "item": weight,
+                "age_s": monotonic() - items.made,
+            }
+        )
+    except Exception:
+        pass
+
+
+def _watch_items(owner, made_by, attribute, of, maxsize_of):
+    """Watches the deque that a method of a queue's type makes. It returns before anything is put into it."""
+    original = getattr(owner, made_by, None)
+    if original is None:
+        return
+
+    def wrapper(self, *args, **kwargs):
+        original(self, *args, **kwargs)
+        try:
+            if type(getattr(self, attribute)) is deque:
+                maxsize = maxsize_of(self)
+                setattr(self, attribute, _watched(of, maxsize if 0 < maxsize < 2**31 - 1 else None))
+        except Exception:
+            pass
+
+    setattr(owner, made_by, _dress(wrapper, original))
+
+
+def _on_queue(module):
+    _watch_items(module.Queue, "_init", "queue", "queue.Queue", lambda self: self.maxsize)
+
+
+def _on_asyncio_queues(module):
+    _watch_items(module.Queue, "_init", "_queue", "asyncio.Queue", lambda self: self._maxsize)
+
+
 def _on_queues(queues):
     _callers[id(queues.Queue._on_queue_feeder_error.__code__)] = "thread"
+    _watch_items(queues.Queue, "_reset", "_buffer", "multiprocessing.Queue", lambda self: self._maxsize)
 
 
 def _on_torch_spawn(module):
@@ -226,6 +302,8 @@ def _on_pool(module):
             _watch_wrapper(
                 getattr(module, name), lambda _a, _k: ("executor-worker", _name_of("process")), lambda args, _k: args[0]
             )
+    if hasattr(module, "IMapIterator"):
+        _watch_items(module.IMapIterator, "__init__", "_items", "Pool.imap", lambda self: 0)
 
 
 def _watch_wrapper(kind, left, error):
@@ -298,12 +376,29 @@ def _loader_begins(loader):
         "persistent_workers": bool(loader.persistent_workers),
         "dataset": "%s.%s" % (where, dataset.__qualname__),
         "dataset_len": _count(length),
+        "index_list": _index_list(loader),
         "weight": _weight_of(loader.dataset, length),
     }
-    agent.loader = settings
+    agent.loader, agent.loader_of = settings, os.getpid()
     message = {"kind": "loader"}
     message.update(settings)
     agent.send(message)
+
+
+def _index_list(loader):
+    """Length of the list of Python ints that torch's own samplers make for each epoch."""
+    try:
+        batches = loader.batch_sampler
+        sampler = loader.sampler if batches is None else getattr(batches, "sampler", None)
+        kind = type(sampler)
+        if kind.__module__.startswith("torch.utils.data."):
+            if kind.__qualname__ == "RandomSampler" and not sampler.replacement:
+                return _count(len(sampler.data_source))
+            if kind.__qualname__ == "DistributedSampler":
+                return _count(len(sampler.dataset))
+    except Exception:
+        pass
+    return None
 
 
 def _weight_of(dataset, length):
@@ -326,6 +421,8 @@ _ON_IMPORT = {
     "traceback": _on_traceback,
     "multiprocessing.util": _on_multiprocessing_util,
     "multiprocessing.queues": _on_queues,
+    "queue": _on_queue,
+    "asyncio.queues": _on_asyncio_queues,
     "multiprocessing.pool": _on_pool,
     "concurrent.futures.process": _on_pool,
     "torch._utils": _on_torch_utils,

@@ -10,7 +10,7 @@ import gc
 import sys
 import types
 from _collections import deque
-from itertools import chain, islice
+from itertools import _tee_dataobject, chain, cycle, islice
 
 MAX_STEPS = 3000
 FEW, FEWER = 48, 6  # elements that stand for all: of the outermost containers, and of those inside
@@ -121,6 +121,37 @@ def anonymous():
             if line.startswith(b"RssAnon:"):
                 return int(line.split()[1]) * 1024
     return None
+
+
+# --- iterators that keep what they have seen ------------------------------------------------------------
+
+MAX_OBJECTS = 3_000_000
+MAX_TEES = 64
+WHOLE = 16  # items that are worth a word
+
+
+def kept_by_iterators():
+    """What itertools.cycle and itertools.tee keep for later in this process; None where that is little or too many
+    objects are there to look for them."""
+    objects = gc.get_objects()
+    if len(objects) > MAX_OBJECTS:
+        return None
+    cycles, tees = [], []
+    for one in objects:
+        kind = type(one)
+        if kind is cycle:
+            cycles.extend([part for part in gc.get_referents(one) if type(part) is list])
+        elif kind is _tee_dataobject:
+            # Its type (from 3.12 on), its iterator, then the items, then the next one of these.
+            parts = [part for part in gc.get_referents(one) if type(part) not in (_tee_dataobject, type)]
+            tees.append(parts[1:])
+    del objects
+    numbers = sum(map(len, cycles)), sum(map(len, tees))
+    if sum(numbers) < WHOLE:
+        return None
+    weights = [weigh(one) for one in cycles + tees[:MAX_TEES]]
+    weight = {name: sum([one[name] for one in weights]) for name in ("objects", "arrays", "tensors")}
+    return {"cycle": numbers[0], "tee": numbers[1], "weight": weight}
 
 
 # --- globals of a pool's workers ------------------------------------------------------------------------

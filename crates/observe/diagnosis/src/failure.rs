@@ -179,6 +179,15 @@ impl<'a> Failure<'a> {
             || self.text().contains(part)
     }
 
+    /// A frame of the stack is one of these functions in a file of this name.
+    pub(crate) fn calls(&self, file: &str, functions: &[&str]) -> bool {
+        let stack = self.exception.map_or(&[][..], |seen| &seen.report.stack[..]);
+        stack.iter().any(|frame| {
+            let (place, function) = frame.rsplit_once(' ').unwrap_or((frame, ""));
+            place.contains(file) && functions.contains(&function)
+        })
+    }
+
     /// Counts at the moment of the exception.
     pub(crate) fn counts(&self) -> Option<&'a CountsAtFailure> {
         self.exception.map(|seen| &seen.report.counts)

@@ -1,8 +1,8 @@
 //! How a rule makes its finding.
 
-use crate::failure::Failure;
-use crate::rule::{Case, Rule, Setting};
-use crate::say;
+use crate::failure::{Failure, Symptom};
+use crate::rule::{Case, Judgement, Rule, Setting};
+use crate::{say, sharing};
 use ullage_model::{Evidence, Finding, Severity, Status};
 
 /// A finding about a failure.
@@ -54,4 +54,44 @@ pub(crate) fn better(kept: Option<Finding>, next: Finding) -> Option<Finding> {
         Some(kept) if kept.status >= next.status => Some(kept),
         _ => Some(next),
     }
+}
+
+/// The first lack of memory whose exception left through a given piece of work, as that work's finding. Which limit was met
+/// is a finding of its own, so that this one is a warning at most.
+pub(crate) fn no_memory_in(
+    case: &Case,
+    rule: &Rule,
+    doing: &str,
+    at_work: impl Fn(&Failure) -> bool,
+    more: impl Fn(&Failure) -> Option<Evidence>,
+) -> Judgement {
+    let of_work =
+        |failure: &&Failure| failure.symptom() == Symptom::NoMemory && !failure.is_echo() && at_work(failure);
+    let Some(failure) = case.failures.iter().find(of_work) else { return silent(case) };
+    let mut evidence: Vec<Evidence> = sharing::exception_sentence(failure).into_iter().collect();
+    let resident = failure.counts().and_then(|counts| counts.resident);
+    let size =
+        resident.map_or(String::new(), |bytes| format!(" The process had {} in memory.", say::bytes(bytes)));
+    let stack = failure.exception.map_or(&[][..], |seen| &seen.report.stack[..]);
+    let frame = stack.first().map_or("unknown", |frame| frame.as_str());
+    let sentence = format!("At that moment {doing}, called from {frame}.{size}");
+    evidence.push(say::text("work", frame, &failure.agent_source(), Some(failure.at), sentence));
+    evidence.extend(more(failure));
+    let known = (Status::Supported, 0.85);
+    let mut found = finding(case, rule, failure, known, evidence, &case.setting(Some(failure)));
+    found.severity = found.severity.min(Severity::Warning);
+    Judgement::one(found)
+}
+
+/// A large process ended by itself, and nobody inside it said why.
+fn silent(case: &Case) -> Judgement {
+    const LARGE: f64 = (256u64 << 20) as f64;
+    let unheard = case.failures.iter().filter(|failure| failure.unexplained_end()).find_map(|failure| {
+        let process = failure.process.filter(|process| !process.agent)?;
+        (process.anonymous.peak()?.1 >= LARGE).then_some(process)
+    });
+    unheard.map_or(Judgement::Nothing, |process| {
+        let who = say::who(process);
+        Judgement::cannot_tell(format!("{who} ended on its own; what it was doing is known from inside only, and the agent did not speak"))
+    })
 }

@@ -5,13 +5,18 @@ use crate::series::Series;
 use ullage_model::cgroup::CgroupVersion;
 use ullage_model::process::DescriptorKinds;
 use ullage_model::{
-    At, CgroupReading, Ending, EndingSource, Exclusive, FilesystemReading, Held, HostReading, LoaderSettings,
-    Mappings, Measured, ProcessFacts, ProcessId, ProcessMemory, ProcessReading, ProcessState, ResourceLimits,
-    Role, Weight,
+    At, Backlog, CgroupReading, Ending, EndingSource, Exclusive, FilesystemReading, Held, HostReading,
+    KeptByIterators, LoaderSettings, Mappings, Measured, ProcessFacts, ProcessId, ProcessMemory,
+    ProcessReading, ProcessState, ResourceLimits, Role, Weight,
 };
 
 /// Probes kept of one process; beyond it, every second one is forgotten.
 const PROBES: usize = 64;
+
+/// Queues of one process that are kept.
+const QUEUES: usize = 32;
+/// Loaders of different settings that are counted.
+const ITERATORS: usize = 32;
 
 /// What a probe of a forked process's pages found, and what else was read of it then.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +76,8 @@ pub struct ProcessHistory {
     pub descriptors: Series,
     /// Threads over time.
     pub threads: Series,
+    /// Address space of generated code over time, bytes.
+    pub executable: Series,
     /// Address space over time, bytes.
     pub virtual_size: Series,
     /// Locked bytes over time.
@@ -91,12 +98,20 @@ pub struct ProcessHistory {
     pub exceptions: u32,
     /// Settings of the last loader that it made.
     pub loader: Option<LoaderSettings>,
+    /// When it began to make that one.
+    pub loader_at: Option<At>,
     /// Settings of that of its loaders whose dataset weighs most.
     pub heaviest: Option<LoaderSettings>,
+    /// Loaders that it made iterators of, by dataset and settings, and how many of each: the first ones only.
+    pub iterators: Vec<(LoaderSettings, u32)>,
     /// Start method by which multiprocessing started it.
     pub started_by: Option<String>,
     /// How it stood before its target ran.
     pub begun: Option<Begun>,
+    /// Queues in it that held many items, with the most that each was told to hold, and when.
+    pub backlogs: Vec<(At, Backlog)>,
+    /// What iterators that keep all they have seen held at its end, and when.
+    pub kept_by_iterators: Option<(At, KeptByIterators)>,
     /// Its large globals, as last told.
     pub holds: Vec<Held>,
     /// Version of its Python.
@@ -124,6 +139,7 @@ impl ProcessHistory {
             between: Between::default(),
             descriptors: Series::default(),
             threads: Series::default(),
+            executable: Series::default(),
             virtual_size: Series::default(),
             locked: Series::default(),
             anonymous: Series::default(),
@@ -134,9 +150,13 @@ impl ProcessHistory {
             agent: false,
             exceptions: 0,
             loader: None,
+            loader_at: None,
             heaviest: None,
+            iterators: Vec::new(),
             started_by: None,
             begun: None,
+            backlogs: Vec::new(),
+            kept_by_iterators: None,
             holds: Vec::new(),
             python: None,
             ended: None,
@@ -179,6 +199,9 @@ impl ProcessHistory {
         if let Measured::Known(mappings) = reading.mappings {
             self.mapping_count.push(at, mappings.count as f64);
             self.mappings = Some((at, mappings));
+            if let Measured::Known(bytes) = mappings.executable_bytes {
+                self.executable.push(at, bytes.0 as f64);
+            }
         }
         self.last = Some(reading.clone());
     }
@@ -195,7 +218,14 @@ impl ProcessHistory {
     }
 
     /// It makes a loader.
-    pub(crate) fn makes_loader(&mut self, settings: LoaderSettings) {
+    pub(crate) fn makes_loader(&mut self, at: At, settings: LoaderSettings) {
+        // Weighed anew where the dataset is another object: that alone makes no other loader.
+        let alike = LoaderSettings { weight: None, ..settings.clone() };
+        if let Some((_, number)) = self.iterators.iter_mut().find(|(known, _)| *known == alike) {
+            *number += 1;
+        } else if self.iterators.len() < ITERATORS {
+            self.iterators.push((alike, 1));
+        }
         let weight = |settings: &LoaderSettings| {
             settings.weight.map_or(0, |weight| weight.copied_by_pickle().saturating_add(weight.tensors))
         };
@@ -203,6 +233,16 @@ impl ProcessHistory {
             self.heaviest = Some(settings.clone());
         }
         self.loader = Some(settings);
+        self.loader_at = Some(at);
+    }
+
+    /// A queue in it holds more than before.
+    pub(crate) fn has_backlog(&mut self, at: At, backlog: &Backlog) {
+        match self.backlogs.iter().position(|(_, known)| known.number == backlog.number) {
+            Some(place) => self.backlogs[place] = (at, backlog.clone()),
+            None if self.backlogs.len() < QUEUES => self.backlogs.push((at, backlog.clone())),
+            None => {}
+        }
     }
 
     /// Pid of the process that started it: an orphan's parent is another one.

@@ -14,6 +14,7 @@ mod failure;
 mod forecast;
 mod found;
 mod growth;
+mod herd;
 mod history;
 mod limits;
 mod oom;

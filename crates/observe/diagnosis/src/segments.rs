@@ -93,6 +93,35 @@ fn page_kind(kind: SegmentKind) -> PageKind {
     }
 }
 
+/// Batches on their way in the fullest reading: torch's segments that loader workers made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Batches {
+    pub(crate) at: At,
+    /// Of all that workers made.
+    pub(crate) bytes: u64,
+    /// Of these, what a process that is no worker maps: it has received them.
+    pub(crate) received: u64,
+}
+
+/// None where segments were never read.
+pub(crate) fn batches(timeline: &Timeline) -> Option<Batches> {
+    let (_, most) = timeline.segments.most.as_ref()?;
+    let is_worker = |id: ProcessId| {
+        timeline.process(id).is_some_and(|process| matches!(process.role, Role::LoaderWorker(_)))
+    };
+    let mut batches = Batches { at: most.at, bytes: 0, received: 0 };
+    for segment in most.segments.iter().filter(|segment| segment.kind == SegmentKind::Torch) {
+        let Measured::Known(Creator { who: Maker::Process(maker), .. }) = segment.creator else { continue };
+        if is_worker(maker) {
+            batches.bytes = batches.bytes.saturating_add(bytes(segment));
+            if segment.mappers.iter().any(|mapper| !is_worker(*mapper)) {
+                batches.received = batches.received.saturating_add(bytes(segment));
+            }
+        }
+    }
+    Some(batches)
+}
+
 /// The summary; none where segments were never read.
 pub(crate) fn summary(run: &RunFacts, timeline: &Timeline) -> Option<SegmentSummary> {
     let history = &timeline.segments;

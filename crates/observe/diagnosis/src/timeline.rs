@@ -203,7 +203,7 @@ impl Timeline {
                     self.not_seen
                         .push(format!("The remedy {remedy} was not applied in process {pid}: {because}."));
                 }
-                if let AgentMessage::Bye { figures } = &message {
+                if let AgentMessage::Bye { figures, .. } = &message {
                     let figure = |name: &str| figures.get(name).copied().unwrap_or_default();
                     self.arena.0 += figure("arena_copied") + figure("arena_in_place");
                     self.arena.1 += figure("arena_passed_by");
@@ -233,15 +233,23 @@ impl Timeline {
             let history = self.history(id, at);
             history.agent = true;
             match &message {
-                AgentMessage::Loader(settings) => history.makes_loader(settings.clone()),
+                AgentMessage::Loader(settings) => history.makes_loader(at, (**settings).clone()),
                 AgentMessage::Process { start_method, anonymous, dataset, .. } => {
                     history.started_by = start_method.clone();
                     history.begun = Some(Begun { at, anonymous: *anonymous, dataset: *dataset });
                 }
                 AgentMessage::Holds { globals } => history.holds = globals.clone(),
-                AgentMessage::Exception(_) => history.exceptions += 1,
+                AgentMessage::Exception(report) => {
+                    history.exceptions += 1;
+                    let kept = report.counts.kept_by_iterators;
+                    history.kept_by_iterators = kept.map(|kept| (at, kept)).or(history.kept_by_iterators);
+                }
                 AgentMessage::Hello { python, .. } => history.python = Some(python.clone()),
-                AgentMessage::Bye { .. } | AgentMessage::Fix { .. } => {}
+                AgentMessage::Backlog(backlog) => history.has_backlog(at, backlog),
+                AgentMessage::Bye { kept_by_iterators, .. } => {
+                    history.kept_by_iterators = kept_by_iterators.map(|kept| (at, kept));
+                }
+                AgentMessage::Fix { .. } => {}
             }
         }
         if let AgentMessage::Exception(report) = message {

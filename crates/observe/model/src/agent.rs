@@ -43,8 +43,10 @@ pub enum AgentMessage {
         /// The largest ones.
         globals: Vec<Held>,
     },
+    /// A queue holds twice as many items as when it was last told of.
+    Backlog(Backlog),
     /// A DataLoader makes a multi-process iterator.
-    Loader(LoaderSettings),
+    Loader(Box<LoaderSettings>),
     /// An exception leaves a main program, a Process, a thread, a loader or an executor worker.
     Exception(Box<ExceptionReport>),
     /// A remedy of `--fix` that the job itself applies was applied, or not.
@@ -60,6 +62,9 @@ pub enum AgentMessage {
         /// Allocator, collector and other figures by name.
         #[serde(default)]
         figures: BTreeMap<String, f64>,
+        /// What iterators that keep all they have seen hold, in a process that made loaders.
+        #[serde(default)]
+        kept_by_iterators: Option<KeptByIterators>,
     },
 }
 
@@ -87,6 +92,8 @@ pub struct LoaderSettings {
     pub dataset: Option<String>,
     /// len(dataset), where it has one.
     pub dataset_len: Option<u64>,
+    /// Length of the list of indices that its sampler makes for each epoch; none where it makes none, as far as known.
+    pub index_list: Option<u64>,
     /// What it weighs in the process that makes the iterator.
     pub weight: Option<Weight>,
 }
@@ -108,6 +115,36 @@ impl Weight {
     pub fn copied_by_pickle(&self) -> u64 {
         self.objects.saturating_add(self.arrays)
     }
+}
+
+/// Items that were put into a queue and not taken out of it yet.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Backlog {
+    /// Tells the queues of a process apart.
+    pub number: u64,
+    /// `multiprocessing.Queue` (what its process has not sent yet), `queue.Queue`, `asyncio.Queue`, `Pool.imap`.
+    pub of: String,
+    /// Items in it.
+    pub items: u64,
+    /// The most that it takes; none where it has no bound.
+    pub maxsize: Option<u64>,
+    /// What the item put last weighs.
+    pub item: Option<Weight>,
+    /// Seconds since it was made.
+    pub age_s: f64,
+}
+
+/// What `itertools.cycle` and `itertools.tee` keep for later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct KeptByIterators {
+    /// Items that cycle objects keep, of all of them.
+    pub cycle: u64,
+    /// Items that tee objects keep.
+    pub tee: u64,
+    /// What those items weigh.
+    pub weight: Weight,
 }
 
 /// A large global variable.
@@ -212,6 +249,8 @@ pub struct CountsAtFailure {
     pub tensors: Option<u64>,
     /// Of these in shared memory.
     pub tensors_shared: Option<u64>,
+    /// What iterators that keep all they have seen hold, in a process that made loaders.
+    pub kept_by_iterators: Option<KeptByIterators>,
 }
 
 impl AgentMessage {

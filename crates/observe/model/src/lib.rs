@@ -24,7 +24,9 @@ pub mod shared_memory;
 pub mod source;
 pub mod units;
 
-pub use agent::{AgentMessage, CountsAtFailure, ExceptionReport, Held, LoaderSettings, Weight};
+pub use agent::{
+    AgentMessage, Backlog, CountsAtFailure, ExceptionReport, Held, KeptByIterators, LoaderSettings, Weight,
+};
 pub use cgroup::{CgroupReading, CgroupVersion};
 pub use event::{Event, EventKind, KernelOomKill, OomConstraint};
 pub use finding::{

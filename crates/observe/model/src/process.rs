@@ -124,6 +124,10 @@ pub struct Mappings {
     pub file: u64,
     /// Bytes of address space of those.
     pub file_bytes: Bytes,
+    /// Bytes of address space without a path that may be executed: code that was generated while the process ran. Of those
+    /// in `anonymous`. Not asked in recordings of a version that did not know it.
+    #[serde(default)]
+    pub executable_bytes: Measured<Bytes>,
 }
 
 /// Anonymous memory that this process alone maps, estimated from pages picked at random (bit 56 of

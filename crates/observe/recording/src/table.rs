@@ -174,6 +174,7 @@ pub(crate) static MAPPINGS: Table = Table::new(
         u64("anonymous"),
         u64("file"),
         u64("file_bytes"),
+        u64("executable_bytes"),
     ],
     &[2, 3],
 );

@@ -26,14 +26,14 @@ fn agent(run: &mut Run, at: f64, pid: i32, message: AgentMessage) {
 }
 
 fn loader(method: &str, weight: Option<Weight>) -> AgentMessage {
-    AgentMessage::Loader(LoaderSettings {
+    AgentMessage::Loader(Box::new(LoaderSettings {
         workers: 4,
         start_method: Some(method.into()),
         dataset: Some("__main__.Names".into()),
         dataset_len: Some(1_000_000),
         weight,
         ..LoaderSettings::default()
-    })
+    }))
 }
 
 fn objects(bytes: u64) -> Option<Weight> {

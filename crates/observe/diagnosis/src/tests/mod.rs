@@ -6,6 +6,7 @@ mod descriptors;
 mod forecast;
 mod hours;
 mod kills;
+mod loaders;
 mod log;
 mod mappings;
 mod others;

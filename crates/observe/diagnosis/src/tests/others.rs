@@ -128,7 +128,7 @@ fn a_daemon_after_a_good_end_is_a_note_and_a_tracker_nothing() {
     let verdict = survivors(Ending::Exited(0), Role::Other);
     assert!(verdict.healthy);
     assert_eq!(verdict.findings[0].severity, Severity::Note);
-    assert!(survivors(Ending::Signaled(9), Role::ResourceTracker).findings.is_empty());
+    assert!(causes(&survivors(Ending::Signaled(9), Role::ResourceTracker)).is_empty());
     assert!(survivors(Ending::Exited(0), Role::Forkserver).healthy, "leaves by itself");
 }
 

@@ -15,7 +15,7 @@ use crate::scan::hex_prefix;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::path::PathBuf;
-use ullage_model::{Bytes, Mappings};
+use ullage_model::{Bytes, Mappings, Measured};
 
 /// What a line needs to be told by: the fields before the path take at most 101 bytes.
 const HEAD: usize = 160;
@@ -56,6 +56,9 @@ impl MapsCounter {
         if self.filled > 0 {
             count_line(&mut self.mappings, &self.head[..self.filled]);
         }
+        // Counted to the end: none of them is none, and not unknown.
+        let executable = self.mappings.executable_bytes.known().unwrap_or_default();
+        self.mappings.executable_bytes = Measured::Known(executable);
         self.mappings
     }
 
@@ -78,7 +81,7 @@ fn newline(bytes: &[u8]) -> Option<usize> {
 }
 
 fn count_line(mappings: &mut Mappings, line: &[u8]) {
-    let Some((length, path)) = split_line(line) else { return };
+    let Some((length, executable, path)) = split_line(line) else { return };
     if path == b"[vsyscall]" {
         return;
     }
@@ -93,13 +96,19 @@ fn count_line(mappings: &mut Mappings, line: &[u8]) {
         mappings.file_bytes = mappings.file_bytes.saturating_add(length);
     } else {
         mappings.anonymous += 1;
+        // The kernel's own `[vdso]` has a name.
+        if executable && path.is_empty() {
+            let before = mappings.executable_bytes.known().unwrap_or_default();
+            mappings.executable_bytes = Measured::Known(before.saturating_add(length));
+        }
     }
 }
 
-/// Length of the mapping and its path (empty for anonymous memory).
-fn split_line(line: &[u8]) -> Option<(Bytes, &[u8])> {
+/// Length of the mapping, whether it may be executed, and its path (empty for anonymous memory).
+fn split_line(line: &[u8]) -> Option<(Bytes, bool, &[u8])> {
     let (start, rest) = hex_prefix(line)?;
     let (end, mut rest) = hex_prefix(rest.strip_prefix(b"-")?)?;
+    let executable = rest.get(3) == Some(&b'x');
     // After the addresses: permissions, offset, device, inode; then the path after padding.
     for _ in 0..4 {
         rest = rest.strip_prefix(b" ")?;
@@ -110,7 +119,7 @@ fn split_line(line: &[u8]) -> Option<(Bytes, &[u8])> {
         rest = &rest[field..];
     }
     let path = rest.iter().position(|&byte| byte != b' ').map_or(&rest[..0], |at| &rest[at..]);
-    Some((Bytes(end.saturating_sub(start)), path))
+    Some((Bytes(end.saturating_sub(start)), executable, path))
 }
 
 /// torch names its segments `torch_PID_RANDOM_N` in /dev/shm; the mapping of a segment whose mount the reader
@@ -205,6 +214,17 @@ mod tests {
         assert_eq!(mappings.other_shared, 4, "/dev/shm, memfd, SysV, shared anonymous");
         assert_eq!(mappings.file, 2);
         assert_eq!(mappings.anonymous, 2);
+    }
+
+    #[test]
+    fn generated_code_is_anonymous_and_may_be_executed() {
+        let lines = b"1000-3000 r-xp 00000000 00:00 0 \n3000-9000 rw-p 00000000 00:00 0 \n\
+                      a000-b000 rwxp 00000000 00:00 0\nb000-d000 r-xp 00000000 00:00 0      [vdso]\n\
+                      d000-e000 r-xp 00000000 fe:00 12      /lib/x.so\n";
+        let mappings = parse_maps(lines);
+        assert_eq!((mappings.anonymous, mappings.file), (4, 1));
+        assert_eq!(mappings.executable_bytes, Measured::Known(Bytes(0x3000)));
+        assert_eq!(parse_maps(b"").executable_bytes, Measured::Known(Bytes(0)));
     }
 
     #[test]

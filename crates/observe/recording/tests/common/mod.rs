@@ -264,6 +264,7 @@ impl Tape {
                 anonymous: t.number(),
                 file: t.number(),
                 file_bytes: t.bytes(),
+                executable_bytes: Measured::Known(t.bytes()),
             }),
             exclusive: self.measured(|t| Exclusive { bytes: t.bytes(), error: t.bytes() }),
         }
@@ -412,6 +413,7 @@ impl Tape {
                 pid: 7,
                 message: AgentMessage::Bye {
                     figures: BTreeMap::from([(self.text(), self.number() as f64 / 3.0)]),
+                    kept_by_iterators: None,
                 },
             },
             6 => EventKind::Agent {

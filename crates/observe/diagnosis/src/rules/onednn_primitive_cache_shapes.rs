@@ -1,0 +1,137 @@
+//! # onednn-primitive-cache-shapes
+//!
+//! ## What it does
+//! Finds a process in which ever more machine code is generated, as oneDNN does for each new shape of its input.
+//!
+//! ## Why it happens
+//! On the CPU oneDNN (convolutions, linear layers, recurrent ones) compiles code for each shape that it meets and keeps 1024
+//! of them with their scratch memory; torch keeps some more. Audio, text or images of varying sizes fill that, by hundreds
+//! of MB up to some GB, until the cache is full.
+//!
+//! ## How it is told apart
+//! Mappings without a file that may be executed are generated code, and nothing else in such a job has them. Their address
+//! space grew late in the run, and the private memory with it. With fixed shapes there are few, and they stay as they are.
+//! Arenas of malloc, a leak and page cache have none.
+//!
+//! ## Known problems
+//! Other generators of code (numba, TorchScript's fuser, Triton on the CPU) look the same, hence never established. The cache
+//! has a bound: it is a note, unless the job ran out of memory, or it grew by 256 MiB and was still growing.
+//!
+//! ## Example
+//! Memory rises with inputs of varying length, and is flat when all are padded to one.
+//!
+//! ## Remedy
+//! A smaller cache, or fewer shapes.
+//!
+//! ## References
+//! - <https://oneapi-src.github.io/oneDNN/dev_guide_primitive_cache.html>
+
+use crate::copies::ran_out;
+use crate::found::of_job;
+use crate::history::ProcessHistory;
+use crate::rule::{Case, Judgement, Rule, Setting};
+use crate::say;
+use ullage_model::{At, Fix, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "onednn-primitive-cache-shapes",
+    title: "oneDNN primitive cache grows with every new input shape (CPU conv/linear/RNN)",
+    source: include_str!("onednn_primitive_cache_shapes.rs"),
+    judge,
+    fixes,
+};
+
+const MIB: u64 = 1 << 20;
+/// What a model of many layers with fixed shapes may generate.
+const CODE: u64 = 64 * MIB;
+/// Private memory that came with it: worth a note, and worth a warning.
+const NOTE: u64 = 32 * MIB;
+const WARN: u64 = 256 * MIB;
+
+/// Code that was generated, and what came with it.
+struct Grown<'a> {
+    process: &'a ProcessHistory,
+    at: At,
+    code: u64,
+    before: u64,
+    memory: u64,
+    goes_on: bool,
+}
+
+fn judge(case: &Case) -> Judgement {
+    let grown = case.timeline.processes().filter_map(grown);
+    let Some(most) = grown.max_by_key(|grown| (grown.memory, grown.process.id)) else {
+        return Judgement::Nothing;
+    };
+    let severity = match (most.goes_on && most.memory >= WARN, ran_out(case)) {
+        (true, _) => Severity::Warning,
+        (_, true) if most.memory.saturating_mul(10) >= case.timeline.memory().peak_bytes => Severity::Warning,
+        _ => Severity::Note,
+    };
+    let sentence = format!(
+        "Generated code in {} grew from {} to {} of address space (mappings without a file that may be executed), and its anonymous memory by {} in that time{}.",
+        say::who(most.process),
+        say::bytes(most.before),
+        say::bytes(most.code),
+        say::bytes(most.memory),
+        if most.goes_on { "; it was still growing" } else { "" }
+    );
+    let source = format!("/proc/{}/maps", most.process.id.pid);
+    let mut evidence = vec![say::number("generated code", most.code, "bytes", &source, most.at, sentence)];
+    if let Some(capacity) = case.run.environment.get("ONEDNN_PRIMITIVE_CACHE_CAPACITY") {
+        let sentence = format!("ONEDNN_PRIMITIVE_CACHE_CAPACITY={capacity} was set.");
+        evidence.push(say::text("ONEDNN_PRIMITIVE_CACHE_CAPACITY", capacity, "environment", None, sentence));
+    }
+    let setting = case.setting_of(Some(most.process));
+    let mut finding = of_job(&RULE, severity, (Status::Supported, 0.75), evidence, &setting);
+    finding.process = Some(say::process_ref(most.process));
+    Judgement::one(finding)
+}
+
+fn grown(process: &ProcessHistory) -> Option<Grown<'_>> {
+    let (first_at, first) = process.executable.first()?;
+    let (last_at, last) = process.executable.last()?;
+    let (since, half) = process.executable.at_or_before(middle(first_at, last_at))?;
+    // A model is compiled in its first steps; shapes that keep coming go on with it.
+    let late = last - half;
+    let more = (last - first) as u64;
+    if more < CODE || late < 0.1 * (last - first) {
+        return None;
+    }
+    let (before, after) =
+        (process.anonymous.at_or_before(first_at)?.1, process.anonymous.at_or_before(last_at)?.1);
+    let memory = (after - before).max(0.0) as u64;
+    (memory >= NOTE).then(|| Grown {
+        process,
+        at: last_at,
+        code: last as u64,
+        before: first as u64,
+        memory,
+        goes_on: late >= 0.25 * (last - first)
+            && process.last_seen.since(last_at) <= last_at.since(since).max(2.0),
+    })
+}
+
+fn middle(from: At, to: At) -> At {
+    At::from_seconds((from.seconds() + to.seconds()) / 2.0)
+}
+
+fn fixes(_setting: &Setting) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Keep fewer of them".into(),
+            command: "export ONEDNN_PRIMITIVE_CACHE_CAPACITY=16".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Or bring the inputs to few sizes".into(),
+            command: "length = -(-length // 128) * 128  # pad to the next multiple of 128".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Or do without oneDNN (slower)".into(),
+            command: "torch.backends.mkldnn.enabled = False".into(),
+            automatic: None,
+        },
+    ]
+}

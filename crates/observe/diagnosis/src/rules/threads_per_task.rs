@@ -1,0 +1,164 @@
+//! # threads-per-task
+//!
+//! ## What it does
+//! Finds a process that starts threads again and again and does not end them.
+//!
+//! ## Why it happens
+//! A thread for each step, sample or request, that waits for ever or is never told to stop: a ThreadPoolExecutor that is
+//! made in the loop and not shut down, a timer, a logger or a client with a background thread for each object. Each one
+//! has a stack (8 MiB of address space), perhaps a malloc arena, and counts against the limits of tasks.
+//!
+//! ## How it is told apart
+//! The number of threads rises in a straight line to the end of what was seen. A pool fills and comes to rest at its size.
+//! Where a thread could not be started: the process had several times as many as it began with. A limit that is met by
+//! others, or by many processes of a few threads each, is not this.
+//!
+//! ## Known problems
+//! Threads that end as fast as they are started do not show, though each may leave something behind.
+//!
+//! ## Example
+//! `RuntimeError: can't start new thread`
+//!
+//! ## Remedy
+//! One pool of a fixed size, made once.
+//!
+//! ## References
+//! - <https://docs.python.org/3/library/concurrent.futures.html#threadpoolexecutor>
+//! - <https://github.com/pytorch/pytorch/issues/64412>
+
+use crate::failure::{Failure, Symptom};
+use crate::found::of_job;
+use crate::growth::Course;
+use crate::history::ProcessHistory;
+use crate::rule::{Case, Judgement, Rule, Setting};
+use crate::say;
+use ullage_model::{At, Evidence, Fix, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "threads-per-task",
+    title: "New threads per step/sample: stacks, arenas, thread-local torch state",
+    source: include_str!("threads_per_task.rs"),
+    judge,
+    fixes,
+};
+
+/// So many more than before is no pool that fills, where nothing failed.
+const MANY: f64 = 100.0;
+const LASTED_S: f64 = 10.0;
+/// So many more are enough where the next could not be started.
+const REFUSED: f64 = 24.0;
+
+fn judge(case: &Case) -> Judgement {
+    let refused =
+        case.failures.iter().filter(|failure| failure.symptom() == Symptom::NoTask && !failure.is_echo());
+    let refused = refused.filter_map(|failure| at_refusal(case, failure));
+    let found = refused.chain(case.timeline.processes().filter_map(|process| rising(case, process)));
+    match found.max_by(|a, b| a.0.total_cmp(&b.0)) {
+        Some((_, judgement)) => judgement,
+        None => Judgement::Nothing,
+    }
+}
+
+/// A thread could not be started in a process that had started many.
+fn at_refusal(case: &Case, failure: &Failure) -> Option<(f64, Judgement)> {
+    let process = failure.process?;
+    let (_, first) = process.threads.first()?;
+    let counted = failure.counts().and_then(|counts| counts.threads);
+    let threads = counted.map(|threads| threads as f64).or_else(|| Some(process.threads.peak()?.1))?;
+    let others: f64 = case
+        .timeline
+        .processes()
+        .filter(|other| other.id != process.id)
+        .filter_map(|other| other.threads.at_or_before(failure.at).filter(|_| other.last_seen >= failure.at))
+        .map(|(_, threads)| threads)
+        .sum();
+    if threads - first < REFUSED || threads < 3.0 * first || threads < others {
+        return None;
+    }
+    let sentence = format!(
+        "{} had {} threads when the next one could not be started, and {} when it was first seen.",
+        say::capital(&say::who(process)),
+        say::count(threads as u64),
+        say::count(first as u64)
+    );
+    let source = failure.agent_source();
+    let evidence = say::number("threads", threads as u64, "threads", &source, failure.at, sentence);
+    Some((threads, judged(case, process, vec![evidence], failure.at)))
+}
+
+/// Nothing failed yet: they become more and more.
+fn rising(case: &Case, process: &ProcessHistory) -> Option<(f64, Judgement)> {
+    let (_, first) = process.threads.first()?;
+    let (at, last) = process.threads.last()?;
+    let Course::Growing(growth) = process.threads.course(at) else { return None };
+    let more = growth.per_second * growth.lasted_s;
+    if !growth.goes_on || more < MANY || growth.lasted_s < LASTED_S || last < 3.0 * first {
+        return None;
+    }
+    let sentence = format!(
+        "{} had {} threads, {} more every second for the last {}; they were {} when it was first seen.",
+        say::capital(&say::who(process)),
+        say::count(last as u64),
+        rate(growth.per_second),
+        say::seconds(growth.lasted_s),
+        say::count(first as u64)
+    );
+    let source = format!("/proc/{}/stat", process.id.pid);
+    let evidence = say::number("threads", last as u64, "threads", &source, at, sentence);
+    Some((last, judged(case, process, vec![evidence], at)))
+}
+
+fn judged(case: &Case, process: &ProcessHistory, mut evidence: Vec<Evidence>, at: At) -> Judgement {
+    evidence.extend(stacks(process, at));
+    let known = (Status::Established, 0.93);
+    let mut finding = of_job(&RULE, Severity::Warning, known, evidence, &case.setting_of(Some(process)));
+    finding.process = Some(say::process_ref(process));
+    Judgement::one(finding)
+}
+
+/// What they cost in address space.
+fn stacks(process: &ProcessHistory, at: At) -> Option<Evidence> {
+    let (before, after) = (process.virtual_size.first()?.1, process.virtual_size.at_or_before(at)?.1);
+    let threads = process.threads.at_or_before(at)?.1 - process.threads.first()?.1;
+    if threads < 1.0 || after <= before {
+        return None;
+    }
+    let grown = (after - before) as u64;
+    let sentence = format!(
+        "Its address space grew by {} in that time, {} for each thread: stacks, and arenas of malloc.",
+        say::bytes(grown),
+        say::bytes((grown as f64 / threads) as u64)
+    );
+    let source = format!("/proc/{}/status", process.id.pid);
+    Some(say::number("address space", grown, "bytes", &source, at, sentence))
+}
+
+fn rate(per_second: f64) -> String {
+    if per_second >= 10.0 {
+        say::count(per_second as u64)
+    } else {
+        format!("{per_second:.1}")
+    }
+}
+
+fn fixes(_setting: &Setting) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Make one pool of a fixed size, once, and hand it every task".into(),
+            command: "pool = concurrent.futures.ThreadPoolExecutor(max_workers=8)  # outside of the loop\n\
+                      future = pool.submit(task, sample)"
+                .into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Where a pool must be made in the loop: end it there".into(),
+            command: "with concurrent.futures.ThreadPoolExecutor(max_workers=8) as pool:\n    ...".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "See what they wait for".into(),
+            command: "import faulthandler, signal\nfaulthandler.register(signal.SIGUSR1)  # in the program; then: kill -USR1 PID".into(),
+            automatic: None,
+        },
+    ]
+}
