@@ -183,6 +183,8 @@ mod tests {
             }),
             cgroups: vec![],
             role: Role::Other,
+            seccomp: Measured::default(),
+            cores_allowed: Measured::default(),
             forked_from: None,
         }
     }

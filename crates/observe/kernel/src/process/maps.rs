@@ -11,14 +11,15 @@
 
 use crate::error::KernelError;
 use crate::root::ProcessDir;
-use crate::scan::hex_prefix;
+use crate::scan::{find, hex_prefix};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::path::PathBuf;
 use ullage_model::{Bytes, Mappings};
 
-/// What a line needs to be told by: the fields before the path take at most 101 bytes.
-const HEAD: usize = 160;
+/// What a line needs to be told by: the fields before the path take at most 101 bytes, and the end of a path tells a
+/// library.
+const HEAD: usize = 320;
 
 /// Counts mappings in a stream of chunks that may be cut anywhere.
 #[derive(Clone, Debug)]
@@ -91,9 +92,22 @@ fn count_line(mappings: &mut Mappings, line: &[u8]) {
     } else if path.first() == Some(&b'/') {
         mappings.file += 1;
         mappings.file_bytes = mappings.file_bytes.saturating_add(length);
+        if is_data(line, path, length) {
+            mappings.data_file_bytes = mappings.data_file_bytes.saturating_add(length);
+        }
     } else {
         mappings.anonymous += 1;
     }
+}
+
+/// A file that somebody mapped to read or write it. The loader maps programs and libraries in parts, one of them
+/// executable, and the C library a few tables of its own.
+fn is_data(line: &[u8], path: &[u8], length: Bytes) -> bool {
+    let permissions = line.split(|&byte| byte == b' ').nth(1).unwrap_or_default();
+    let contains = |part: &[u8]| find(path, part).is_some();
+    let code = permissions.get(2) == Some(&b'x') || contains(b".so") || contains(b"/bin/");
+    let tables = contains(b"/locale") || contains(b"gconv") || path.starts_with(b"/dev/");
+    length >= Bytes(4096) && !code && !tables
 }
 
 /// Length of the mapping and its path (empty for anonymous memory).

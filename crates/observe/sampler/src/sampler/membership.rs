@@ -72,9 +72,15 @@ impl Sampler {
         let stat = process.stat(buffer).ok().filter(|stat| stat.id == id)?;
         let (parent, comm) = (stat.parent, String::from_utf8_lossy(stat.comm).into_owned());
         let (image, quiet) = (stat.program, Quiet::of(&stat));
-        let (uid, sizes) = match process.status(buffer) {
-            Ok(status) => (status.uid.into(), status.memory.map(|memory| (quiet, memory))),
-            Err(error) => (Measured::Missing(error.missing()), None),
+        let (uid, seccomp, cores_allowed, sizes) = match process.status(buffer) {
+            Ok(status) => {
+                let sizes = status.memory.map(|memory| (quiet, memory));
+                (status.uid.into(), status.seccomp.into(), status.cores_allowed.into(), sizes)
+            }
+            Err(error) => {
+                let why = error.missing();
+                (Measured::Missing(why), Measured::Missing(why), Measured::Missing(why), None)
+            }
         };
         let limits = match process.limits(buffer) {
             Ok(limits) => Measured::Known(limits),
@@ -83,7 +89,19 @@ impl Sampler {
         let command_line = process.command_line(buffer).unwrap_or_default();
         let cgroups = process.cgroup(buffer).map(|()| lines_of_interest(buffer)).unwrap_or_default();
         let (role, forked_from) = (Role::Other, None);
-        let facts = ProcessFacts { id, parent, uid, command_line, comm, limits, cgroups, role, forked_from };
+        let facts = ProcessFacts {
+            id,
+            parent,
+            uid,
+            command_line,
+            comm,
+            limits,
+            cgroups,
+            role,
+            seccomp,
+            cores_allowed,
+            forked_from,
+        };
         Some(Described { facts, image, sizes })
     }
 
