@@ -1,7 +1,7 @@
 //! How a rule makes its finding.
 
 use crate::failure::Failure;
-use crate::rule::{Case, Rule, Setting};
+use crate::rule::{Case, Judgement, Rule, Setting};
 use crate::say;
 use ullage_model::{Evidence, Finding, Severity, Status};
 
@@ -45,6 +45,29 @@ pub(crate) fn of_job(
         at: evidence.first().and_then(|evidence| evidence.at),
         evidence,
         fixes: (rule.fixes)(setting),
+    }
+}
+
+/// Judges every failure; one that nothing can be said of leaves the cause open, unless another one shows it.
+pub(crate) fn by_failure<'a>(
+    case: &Case<'a>,
+    judge: impl Fn(&Failure<'a>) -> Result<Option<Finding>, String>,
+) -> Judgement {
+    let mut found: Option<Finding> = None;
+    let mut unsure = None;
+    for failure in &case.failures {
+        match judge(failure) {
+            Ok(Some(next)) => found = better(found, next),
+            Ok(None) => {}
+            Err(because) => {
+                unsure.get_or_insert(because);
+            }
+        }
+    }
+    match (found, unsure) {
+        (Some(found), _) => Judgement::one(found),
+        (None, Some(because)) => Judgement::CannotTell { because },
+        (None, None) => Judgement::Nothing,
     }
 }
 

@@ -1,13 +1,16 @@
 mod build;
 mod catalogue;
+mod charged;
 mod copies;
 mod descriptors;
 mod forecast;
 mod hours;
 mod kills;
 mod log;
+mod machine;
 mod mappings;
 mod others;
+mod refused;
 mod segments;
 mod space;
 mod verdict;
