@@ -44,12 +44,14 @@ pub(super) const RULE: Rule = Rule {
 
 /// Share of /dev/shm from which its loss is felt.
 const SHARE: f64 = 0.25;
+/// No program that has just been started has written into /dev/shm by then.
+const BEGINNING: At = At(20_000_000);
 /// In a run that was well they are worth a note from here on.
 const NOTED: u64 = 256 << 20;
 
 fn judge(case: &Case) -> Judgement {
     let Some(stale) = case.timeline.segments.stale().filter(|stale| stale.count > 0) else {
-        return Judgement::Nothing;
+        return by_failure(case, |failure| Ok(filled_before(case, failure)));
     };
     match by_failure(case, |failure| Ok(filled(case, failure, &stale))) {
         Judgement::Nothing if stale.bytes >= NOTED && stale.makers_gone >= NOTED => {
@@ -60,7 +62,8 @@ fn judge(case: &Case) -> Judgement {
     }
 }
 
-fn filled(case: &Case, failure: &Failure, stale: &Stale) -> Option<Finding> {
+/// Bytes in use and size of a /dev/shm that this failure met full.
+fn full(case: &Case, failure: &Failure) -> Option<(u64, u64)> {
     let no_space = space::is_no_space(failure) && space::about_shm(failure);
     let by_hand = space::is_bus_error(failure) || failure.unexplained_end();
     let (used, size) = match failure.counts().and_then(|counts| counts.shm_used.zip(counts.shm_size)) {
@@ -71,7 +74,12 @@ fn filled(case: &Case, failure: &Failure, stale: &Stale) -> Option<Finding> {
         }
     };
     let full = no_space || (by_hand && space::is_full(used, size));
-    if !full || size == 0 || (stale.bytes as f64) < size as f64 * SHARE {
+    (full && size > 0).then_some((used, size))
+}
+
+fn filled(case: &Case, failure: &Failure, stale: &Stale) -> Option<Finding> {
+    let (_, size) = full(case, failure)?;
+    if (stale.bytes as f64) < size as f64 * SHARE {
         return None;
     }
     let mut evidence = vec![sentence(stale, Some(size))];
@@ -79,6 +87,28 @@ fn filled(case: &Case, failure: &Failure, stale: &Stale) -> Option<Finding> {
     evidence.extend(space::bus_error_sentence(failure).filter(|_| space::is_bus_error(failure)));
     let mut finding = finding(case, &RULE, failure, known(stale), evidence, &case.setting(Some(failure)));
     // They were there first.
+    finding.at = Some(At(0));
+    Some(finding)
+}
+
+/// The files were never listed: how much was in use when the job began is known all the same.
+fn filled_before(case: &Case, failure: &Failure) -> Option<Finding> {
+    let (at, before) = case.timeline.filesystems(FilesystemUse::Shm).next()?.used.first()?;
+    let (used, size) = full(case, failure)?;
+    if at > BEGINNING || before < size as f64 * SHARE || before > used as f64 {
+        return None;
+    }
+    let sentence = format!(
+        "/dev/shm held {} of its {} when the job began: files of earlier runs, or of another one; they were not listed.",
+        say::bytes(before as u64),
+        say::bytes(size)
+    );
+    let met = say::number("in use before the job", before as u64, "bytes", "statvfs /dev/shm", at, sentence);
+    let mut evidence = vec![say::of(met, size)];
+    evidence.extend(sharing::exception_sentence(failure));
+    evidence.extend(space::bus_error_sentence(failure).filter(|_| space::is_bus_error(failure)));
+    let known = (Status::Supported, 0.65);
+    let mut finding = finding(case, &RULE, failure, known, evidence, &case.setting(Some(failure)));
     finding.at = Some(At(0));
     Some(finding)
 }

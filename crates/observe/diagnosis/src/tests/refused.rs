@@ -261,6 +261,24 @@ fn files_in_use_small_ones_and_the_jobs_own_are_not_left_over() {
 }
 
 #[test]
+fn what_was_in_use_before_the_job_is_told_where_no_file_was_listed() {
+    for (at, before, expected) in [
+        (0.004, 40, vec!["shm-stale-files", "shm-full-bytes"]),
+        (0.004, 4, vec!["shm-full-bytes"]),
+        (1.0, 40, vec!["shm-full-bytes"]),
+    ] {
+        let mut run = Run::with_trainer();
+        for (at, used) in [(at, before), (1.5, 64)] {
+            run.tick(at, vec![reading(TRAINER, MAIN, "python")], |sample| {
+                sample.filesystems = vec![shm(used * MIB, 64 * MIB, 9, 1 << 20)];
+            });
+        }
+        run.ended(1.6, TRAINER, Ending::Signaled(7)).finish(1.7, Ending::Exited(1));
+        assert_eq!(causes(&run.verdict()), expected, "{before} MiB at {at}");
+    }
+}
+
+#[test]
 fn left_over_files_are_at_most_a_note_in_a_run_that_was_well() {
     let mut run = Run::with_trainer();
     run.tick(1.0, vec![reading(TRAINER, MAIN, "python")], |sample| {
