@@ -12,7 +12,8 @@
 //! limit was met: a full /dev/shm says 28, too many descriptors 24, too many mappings 12.
 //!
 //! ## Known problems
-//! A segment of another user's, opened by its name, is refused with 13 as well.
+//! A segment of another user's, opened by its name, is refused with 13 as well. Without the agent only a /dev/shm that is
+//! missing is suspected: that one cannot be written is not seen from outside.
 //!
 //! ## Example
 //! `OSError: [Errno 38] Function not implemented`, from `multiprocessing/synchronize.py`

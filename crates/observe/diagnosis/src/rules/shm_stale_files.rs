@@ -86,8 +86,10 @@ fn filled(case: &Case, failure: &Failure, stale: &Stale) -> Option<Finding> {
     evidence.extend(sharing::exception_sentence(failure));
     evidence.extend(space::bus_error_sentence(failure).filter(|_| space::is_bus_error(failure)));
     let mut finding = finding(case, &RULE, failure, known(stale), evidence, &case.setting(Some(failure)));
-    // They were there first.
-    finding.at = Some(At(0));
+    if stale.makers_gone >= stale.bytes / 2 || stale.bytes >= size / 2 {
+        // They were there first; where little is known of few of them, the job's own come before.
+        finding.at = Some(At(0));
+    }
     Some(finding)
 }
 
@@ -109,7 +111,9 @@ fn filled_before(case: &Case, failure: &Failure) -> Option<Finding> {
     evidence.extend(space::bus_error_sentence(failure).filter(|_| space::is_bus_error(failure)));
     let known = (Status::Supported, 0.65);
     let mut finding = finding(case, &RULE, failure, known, evidence, &case.setting(Some(failure)));
-    finding.at = Some(At(0));
+    if before >= size as f64 / 2.0 {
+        finding.at = Some(At(0));
+    }
     Some(finding)
 }
 
