@@ -29,6 +29,9 @@ class GuestError(Exception):
 
 # --- one boot
 
+# Bytes of the disk that a guest may swap to.
+SWAP = 512 << 20
+
 # Where the machine is busy, the emulated timer comes late, and 5.10 gives up at boot: no_timer_check.
 KERNEL = """
     console=ttyS0 rdinit=/init panic=-1 mitigations=off nokaslr random.trust_cpu=on loglevel=6 no_timer_check
@@ -37,12 +40,16 @@ KERNEL = """
 
 def boot(kernel, archive, memory, cpus, timeout, console, show, parameters=""):
     """Boots, yields what the guest says on its second serial port, and always ends the guest."""
+    # The only disk that these kernels know without a module. Unused but for cases that swap.
+    disk = tempfile.NamedTemporaryFile(prefix="ullage-guest-swap-", dir="/var/tmp")
+    disk.truncate(SWAP)
     command = [
         "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", str(cpus), "-m", str(memory),
         "-kernel", str(CACHE / "kernels" / kernel / "vmlinuz"), "-initrd", str(archive),
         "-append", f"{KERNEL} {parameters}",
         "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-monitor", "none", "-nic", "none",
         "-serial", f"file:{console}", "-serial", "stdio",
+        "-drive", f"file={disk.name},if=none,id=swap,format=raw,cache=unsafe", "-device", "nvme,drive=swap,serial=swap",
     ]  # fmt: skip
     started = time.monotonic()
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -70,6 +77,7 @@ def boot(kernel, archive, memory, cpus, timeout, console, show, parameters=""):
         if process.poll() is None:
             process.kill()
             process.wait()
+        disk.close()
 
 
 def said_in(lines, show):

@@ -8,18 +8,23 @@ except ImportError:  # before Python 3.11; every venv with pip has this copy
     from pip._vendor import tomli as tomllib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-KNOWN = {"name", "job", "needs", "setup", "expect", "healthy", "fix", "smoke", "by_hand", "timeout"}
+KNOWN = {"name", "job", "needs", "setup", "expect", "healthy", "fix", "smoke", "by_hand", "timeout", "notes"}
 KNOWN_SETUP = {
     "inside",
     "tmpfs",
     "cgroup_memory",
     "cgroup_below",
     "cgroup_pids",
+    "cgroup_cpu",
+    "cgroup_memory_high",
+    "first",
+    "ipc",
     "limits",
     "user",
     "environment",
     "oom_group",
     "sysctl",
+    "swap",
 }
 KNOWN_EXPECT = {"finding", "also", "status", "status_without_agent", "role", "outcome", "by_report"}
 RANK = {"note": 0, "warning": 1, "fatal": 2}
@@ -115,6 +120,10 @@ def differences(case, verdict, agent):
     for cause in expect.get("also", []):
         if cause not in [finding["cause"] for finding in findings]:
             wrong.append(f"{cause} is not among the findings")
+    if agent and "notes" in case:
+        notes = sorted(f["cause"] for f in verdict["findings"] if RANK[f["severity"]] == 0)
+        if notes != sorted(case["notes"]):
+            wrong.append(f"notes are {', '.join(notes) or 'none'}")
     for key, value in expect.get("outcome", {}).items():
         if verdict["outcome"].get(key) != value:
             wrong.append(f"outcome {key} is {verdict['outcome'].get(key)!r}, not {value!r}")

@@ -1,6 +1,6 @@
 """Becomes COMMAND inside the surroundings that a scenario asks for: cgroups, mounts, limits, a user.
 
-    enter.py '{"cgroups": [...], "tmpfs": [...], "limits": {...}, "user": 64646}' COMMAND...
+    enter.py '{"cgroups": [...], "tmpfs": [...], "ipc": {...}, "first": [...], "limits": {...}, "user": 64646}' COMMAND...
 
 The order is the point: mounts need root, the cgroup must be joined before a limit bites, and the user is
 given up last. It ends in exec, so that COMMAND keeps this pid.
@@ -14,17 +14,31 @@ import subprocess
 import sys
 
 CLONE_NEWNS = 0x00020000
+CLONE_NEWIPC = 0x08000000
 LIMITS = {
     "nofile": resource.RLIMIT_NOFILE,
     "as": resource.RLIMIT_AS,
     "nproc": resource.RLIMIT_NPROC,
+    "memlock": resource.RLIMIT_MEMLOCK,
+    "stack": resource.RLIMIT_STACK,
 }
 
 
-def mount_privately(mounts):
+def unshare(flag, name):
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(CLONE_NEWNS) != 0:
-        raise OSError(ctypes.get_errno(), "unshare(CLONE_NEWNS)")
+    if libc.unshare(flag) != 0:
+        raise OSError(ctypes.get_errno(), f"unshare({name})")
+
+
+def limit_system_v(settings):
+    unshare(CLONE_NEWIPC, "CLONE_NEWIPC")
+    for name, value in settings.items():
+        with open(f"/proc/sys/kernel/{name}", "w") as file:
+            file.write(str(value))
+
+
+def mount_privately(mounts):
+    unshare(CLONE_NEWNS, "CLONE_NEWNS")
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
     for mount in mounts:
         os.makedirs(mount["path"], exist_ok=True)
@@ -38,6 +52,11 @@ def main():
     for cgroup in setup.get("cgroups", []):
         with open(os.path.join(cgroup, "cgroup.procs"), "w") as file:
             file.write(str(os.getpid()))
+    if setup.get("ipc"):
+        limit_system_v(setup["ipc"])
+    if setup.get("first"):
+        # It may end in any way: what it leaves behind is the point.
+        subprocess.run(setup["first"])
     for name, value in setup.get("limits", {}).items():
         resource.setrlimit(LIMITS[name], (value, value))
     if setup.get("user"):

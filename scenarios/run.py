@@ -57,7 +57,7 @@ class Case:
 
     def setup(self):
         setup, prepared = self.case.get("setup", {}), {"cgroups": []}
-        for key in ("memory", "pids"):
+        for key in ("memory", "pids", "cpu"):
             if f"cgroup_{key}" in setup:
                 limit = surroundings.in_bytes(setup[f"cgroup_{key}"])
                 made = surroundings.make_cgroup(key, limit, setup.get("cgroup_below", False))
@@ -66,6 +66,8 @@ class Case:
         prepared["tmpfs"] = [{**m, "path": self.fill(m["path"])} for m in setup.get("tmpfs", [])]
         prepared["limits"] = {k: surroundings.in_bytes(v) for k, v in setup.get("limits", {}).items()}
         prepared["user"] = setup.get("user")
+        prepared["ipc"] = setup.get("ipc")
+        prepared["first"] = [self.fill(part) for part in setup.get("first", [])]
         return prepared
 
     def command(self):

@@ -47,7 +47,11 @@ def make_cgroup(controller, limit, below=False):
     made = [folder]
     try:
         v1 = f"/{controller}" in folder
-        file = {"memory": "memory.limit_in_bytes" if v1 else "memory.max", "pids": "pids.max"}[controller]
+        file = {
+            "memory": "memory.limit_in_bytes" if v1 else "memory.max",
+            "pids": "pids.max",
+            "cpu": "cpu.cfs_quota_us" if v1 else "cpu.max",
+        }[controller]
         with open(f"{folder}/{file}", "w") as out:
             out.write(str(limit))
         if below:
@@ -162,10 +166,10 @@ def missing(need, python, plain_python, ullage):
     if need == "mount-namespace":
         rc = subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode
         return None if rc == 0 else "may not make a mount namespace"
-    if need in ("cgroup-memory", "cgroup-pids"):
+    if need in ("cgroup-memory", "cgroup-pids", "cgroup-cpu"):
         controller = need.split("-")[1]
         try:
-            remove_cgroups(make_cgroup(controller, 1 << 30 if controller == "memory" else 1000))
+            remove_cgroups(make_cgroup(controller, {"memory": 1 << 30, "pids": 1000, "cpu": 50000}[controller]))
             return None
         except OSError as error:
             return f"may not make a {controller} cgroup ({error})"

@@ -7,6 +7,7 @@ of `ullage report` afterwards; and again without the agent, where "no finding" i
 import glob
 import json
 import os
+import subprocess
 import time
 
 import tomllib
@@ -32,7 +33,10 @@ MARKERS = {
     "host-oom-kill": "global_oom",
     "memcg-oom-kill": "constraint=CONSTRAINT_MEMCG",
     "invisible-child-oom": "constraint=CONSTRAINT_MEMCG",
+    "hugetlb-reserved": "global_oom",
 }
+# The guest's only disk.
+SWAP = "/dev/nvme0n1"
 # A job that hangs is a failed case, not a hung guest.
 JOB_TIMEOUT = 60
 
@@ -43,30 +47,42 @@ class Setup:
     def __init__(self, name, table):
         self.table, self.group, self.restore = dict(table), None, {}
         memory, below = self.table.pop("cgroup_memory", None), self.table.pop("cgroup_below", False)
+        high = self.table.pop("cgroup_memory_high", None)
         together = self.table.pop("oom_group", False)
         if memory:
-            self.group = Cgroup(name, memory_max=memory)
+            self.group = Cgroup(name, memory_max=memory, **({"memory_high": high} if high else {}))
             if together:
                 write(f"{self.group.path}/memory.oom.group", "1")
             if below:
                 self.group.allow_children()
                 self.group = Cgroup(f"{name}/below")
         self.sysctls = self.table.pop("sysctl", {})
+        self.swap = self.table.pop("swap", False)
 
     def __enter__(self):
         for name, value in self.sysctls.items():
             path = "/proc/sys/" + name.replace(".", "/")
             self.restore[path] = read(path).strip()
             write(path, str(value))
+        if self.swap:
+            subprocess.run(["mkswap", SWAP], check=True, capture_output=True)
+            subprocess.run(["swapon", SWAP], check=True, capture_output=True)
         return self
 
     def __exit__(self, *_):
+        if self.swap:
+            subprocess.run(["swapoff", SWAP], capture_output=True)
         for path, value in self.restore.items():
             write(path, value)
 
 
 # Constraint of the kernel's line, by expected finding.
-CONSTRAINTS = {"host-oom-kill": "host", "memcg-oom-kill": "cgroup", "invisible-child-oom": "cgroup"}
+CONSTRAINTS = {
+    "host-oom-kill": "host",
+    "hugetlb-reserved": "host",
+    "memcg-oom-kill": "cgroup",
+    "invisible-child-oom": "cgroup",
+}
 
 
 def capture(artifacts, label, group, lines, finding):
@@ -100,6 +116,9 @@ def judged(verdict, wanted, agent, by):
         )
     outcome = {key: verdict["outcome"].get(key) for key in wanted.get("outcome", {})}
     yield f"{by}: outcome", outcome == wanted.get("outcome", {}), f"{seen}, wanted {wanted.get('outcome')}"
+    causes = [finding["cause"] for finding in verdict["findings"] if finding["severity"] != "note"]
+    for cause in wanted.get("also", []):
+        yield f"{by}: {cause} is among the findings", cause in causes, seen
     yield f"{by}: not healthy", verdict["healthy"] is False, seen
 
 

@@ -25,6 +25,8 @@ fn seen(pid: i32, forked_from: Option<i32>) -> Event {
         limits: Measured::default(),
         cgroups: vec!["0::/job".into()],
         role: Role::Other,
+        seccomp: Measured::default(),
+        cores_allowed: Measured::default(),
         forked_from: forked_from.map(id),
     };
     Event { at: At(0), what: EventKind::ProcessSeen { facts: Box::new(facts) } }
@@ -226,6 +228,8 @@ fn cgroup(path: &str, current: u64, anonymous: u64, file: u64, shared: u64, kern
             oom_kills: Measured::default(),
             oom_kills_subtree: Measured::default(),
             limit_hits: Measured::default(),
+            high_hits: Measured::default(),
+            anonymous_huge: Measured::default(),
             oom_group: Measured::default(),
             parts: Measured::Known(CgroupMemoryParts {
                 anonymous: mib(anonymous),

@@ -143,7 +143,9 @@ impl<'a> Failure<'a> {
             Symptom::NoDescriptorsOnMachine
         } else if seen.report.errno == Some(24) || has("Too many open files") || has("items of ancdata") {
             Symptom::NoDescriptors
-        } else if (seen.report.errno == Some(28) || has("No space left on device")) && !has("inotify") {
+        } else if (seen.report.errno == Some(28) || has("No space left on device"))
+            && !["inotify", "shmget", "semget", "msgget", "mq_open"].into_iter().any(has)
+        {
             Symptom::NoSpace
         } else if has("can't start new thread") || (has("Resource temporarily unavailable") && self.in_fork())
         {

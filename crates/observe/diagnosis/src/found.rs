@@ -48,6 +48,29 @@ pub(crate) fn of_job(
     }
 }
 
+/// Judges every failure; one that nothing can be said of leaves the cause open, unless another one shows it.
+pub(crate) fn by_failure<'a>(
+    case: &Case<'a>,
+    judge: impl Fn(&Failure<'a>) -> Result<Option<Finding>, String>,
+) -> Judgement {
+    let mut found: Option<Finding> = None;
+    let mut unsure = None;
+    for failure in &case.failures {
+        match judge(failure) {
+            Ok(Some(next)) => found = better(found, next),
+            Ok(None) => {}
+            Err(because) => {
+                unsure.get_or_insert(because);
+            }
+        }
+    }
+    match (found, unsure) {
+        (Some(found), _) => Judgement::one(found),
+        (None, Some(because)) => Judgement::CannotTell { because },
+        (None, None) => Judgement::Nothing,
+    }
+}
+
 /// The better of two candidates of one rule: the earlier failure, unless the later one is known better.
 pub(crate) fn better(kept: Option<Finding>, next: Finding) -> Option<Finding> {
     match kept {

@@ -284,6 +284,16 @@ pub struct CgroupHistory {
     pub oom_kills: Counter,
     /// Times its memory limit was met.
     pub limit_hits: Counter,
+    /// Times that memory.high slowed somebody down.
+    pub high_hits: Counter,
+    /// Shared memory over time, bytes: tmpfs, memfd, System V.
+    pub shared: Series,
+    /// Page cache over time, without shared memory, bytes.
+    pub cache: Series,
+    /// Memory of the kernel over time, bytes.
+    pub kernel: Series,
+    /// The reading with most memory in transparent huge pages: when, these bytes, and all anonymous ones.
+    pub most_huge: Option<(At, u64, u64)>,
     /// Forks refused.
     pub refused: Counter,
 }
@@ -328,6 +338,11 @@ impl CgroupHistory {
             tasks: Series::default(),
             oom_kills: Counter::default(),
             limit_hits: Counter::default(),
+            high_hits: Counter::default(),
+            shared: Series::default(),
+            cache: Series::default(),
+            kernel: Series::default(),
+            most_huge: None,
             refused: Counter::default(),
         }
     }
@@ -339,6 +354,17 @@ impl CgroupHistory {
             self.working_set.push(at, memory.in_use().0 as f64);
             self.oom_kills.read(at, memory.oom_kills);
             self.limit_hits.read(at, memory.limit_hits);
+            self.high_hits.read(at, memory.high_hits);
+            if let Measured::Known(parts) = memory.parts {
+                self.shared.push(at, parts.shared.0 as f64);
+                self.cache.push(at, parts.file.0.saturating_sub(parts.shared.0) as f64);
+                self.kernel.push(at, parts.kernel.0 as f64);
+                if let Measured::Known(huge) = memory.anonymous_huge {
+                    if self.most_huge.is_none_or(|(_, most, _)| huge.0 >= most) {
+                        self.most_huge = Some((at, huge.0, parts.anonymous.0));
+                    }
+                }
+            }
         }
         if let Measured::Known(pids) = &reading.pids {
             self.tasks.push(at, pids.current as f64);
@@ -400,6 +426,16 @@ pub struct HostHistory {
     pub committed: Series,
     /// MemAvailable, bytes.
     pub available: Series,
+    /// Pages swapped in, and out, since boot.
+    pub swap_in: Series,
+    /// Pages swapped out, since boot.
+    pub swap_out: Series,
+    /// Microseconds in which all tasks waited for memory, since boot.
+    pub stalled: Series,
+    /// Microseconds in which some task waited for memory, since boot.
+    pub waited: Series,
+    /// In use and owned by nobody that the kernel names, bytes.
+    pub unowned: Series,
     /// Least MemAvailable, and when.
     pub least_available: Option<(At, u64)>,
 }
@@ -415,6 +451,31 @@ impl HostHistory {
             if self.least_available.is_none_or(|(_, least)| memory.available.0 < least) {
                 self.least_available = Some((at, memory.available.0));
             }
+        }
+        let counters = [
+            (&mut self.swap_in, reading.swap_in),
+            (&mut self.swap_out, reading.swap_out),
+            (&mut self.stalled, reading.memory_stall_full_us),
+            (&mut self.waited, reading.memory_stall_some_us),
+        ];
+        for (series, value) in counters {
+            if let Measured::Known(value) = value {
+                series.push(at, value as f64);
+            }
+        }
+        if let (Measured::Known(memory), Measured::Known(kernel)) = (&reading.memory, &reading.kernel) {
+            let owned = [
+                memory.free,
+                memory.cached,
+                memory.anonymous,
+                kernel.buffers,
+                kernel.slab_reclaimable,
+                kernel.slab_unreclaimable,
+                kernel.tables,
+                kernel.hugetlb,
+            ];
+            let unowned = owned.into_iter().fold(memory.total, |left, part| left.saturating_sub(part));
+            self.unowned.push(at, unowned.0 as f64);
         }
         if reading.memory.as_known().is_some() || self.last.memory.as_known().is_none() {
             self.last = reading.clone();

@@ -28,6 +28,7 @@ mod series;
 mod sharing;
 mod space;
 mod timeline;
+mod together;
 
 pub use catalogue::{cause_page, cause_title, causes, similar_cause, Cause};
 pub use explain::{explain_log, LogError, LogMatch, LogVerdict};
@@ -36,7 +37,8 @@ pub use limits::limits;
 pub use ranking::{diagnose, rank};
 pub use rule::{rule, rules, Case, Judgement, Rule};
 pub use series::Series;
-pub use timeline::{BudgetStep, ExceptionSeen, Timeline};
+pub use timeline::{BudgetStep, ExceptionSeen, ShortFile, Timeline};
+pub use together::Together;
 
 #[cfg(test)]
 mod tests;

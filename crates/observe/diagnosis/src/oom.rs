@@ -14,6 +14,13 @@ const SLACK_S: f64 = 2.0;
 /// Whoever waits for a process has noticed its end by then (a DataLoader looks every 5 s).
 const NOTICED_WITHIN_S: f64 = 10.0;
 
+impl Victim<'_> {
+    /// For the limit of a cgroup.
+    pub(crate) fn of_cgroup(&self) -> bool {
+        !self.host && !self.bound
+    }
+}
+
 /// How a kill is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Proof {
@@ -34,6 +41,8 @@ pub(crate) struct Victim<'a> {
     pub(crate) at: At,
     /// By the machine's lack of memory, not a cgroup's.
     pub(crate) host: bool,
+    /// By the lack of memory of the nodes that it was bound to.
+    pub(crate) bound: bool,
     /// How it is known.
     pub(crate) proof: Proof,
     /// The kernel's line.
@@ -65,12 +74,14 @@ pub(crate) fn victims<'a>(case: &Case<'a>) -> Vec<Victim<'a>> {
     for (at, line) in case.timeline.oom_kills() {
         if let Some(process) = named_by(case, line) {
             let at = process.ended.map_or((*at).min(process.last_seen.max(At(1))), |(ended, _, _)| ended);
-            let host = line.constraint == OomConstraint::Host;
+            let (host, bound) =
+                (line.constraint == OomConstraint::Host, line.constraint == OomConstraint::Numa);
             let group = group_of(case, process);
             victims.push(Victim {
                 process: Some(process),
                 at,
                 host,
+                bound,
                 proof: Proof::Log,
                 line: Some(line),
                 group,
@@ -191,6 +202,7 @@ fn by_counter<'a>(case: &Case<'a>, group: &'a CgroupHistory, victims: &mut Vec<V
             process: Some(process),
             at,
             host: false,
+            bound: false,
             proof,
             line: None,
             group: Some(group),
@@ -198,7 +210,15 @@ fn by_counter<'a>(case: &Case<'a>, group: &'a CgroupHistory, victims: &mut Vec<V
     }
     if killed.is_empty() && victims.is_empty() && cut_short(case) {
         let at = case.timeline.last_alive().unwrap_or(before);
-        victims.push(Victim { process: None, at, host: false, proof, line: None, group: Some(group) });
+        victims.push(Victim {
+            process: None,
+            at,
+            host: false,
+            bound: false,
+            proof,
+            line: None,
+            group: Some(group),
+        });
     }
 }
 
@@ -240,6 +260,7 @@ fn by_reading<'a>(case: &Case<'a>) -> Option<Victim<'a>> {
         process,
         at,
         host: false,
+        bound: false,
         proof: Proof::AtLimit,
         line: None,
         group: Some(group),
@@ -278,7 +299,7 @@ pub(crate) fn limit(group: &CgroupHistory) -> Option<u64> {
 /// COMMAND lived on although one of its children was killed: it neither failed with it nor soon after it.
 pub(crate) fn unnoticed(case: &Case, victim: &Victim) -> bool {
     let (Some(process), Some(main)) = (victim.process, case.main()) else { return false };
-    if process.id == main || victim.host {
+    if process.id == main || !victim.of_cgroup() {
         return false;
     }
     let is_victim = |id| {

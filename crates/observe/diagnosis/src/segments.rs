@@ -34,6 +34,8 @@ struct Reading {
 pub(crate) struct SegmentHistory {
     most: Option<(u64, Reading)>,
     last: Option<Reading>,
+    /// A job that is gone has no /dev/shm that could be looked into.
+    stale: Option<Stale>,
 }
 
 impl SegmentHistory {
@@ -62,6 +64,9 @@ impl SegmentHistory {
             .fold(0, u64::saturating_add);
         if self.most.as_ref().is_none_or(|(most, _)| held > *most) {
             self.most = Some((held, reading.clone()));
+        }
+        if let Some(stale) = stale(&reading) {
+            self.stale = Some(stale);
         }
         self.last = Some(reading);
     }
@@ -120,6 +125,72 @@ pub(crate) fn batches(timeline: &Timeline) -> Option<Batches> {
         }
     }
     Some(batches)
+}
+
+/// Files that were there before the job and that nobody of it uses.
+#[derive(Clone, Debug)]
+pub(crate) struct Stale {
+    pub(crate) at: At,
+    pub(crate) bytes: u64,
+    pub(crate) count: u64,
+    /// Of these bytes, in files whose maker is known to have ended.
+    pub(crate) makers_gone: u64,
+    /// Names of the largest.
+    pub(crate) names: Vec<String>,
+}
+
+/// Files in the job's /dev/shm from before the job; none where that could not be seen.
+fn stale(reading: &Reading) -> Option<Stale> {
+    if reading.places.is_empty() {
+        return None;
+    }
+    let in_shm = |segment: &&Segment| {
+        matches!(segment.kind, SegmentKind::Torch | SegmentKind::PosixShm)
+            && reading.places.iter().any(|place| place.device == segment.device)
+    };
+    let of_living = |segment: &Segment| match segment.creator {
+        Measured::Known(Creator { who: Maker::Process(_), .. }) => true,
+        Measured::Known(Creator { who: Maker::Gone(_), .. }) | Measured::Missing(_) => false,
+    };
+    let mut stale: Vec<&Segment> = reading
+        .segments
+        .iter()
+        .filter(in_shm)
+        .filter(|segment| segment.before && segment.unused() && !of_living(segment))
+        .collect();
+    stale.sort_by_key(|segment| std::cmp::Reverse(bytes(segment)));
+    let total = total(stale.iter().copied());
+    let gone = stale
+        .iter()
+        .filter(|segment| matches!(segment.creator, Measured::Known(Creator { who: Maker::Gone(_), .. })));
+    Some(Stale {
+        at: reading.at,
+        bytes: total.bytes,
+        count: total.count,
+        makers_gone: gone.map(|segment| bytes(segment)).fold(0, u64::saturating_add),
+        names: stale.iter().take(3).map(|segment| segment.name.clone()).collect(),
+    })
+}
+
+impl SegmentHistory {
+    /// Files in the job's /dev/shm from before the job, as last seen while the job lived; none where they never were.
+    pub(crate) fn stale(&self) -> Option<Stale> {
+        self.stale.clone()
+    }
+
+    /// Segments of System V that the job made, and that nobody had attached when it was over: how many, and their bytes.
+    pub(crate) fn sysv_left(&self, timeline: &Timeline) -> Option<(At, u64, u64)> {
+        let reading = self.last.as_ref()?;
+        let left = reading.segments.iter().filter(|segment| {
+            let by_job = match segment.creator {
+                Measured::Known(Creator { who: Maker::Process(id), .. }) => timeline.process(id).is_some(),
+                _ => false,
+            };
+            segment.kind == SegmentKind::Sysv && !segment.before && segment.unused() && by_job
+        });
+        let total = total(left);
+        (total.count > 0).then_some((reading.at, total.count, total.bytes))
+    }
 }
 
 /// The summary; none where segments were never read.

@@ -123,6 +123,16 @@ pub(crate) fn reading(path: &str, what: &str, used: u64, limit: u64, at: At, fai
     )
 }
 
+/// `0.4 s before`, `0.2 s after it`.
+pub(crate) fn when(at: At, failure_at: At) -> String {
+    let age = failure_at.since(at);
+    if age >= 0.0 {
+        format!("{} before", say::seconds(age))
+    } else {
+        format!("{} after it", say::seconds(-age))
+    }
+}
+
 /// The end by SIGBUS as evidence.
 pub(crate) fn bus_error_sentence(failure: &Failure) -> Option<Evidence> {
     let process = failure.process?;

@@ -6,6 +6,7 @@
 use crate::history::{Begun, CgroupHistory, FilesystemHistory, HostHistory, ProcessHistory};
 use crate::segments::SegmentHistory;
 use crate::series::Series;
+use crate::together::Together;
 use std::collections::BTreeMap;
 use ullage_attribution::Accountant;
 use ullage_model::cgroup::CgroupVersion;
@@ -45,6 +46,21 @@ pub struct BudgetStep {
     pub budget: u64,
 }
 
+/// A data file that was shorter than what a process had mapped of it, when that process was gone.
+#[derive(Clone, Debug)]
+pub struct ShortFile {
+    /// When that was seen.
+    pub at: At,
+    /// Which process.
+    pub id: ProcessId,
+    /// The file.
+    pub path: String,
+    /// Where its mapping ended in the file.
+    pub mapped: u64,
+    /// Length of the file.
+    pub length: u64,
+}
+
 /// Everything of a run that diagnosis needs.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
@@ -57,6 +73,7 @@ pub struct Timeline {
     /// Tasks of the job's processes that are not root's, over time.
     pub(crate) tasks: Series,
     pub(crate) segments: SegmentHistory,
+    together: Together,
     accountant: Accountant,
     exceptions: Vec<ExceptionSeen>,
     oom_kills: Vec<(At, KernelOomKill)>,
@@ -65,6 +82,7 @@ pub struct Timeline {
     not_seen: Vec<String>,
     /// Bytes of messages that went through arenas, and past them, as their makers said at their end.
     pub(crate) arena: (f64, f64),
+    short_files: Vec<ShortFile>,
     machine: Option<MachineFacts>,
     finished: Option<(At, Vec<ProcessId>)>,
     samples: u64,
@@ -116,6 +134,7 @@ impl Timeline {
                 .read(at, reading);
         }
         self.host.read(at, &sample.host);
+        self.together.read(sample);
         self.segments.read(sample, |id| self.processes.contains_key(&id));
         if let Some(uses) = crate::segments::uses(sample, |id| self.processes.contains_key(&id)) {
             self.accountant.segments(&uses);
@@ -219,6 +238,9 @@ impl Timeline {
             EventKind::Budget { action, used, budget } if self.budget.len() < EVENTS => {
                 self.budget.push(BudgetStep { at, action, used, budget });
             }
+            EventKind::MappedFileShort { id, path, mapped, length } if self.short_files.len() < EVENTS => {
+                self.short_files.push(ShortFile { at, id, path, mapped, length });
+            }
             EventKind::NotSeen { text } if self.not_seen.len() < EVENTS && !self.not_seen.contains(&text) => {
                 self.not_seen.push(text);
             }
@@ -309,6 +331,11 @@ impl Timeline {
         &self.host
     }
 
+    /// What all processes of the job hold together.
+    pub fn together(&self) -> &Together {
+        &self.together
+    }
+
     /// Exceptions that the agent reported, in order.
     pub fn exceptions(&self) -> &[ExceptionSeen] {
         &self.exceptions
@@ -338,6 +365,11 @@ impl Timeline {
     /// Steps of the budget.
     pub fn budget(&self) -> &[BudgetStep] {
         &self.budget
+    }
+
+    /// A file that this process had mapped more of than it had when that was gone.
+    pub fn short_file(&self, id: ProcessId) -> Option<&ShortFile> {
+        self.short_files.iter().find(|file| file.id == id)
     }
 
     /// What could not be seen.

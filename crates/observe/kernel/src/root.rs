@@ -68,6 +68,16 @@ impl KernelRoot {
         .map_err(|errno| KernelError::read(&path, errno))
     }
 
+    /// Length of a regular file, by the path that the reader's own mount namespace knows it by.
+    pub fn file_length(&self, path: &str) -> Result<u64, KernelError> {
+        let path = self.below(path);
+        let stat = rustix::fs::stat(&path).map_err(|errno| KernelError::read(&path, errno))?;
+        match rustix::fs::FileType::from_raw_mode(stat.st_mode) {
+            rustix::fs::FileType::RegularFile => Ok(u64::try_from(stat.st_size).unwrap_or(0)),
+            _ => Err(KernelError::read(&path, Errno::INVAL)),
+        }
+    }
+
     /// Reads a whole file of the machine, replacing what is in `buffer`.
     pub fn read(&self, path: impl AsRef<Path>, buffer: &mut Vec<u8>) -> Result<(), KernelError> {
         let path = self.below(path);

@@ -48,6 +48,10 @@ pub struct CgroupMemory {
     pub oom_kills_subtree: Measured<u64>,
     /// Times the limit was met: `max` of memory.events, or v1 memory.failcnt.
     pub limit_hits: Measured<u64>,
+    /// Times that memory.high was exceeded and somebody was slowed down for it: `high` of memory.events (v2).
+    pub high_hits: Measured<u64>,
+    /// Of the anonymous memory, that in transparent huge pages: anon_thp, or v1 total_rss_huge.
+    pub anonymous_huge: Measured<Bytes>,
     /// memory.oom.group = 1: the kernel kills the whole group at once.
     pub oom_group: Measured<bool>,
     /// Parts, from memory.stat (hierarchical figures).
@@ -105,6 +109,8 @@ mod tests {
             oom_kills: Measured::default(),
             oom_kills_subtree: Measured::default(),
             limit_hits: Measured::default(),
+            high_hits: Measured::default(),
+            anonymous_huge: Measured::default(),
             oom_group: Measured::default(),
             parts,
         }

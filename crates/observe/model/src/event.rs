@@ -60,6 +60,17 @@ pub enum EventKind {
         /// What it said.
         message: AgentMessage,
     },
+    /// A process is gone that had mapped more of a data file than this has.
+    MappedFileShort {
+        /// Which process.
+        id: ProcessId,
+        /// The file.
+        path: String,
+        /// Where its mapping ended in the file, bytes.
+        mapped: u64,
+        /// Length of the file now.
+        length: u64,
+    },
     /// The kernel log reports an OOM kill.
     KernelOomKill(KernelOomKill),
     /// The pids controller refused a fork: path of the cgroup, from the kernel log.

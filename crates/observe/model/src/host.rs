@@ -11,6 +11,9 @@ pub struct HostReading {
     /// `oom_kill` of `/proc/vmstat`: kills of the kernel's OOM killer on the whole machine, **any** cgroup's
     /// included. Never proof of a host OOM.
     pub oom_kills: Measured<u64>,
+    /// What the kernel itself holds, from `/proc/meminfo`.
+    #[serde(default)]
+    pub kernel: Measured<HostKernel>,
     /// `pswpin` and `pswpout` of vmstat, pages.
     pub swap_in: Measured<u64>,
     /// `pswpout`.
@@ -46,6 +49,26 @@ pub struct HostMemory {
     pub commit_limit: Bytes,
     /// Committed_AS.
     pub committed: Bytes,
+}
+
+/// `/proc/meminfo`, the lines for memory that no process owns. What this kernel does not print is zero: each of them is
+/// only ever taken off from what is in use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostKernel {
+    /// Buffers.
+    pub buffers: Bytes,
+    /// SReclaimable: given back before anybody is killed.
+    pub slab_reclaimable: Bytes,
+    /// SUnreclaim.
+    pub slab_unreclaimable: Bytes,
+    /// PageTables, SecPageTables, KernelStack, Percpu and VmallocUsed.
+    pub tables: Bytes,
+    /// Hugetlb: pages set aside for hugetlb, used or not.
+    pub hugetlb: Bytes,
+    /// Of these, used by nobody.
+    pub hugetlb_free: Bytes,
+    /// AnonHugePages: part of AnonPages.
+    pub anonymous_huge: Bytes,
 }
 
 /// What a filesystem is used for.
@@ -110,6 +133,15 @@ pub struct MachineFacts {
     pub nr_open: Measured<u64>,
     /// The selected word of /sys/kernel/mm/transparent_hugepage/enabled.
     pub transparent_hugepages: Measured<String>,
+    /// CPU time that the tightest of the own cgroups allows, thousandths of a core (cpu.max, or v1 cpu.cfs_quota_us).
+    #[serde(default)]
+    pub cpu_quota: Measured<Limit>,
+    /// Programs that end others when memory is short, as they were seen running (`earlyoom`, `systemd-oomd`).
+    #[serde(default)]
+    pub memory_daemons: Measured<Vec<String>>,
+    /// kernel.shmmax and kernel.shmmni: largest segment of System V in bytes, and their number.
+    #[serde(default)]
+    pub sysv_limits: Measured<(u64, u64)>,
     /// Cgroup v2 unified hierarchy is mounted and carries the memory controller.
     pub cgroup_v2_memory: bool,
     /// How a descendant that is not our child can tell its exit status here.

@@ -124,6 +124,9 @@ pub struct Mappings {
     pub file: u64,
     /// Bytes of address space of those.
     pub file_bytes: Bytes,
+    /// Of these, in files that are data: no program, no library.
+    #[serde(default)]
+    pub data_file_bytes: Bytes,
     /// Bytes of address space without a path that may be executed: code that was generated while the process ran. Of those
     /// in `anonymous`. Not asked in recordings of a version that did not know it.
     #[serde(default)]
@@ -159,6 +162,12 @@ pub struct ProcessFacts {
     pub cgroups: Vec<String>,
     /// What it is in the job, as far as seen from outside.
     pub role: Role,
+    /// Mode of seccomp: 0 none, 1 strict, 2 a filter that may refuse system calls.
+    #[serde(default)]
+    pub seccomp: Measured<u64>,
+    /// Cores that it may run on (Cpus_allowed_list).
+    #[serde(default)]
+    pub cores_allowed: Measured<u32>,
     /// The process of the job that it was forked from and still runs the program of: it began with that one's
     /// memory. None where it executed a program of its own, or where its parent was not seen.
     #[serde(default)]

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use ullage_model::cgroup::{CgroupMemory, CgroupMemoryParts, CgroupPids};
-use ullage_model::host::HostMemory;
+use ullage_model::host::{HostKernel, HostMemory};
 use ullage_model::process::DescriptorKinds;
 use ullage_model::*;
 use ullage_recording::{Recording, Writer};
@@ -157,6 +157,7 @@ impl Job {
             anonymous: 300 + mapped / 2,
             file: 400,
             file_bytes: Bytes(80 << 20),
+            data_file_bytes: Bytes(1 << 20),
             ..Mappings::default()
         };
         process.mappings =
@@ -190,6 +191,12 @@ impl Job {
                     committed: Bytes((90 << 30) + used),
                     commit_limit: Bytes(128 << 30),
                     ..HostMemory::default()
+                }),
+                kernel: Measured::Known(HostKernel {
+                    slab_reclaimable: Bytes((2 << 30) + used / 64),
+                    slab_unreclaimable: Bytes((1 << 30) + used / 128),
+                    tables: Bytes((300 << 20) + used / 512),
+                    ..HostKernel::default()
                 }),
                 oom_kills: Measured::Known(3),
                 swap_in: Measured::Known(0),
@@ -241,6 +248,8 @@ fn cgroup_memory(used: u64) -> CgroupMemory {
         oom_kills: Measured::Known(0),
         oom_kills_subtree: Measured::Known(0),
         limit_hits: Measured::Known(0),
+        high_hits: Measured::Known(0),
+        anonymous_huge: Measured::Known(Bytes(4 << 30)),
         oom_group: Measured::Known(false),
         parts: Measured::Known(CgroupMemoryParts {
             anonymous: Bytes((20 << 30) + used / 2),
@@ -268,6 +277,8 @@ fn facts(k: u64) -> ProcessFacts {
         limits: Measured::Missing(Missing::NoPermission),
         cgroups: vec!["0::/a/b/c".into()],
         role: Role::LoaderWorker(None),
+        seccomp: Measured::default(),
+        cores_allowed: Measured::default(),
         forked_from: None,
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::forecast::{Counted, Signs, Trend};
 use crate::roles::Program;
-use ullage_kernel::process::maps::MapsCount;
+use ullage_kernel::process::maps::{DataFile, MapsCount};
 use ullage_kernel::process::stat::Stat;
 use ullage_kernel::ProcessDir;
 use ullage_model::{
@@ -73,6 +73,8 @@ pub(crate) struct Member {
     pub(crate) counted: Option<Counted>,
     /// One that goes on.
     pub(crate) counting: Option<Counting>,
+    /// Data files that it had mapped at the last count.
+    pub(crate) data_files: Vec<DataFile>,
     /// When a count was last tried, so that an unreadable maps is not tried every tick.
     pub(crate) counted_at: Option<At>,
     pub(crate) mappings: Trend,
@@ -112,6 +114,7 @@ impl Member {
             mount_namespace: None,
             counted: None,
             counting: None,
+            data_files: Vec::new(),
             counted_at: None,
             mappings: Trend::default(),
             descriptors: Trend::default(),
@@ -186,6 +189,8 @@ mod tests {
             }),
             cgroups: vec![],
             role: Role::Other,
+            seccomp: Measured::default(),
+            cores_allowed: Measured::default(),
             forked_from: None,
         }
     }

@@ -39,7 +39,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn judge(case: &Case) -> Judgement {
-    let victims: Vec<_> = case.oom_victims().iter().filter(|victim| !victim.host).collect();
+    let victims: Vec<_> = case.oom_victims().iter().filter(|victim| victim.of_cgroup()).collect();
     let all_unnoticed = victims.iter().all(|victim| unnoticed(case, victim));
     let Some(victim) = victims.first().filter(|_| all_unnoticed) else { return Judgement::Nothing };
     let mut finding = memcg_oom_kill::killed(case, &RULE, victim, victims.len());

@@ -45,7 +45,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn judge(case: &Case) -> Judgement {
-    let victims: Vec<_> = case.oom_victims().iter().filter(|victim| !victim.host).collect();
+    let victims: Vec<_> = case.oom_victims().iter().filter(|victim| victim.of_cgroup()).collect();
     match victims.iter().find(|victim| !unnoticed(case, victim)) {
         Some(victim) => Judgement::one(killed(case, &RULE, victim, victims.len())),
         None if victims.is_empty() => unseen(case).unwrap_or_else(|| unreadable(case)),
@@ -78,7 +78,7 @@ fn unreadable(case: &Case) -> Judgement {
     let Some((at, process, _)) = killed else { return Judgement::Nothing };
     let counters_read =
         case.timeline.cgroups().any(|group| group.oom_kills.last.is_some_and(|(last, _)| last >= at));
-    let host_told = case.oom_victims().iter().any(|victim| victim.host);
+    let host_told = case.oom_victims().iter().any(|victim| !victim.of_cgroup());
     let budget = case.plain_outcome().kind == OutcomeKind::Budget;
     if counters_read || host_told || budget {
         return Judgement::Nothing;

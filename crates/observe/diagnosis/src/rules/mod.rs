@@ -2,27 +2,38 @@
 
 use crate::rule::Rule;
 
+mod cgroup_leftover_charge;
+mod cgroup_sizing_by_host_view;
 mod checkpoint_load_copies;
 mod checkpoint_save_staging;
+mod clone3_seccomp_eperm;
 mod disk_full_tmp;
 mod fd_leak_files_sockets;
 mod file_system_strategy_shm_manager;
+mod fork_enomem_large_parent;
 mod fork_parent_rewrites;
 mod forkserver_too_many_fds;
 mod host_oom_kill;
+mod hugetlb_reserved;
 mod inductor_compile_workers;
 mod invisible_child_oom;
 mod itertools_cycle_caches;
 mod joblib_loky_memmap;
+mod kmem_slab_growth;
+mod kmem_v1_bug_old_kernel;
 mod leaked_semaphore_warning;
 mod max_map_count_exhausted;
 mod memcg_oom_kill;
+mod memlock_rdma_registration;
+mod memory_high_throttle;
 mod model_copies_on_cpu;
 mod nccl_shm_segments;
 mod nofile_exhausted_shared_tensors;
 mod nproc_rlimit;
+mod numa_membind_oom;
 mod onednn_primitive_cache_shapes;
 mod orphan_workers;
+mod page_cache_charged;
 mod per_rank_copies;
 mod persistent_workers_growth;
 mod pids_limit_cgroup;
@@ -35,14 +46,26 @@ mod refcount_cow_fork_workers;
 mod rlimit_as_virtual_memory;
 mod sampler_index_lists;
 mod shm_full_bytes;
+mod shm_no_access;
+mod shm_stale_files;
+mod shmem_counts_twice_limits;
+mod sigbus_file_truncated_or_netfs;
+mod slurm_rss_sum_overcount;
 mod spawn_forkserver_full_copy;
+mod stack_ulimit_thread_stacks;
 mod strict_overcommit;
 mod subprocess_in_workers;
+mod swap_thrash;
+mod sysv_shm_msg_limits;
+mod thp_always_rss_bloat;
 mod threads_per_task;
 mod tmpfs_inodes;
+mod unaccounted_kernel_memory;
+mod userspace_oom_daemon;
 mod uva_vsz_illusion;
 mod worker_import_overhead;
 mod worker_processes_accumulate;
+mod wsl2_vm_limits;
 mod zombie_children;
 
 pub(crate) const ALL: &[Rule] = &[
@@ -88,4 +111,27 @@ pub(crate) const ALL: &[Rule] = &[
     nccl_shm_segments::RULE,
     ray_object_store::RULE,
     joblib_loky_memmap::RULE,
+    stack_ulimit_thread_stacks::RULE,
+    clone3_seccomp_eperm::RULE,
+    fork_enomem_large_parent::RULE,
+    memlock_rdma_registration::RULE,
+    swap_thrash::RULE,
+    thp_always_rss_bloat::RULE,
+    sigbus_file_truncated_or_netfs::RULE,
+    shm_stale_files::RULE,
+    shm_no_access::RULE,
+    sysv_shm_msg_limits::RULE,
+    hugetlb_reserved::RULE,
+    numa_membind_oom::RULE,
+    shmem_counts_twice_limits::RULE,
+    page_cache_charged::RULE,
+    cgroup_leftover_charge::RULE,
+    kmem_slab_growth::RULE,
+    memory_high_throttle::RULE,
+    cgroup_sizing_by_host_view::RULE,
+    userspace_oom_daemon::RULE,
+    slurm_rss_sum_overcount::RULE,
+    kmem_v1_bug_old_kernel::RULE,
+    wsl2_vm_limits::RULE,
+    unaccounted_kernel_memory::RULE,
 ];

@@ -86,6 +86,8 @@ pub(crate) fn group(path: &str, current: u64, limit: u64, oom_kills: u64, hits: 
             oom_kills: Measured::Known(oom_kills),
             oom_kills_subtree: Measured::Known(oom_kills),
             limit_hits: Measured::Known(hits),
+            high_hits: Measured::default(),
+            anonymous_huge: Measured::default(),
             oom_group: Measured::Known(false),
             parts: Measured::Known(CgroupMemoryParts::default()),
         }),
@@ -198,6 +200,8 @@ impl Run {
             limits: Measured::Known(limits),
             cgroups: vec!["0::/job".into()],
             role,
+            seccomp: Measured::default(),
+            cores_allowed: Measured::default(),
             forked_from: None,
         };
         self.event(at, EventKind::ProcessSeen { facts: Box::new(facts) })

@@ -1,5 +1,6 @@
 mod build;
 mod catalogue;
+mod charged;
 mod copies;
 mod corpus;
 mod descriptors;
@@ -8,8 +9,10 @@ mod hours;
 mod kills;
 mod loaders;
 mod log;
+mod machine;
 mod mappings;
 mod others;
+mod refused;
 mod segments;
 mod space;
 mod verdict;

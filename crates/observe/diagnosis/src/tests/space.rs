@@ -84,7 +84,8 @@ fn sigbus_goes_with_a_full_shm_and_is_not_told_with_an_empty_one() {
     assert_eq!(verdict.findings[0].status, Status::Supported);
     let verdict = ends(Ending::Signaled(7), shm(MIB, 64 * MIB, 9, 1000));
     assert_eq!(causes(&verdict), Vec::<&str>::new());
-    assert_eq!(undetermined(&verdict), ["shm-full-bytes"]);
+    // 63 MiB can be filled in 0.3 s: neither told nor ruled out.
+    assert_eq!(undetermined(&verdict), ["shm-full-bytes", "sigbus-file-truncated-or-netfs"]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Cgroups: where their hierarchies are mounted, and what one reading of a group holds.
 
+pub mod cpu;
 pub mod mounts;
 mod namespace;
 pub mod v1;

@@ -14,7 +14,7 @@ use ullage_model::{CgroupReading, CgroupVersion, Measured, Missing};
 
 /// Where one hierarchy is visible.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Hierarchy {
+pub(super) struct Hierarchy {
     /// Group that is visible at the mount point.
     root: String,
     mount_point: String,
@@ -23,8 +23,12 @@ struct Hierarchy {
 }
 
 impl Hierarchy {
+    pub(super) fn mount_point(&self) -> &str {
+        &self.mount_point
+    }
+
     /// A membership as a path below the mount point; none where it is outside of what is mounted.
-    fn below(&self, membership: &str) -> Option<String> {
+    pub(super) fn below(&self, membership: &str) -> Option<String> {
         match &self.inside {
             Some(inside) if stays_below(membership) => {
                 Some(format!("{inside}{}", membership.trim_end_matches('/')))
@@ -34,12 +38,13 @@ impl Hierarchy {
     }
 }
 
-/// The hierarchies that carry memory and pids.
+/// The hierarchies that carry memory, pids and cpu.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CgroupMounts {
     v2: Option<Hierarchy>,
     memory_v1: Option<Hierarchy>,
     pids_v1: Option<Hierarchy>,
+    cpu_v1: Option<Hierarchy>,
 }
 
 /// One group; on v1 the groups of equal path in the memory and the pids hierarchy count as one, where the process
@@ -70,7 +75,7 @@ impl CgroupMounts {
             return CgroupMounts::default();
         }
         let mut mounts = CgroupMounts::from_mounts(&parse_mountinfo(buffer));
-        let found = [&mounts.v2, &mounts.memory_v1, &mounts.pids_v1];
+        let found = [&mounts.v2, &mounts.memory_v1, &mounts.pids_v1, &mounts.cpu_v1];
         if found.into_iter().flatten().any(|mount| namespace::levels_up(&mount.root).is_some()) {
             mounts.find_namespace(root, buffer);
         }
@@ -89,6 +94,7 @@ impl CgroupMounts {
             (&mut self.v2, memberships.iter().find(|one| one.is_v2())),
             (&mut self.memory_v1, memberships.iter().find(is_v1("memory"))),
             (&mut self.pids_v1, memberships.iter().find(is_v1("pids"))),
+            (&mut self.cpu_v1, memberships.iter().find(is_v1("cpu"))),
         ];
         for (hierarchy, membership) in own {
             let (Some(hierarchy), Some(membership)) = (hierarchy, membership) else { continue };
@@ -117,7 +123,16 @@ impl CgroupMounts {
             v2: best(&|mount| mount.kind == "cgroup2"),
             memory_v1: v1("memory"),
             pids_v1: v1("pids"),
+            cpu_v1: v1("cpu"),
         }
+    }
+
+    pub(super) fn v2(&self) -> Option<&Hierarchy> {
+        self.v2.as_ref()
+    }
+
+    pub(super) fn cpu_v1(&self) -> Option<&Hierarchy> {
+        self.cpu_v1.as_ref()
     }
 
     /// True where the unified hierarchy carries the memory controller.
@@ -266,7 +281,7 @@ fn stays_below(path: &str) -> bool {
 }
 
 /// `/a/b`, `/a`, `/`.
-fn with_ancestors(path: &str) -> impl Iterator<Item = &str> {
+pub(super) fn with_ancestors(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(path), |path| match path.rfind('/') {
         _ if *path == "/" => None,
         Some(0) => Some("/"),

@@ -7,7 +7,7 @@
 //! ```
 //! The surprise: `oom_kill` moves in the victim's own group; the ancestor whose limit was met shows only `failcnt`.
 
-use super::v2::{exists, parse_event_count};
+use super::v2::{exists, huge, parse_event_count};
 use super::{parse_limit, parse_limit_v1};
 use crate::error::{measured, measured_feature, ParseError};
 use crate::host::sysctl::parse_number;
@@ -64,8 +64,10 @@ pub(super) fn read_memory(
         Measured::Missing(Missing::Unreadable) => Measured::Missing(Missing::KernelTooOld),
         other => other,
     };
-    let parts = measured(root.parsed(format!("{directory}/memory.stat"), buffer, parse_memory_stat_v1))
-        .map(|parts| CgroupMemoryParts { kernel: Bytes(kernel), ..parts });
+    let stat = measured(root.parsed(format!("{directory}/memory.stat"), buffer, |bytes| {
+        let parts = CgroupMemoryParts { kernel: Bytes(kernel), ..parse_memory_stat_v1(bytes)? };
+        Ok((parts, value_of(bytes, b"total_rss_huge")))
+    }));
     Measured::Known(CgroupMemory {
         current: Bytes(current),
         limit: max,
@@ -76,8 +78,10 @@ pub(super) fn read_memory(
         oom_kills,
         oom_kills_subtree: oom_kills,
         limit_hits,
+        high_hits: Measured::Missing(Missing::KernelTooOld),
+        anonymous_huge: huge(stat),
         oom_group: Measured::Missing(Missing::KernelTooOld),
-        parts,
+        parts: stat.map(|(parts, _)| parts),
     })
 }
 

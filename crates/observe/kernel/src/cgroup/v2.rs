@@ -53,6 +53,7 @@ pub(super) fn read_memory(
         local => local,
     };
     let limit_hits = events("memory.events", "max");
+    let high_hits = events("memory.events", "high");
     let mut number = |file: &str| root.parsed(format!("{directory}/{file}"), buffer, parse_number);
     let current = match number("memory.current") {
         Ok(current) => Bytes(current),
@@ -73,7 +74,9 @@ pub(super) fn read_memory(
         (Err(error), _) => return Measured::Missing(error.missing()),
     };
     let swap_limit = measured_feature(limit("memory.swap.max"));
-    let parts = measured(root.parsed(format!("{directory}/memory.stat"), buffer, parse_memory_stat_v2));
+    let stat = measured(root.parsed(format!("{directory}/memory.stat"), buffer, |bytes| {
+        Ok((parse_memory_stat_v2(bytes)?, value_of(bytes, b"anon_thp")))
+    }));
     Measured::Known(CgroupMemory {
         current,
         limit: max,
@@ -84,9 +87,20 @@ pub(super) fn read_memory(
         oom_kills: local,
         oom_kills_subtree: subtree,
         limit_hits,
+        high_hits,
+        anonymous_huge: huge(stat),
         oom_group,
-        parts,
+        parts: stat.map(|(parts, _)| parts),
     })
+}
+
+/// The second figure of a reading of memory.stat, which kernels without transparent huge pages do not print.
+pub(super) fn huge(stat: Measured<(CgroupMemoryParts, Option<u64>)>) -> Measured<Bytes> {
+    match stat {
+        Measured::Known((_, Some(huge))) => Measured::Known(Bytes(huge)),
+        Measured::Known((_, None)) => Measured::Missing(Missing::KernelTooOld),
+        Measured::Missing(why) => Measured::Missing(why),
+    }
 }
 
 pub(super) fn read_pids(root: &KernelRoot, directory: &str, buffer: &mut Vec<u8>) -> Measured<CgroupPids> {

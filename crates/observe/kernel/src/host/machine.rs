@@ -37,6 +37,12 @@ impl KernelRoot {
         };
         let (overcommit_memory, overcommit_ratio) =
             (small("vm/overcommit_memory"), small("vm/overcommit_ratio"));
+        let sysv_limits =
+            match (self.sysctl("kernel/shmmax", &mut buffer), self.sysctl("kernel/shmmni", &mut buffer)) {
+                (Measured::Known(largest), Measured::Known(number)) => Measured::Known((largest, number)),
+                (Measured::Missing(why), _) | (_, Measured::Missing(why)) => Measured::Missing(why),
+            };
+        let mounts = CgroupMounts::find(self, &mut buffer);
         MachineFacts {
             // PIDFD_GET_INFO tells the exit status from 6.15 on; before, only while the zombie is there.
             exit_status_of_others: parse_kernel_release(&kernel).map(|version| version >= (6, 15)).into(),
@@ -54,13 +60,39 @@ impl KernelRoot {
             file_max: self.sysctl("fs/file-max", &mut buffer),
             nr_open: self.sysctl("fs/nr_open", &mut buffer),
             transparent_hugepages: self.transparent_hugepages(&mut buffer),
-            cgroup_v2_memory: CgroupMounts::find(self, &mut buffer).v2_memory(self, &mut buffer),
+            cpu_quota: mounts.cpu_quota(self, &mut buffer),
+            memory_daemons: self.memory_daemons(&mut buffer),
+            sysv_limits,
+            cgroup_v2_memory: mounts.v2_memory(self, &mut buffer),
         }
     }
 
     fn transparent_hugepages(&self, buffer: &mut Vec<u8>) -> Measured<String> {
         let path = "/sys/kernel/mm/transparent_hugepage/enabled";
         measured_feature(self.parsed(path, buffer, parse_choice))
+    }
+}
+
+/// Programs that end others when memory is short. The kernel keeps 15 letters of a name.
+const MEMORY_DAEMONS: [&str; 5] = ["earlyoom", "systemd-oomd", "oomd", "nohang", "below-oomd"];
+
+impl KernelRoot {
+    fn memory_daemons(&self, buffer: &mut Vec<u8>) -> Measured<Vec<String>> {
+        let mut pids = Vec::new();
+        if let Err(error) = self.pids(&mut pids) {
+            return Measured::Missing(error.missing());
+        }
+        let mut found: Vec<String> = Vec::new();
+        for (pid, _) in pids {
+            if self.read(format!("/proc/{pid}/comm"), buffer).is_err() {
+                continue;
+            }
+            let name = String::from_utf8_lossy(buffer).trim().to_owned();
+            if MEMORY_DAEMONS.contains(&name.as_str()) && !found.contains(&name) {
+                found.push(name);
+            }
+        }
+        Measured::Known(found)
     }
 }
 

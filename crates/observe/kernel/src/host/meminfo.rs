@@ -7,7 +7,7 @@
 
 use crate::error::ParseError;
 use crate::scan::{lines, number, words};
-use ullage_model::host::HostMemory;
+use ullage_model::host::{HostKernel, HostMemory};
 use ullage_model::Bytes;
 
 /// Parses `meminfo`; MemTotal must be there, MemAvailable falls back to MemFree on kernels before 3.14.
@@ -39,6 +39,35 @@ pub fn parse_meminfo(bytes: &[u8]) -> Result<HostMemory, ParseError> {
     Ok(memory)
 }
 
+/// Parses the lines for what no process owns. Before 4.19 there is no line Hugetlb: then it is the pages of the
+/// default size.
+pub fn parse_kernel_memory(bytes: &[u8]) -> HostKernel {
+    let mut kernel = HostKernel::default();
+    let (mut hugetlb, mut pages, mut free, mut page_size) = (None, 0u64, 0u64, Bytes(0));
+    for line in lines(bytes) {
+        let mut words = words(line);
+        let (Some(key), Some(count)) = (words.next(), words.next().and_then(number)) else { continue };
+        let value = Bytes::from_kib(count);
+        match key {
+            b"Buffers:" => kernel.buffers = value,
+            b"SReclaimable:" => kernel.slab_reclaimable = value,
+            b"SUnreclaim:" => kernel.slab_unreclaimable = value,
+            b"PageTables:" | b"SecPageTables:" | b"KernelStack:" | b"Percpu:" | b"VmallocUsed:" => {
+                kernel.tables = kernel.tables.saturating_add(value);
+            }
+            b"AnonHugePages:" => kernel.anonymous_huge = value,
+            b"Hugetlb:" => hugetlb = Some(value),
+            b"HugePages_Total:" => pages = count,
+            b"HugePages_Free:" => free = count,
+            b"Hugepagesize:" => page_size = value,
+            _ => {}
+        }
+    }
+    kernel.hugetlb = hugetlb.unwrap_or(Bytes(pages.saturating_mul(page_size.0)));
+    kernel.hugetlb_free = Bytes(free.saturating_mul(page_size.0));
+    kernel
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,6 +83,16 @@ mod tests {
     }
 
     #[test]
+    fn what_no_process_owns_is_read_and_huge_pages_are_counted_in_bytes() {
+        let kernel = parse_kernel_memory(REAL);
+        assert!(kernel.slab_unreclaimable > Bytes(0) && kernel.tables > Bytes(0));
+        let old = b"HugePages_Total: 5\nHugePages_Free: 3\nHugepagesize: 2048 kB\n";
+        let kernel = parse_kernel_memory(old);
+        assert_eq!((kernel.hugetlb, kernel.hugetlb_free), (Bytes(10 << 20), Bytes(6 << 20)));
+        assert_eq!(parse_kernel_memory(b"Hugetlb: 8 kB\n").hugetlb, Bytes(8192));
+    }
+
+    #[test]
     fn a_file_without_total_is_refused() {
         assert!(parse_meminfo(b"MemFree: 12 kB\n").is_err());
     }
@@ -61,7 +100,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_panic(bytes: Vec<u8>) {
-            let _ = parse_meminfo(&bytes);
+            let _ = (parse_meminfo(&bytes), parse_kernel_memory(&bytes));
         }
     }
 }

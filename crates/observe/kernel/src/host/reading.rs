@@ -1,6 +1,6 @@
 //! One reading of the machine: meminfo, vmstat, PSI and file-nr together.
 
-use super::meminfo::parse_meminfo;
+use super::meminfo::{parse_kernel_memory, parse_meminfo};
 use super::pressure::parse_pressure;
 use super::stat::{parse_forks, parse_newest_pid};
 use super::sysctl::parse_file_nr;
@@ -12,11 +12,14 @@ use ullage_model::{HostReading, Measured, Missing};
 impl KernelRoot {
     /// Reads the machine's counters.
     pub fn host(&self, buffer: &mut Vec<u8>) -> HostReading {
-        let memory = measured_feature(self.parsed("/proc/meminfo", buffer, parse_meminfo));
+        let meminfo = measured_feature(self.parsed("/proc/meminfo", buffer, |bytes| {
+            Ok((parse_meminfo(bytes)?, parse_kernel_memory(bytes)))
+        }));
         let vmstat = measured_feature(self.parsed("/proc/vmstat", buffer, |bytes| Ok(parse_vmstat(bytes))));
         let pressure = measured_feature(self.parsed("/proc/pressure/memory", buffer, parse_pressure));
         HostReading {
-            memory,
+            memory: meminfo.map(|(memory, _)| memory),
+            kernel: meminfo.map(|(_, kernel)| kernel),
             oom_kills: field(vmstat, |vmstat| vmstat.oom_kills),
             swap_in: field(vmstat, |vmstat| vmstat.swap_in),
             swap_out: field(vmstat, |vmstat| vmstat.swap_out),

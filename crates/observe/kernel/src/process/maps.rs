@@ -11,26 +11,40 @@
 
 use crate::error::KernelError;
 use crate::root::ProcessDir;
-use crate::scan::hex_prefix;
+use crate::scan::{find, hex_prefix};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::path::PathBuf;
 use ullage_model::{Bytes, Mappings, Measured};
 
-/// What a line needs to be told by: the fields before the path take at most 101 bytes.
-const HEAD: usize = 160;
+/// What a line needs to be told by: the fields before the path take at most 101 bytes, and the end of a path tells a
+/// library.
+const HEAD: usize = 320;
+
+/// Data files kept by path of one process.
+const DATA_FILES: usize = 16;
+
+/// A data file that a process has mapped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataFile {
+    /// As `maps` shows it.
+    pub path: String,
+    /// Where its furthest mapping ends in it, bytes.
+    pub end: u64,
+}
 
 /// Counts mappings in a stream of chunks that may be cut anywhere.
 #[derive(Clone, Debug)]
 pub struct MapsCounter {
     mappings: Mappings,
+    data_files: Vec<DataFile>,
     head: [u8; HEAD],
     filled: usize,
 }
 
 impl Default for MapsCounter {
     fn default() -> Self {
-        MapsCounter { mappings: Mappings::default(), head: [0; HEAD], filled: 0 }
+        MapsCounter { mappings: Mappings::default(), data_files: Vec::new(), head: [0; HEAD], filled: 0 }
     }
 }
 
@@ -40,10 +54,10 @@ impl MapsCounter {
         while let Some(end) = newline(chunk) {
             if self.filled == 0 {
                 // Cut as a line in two chunks is, so that both count the same.
-                count_line(&mut self.mappings, &chunk[..end.min(HEAD)]);
+                count_line(&mut self.mappings, &mut self.data_files, &chunk[..end.min(HEAD)]);
             } else {
                 self.keep(&chunk[..end]);
-                count_line(&mut self.mappings, &self.head[..self.filled]);
+                count_line(&mut self.mappings, &mut self.data_files, &self.head[..self.filled]);
                 self.filled = 0;
             }
             chunk = &chunk[end + 1..];
@@ -54,7 +68,7 @@ impl MapsCounter {
     /// The counts; a last line without newline is counted.
     pub fn finish(mut self) -> Mappings {
         if self.filled > 0 {
-            count_line(&mut self.mappings, &self.head[..self.filled]);
+            count_line(&mut self.mappings, &mut self.data_files, &self.head[..self.filled]);
         }
         // Counted to the end: none of them is none, and not unknown.
         let executable = self.mappings.executable_bytes.known().unwrap_or_default();
@@ -80,7 +94,7 @@ fn newline(bytes: &[u8]) -> Option<usize> {
     bytes.iter().position(|&byte| byte == b'\n')
 }
 
-fn count_line(mappings: &mut Mappings, line: &[u8]) {
+fn count_line(mappings: &mut Mappings, data_files: &mut Vec<DataFile>, line: &[u8]) {
     let Some((length, executable, path)) = split_line(line) else { return };
     if path == b"[vsyscall]" {
         return;
@@ -94,6 +108,10 @@ fn count_line(mappings: &mut Mappings, line: &[u8]) {
     } else if path.first() == Some(&b'/') {
         mappings.file += 1;
         mappings.file_bytes = mappings.file_bytes.saturating_add(length);
+        if is_data(line, path, length) {
+            mappings.data_file_bytes = mappings.data_file_bytes.saturating_add(length);
+            keep(data_files, line, path, length);
+        }
     } else {
         mappings.anonymous += 1;
         // The kernel's own `[vdso]` has a name.
@@ -101,6 +119,31 @@ fn count_line(mappings: &mut Mappings, line: &[u8]) {
             let before = mappings.executable_bytes.known().unwrap_or_default();
             mappings.executable_bytes = Measured::Known(before.saturating_add(length));
         }
+    }
+}
+
+/// A file that somebody mapped to read or write it. The loader maps programs and libraries in parts, one of them
+/// executable, and the C library a few tables of its own.
+fn is_data(line: &[u8], path: &[u8], length: Bytes) -> bool {
+    let permissions = line.split(|&byte| byte == b' ').nth(1).unwrap_or_default();
+    let contains = |part: &[u8]| find(path, part).is_some();
+    let code = permissions.get(2) == Some(&b'x') || contains(b".so") || contains(b"/bin/");
+    let tables = contains(b"/locale") || contains(b"gconv") || path.starts_with(b"/dev/");
+    length >= Bytes(4096) && !code && !tables
+}
+
+/// A path that was cut, or that is no file's name any more, names nothing that could be looked at.
+fn keep(data_files: &mut Vec<DataFile>, line: &[u8], path: &[u8], length: Bytes) {
+    let offset = line.split(|&byte| byte == b' ').nth(2).and_then(hex_prefix).map(|(offset, _)| offset);
+    let (Some(offset), Ok(path)) = (offset, std::str::from_utf8(path)) else { return };
+    if line.len() >= HEAD || path.ends_with(" (deleted)") || path.contains('\\') {
+        return;
+    }
+    let end = offset.saturating_add(length.0);
+    if let Some(file) = data_files.iter_mut().find(|file| file.path == path) {
+        file.end = file.end.max(end);
+    } else if data_files.len() < DATA_FILES {
+        data_files.push(DataFile { path: path.to_owned(), end });
     }
 }
 
@@ -143,9 +186,15 @@ pub struct MapsCount {
     file: OwnedFd,
     path: PathBuf,
     counter: MapsCounter,
+    data_files: Vec<DataFile>,
 }
 
 impl MapsCount {
+    /// Data files that were met, once the count is done.
+    pub fn data_files(self) -> Vec<DataFile> {
+        self.data_files
+    }
+
     /// Mappings counted by now.
     pub fn so_far(&self) -> u64 {
         self.counter.mappings.count
@@ -164,10 +213,14 @@ impl MapsCount {
             crate::turns::short();
             match rustix::io::read(&self.file, &mut buffer[..]) {
                 // Without a single line: it is ending, and its address space is gone already.
-                Ok(0) => match std::mem::take(&mut self.counter).finish() {
-                    mappings if mappings.count == 0 => return Err(error(Errno::SRCH)),
-                    mappings => return Ok(Some(mappings)),
-                },
+                Ok(0) => {
+                    let mut counter = std::mem::take(&mut self.counter);
+                    self.data_files = std::mem::take(&mut counter.data_files);
+                    match counter.finish() {
+                        mappings if mappings.count == 0 => return Err(error(Errno::SRCH)),
+                        mappings => return Ok(Some(mappings)),
+                    }
+                }
                 Ok(count) => self.counter.push(&buffer[..count]),
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(error(errno)),
@@ -184,7 +237,8 @@ impl ProcessDir {
     /// holds the address space no longer than for that, however large the buffer.
     pub fn count_mappings(&self) -> Result<MapsCount, KernelError> {
         let file = self.open("maps")?;
-        Ok(MapsCount { file, path: self.path_of("maps"), counter: MapsCounter::default() })
+        let (path, counter) = (self.path_of("maps"), MapsCounter::default());
+        Ok(MapsCount { file, path, counter, data_files: Vec::new() })
     }
 }
 
@@ -225,6 +279,20 @@ mod tests {
         assert_eq!((mappings.anonymous, mappings.file), (4, 1));
         assert_eq!(mappings.executable_bytes, Measured::Known(Bytes(0x3000)));
         assert_eq!(parse_maps(b"").executable_bytes, Measured::Known(Bytes(0)));
+    }
+
+    #[test]
+    fn data_files_are_told_from_programs_and_libraries_and_kept_with_their_furthest_end() {
+        let maps = b"1000-5000 r--s 00001000 fe:00 12   /data/x.npy\n\
+            5000-9000 r--s 00000000 fe:00 12   /data/x.npy\n\
+            9000-d000 rw-p 00000000 fe:00 13   /data/gone (deleted)\n\
+            10000-20000 r--p 00000000 fe:00 14   /usr/lib/libtorch_cpu.so\n\
+            20000-30000 r-xp 00000000 fe:00 15   /opt/program\n\
+            30000-40000 r--p 00000000 fe:00 16   /usr/lib/locale/locale-archive\n";
+        let mut counter = MapsCounter::default();
+        counter.push(maps);
+        assert_eq!(counter.data_files, [DataFile { path: "/data/x.npy".into(), end: 0x5000 }]);
+        assert_eq!(counter.finish().data_file_bytes, Bytes(0xc000), "deleted ones count as well");
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! The surprise: a zombie and a kernel thread have no Vm lines at all; that is "gone", not zero.
 
 use crate::error::{KernelError, ParseError};
+use crate::host::machine::parse_core_list;
 use crate::root::ProcessDir;
 use crate::scan::{lines, number, words};
 use ullage_model::{Bytes, ProcessMemory};
@@ -18,6 +19,10 @@ use ullage_model::{Bytes, ProcessMemory};
 pub struct Status {
     /// Real user id.
     pub uid: Option<u32>,
+    /// Mode of seccomp (Seccomp); none before 3.8.
+    pub seccomp: Option<u64>,
+    /// Cores that it may run on (Cpus_allowed_list).
+    pub cores_allowed: Option<u32>,
     /// Sizes; none for a zombie or kernel thread.
     pub memory: Option<ProcessMemory>,
 }
@@ -34,6 +39,15 @@ pub fn parse_status(bytes: &[u8]) -> Result<Status, ParseError> {
         let (key, rest) = (&line[..colon], &line[colon + 1..]);
         if key == b"Uid" {
             status.uid = words(rest).next().and_then(number).and_then(|uid| u32::try_from(uid).ok());
+            continue;
+        }
+        if key == b"Seccomp" {
+            status.seccomp = words(rest).next().and_then(number);
+            continue;
+        }
+        if key == b"Cpus_allowed_list" {
+            let list = words(rest).next().and_then(|list| std::str::from_utf8(list).ok());
+            status.cores_allowed = list.and_then(parse_core_list);
             continue;
         }
         let (field, name) = match key {
@@ -91,6 +105,7 @@ mod tests {
         let status = parse_status(REAL).unwrap();
         let memory = status.memory.unwrap();
         assert_eq!(status.uid, Some(0));
+        assert!(status.seccomp.is_some() && status.cores_allowed.is_some_and(|cores| cores > 0));
         assert!(memory.virtual_size > memory.resident() && memory.resident() > Bytes(1 << 20));
         assert_eq!(memory.virtual_size.0 % 1024, 0);
     }

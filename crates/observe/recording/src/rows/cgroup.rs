@@ -35,6 +35,13 @@ impl Record for Placed<CgroupReading> {
                 row.nulls(3);
             }
         }
+        match &self.what.memory {
+            Measured::Known(memory) => {
+                row.measured("high_hits", memory.high_hits);
+                row.measured("anonymous_huge_bytes", memory.anonymous_huge.map(|bytes| bytes.0));
+            }
+            Measured::Missing(_) => row.nulls(2),
+        }
     }
 
     fn decode(row: &mut RowReader<'_>) -> Result<Self, BadRow> {
@@ -45,7 +52,7 @@ impl Record for Placed<CgroupReading> {
             _ => return Err(row.bad("is neither v1 nor v2")),
         };
         let path = row.text()?.to_owned();
-        let memory = match row.absent("memory") {
+        let mut memory = match row.absent("memory") {
             Some(why) => {
                 row.skip(15);
                 Measured::Missing(why)
@@ -53,14 +60,29 @@ impl Record for Placed<CgroupReading> {
             None => Measured::Known(decode_memory(row)?),
         };
         let pids = match row.absent("pids") {
-            Some(why) => Measured::Missing(why),
+            Some(why) => {
+                row.skip(3);
+                Measured::Missing(why)
+            }
             None => Measured::Known(CgroupPids {
                 current: row.u64()?,
                 limit: row.limit("pids_limit")?,
                 refused: row.measured("pids_refused"),
             }),
         };
+        if let Measured::Known(memory) = &mut memory {
+            memory.high_hits = later(row, "high_hits");
+            memory.anonymous_huge = later(row, "anonymous_huge_bytes").map(Bytes);
+        }
         Ok(Placed { tick, position, what: CgroupReading { version, path, memory, pids } })
+    }
+}
+
+/// A null without a reason: the recording is of a version that did not know this column.
+fn later(row: &mut RowReader<'_>, name: &str) -> Measured<u64> {
+    match (row.measured(name), row.absent(name)) {
+        (Measured::Missing(_), None) => Measured::default(),
+        (value, _) => value,
     }
 }
 
@@ -101,6 +123,8 @@ fn decode_memory(row: &mut RowReader<'_>) -> Result<CgroupMemory, BadRow> {
         oom_kills: row.measured("oom_kills"),
         oom_kills_subtree: row.measured("oom_kills_subtree"),
         limit_hits: row.measured("limit_hits"),
+        high_hits: Measured::default(),
+        anonymous_huge: Measured::default(),
         oom_group: row.measured_bool("oom_group"),
         parts: match row.absent("parts") {
             Some(why) => {

@@ -55,6 +55,7 @@ fn word_and_pid(what: &EventKind) -> (&'static str, Option<i32>) {
         EventKind::RoleKnown { id, .. } => ("role_known", Some(id.pid)),
         EventKind::ProcessEnded { id, .. } => ("process_ended", Some(id.pid)),
         EventKind::Agent { pid, .. } => ("agent", Some(*pid)),
+        EventKind::MappedFileShort { id, .. } => ("mapped_file_short", Some(id.pid)),
         EventKind::KernelOomKill(kill) => ("kernel_oom_kill", Some(kill.pid)),
         EventKind::KernelForkRejected { .. } => ("kernel_fork_rejected", None),
         EventKind::Budget { .. } => ("budget", None),

@@ -168,6 +168,7 @@ impl Record for Placed<(ProcessId, Mappings)> {
         row.u64(mappings.anonymous);
         row.u64(mappings.file);
         row.bytes(mappings.file_bytes);
+        row.bytes(mappings.data_file_bytes);
         row.optional_u64(mappings.executable_bytes.known().map(|bytes| bytes.0));
     }
 
@@ -182,6 +183,8 @@ impl Record for Placed<(ProcessId, Mappings)> {
             anonymous: row.u64()?,
             file: row.u64()?,
             file_bytes: row.bytes()?,
+            // Null in recordings of versions that did not count it.
+            data_file_bytes: row.optional_bytes().unwrap_or_default(),
             executable_bytes: row.optional_bytes().map_or_else(Measured::default, Measured::Known),
         };
         Ok(Placed { tick, position, what: (id, mappings) })

@@ -2,7 +2,7 @@
 
 use crate::row::{BadRow, Record, RowReader, RowWriter};
 use crate::table::{Table, TICKS};
-use ullage_model::host::HostMemory;
+use ullage_model::host::{HostKernel, HostMemory};
 use ullage_model::{At, Cost, HostReading, Measured};
 
 /// How many rows of the other tables belong to a tick.
@@ -78,6 +78,21 @@ impl Record for TickRow {
         }
         row.measured("segments", self.rows.segments);
         row.u64(self.rows.pages);
+        match self.host.kernel {
+            Measured::Known(kernel) => {
+                row.bytes(kernel.buffers);
+                row.bytes(kernel.slab_reclaimable);
+                row.bytes(kernel.slab_unreclaimable);
+                row.bytes(kernel.tables);
+                row.bytes(kernel.hugetlb);
+                row.bytes(kernel.hugetlb_free);
+                row.bytes(kernel.anonymous_huge);
+            }
+            Measured::Missing(why) => {
+                row.absent("kernel", why);
+                row.nulls(7);
+            }
+        }
     }
 
     fn decode(row: &mut RowReader<'_>) -> Result<Self, BadRow> {
@@ -111,8 +126,9 @@ impl Record for TickRow {
                 committed: row.bytes()?,
             }),
         };
-        let host = HostReading {
+        let mut host = HostReading {
             memory,
+            kernel: Measured::default(),
             oom_kills: row.measured("oom_kills"),
             swap_in: row.measured("swap_in_pages"),
             swap_out: row.measured("swap_out_pages"),
@@ -133,6 +149,23 @@ impl Record for TickRow {
         };
         // Null in recordings of versions that made no surveys.
         rows.pages = row.optional_bytes().map_or(0, |rows| rows.0);
+        host.kernel = match (row.absent("kernel"), row.optional_bytes()) {
+            (Some(why), _) => {
+                row.skip(6);
+                Measured::Missing(why)
+            }
+            (None, Some(buffers)) => Measured::Known(HostKernel {
+                buffers,
+                slab_reclaimable: row.bytes()?,
+                slab_unreclaimable: row.bytes()?,
+                tables: row.bytes()?,
+                hugetlb: row.bytes()?,
+                hugetlb_free: row.bytes()?,
+                anonymous_huge: row.bytes()?,
+            }),
+            // Of a version that did not read them.
+            (None, None) => Measured::default(),
+        };
         Ok(TickRow { tick, at, rows, forks_since_last, cost, host })
     }
 }

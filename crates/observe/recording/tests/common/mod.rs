@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use ullage_model::cgroup::{CgroupMemory, CgroupMemoryParts, CgroupPids};
-use ullage_model::host::HostMemory;
+use ullage_model::host::{HostKernel, HostMemory};
 use ullage_model::process::DescriptorKinds;
 use ullage_model::*;
 use ullage_recording::{Recording, Writer};
@@ -264,6 +264,7 @@ impl Tape {
                 anonymous: t.number(),
                 file: t.number(),
                 file_bytes: t.bytes(),
+                data_file_bytes: t.bytes(),
                 executable_bytes: Measured::Known(t.bytes()),
             }),
             exclusive: self.measured(|t| Exclusive { bytes: t.bytes(), error: t.bytes() }),
@@ -283,6 +284,15 @@ impl Tape {
                 anonymous: t.bytes(),
                 commit_limit: t.bytes(),
                 committed: t.bytes(),
+            }),
+            kernel: self.measured(|t| HostKernel {
+                buffers: t.bytes(),
+                slab_reclaimable: t.bytes(),
+                slab_unreclaimable: t.bytes(),
+                tables: t.bytes(),
+                hugetlb: t.bytes(),
+                hugetlb_free: t.bytes(),
+                anonymous_huge: t.bytes(),
             }),
             oom_kills: self.measured(Tape::number),
             swap_in: self.measured(Tape::number),
@@ -321,6 +331,8 @@ impl Tape {
                 oom_kills: t.measured(Tape::number),
                 oom_kills_subtree: t.measured(Tape::number),
                 limit_hits: t.measured(Tape::number),
+                high_hits: t.measured(Tape::number),
+                anonymous_huge: t.measured(Tape::bytes),
                 oom_group: t.measured(|t| t.next() % 2 == 1),
                 parts: t.measured(|t| CgroupMemoryParts {
                     anonymous: t.bytes(),
@@ -443,6 +455,8 @@ impl Tape {
                     }),
                     cgroups: self.list(Tape::text),
                     role: Role::Main,
+                    seccomp: self.measured(Tape::number),
+                    cores_allowed: Measured::Missing(Missing::NotAsked),
                     forked_from: self.next().is_multiple_of(2).then(|| self.id()),
                 }),
             },

@@ -4,6 +4,7 @@ use super::{Ended, Sampler};
 use crate::member::{Member, Quiet};
 use crate::roles::{self, Seen};
 use ullage_kernel::process::cgroup::lines_of_interest;
+use ullage_kernel::process::maps::DataFile;
 use ullage_kernel::ProcessDir;
 use ullage_model::{At, Ending, EventKind, Measured, Missing, ProcessFacts, ProcessId, ProcessMemory, Role};
 
@@ -18,7 +19,7 @@ pub(super) struct Described {
 impl Sampler {
     pub(super) fn join(&mut self, id: ProcessId, now: At, ended: &mut Vec<Ended>) {
         if let Some(old) = self.members.get(&id.pid).map(|member| member.id).filter(|old| *old != id) {
-            self.leave(old, ended);
+            self.leave(old, now, ended);
         }
         let Ok(mut process) = self.root.process(id.pid) else { return };
         let keep = self.to_keep > 0;
@@ -50,19 +51,39 @@ impl Sampler {
         self.say(now, EventKind::ProcessSeen { facts: Box::new(facts) });
     }
 
-    pub(super) fn leave(&mut self, id: ProcessId, ended: &mut Vec<Ended>) {
+    pub(super) fn leave(&mut self, id: ProcessId, now: At, ended: &mut Vec<Ended>) {
         if self.members.get(&id.pid).is_some_and(|member| member.id == id) {
             let member = self.members.remove(&id.pid);
             if let Some(member) = &member {
-                self.let_go(member);
+                self.let_go(member, now);
             }
             ended.push(Ended { id, ending: member.and_then(|member| member.ending).unwrap_or(GONE) });
             self.pending_roles.remove(&id.pid);
         }
     }
 
+    /// Files that are as long as what is mapped of them: databases map more than there is, on purpose.
+    pub(super) fn whole_files(&self, mut files: Vec<DataFile>) -> Vec<DataFile> {
+        files
+            .retain(|file| self.root.file_length(&file.path).is_ok() && self.length_of_short(file).is_none());
+        files
+    }
+
+    /// A page behind the end of a mapped file is a SIGBUS for whoever touches it.
+    fn length_of_short(&self, file: &DataFile) -> Option<u64> {
+        let page = rustix::param::page_size() as u64;
+        let length = self.root.file_length(&file.path).ok()?;
+        (file.end > length.div_ceil(page).saturating_mul(page)).then_some(length)
+    }
+
     /// What a member that is gone held is free for others.
-    pub(super) fn let_go(&mut self, member: &Member) {
+    pub(super) fn let_go(&mut self, member: &Member, now: At) {
+        for file in &member.data_files {
+            if let Some(length) = self.length_of_short(file) {
+                let (id, path, mapped) = (member.id, file.path.clone(), file.end);
+                self.say(now, EventKind::MappedFileShort { id, path, mapped, length });
+            }
+        }
         self.to_keep += u64::from(member.files.is_some());
         self.roles_moved = true;
     }
@@ -72,9 +93,15 @@ impl Sampler {
         let stat = process.stat(buffer).ok().filter(|stat| stat.id == id)?;
         let (parent, comm) = (stat.parent, String::from_utf8_lossy(stat.comm).into_owned());
         let (image, quiet) = (stat.program, Quiet::of(&stat));
-        let (uid, sizes) = match process.status(buffer) {
-            Ok(status) => (status.uid.into(), status.memory.map(|memory| (quiet, memory))),
-            Err(error) => (Measured::Missing(error.missing()), None),
+        let (uid, seccomp, cores_allowed, sizes) = match process.status(buffer) {
+            Ok(status) => {
+                let sizes = status.memory.map(|memory| (quiet, memory));
+                (status.uid.into(), status.seccomp.into(), status.cores_allowed.into(), sizes)
+            }
+            Err(error) => {
+                let why = error.missing();
+                (Measured::Missing(why), Measured::Missing(why), Measured::Missing(why), None)
+            }
         };
         let limits = match process.limits(buffer) {
             Ok(limits) => Measured::Known(limits),
@@ -83,7 +110,19 @@ impl Sampler {
         let command_line = process.command_line(buffer).unwrap_or_default();
         let cgroups = process.cgroup(buffer).map(|()| lines_of_interest(buffer)).unwrap_or_default();
         let (role, forked_from) = (Role::Other, None);
-        let facts = ProcessFacts { id, parent, uid, command_line, comm, limits, cgroups, role, forked_from };
+        let facts = ProcessFacts {
+            id,
+            parent,
+            uid,
+            command_line,
+            comm,
+            limits,
+            cgroups,
+            role,
+            seccomp,
+            cores_allowed,
+            forked_from,
+        };
         Some(Described { facts, image, sizes })
     }
 

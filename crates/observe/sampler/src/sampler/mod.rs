@@ -235,7 +235,7 @@ impl Sampler {
         let changes = self.job.look(&self.root, now);
         let known = changes.joined.is_empty();
         for id in changes.left {
-            self.leave(id, &mut ended);
+            self.leave(id, now, &mut ended);
         }
         for id in changes.joined {
             self.join(id, now, &mut ended);
@@ -267,7 +267,7 @@ impl Sampler {
             } else {
                 // It ended between the listing and the reading; the next listing would not tell.
                 self.job.forget(member.id);
-                self.let_go(&member);
+                self.let_go(&member, now);
                 ended.push(Ended { id: member.id, ending: member.ending.unwrap_or(GONE) });
             }
         }

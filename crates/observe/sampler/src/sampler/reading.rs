@@ -285,6 +285,7 @@ impl Sampler {
             Some(counted) => counted.next(now, mappings.count, counting.signs),
             None => Counted::first(now, mappings.count, counting.signs),
         });
+        member.data_files = self.whole_files(counting.count.data_files());
         Measured::Known(mappings)
     }
 

@@ -41,6 +41,9 @@ const ENVIRONMENT_KEPT: &[&str] = &[
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY",
     "KMP_AFFINITY",
     "KMP_BLOCKTIME",
+    "SLURM_MEM_PER_NODE",
+    "SLURM_MEM_PER_CPU",
+    "SLURM_CPUS_ON_NODE",
 ];
 
 /// Runs the job.
