@@ -6,6 +6,7 @@
 
 pub mod format;
 pub mod json;
+pub mod redact;
 pub mod schema;
 mod segments;
 pub mod text;

@@ -28,6 +28,8 @@ pub enum Command {
     Explain(ExplainArguments),
     /// Say whether this machine or container is fit for a multi-process PyTorch job
     Check(CheckArguments),
+    /// Write the facts of this machine that change how memory behaves, to compare it with another
+    Snapshot(SnapshotArguments),
     /// List the recorded runs, or remove some
     Runs(RunsArguments),
     /// Give everything that a recording holds to other tools
@@ -98,6 +100,23 @@ pub struct CheckArguments {
     /// With --clean: remove all that is listed, and ask nothing
     #[arg(long, requires = "clean")]
     pub yes: bool,
+}
+
+/// `ullage snapshot`.
+#[derive(Debug, Args)]
+pub struct SnapshotArguments {
+    /// Write to FILE instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// The Python that runs the jobs (default: python3 on $PATH)
+    #[arg(long, value_name = "PATH")]
+    pub python: Option<PathBuf>,
+    /// How long to wait for Python, which imports torch and numpy to look at them
+    #[arg(long, value_name = "TIME", default_value = "1.8s", value_parser = parse_interval)]
+    pub deadline: f64,
+    /// Keep paths, host and user names, which are left out otherwise
+    #[arg(long)]
+    pub full: bool,
 }
 
 /// `ullage runs`.

@@ -7,11 +7,13 @@
 pub mod agent_files;
 pub mod arguments;
 pub mod commands;
+pub mod environment;
 pub mod exit;
 pub mod home;
 pub mod live;
 pub mod machine;
 pub mod printer;
+pub mod python_facts;
 pub mod remedies;
 pub mod size;
 pub mod warnings;
@@ -51,6 +53,7 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Report(report) => commands::report::run(&report),
         Command::Explain(explain) => commands::explain::run(&explain),
         Command::Check(check) => commands::check::run(&check),
+        Command::Snapshot(snapshot) => commands::snapshot::run(&snapshot),
         Command::Runs(runs) => commands::runs::run(&runs),
         Command::Export(export) => commands::export::run(&export),
     }

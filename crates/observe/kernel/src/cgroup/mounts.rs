@@ -39,6 +39,7 @@ pub struct CgroupMounts {
     v2: Option<Hierarchy>,
     memory_v1: Option<Hierarchy>,
     pids_v1: Option<Hierarchy>,
+    cpu_v1: Option<Hierarchy>,
 }
 
 /// One group; on v1 the groups of equal path in the memory and the pids hierarchy count as one, where the process
@@ -69,7 +70,7 @@ impl CgroupMounts {
             return CgroupMounts::default();
         }
         let mut mounts = CgroupMounts::from_mounts(&parse_mountinfo(buffer));
-        let found = [&mounts.v2, &mounts.memory_v1, &mounts.pids_v1];
+        let found = [&mounts.v2, &mounts.memory_v1, &mounts.pids_v1, &mounts.cpu_v1];
         if found.into_iter().flatten().any(|mount| namespace::levels_up(&mount.root).is_some()) {
             mounts.find_namespace(root, buffer);
         }
@@ -88,6 +89,7 @@ impl CgroupMounts {
             (&mut self.v2, memberships.iter().find(|one| one.is_v2())),
             (&mut self.memory_v1, memberships.iter().find(is_v1("memory"))),
             (&mut self.pids_v1, memberships.iter().find(is_v1("pids"))),
+            (&mut self.cpu_v1, memberships.iter().find(is_v1("cpu"))),
         ];
         for (hierarchy, membership) in own {
             let (Some(hierarchy), Some(membership)) = (hierarchy, membership) else { continue };
@@ -116,6 +118,7 @@ impl CgroupMounts {
             v2: best(&|mount| mount.kind == "cgroup2"),
             memory_v1: v1("memory"),
             pids_v1: v1("pids"),
+            cpu_v1: v1("cpu"),
         }
     }
 
@@ -181,6 +184,35 @@ impl CgroupMounts {
             .iter()
             .filter(carries)
             .filter_map(|membership| directory(hierarchy(membership).as_ref()?, membership))
+            .collect()
+    }
+
+    /// Which versions are mounted: `v1`, `v2`, `hybrid` (v1 with an empty or partly used v2), `none`.
+    pub fn layout(&self) -> &'static str {
+        let v1 = self.memory_v1.is_some() || self.pids_v1.is_some() || self.cpu_v1.is_some();
+        match (v1, self.v2.is_some()) {
+            (true, true) => "hybrid",
+            (true, false) => "v1",
+            (false, true) => "v2",
+            (false, false) => "none",
+        }
+    }
+
+    /// Directories of the groups that share out CPU time, the process's own first, with whether they are of v2.
+    pub fn cpu_directories(&self, memberships: &[Membership]) -> Vec<(bool, String)> {
+        let v1 = memberships.iter().find(|one| one.controllers.iter().any(|name| name == "cpu"));
+        let (membership, hierarchy) = match (v1, &self.cpu_v1) {
+            (Some(membership), Some(hierarchy)) => (membership, hierarchy),
+            _ => match (memberships.iter().find(|one| one.is_v2()), &self.v2) {
+                (Some(membership), Some(hierarchy)) => (membership, hierarchy),
+                _ => return Vec::new(),
+            },
+        };
+        let Some(below) = hierarchy.below(&membership.path) else { return Vec::new() };
+        with_ancestors(&below)
+            .map(|path| {
+                (membership.is_v2(), format!("{}{}", hierarchy.mount_point, path.trim_end_matches('/')))
+            })
             .collect()
     }
 

@@ -7,41 +7,18 @@ use crate::agent_files::AgentFiles;
 use crate::arguments::RunArguments;
 use crate::live::{self, Watch};
 use crate::remedies::{self, Remedies};
-use crate::{exit, home, machine, printer};
+use crate::{environment, exit, home, machine, printer};
 use anyhow::Context;
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ullage_kernel::KernelRoot;
-use ullage_model::{names, EventKind, Outcome, OutcomeKind, RunFacts, Verdict};
+use ullage_model::{names, EventKind, Facts, MachineFacts, Outcome, OutcomeKind, RunFacts, Verdict};
 use ullage_recording::Writer;
 use ullage_report::format;
 use ullage_sampler::{Sampler, SamplerSettings};
 use ullage_supervisor::budget::Budget;
 use ullage_supervisor::{SpawnSettings, StartError, Supervisor};
-
-/// Variables that are kept in a recording: they change how memory behaves and hold no secrets.
-const ENVIRONMENT_KEPT: &[&str] = &[
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "MALLOC_ARENA_MAX",
-    "MALLOC_TRIM_THRESHOLD_",
-    "MALLOC_MMAP_THRESHOLD_",
-    "PYTORCH_CUDA_ALLOC_CONF",
-    "PYTORCH_ALLOC_CONF",
-    "CUDA_VISIBLE_DEVICES",
-    "RANK",
-    "LOCAL_RANK",
-    "WORLD_SIZE",
-    "LOCAL_WORLD_SIZE",
-    "PYTHONMALLOC",
-    "ONEDNN_PRIMITIVE_CACHE_CAPACITY",
-    "KMP_AFFINITY",
-    "KMP_BLOCKTIME",
-];
 
 /// Runs the job.
 pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
@@ -68,7 +45,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     let budget = arguments.memory_max.map(|bytes| Budget::prepare(bytes, &root));
     let spawn = SpawnSettings {
         command: arguments.job.clone(),
-        environment: environment(agent.as_ref(), arguments.fix.as_ref()),
+        environment: variables(agent.as_ref(), arguments.fix.as_ref()),
         agent_socket: agent.as_ref().map(AgentFiles::socket),
         cgroup: budget.as_ref().and_then(Budget::cgroup),
     };
@@ -89,7 +66,9 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     };
     let sampler = Sampler::new(root, settings, main);
     let mut watch = Watch::new(facts.clone(), started, sampler, writer, budget, arguments.quiet);
-    watch.event(EventKind::Machine { facts: Box::new(facts.machine.clone()) });
+    // What only a comparison reads stands in run.json alone.
+    let machine = MachineFacts { others: Facts::new(), ..facts.machine.clone() };
+    watch.event(EventKind::Machine { facts: Box::new(machine) });
     for text in not_seen {
         watch.event(EventKind::NotSeen { text });
     }
@@ -115,7 +94,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     Ok(status)
 }
 
-fn environment(agent: Option<&AgentFiles>, fix: Option<&Remedies>) -> Vec<(OsString, OsString)> {
+fn variables(agent: Option<&AgentFiles>, fix: Option<&Remedies>) -> Vec<(OsString, OsString)> {
     let mut variables = agent.map(AgentFiles::environment).unwrap_or_default();
     if let Some(remedies) = fix {
         variables.push((names::ENV_FIX.into(), remedies.to_string().into()));
@@ -130,10 +109,6 @@ fn disabled() -> bool {
 fn run_facts(arguments: &RunArguments, root: &KernelRoot) -> RunFacts {
     let command: Vec<String> = arguments.job.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let started_unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
-    let environment: BTreeMap<String, String> = ENVIRONMENT_KEPT
-        .iter()
-        .filter_map(|name| Some(((*name).to_string(), std::env::var(name).ok()?)))
-        .collect();
     let first = |names: &[&str]| names.iter().find_map(|name| std::env::var(name).ok());
     RunFacts {
         format: ullage_recording::FORMAT,
@@ -147,8 +122,8 @@ fn run_facts(arguments: &RunArguments, root: &KernelRoot) -> RunFacts {
         node: None,
         job: first(&["SLURM_JOB_ID", "TORCHELASTIC_RUN_ID"]),
         rank: std::env::var("RANK").ok().and_then(|rank| rank.parse().ok()),
-        environment,
-        machine: root.machine_facts(),
+        environment: environment::kept(),
+        machine: super::snapshot::machine(root),
         outcome: None,
         duration_s: None,
         cost: None,
