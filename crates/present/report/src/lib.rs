@@ -4,6 +4,7 @@
 //! verdict always gives the same bytes.
 #![forbid(unsafe_code)]
 
+pub mod comparison;
 pub mod format;
 pub mod json;
 pub mod redact;

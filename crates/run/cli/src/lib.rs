@@ -10,12 +10,14 @@ pub mod commands;
 pub mod environment;
 pub mod exit;
 pub mod home;
+pub mod imitated;
 pub mod live;
 pub mod machine;
 pub mod printer;
 pub mod python_facts;
 pub mod remedies;
 pub mod size;
+pub mod snapshot_file;
 pub mod warnings;
 
 use arguments::{Arguments, Command};
@@ -54,6 +56,7 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Explain(explain) => commands::explain::run(&explain),
         Command::Check(check) => commands::check::run(&check),
         Command::Snapshot(snapshot) => commands::snapshot::run(&snapshot),
+        Command::Compare(compare) => commands::compare::run(&compare),
         Command::Runs(runs) => commands::runs::run(&runs),
         Command::Export(export) => commands::export::run(&export),
     }

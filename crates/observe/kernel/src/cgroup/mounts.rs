@@ -168,18 +168,19 @@ impl CgroupMounts {
         (!seen).then_some(membership.path.as_str())
     }
 
-    /// Where the memory controller keeps a process's own group: (v2, directory, path as in `/proc/PID/cgroup`).
-    /// At most one of each version.
-    pub fn memory_directories(&self, memberships: &[Membership]) -> Vec<(bool, String, String)> {
+    /// Where a controller (`memory`, `pids`) keeps a process's own group: (v2, directory, path as in
+    /// `/proc/PID/cgroup`). At most one of each version.
+    pub fn directories(&self, controller: &str, memberships: &[Membership]) -> Vec<(bool, String, String)> {
         let directory = |hierarchy: &Hierarchy, membership: &Membership| {
             let below = hierarchy.below(&membership.path)?;
             let directory = format!("{}{}", hierarchy.mount_point, below.trim_end_matches('/'));
             Some((membership.is_v2(), directory, membership.path.clone()))
         };
+        let of_v1 = if controller == "pids" { &self.pids_v1 } else { &self.memory_v1 };
         let carries = |membership: &&Membership| {
-            membership.is_v2() || membership.controllers.iter().any(|controller| controller == "memory")
+            membership.is_v2() || membership.controllers.iter().any(|name| name == controller)
         };
-        let hierarchy = |membership: &Membership| if membership.is_v2() { &self.v2 } else { &self.memory_v1 };
+        let hierarchy = |membership: &Membership| if membership.is_v2() { &self.v2 } else { of_v1 };
         memberships
             .iter()
             .filter(carries)

@@ -5,6 +5,7 @@
 
 use crate::agent_files::AgentFiles;
 use crate::arguments::RunArguments;
+use crate::imitated::Imitated;
 use crate::live::{self, Watch};
 use crate::remedies::{self, Remedies};
 use crate::{environment, exit, home, machine, printer};
@@ -43,11 +44,16 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     }
 
     let budget = arguments.memory_max.map(|bytes| Budget::prepare(bytes, &root));
+    let mut imitated = match &arguments.as_machine {
+        Some(path) => Some(Imitated::prepare(path, &facts, &root, arguments.memory_max.is_some())?),
+        None => None,
+    };
     let spawn = SpawnSettings {
         command: arguments.job.clone(),
         environment: variables(agent.as_ref(), arguments.fix.as_ref()),
         agent_socket: agent.as_ref().map(AgentFiles::socket),
         cgroup: budget.as_ref().and_then(Budget::cgroup),
+        imitation: imitated.as_mut().map(Imitated::take).unwrap_or_default(),
     };
     let mut supervisor = match Supervisor::start(&spawn) {
         Ok(supervisor) => supervisor,
@@ -55,12 +61,18 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     };
     let main = supervisor.main();
     facts.main = Some(main);
+    if let (Some(imitated), false) = (&imitated, arguments.quiet) {
+        imitated.lines(supervisor.refused()).iter().for_each(|line| printer::note(line));
+    }
 
     let writer = open_recording(arguments, &facts, &mut not_seen);
     let settings = SamplerSettings {
         interval: Duration::from_secs_f64(arguments.interval),
         reaper: i32::try_from(std::process::id()).ok(),
-        own_cgroup: budget.as_ref().and_then(Budget::cgroup_name),
+        own_cgroup: budget
+            .as_ref()
+            .and_then(Budget::cgroup_name)
+            .or_else(|| imitated.as_ref().and_then(Imitated::memory_group)),
         started_unix: facts.started_unix,
         ..SamplerSettings::default()
     };
@@ -75,6 +87,8 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
 
     let watched = live::watch_until_end(&mut supervisor, watch, main);
     drop(agent);
+    // The groups went with the job; survivors keep theirs.
+    drop(imitated);
     let outcome = live::first_outcome(watched.ending, watched.by_budget);
     let status =
         if watched.by_budget { exit::BUDGET } else { ullage_supervisor::exit_status(watched.ending) };
