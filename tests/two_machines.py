@@ -32,7 +32,12 @@ NO_HUGE_PAGES = "import ctypes,os,sys; ctypes.CDLL(None).prctl(41,1,0,0,0); os.e
 def library(*names):
     """A library by its name, where the loader finds one."""
     for name in names:
-        for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib", os.environ.get("ULLAGE_TEST_LIBS", "")):
+        for folder in (
+            "/usr/lib/x86_64-linux-gnu",
+            "/usr/lib64",
+            "/usr/local/lib",
+            os.environ.get("ULLAGE_TEST_LIBS", ""),
+        ):
             found = sorted(glob.glob(os.path.join(folder, name))) if folder else []
             if found:
                 return found[0]
@@ -51,31 +56,66 @@ def pairs(python, other):
     def shm(options):
         return {"tmpfs": [{"path": "/dev/shm", "options": options}]}
 
-    yield "size of /dev/shm", {"shm.size"}, [python, jobs("shm-full-bytes/batches.py")], shm("size=256m"), shm("size=8m")
-    yield "inodes of /dev/shm", {"shm.inodes"}, [PLAIN, jobs("tmpfs-inodes/segments.py")], *(
-        shm(f"size=1g,nr_inodes={n}") for n in (1000, 50)
+    yield (
+        "size of /dev/shm",
+        {"shm.size"},
+        [python, jobs("shm-full-bytes/batches.py")],
+        shm("size=256m"),
+        shm("size=8m"),
+    )
+    yield (
+        "inodes of /dev/shm",
+        {"shm.inodes"},
+        [PLAIN, jobs("tmpfs-inodes/segments.py")],
+        *(shm(f"size=1g,nr_inodes={n}") for n in (1000, 50)),
     )
     yield "open files", {"limit.nofile.soft"}, batches, {"limits": {"nofile": 4096}}, {"limits": {"nofile": 256}}
-    yield "address space", {"limit.as.soft"}, [PLAIN, jobs("rlimit-as-virtual-memory/buffers.py"), "2000"], {}, {
-        "limits": {"as": 700 << 20}
-    }
-    yield "processes of a user", {"limit.nproc.soft"}, [PLAIN, jobs("pids-limit-cgroup/threads.py"), "60"], *(
-        {"limits": {"nproc": n}, "user": surroundings.ANOTHER_USER} for n in (400, 40)
+    yield (
+        "address space",
+        {"limit.as.soft"},
+        [PLAIN, jobs("rlimit-as-virtual-memory/buffers.py"), "2000"],
+        {},
+        {"limits": {"as": 700 << 20}},
     )
-    yield "cgroup memory, an ancestor's", {"cgroup.memory.max"}, memory, *(
-        {"cgroup": ("memory", n << 20), "below": True} for n in (900, 200)
+    yield (
+        "processes of a user",
+        {"limit.nproc.soft"},
+        [PLAIN, jobs("pids-limit-cgroup/threads.py"), "60"],
+        *({"limits": {"nproc": n}, "user": surroundings.ANOTHER_USER} for n in (400, 40)),
     )
-    yield "pids.max", {"cgroup.pids.max"}, [PLAIN, jobs("pids-limit-cgroup/threads.py"), "60"], *(
-        {"cgroup": ("pids", n)} for n in (400, 40)
+    yield (
+        "cgroup memory, an ancestor's",
+        {"cgroup.memory.max"},
+        memory,
+        *({"cgroup": ("memory", n << 20), "below": True} for n in (900, 200)),
     )
-    yield "temporary files", {"tmp.size"}, [PLAIN, jobs("disk-full-tmp/files.py")], *(
-        {"tmpfs": [{"path": "{scratch}/t", "options": f"size={n}m,mode=1777"}], "env": {"TMPDIR": "{scratch}/t"}} for n in (256, 16)
+    yield (
+        "pids.max",
+        {"cgroup.pids.max"},
+        [PLAIN, jobs("pids-limit-cgroup/threads.py"), "60"],
+        *({"cgroup": ("pids", n)} for n in (400, 40)),
     )
-    yield "start method", {"job.start_method"}, load, {"args": ["fork", "list", "1000000", "3"]}, {
-        "args": ["spawn", "list", "1000000", "3"]
-    }
-    yield "sharing strategy", {"job.sharing_strategy"}, matrix, *(
-        {"args": [strategy], "limits": {"nofile": 1024}} for strategy in ("file_system", "file_descriptor")
+    yield (
+        "temporary files",
+        {"tmp.size"},
+        [PLAIN, jobs("disk-full-tmp/files.py")],
+        *(
+            {"tmpfs": [{"path": "{scratch}/t", "options": f"size={n}m,mode=1777"}], "env": {"TMPDIR": "{scratch}/t"}}
+            for n in (256, 16)
+        ),
+    )
+    yield (
+        "start method",
+        {"job.start_method"},
+        load,
+        {"args": ["fork", "list", "1000000", "3"]},
+        {"args": ["spawn", "list", "1000000", "3"]},
+    )
+    yield (
+        "sharing strategy",
+        {"job.sharing_strategy"},
+        matrix,
+        *({"args": [strategy], "limits": {"nofile": 1024}} for strategy in ("file_system", "file_descriptor")),
     )
     yield "malloc's arenas", {"env.MALLOC_ARENA_MAX"}, [PLAIN, JOBS, "arenas"], {"env": {"MALLOC_ARENA_MAX": "1"}}, {}
     allocator = library("libjemalloc.so*", "libtcmalloc*.so*", "libmimalloc.so*")
@@ -84,9 +124,13 @@ def pairs(python, other):
     openmp = library("libiomp5.so", "libomp.so*", "libgomp.so.1")
     openmp = {"env": {"LD_PRELOAD": openmp}} if openmp else "no other OpenMP here"
     yield "OpenMP build", {"loaded.openmp", "env.LD_PRELOAD"}, product, {}, openmp
-    yield "OpenMP threads", {"env.OMP_NUM_THREADS"}, product, {"env": {"OMP_NUM_THREADS": "1"}}, {
-        "env": {"OMP_NUM_THREADS": "12"}
-    }
+    yield (
+        "OpenMP threads",
+        {"env.OMP_NUM_THREADS"},
+        product,
+        {"env": {"OMP_NUM_THREADS": "1"}},
+        {"env": {"OMP_NUM_THREADS": "12"}},
+    )
     cores = {"before": ["taskset", "-c", "0"]} if len(os.sched_getaffinity(0)) > 1 else "one core only"
     yield "cores", {"cores.allowed"}, product, cores, {}
     no_huge = {"before": [PLAIN, "-c", NO_HUGE_PAGES]}
@@ -96,9 +140,19 @@ def pairs(python, other):
     newer = {"python": other} if other else "give another torch with --other"
     yield "torch", {"torch.version"}, product, {}, newer
     keep = [python, jobs("max-map-count-exhausted/keep.py"), "70000"]
-    yield "vm.max_map_count", {"sysctl.vm.max_map_count"}, keep, *({"sysctl": ("vm.max_map_count", n)} for n in (262144, 65530))
+    yield (
+        "vm.max_map_count",
+        {"sysctl.vm.max_map_count"},
+        keep,
+        *({"sysctl": ("vm.max_map_count", n)} for n in (262144, 65530)),
+    )
     commit = [PLAIN, jobs("strict-overcommit/commit.py"), "100000"]
-    yield "overcommit", {"sysctl.vm.overcommit_memory"}, commit, *({"sysctl": ("vm.overcommit_memory", n)} for n in (1, 2))
+    yield (
+        "overcommit",
+        {"sysctl.vm.overcommit_memory"},
+        commit,
+        *({"sysctl": ("vm.overcommit_memory", n)} for n in (1, 2)),
+    )
 
 
 class Machine:
@@ -146,7 +200,13 @@ class Machine:
                 environment.pop(name, None)
         with open(record + ".log", "wb") as log:
             done = subprocess.run(
-                command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.scratch, timeout=240
+                command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.scratch,
+                timeout=240,
             )
         return done.returncode
 

@@ -14,7 +14,14 @@ PREFIXES = (
     "MALLOC_", "OMP_", "GOMP_", "MKL_", "KMP_", "PYTORCH_", "TORCH", "PYTHON", "ONEDNN_", "DNNL_", "OPENBLAS_",
     "NUMEXPR_", "NCCL_", "CUDA_", "TCMALLOC_", "MIMALLOC_", "JE_ARROW_", "ARROW_", "RAYON_", "LRU_CACHE_", "ULLAGE_FIX",
 )  # fmt: skip
-NAMES = ("LD_PRELOAD", "LD_LIBRARY_PATH", "GLIBC_TUNABLES", "TMPDIR", "VECLIB_MAXIMUM_THREADS", "TOKENIZERS_PARALLELISM")
+NAMES = (
+    "LD_PRELOAD",
+    "LD_LIBRARY_PATH",
+    "GLIBC_TUNABLES",
+    "TMPDIR",
+    "VECLIB_MAXIMUM_THREADS",
+    "TOKENIZERS_PARALLELISM",
+)
 SECRET = ("TOKEN_", "_TOKEN", "KEY", "SECRET", "PASSW", "CREDENTIAL")
 ALLOCATORS = ("jemalloc", "tcmalloc", "mimalloc", "hoard", "snmalloc", "libscalloc", "rpmalloc", "libumem")
 OPENMP = ("libgomp", "libiomp5", "libomp", "libiomp")
@@ -159,7 +166,9 @@ def _base_name(path):
 
 def _same(asked, mapped):
     """libx.so.2 is a link to libx.so.2.1.0 more often than not."""
-    return mapped.startswith(asked) or asked.startswith(mapped) or asked.partition(".so")[0] == mapped.partition(".so")[0]
+    return (
+        mapped.startswith(asked) or asked.startswith(mapped) or asked.partition(".so")[0] == mapped.partition(".so")[0]
+    )
 
 
 def _place(path):
@@ -182,7 +191,9 @@ def _without_importing(facts):
 
     facts["python.start_method"] = multiprocessing.get_all_start_methods()[0]
     options = sysconfig.get_config_var("CONFIG_ARGS") or ""
-    kept = [word.strip("'") for word in options.split() if word.strip("'").startswith(("--with", "--enable", "--disable"))]
+    kept = [
+        word.strip("'") for word in options.split() if word.strip("'").startswith(("--with", "--enable", "--disable"))
+    ]
     facts["python.build"] = " ".join(word for word in kept if "/" not in word) or "default"
     for folder in sys.path:
         try:
