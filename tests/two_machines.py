@@ -135,7 +135,7 @@ def pairs(python, other):
     yield "cores", {"cores.allowed"}, product, cores, {}
     no_huge = {"before": [PLAIN, "-c", NO_HUGE_PAGES]}
     with open("/sys/kernel/mm/transparent_hugepage/enabled") as file:
-        enabled = "never" not in file.read().split("[")[1]
+        enabled = "[never]" not in file.read()
     yield "huge pages", {"thp.process"}, [PLAIN, JOBS, "huge"], no_huge if enabled else "they are off here", {}
     newer = {"python": other} if other else "give another torch with --other"
     yield "torch", {"torch.version"}, product, {}, newer

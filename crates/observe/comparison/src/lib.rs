@@ -124,7 +124,6 @@ fn absent(name: &str, facts: &Facts) -> Fact {
 
 /// Puts what comes with another under it, and the rest in order.
 fn rank(candidates: Vec<(Change, &Row, Weighed)>, good: &Side, bad: &Side, against: &mut Against) {
-    let mut kept: Vec<(Difference, &Row)> = Vec::new();
     // A change that several bring goes to the strongest of them; the list is in that order.
     let is_brought = |at: usize| {
         let (change, _, weighed) = &candidates[at];
@@ -159,9 +158,8 @@ fn rank(candidates: Vec<(Change, &Row, Weighed)>, good: &Side, bad: &Side, again
             causes: row.causes.iter().map(|cause| (*cause).to_owned()).collect(),
             with: with.map(|child| candidates[child].0.clone()).collect(),
         };
-        kept.push((difference, row));
+        against.differences.push(difference);
     }
-    against.differences = kept.into_iter().map(|(difference, _)| difference).collect();
     for (place, difference) in (1u32..).zip(&mut against.differences) {
         difference.rank = place;
     }

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use ullage_model::{OutcomeKind, Severity, Symptom};
 
 /// Figures that are compared: from which size on, and from which ratio on, a change is more than chance.
-const NOTABLE: [(&str, f64, f64); 11] = [
+const NOTABLE: [(&str, f64, f64); 12] = [
     ("memory", (32u64 << 20) as f64, 1.1),
+    ("memory_late", (32u64 << 20) as f64, 1.1),
     ("tasks", 3.0, 1.15),
     ("threads", 2.0, 1.15),
     ("processes", 2.0, 1.15),

@@ -196,8 +196,8 @@ fn word(fact: &Fact) -> String {
 
 /// The commands of a row with the values and the job in their places.
 pub(crate) fn test(row: &Row, change: &Change, good: &Side, bad: &Side) -> String {
-    let job =
-        bad.command.as_ref().or(good.command.as_ref()).map_or("ullage run -- python train.py", |job| job);
+    let command = bad.command.as_deref().or(good.command.as_deref());
+    let job = command.unwrap_or("ullage run -- python train.py");
     let (of_good, of_bad) = (word(&change.good), word(&change.bad));
     let torch = good.facts.get("torch.version").map(word).unwrap_or_default();
     let name = change.fact.rsplit('.').next().unwrap_or_default();

@@ -4,8 +4,8 @@
 use crate::timeline::Timeline;
 use std::collections::BTreeMap;
 use ullage_model::{
-    cgroup_facts, filesystem_facts, Bytes, CgroupReading, CountsAtFailure, Fact, Facts, FilesystemReading,
-    FilesystemUse, Limit, LoaderSettings, ResourceLimits, RunFacts,
+    cgroup_facts, filesystem_facts, At, Bytes, CgroupReading, CountsAtFailure, Fact, Facts,
+    FilesystemReading, FilesystemUse, Limit, LoaderSettings, ResourceLimits, RunFacts,
 };
 
 /// Facts and figures of one run, by name.
@@ -154,6 +154,11 @@ fn peaks(timeline: &Timeline) -> BTreeMap<String, f64> {
     most("tasks", (threads > 0.0).then_some(threads));
     most("processes", Some(timeline.processes().count() as f64));
     most("memory", timeline.tree.peak().map(|(_, value)| value));
+    // Two runs may need the same at their height, and only one give it back.
+    if let Some(end) = timeline.last_alive() {
+        let late = timeline.tree.peak_between(At(end.0 / 4 * 3), end);
+        most("memory_late", late.map(|(_, value)| value));
+    }
     for seen in timeline.exceptions() {
         let CountsAtFailure { fds, mappings, virtual_size, shm_used, shm_inodes_used, committed, .. } =
             &seen.report.counts;
@@ -197,7 +202,7 @@ fn peaks(timeline: &Timeline) -> BTreeMap<String, f64> {
 mod tests {
     use super::*;
     use crate::tests::build;
-    use ullage_model::{AgentMessage, At, Event, EventKind, Item};
+    use ullage_model::{AgentMessage, Event, EventKind, Item};
 
     #[test]
     fn what_the_job_itself_met_goes_before_what_ullage_was_given() {

@@ -127,8 +127,8 @@ fn tie(tie: &Tie) -> String {
 fn amount(figure: &str, n: u64) -> String {
     match figure {
         "seconds" => format::duration(n as f64),
-        "memory" | "cgroup_memory" | "host_memory" | "address_space" | "locked" | "shm_bytes"
-        | "tmp_bytes" | "committed" | "commit_limit" | "swap" => format::bytes(n),
+        "memory" | "memory_late" | "cgroup_memory" | "host_memory" | "address_space" | "locked"
+        | "shm_bytes" | "tmp_bytes" | "committed" | "commit_limit" | "swap" => format::bytes(n),
         _ => format::count(n),
     }
 }
@@ -136,6 +136,7 @@ fn amount(figure: &str, n: u64) -> String {
 fn figure_name(figure: &str) -> &str {
     match figure {
         "memory" => "memory of the job",
+        "memory_late" => "memory of the job in its last quarter",
         "cgroup_memory" => "memory of the cgroup",
         "host_memory" => "memory of the machine",
         "address_space" => "address space of a process",

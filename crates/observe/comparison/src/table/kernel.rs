@@ -4,7 +4,7 @@ use super::Effect::{Bound, Harm, Moves};
 use super::{Row, MEMORY};
 
 const BY_CORES: &[&str] =
-    &["tasks", "threads", "cgroup_tasks", "processes", "memory", "cgroup_memory", "seconds"];
+    &["tasks", "threads", "cgroup_tasks", "processes", "memory", "memory_late", "cgroup_memory", "seconds"];
 
 pub(super) const ROWS: &[Row] = &[
     Row {

@@ -198,7 +198,7 @@ pub(super) const ROWS: &[Row] = &[
         title: "temporary files are memory (tmpfs)",
         unit: "",
         causes: &["disk-full-tmp", "memcg-oom-kill"],
-        effect: super::Effect::Harm { value: "true", figures: &["memory", "cgroup_memory", "tmp_bytes"] },
+        effect: super::Effect::Harm { value: "true", figures: &["memory", "memory_late", "cgroup_memory", "tmp_bytes"] },
         base: 0.12,
         mechanism: "On a tmpfs every temporary file is memory of the machine and of the cgroup, and is gone only when it is deleted.",
         test: "TMPDIR=/var/tmp {job}",

@@ -62,7 +62,7 @@ pub(crate) fn stake(cause: &str) -> &'static [&'static str] {
     STAKES.iter().find(|(id, _)| *id == cause).map_or(&[], |(_, figures)| figures)
 }
 
-const MEMORY: &[&str] = &["memory", "cgroup_memory", "host_memory"];
+const MEMORY: &[&str] = &["memory", "memory_late", "cgroup_memory", "host_memory"];
 const TASKS: &[&str] = &["tasks", "cgroup_tasks", "threads"];
 
 const STAKES: &[(&str, &[&str])] = &[

@@ -3,7 +3,8 @@
 use super::Effect::{Harm, Moves};
 use super::{Row, MEMORY};
 
-const ALL: &[&str] = &["memory", "cgroup_memory", "threads", "tasks", "address_space", "mappings", "seconds"];
+const ALL: &[&str] =
+    &["memory", "memory_late", "cgroup_memory", "threads", "tasks", "address_space", "mappings", "seconds"];
 
 pub(super) const ROWS: &[Row] = &[
     Row {
@@ -77,7 +78,7 @@ pub(super) const ROWS: &[Row] = &[
         title: "threads that torch computes with",
         unit: "",
         causes: &["machine-core-count-effects", "openblas-threads-buffers", "pids-limit-cgroup"],
-        effect: Moves(&["threads", "tasks", "cgroup_tasks", "memory", "seconds"]),
+        effect: Moves(&["threads", "tasks", "cgroup_tasks", "memory", "memory_late", "seconds"]),
         base: 0.15,
         mechanism: "Each process of the job starts that many threads, with a stack, an arena and buffers each.",
         test: "OMP_NUM_THREADS={good} {job}",
