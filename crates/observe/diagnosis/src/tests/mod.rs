@@ -7,6 +7,7 @@ mod hours;
 mod kills;
 mod log;
 mod mappings;
+mod met;
 mod others;
 mod segments;
 mod space;
