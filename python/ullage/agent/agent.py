@@ -30,6 +30,8 @@ _failed = False  # the process itself ends by an exception
 loader = None  # settings of the last loader iterator; a forked child has its parent's
 loader_of = None  # pid of the process that made it
 process = None  # (name, start method) where multiprocessing started this process
+forked = False  # this interpreter began in another process
+tell_inside = None  # tells what this Python is made of, once; set by hooks.py
 
 
 def start():
@@ -140,10 +142,11 @@ def send(message, wait=False):
 
 def _after_fork():
     # The child needs a connection of its own: an acknowledgement on a shared one could reach either.
-    global process, _reports, _reported, _failed
+    global process, forked, _reports, _reported, _failed
     try:
         process = _reported = None
         _failed = False
+        forked = True
         _reports = 0
         if _connection is None or not _is_ours(_connection):
             return
@@ -340,6 +343,11 @@ def say_bye():
     if _said_bye == posix.getpid() or _failed:
         return
     _said_bye = posix.getpid()
+    if tell_inside is not None:
+        try:
+            tell_inside()
+        except Exception:
+            pass
     figures = {"allocated_blocks": float(sys.getallocatedblocks())}
     for generation, stats in enumerate(gc.get_stats()):
         figures["gc_collections_%d" % generation] = float(stats.get("collections", 0))

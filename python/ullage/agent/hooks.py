@@ -16,15 +16,16 @@ import _ullage_agent as agent  # put into sys.modules by sitecustomize.py
 AGENT_CODE = "<frozen importlib._bootstrap>"  # frames of this name are cut out of tracebacks
 
 _callers = {}  # id of a code object that prints an exception it swallows -> where that exception left
-_load_weigh = None
+_load_part = None
 _weighed = None  # (id, length, weight) of the dataset weighed last
 _queues = 0  # queues told of
 
 
-def install(load_weigh):
-    """Hooks the modules that are there already, and waits for the others. `load_weigh` loads weigh.py."""
-    global _load_weigh
-    _load_weigh = load_weigh
+def install(load_part):
+    """Hooks the modules that are there already, and waits for the others. `load_part` loads weigh.py or facts.py."""
+    global _load_part
+    _load_part = load_part
+    agent.tell_inside = _tell_inside
     for name in list(_ON_IMPORT):
         module = sys.modules.get(name)
         if module is not None:
@@ -180,7 +181,7 @@ def _weigh_arguments(target, process, message):
 
 
 def _weigh():
-    return sys.modules.get("_ullage_weigh") or _load_weigh()
+    return sys.modules.get("_ullage_weigh") or _load_part("weigh")
 
 
 def _watch_results(queue):
@@ -321,6 +322,26 @@ def _watch_wrapper(kind, left, error):
     kind.__init__ = _dress(__init__, original)
 
 
+_inside_told = False
+
+
+def _on_torch(_module):
+    """Told here and not at the end: a killed program has none."""
+    _tell_inside()
+
+
+def _tell_inside():
+    """Of the program itself only: what multiprocessing starts is made of the same."""
+    global _inside_told
+    process = sys.modules.get("multiprocessing.process")
+    current = getattr(process, "_current_process", None)
+    child = getattr(current, "_inheriting", False) or getattr(process, "_parent_process", None) is not None
+    if _inside_told or agent.forked or child:
+        return
+    _inside_told = True
+    agent.send({"kind": "inside", "facts": (sys.modules.get("_ullage_facts") or _load_part("facts")).inside()})
+
+
 def _on_dataloader(module):
     # Called by `_get_iterator` just before it makes the iterator, and back before anything can fail: a
     # wrapper around the iterator itself would stand in the user's traceback.
@@ -425,6 +446,7 @@ _ON_IMPORT = {
     "asyncio.queues": _on_asyncio_queues,
     "multiprocessing.pool": _on_pool,
     "concurrent.futures.process": _on_pool,
+    "torch": _on_torch,
     "torch._utils": _on_torch_utils,
     "torch.multiprocessing.spawn": _on_torch_spawn,
     "torch.utils.data.dataloader": _on_dataloader,

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use ullage_attribution::Accountant;
 use ullage_model::cgroup::CgroupVersion;
 use ullage_model::{
-    AgentMessage, At, ClockTicks, Ending, Event, EventKind, ExceptionReport, FilesystemUse, Item,
+    AgentMessage, At, ClockTicks, Ending, Event, EventKind, ExceptionReport, Facts, FilesystemUse, Item,
     KernelOomKill, MachineFacts, MemorySummary, ProcessId, ProcessReading, Role, Sample, Source, SourceError,
 };
 
@@ -84,6 +84,8 @@ pub struct Timeline {
     pub(crate) arena: (f64, f64),
     short_files: Vec<ShortFile>,
     machine: Option<MachineFacts>,
+    /// What the program's Python is made of, as the agent in it said.
+    inside: Facts,
     finished: Option<(At, Vec<ProcessId>)>,
     samples: u64,
     last_alive: Option<At>,
@@ -249,6 +251,19 @@ impl Timeline {
         }
     }
 
+    fn made_of(&mut self, facts: Facts) {
+        // A helper program may have spoken first; the one with torch is the one that matters.
+        const TORCH: &str = "torch.version";
+        if self.inside.is_empty() || (facts.contains_key(TORCH) && !self.inside.contains_key(TORCH)) {
+            self.inside = facts;
+        }
+    }
+
+    /// What the program's Python is made of, by the names of a snapshot; empty where the agent did not say.
+    pub fn inside(&self) -> &Facts {
+        &self.inside
+    }
+
     fn agent_said(&mut self, at: At, id: Option<ProcessId>, pid: i32, message: AgentMessage) {
         let id = id.or_else(|| self.by_pid(pid).map(|history| history.id));
         if let Some(id) = id {
@@ -271,8 +286,11 @@ impl Timeline {
                 AgentMessage::Bye { kept_by_iterators, .. } => {
                     history.kept_by_iterators = kept_by_iterators.map(|kept| (at, kept));
                 }
-                AgentMessage::Fix { .. } => {}
+                AgentMessage::Fix { .. } | AgentMessage::Inside { .. } => {}
             }
+        }
+        if let AgentMessage::Inside { facts } = message {
+            return self.made_of(facts);
         }
         if let AgentMessage::Exception(report) = message {
             if self.exceptions.len() < EVENTS {

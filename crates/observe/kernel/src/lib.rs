@@ -11,6 +11,7 @@
 
 pub mod cgroup;
 pub mod error;
+pub mod facts;
 pub mod host;
 pub mod process;
 pub mod root;

@@ -3,6 +3,7 @@
 //! Written by `python/ullage/agent/agent.py`; every field may be absent, because at a limit the agent says
 //! what it can. Numbers are counts or bytes.
 
+use crate::Facts;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -17,6 +18,11 @@ pub enum AgentMessage {
         /// True in a child that was forked (no new interpreter).
         #[serde(default)]
         forked: bool,
+    },
+    /// What this Python is made of, once a program: when it has imported torch, else as it ends.
+    Inside {
+        /// Versions, builds, mapped libraries and variables by the names of a snapshot.
+        facts: Facts,
     },
     /// A `multiprocessing.Process` began to run in this process.
     Process {

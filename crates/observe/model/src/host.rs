@@ -1,6 +1,6 @@
 //! What one reading of the machine holds, and what is read of it once.
 
-use crate::{Bytes, Limit, Measured};
+use crate::{Bytes, Facts, Limit, Measured};
 use serde::{Deserialize, Serialize};
 
 /// The machine in one sample.
@@ -146,6 +146,9 @@ pub struct MachineFacts {
     pub cgroup_v2_memory: bool,
     /// How a descendant that is not our child can tell its exit status here.
     pub exit_status_of_others: Measured<bool>,
+    /// Whatever else was read at the start, by name; [`MachineFacts::by_name`] adds those above.
+    #[serde(default, skip_serializing_if = "Facts::is_empty")]
+    pub others: Facts,
 }
 
 impl<T> From<Option<T>> for Measured<T> {

@@ -7,12 +7,15 @@
 
 pub mod agent;
 pub mod cgroup;
+pub mod comparison;
 pub mod event;
+pub mod fact;
 pub mod finding;
 pub mod host;
 pub mod identity;
 pub mod limit;
 pub mod measured;
+pub mod met;
 pub mod names;
 pub mod outcome;
 pub mod pages;
@@ -28,7 +31,9 @@ pub use agent::{
     AgentMessage, Backlog, CountsAtFailure, ExceptionReport, Held, KeptByIterators, LoaderSettings, Weight,
 };
 pub use cgroup::{CgroupReading, CgroupVersion};
+pub use comparison::{Against, Change, Comparison, Difference, Strength, Symptom, Tie};
 pub use event::{Event, EventKind, KernelOomKill, OomConstraint};
+pub use fact::{Fact, Facts, Snapshot, Unlimited};
 pub use finding::{
     Confidence, CopyOnWrite, Evidence, EvidenceValue, Finding, Fix, LimitState, MemoryAt, MemorySummary,
     ProcessRef, Severity, Sharing, Status, Undetermined, Verdict,
@@ -37,6 +42,7 @@ pub use host::{FilesystemReading, FilesystemUse, HostReading, MachineFacts};
 pub use identity::ProcessId;
 pub use limit::Limit;
 pub use measured::{Measured, Missing};
+pub use met::{cgroup_facts, filesystem_facts};
 pub use outcome::{BudgetUse, Ending, EndingSource, Outcome, OutcomeKind};
 pub use pages::{Counted, PageKind, Pages};
 pub use process::{

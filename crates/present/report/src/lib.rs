@@ -4,8 +4,10 @@
 //! verdict always gives the same bytes.
 #![forbid(unsafe_code)]
 
+pub mod comparison;
 pub mod format;
 pub mod json;
+pub mod redact;
 pub mod schema;
 mod segments;
 pub mod text;

@@ -16,6 +16,8 @@ const AGENT: &str = include_str!("../../../../python/ullage/agent/agent.py");
 const COUNTS: &str = include_str!("../../../../python/ullage/agent/counts.py");
 const HOOKS: &str = include_str!("../../../../python/ullage/agent/hooks.py");
 const WEIGH: &str = include_str!("../../../../python/ullage/agent/weigh.py");
+/// Also what `ullage snapshot` asks a Python.
+pub const FACTS: &str = include_str!("../../../../python/ullage/agent/facts.py");
 const SITECUSTOMIZE: &str = include_str!("../../../../python/ullage/agent/sitecustomize.py");
 
 const PREFIX: &str = "ullage-";
@@ -68,6 +70,7 @@ impl AgentFiles {
                         .and_then(|()| std::fs::write(files.directory.join("ullage_counts.py"), COUNTS))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_hooks.py"), HOOKS))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_weigh.py"), WEIGH))
+                        .and_then(|()| std::fs::write(files.directory.join("ullage_facts.py"), FACTS))
                         .and_then(|()| {
                             std::fs::write(files.directory.join("sitecustomize.py"), SITECUSTOMIZE)
                         })

@@ -30,6 +30,10 @@ pub enum Command {
     Explain(ExplainArguments),
     /// Say whether this machine or container is fit for a multi-process PyTorch job
     Check(CheckArguments),
+    /// Write the facts of this machine that change how memory behaves, to compare it with another
+    Snapshot(SnapshotArguments),
+    /// Rank the differences between a good machine or run and others by what they explain
+    Compare(CompareArguments),
     /// List the recorded runs, or remove some
     Runs(RunsArguments),
     /// Give everything that a recording holds to other tools
@@ -45,6 +49,9 @@ pub struct RunArguments {
     /// Budget for the whole job: at 90 % a warning, then SIGTERM, a grace, SIGKILL, and exit status 53
     #[arg(long, value_name = "SIZE", env = "ULLAGE_MEMORY_MAX", value_parser = parse_size)]
     pub memory_max: Option<u64>,
+    /// Give the job the limits, variables, cores and /dev/shm of another machine, as far as they can be had here
+    #[arg(long = "as", value_name = "SNAPSHOT", env = "ULLAGE_AS")]
+    pub as_machine: Option<PathBuf>,
     /// Time between two samples
     #[arg(long, value_name = "TIME", env = "ULLAGE_INTERVAL", default_value = "1s", value_parser = parse_interval)]
     pub interval: f64,
@@ -129,6 +136,37 @@ pub struct CheckArguments {
     /// With --clean: remove all that is listed, and ask nothing
     #[arg(long, requires = "clean")]
     pub yes: bool,
+}
+
+/// `ullage snapshot`.
+#[derive(Debug, Args)]
+pub struct SnapshotArguments {
+    /// Write to FILE instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// The Python that runs the jobs (default: python3 on $PATH)
+    #[arg(long, value_name = "PATH")]
+    pub python: Option<PathBuf>,
+    /// How long to wait for Python, which imports torch and numpy to look at them
+    #[arg(long, value_name = "TIME", default_value = "1.8s", value_parser = parse_interval)]
+    pub deadline: f64,
+    /// Keep paths, host and user names, which are left out otherwise
+    #[arg(long)]
+    pub full: bool,
+}
+
+/// `ullage compare`.
+#[derive(Debug, Args)]
+pub struct CompareArguments {
+    /// The good one: a snapshot, the name of a run, the beginning of one, or a directory
+    #[arg(value_name = "GOOD")]
+    pub good: String,
+    /// The others
+    #[arg(required = true, value_name = "BAD")]
+    pub others: Vec<String>,
+    /// As JSON, schema 1
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `ullage runs`.

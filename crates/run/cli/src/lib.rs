@@ -7,14 +7,18 @@
 pub mod agent_files;
 pub mod arguments;
 pub mod commands;
+pub mod environment;
 pub mod exit;
 pub mod home;
+pub mod imitated;
 pub mod live;
 pub mod machine;
 pub mod narrator;
 pub mod printer;
+pub mod python_facts;
 pub mod remedies;
 pub mod size;
+pub mod snapshot_file;
 pub mod warnings;
 
 use arguments::{Arguments, Command};
@@ -53,6 +57,8 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Report(report) => commands::report::run(&report),
         Command::Explain(explain) => commands::explain::run(&explain),
         Command::Check(check) => commands::check::run(&check),
+        Command::Snapshot(snapshot) => commands::snapshot::run(&snapshot),
+        Command::Compare(compare) => commands::compare::run(&compare),
         Command::Runs(runs) => commands::runs::run(&runs),
         Command::Export(export) => commands::export::run(&export),
     }

@@ -6,14 +6,12 @@
 //! budget, and one process can overshoot it by hundreds of megabytes within a second.
 
 use crate::children::is_running;
+use crate::own_group::{Controller, OwnGroup};
 use crate::policy::{Action, Policy, GRACE};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
-use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
-use ullage_kernel::cgroup::CgroupMounts;
-use ullage_kernel::process::cgroup::parse_cgroup;
 use ullage_kernel::KernelRoot;
 use ullage_model::{EventKind, ProcessId};
 
@@ -35,7 +33,7 @@ impl Budget {
             bytes,
             policy: Policy::new(bytes, GRACE),
             started: Instant::now(),
-            group: OwnGroup::create(root, bytes),
+            group: OwnGroup::create(root, Controller::Memory, bytes).ok(),
             root: root.clone(),
             kernel_killed: false,
         }
@@ -48,12 +46,12 @@ impl Budget {
 
     /// `cgroup.procs` of the own group, for the spawn.
     pub fn cgroup(&self) -> Option<PathBuf> {
-        self.group.as_ref().map(|group| group.directory.join("cgroup.procs"))
+        self.group.as_ref().map(OwnGroup::processes)
     }
 
     /// Path of the own group as `/proc/PID/cgroup` names it.
     pub fn cgroup_name(&self) -> Option<String> {
-        self.group.as_ref().map(|group| group.name.clone())
+        self.group.as_ref().map(|group| group.name().to_owned())
     }
 
     /// Takes what the tree uses (each shared byte once); does what the policy says, and tells it.
@@ -100,56 +98,5 @@ impl Budget {
     /// True where the job was ended for this budget, by ullage or by the kernel at its limit.
     pub fn ended_the_job(&self) -> bool {
         self.kernel_killed || self.policy.ended_the_job()
-    }
-}
-
-/// A child cgroup of ullage's own, for this job alone.
-#[derive(Debug)]
-struct OwnGroup {
-    directory: PathBuf,
-    name: String,
-    v2: bool,
-}
-
-impl OwnGroup {
-    fn create(root: &KernelRoot, bytes: u64) -> Option<OwnGroup> {
-        let mut buffer = Vec::new();
-        let mounts = CgroupMounts::find(root, &mut buffer);
-        root.process(i32::try_from(std::process::id()).ok()?).ok()?.cgroup(&mut buffer).ok()?;
-        let memberships = parse_cgroup(&buffer);
-        mounts.memory_directories(&memberships).into_iter().find_map(|(v2, directory, name)| {
-            let child = format!("ullage-{}", std::process::id());
-            let group = OwnGroup {
-                directory: root.below(&directory).join(&child),
-                name: format!("{}/{child}", name.trim_end_matches('/')),
-                v2,
-            };
-            fs::create_dir(&group.directory).ok()?;
-            let file = if v2 { "memory.max" } else { "memory.limit_in_bytes" };
-            // The guard removes the directory again where the controller is not there.
-            fs::OpenOptions::new()
-                .write(true)
-                .open(group.directory.join(file))
-                .and_then(|mut file| std::io::Write::write_all(&mut file, bytes.to_string().as_bytes()))
-                .ok()?;
-            Some(group)
-        })
-    }
-
-    fn oom_kills(&self) -> u64 {
-        let file = if self.v2 { "memory.events" } else { "memory.oom_control" };
-        fs::read_to_string(self.directory.join(file))
-            .ok()
-            .and_then(|text| {
-                text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
-            })
-            .unwrap_or(0)
-    }
-}
-
-impl Drop for OwnGroup {
-    fn drop(&mut self) {
-        // Survivors keep it: a group with processes in it cannot be removed, and their limit stays.
-        let _ = fs::remove_dir(&self.directory);
     }
 }

@@ -8,8 +8,10 @@
 mod agent_socket;
 pub mod budget;
 mod children;
+pub mod imitate;
 pub mod leftovers;
 pub mod outcome;
+pub mod own_group;
 mod pidfd;
 pub mod policy;
 mod signals;

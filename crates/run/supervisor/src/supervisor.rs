@@ -2,6 +2,7 @@
 
 use crate::agent_socket::{AgentSocket, Connection};
 use crate::children::{is_running, is_stopped, reap, stopped_or_continued};
+use crate::imitate::Step;
 use crate::pidfd::Watched;
 use crate::signals::{Arrived, Signals};
 use crate::spawn::{spawn, take_child_signal, SpawnSettings, StartError};
@@ -72,6 +73,7 @@ pub struct Supervisor {
     /// Endings already told, so that a child that is also watched is told once.
     told: HashSet<ProcessId>,
     news: Vec<Happening>,
+    refused: Vec<(Step, std::io::Error)>,
 }
 
 /// Where signals cannot be had as a descriptor, children are looked after this often.
@@ -100,7 +102,7 @@ impl Supervisor {
                 })
                 .ok()
         });
-        let child = spawn(settings, mask, child_signal)?;
+        let (child, refused) = spawn(settings, mask, child_signal)?;
         let pid = i32::try_from(child.id()).unwrap_or(0);
         // `Child` is forgotten, not waited for: `reap` waits for all children alike.
         drop(child);
@@ -122,6 +124,7 @@ impl Supervisor {
             known: HashMap::new(),
             told: HashSet::new(),
             news,
+            refused,
         })
     }
 
@@ -141,11 +144,17 @@ impl Supervisor {
             attached: true,
             signals: signals.ok(),
             agent: None,
+            refused: Vec::new(),
             watched,
             known: HashMap::new(),
             told: HashSet::new(),
             news,
         })
+    }
+
+    /// Which steps towards another machine's bounds the kernel refused.
+    pub fn refused(&self) -> &[(Step, std::io::Error)] {
+        &self.refused
     }
 
     /// COMMAND's own process.

@@ -11,6 +11,7 @@ mod loaders;
 mod log;
 mod machine;
 mod mappings;
+mod met;
 mod others;
 mod refused;
 mod segments;

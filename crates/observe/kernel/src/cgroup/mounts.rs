@@ -181,22 +181,52 @@ impl CgroupMounts {
         (!seen).then_some(membership.path.as_str())
     }
 
-    /// Where the memory controller keeps a process's own group: (v2, directory, path as in `/proc/PID/cgroup`).
-    /// At most one of each version.
-    pub fn memory_directories(&self, memberships: &[Membership]) -> Vec<(bool, String, String)> {
+    /// Where a controller (`memory`, `pids`) keeps a process's own group: (v2, directory, path as in
+    /// `/proc/PID/cgroup`). At most one of each version.
+    pub fn directories(&self, controller: &str, memberships: &[Membership]) -> Vec<(bool, String, String)> {
         let directory = |hierarchy: &Hierarchy, membership: &Membership| {
             let below = hierarchy.below(&membership.path)?;
             let directory = format!("{}{}", hierarchy.mount_point, below.trim_end_matches('/'));
             Some((membership.is_v2(), directory, membership.path.clone()))
         };
+        let of_v1 = if controller == "pids" { &self.pids_v1 } else { &self.memory_v1 };
         let carries = |membership: &&Membership| {
-            membership.is_v2() || membership.controllers.iter().any(|controller| controller == "memory")
+            membership.is_v2() || membership.controllers.iter().any(|name| name == controller)
         };
-        let hierarchy = |membership: &Membership| if membership.is_v2() { &self.v2 } else { &self.memory_v1 };
+        let hierarchy = |membership: &Membership| if membership.is_v2() { &self.v2 } else { of_v1 };
         memberships
             .iter()
             .filter(carries)
             .filter_map(|membership| directory(hierarchy(membership).as_ref()?, membership))
+            .collect()
+    }
+
+    /// Which versions are mounted: `v1`, `v2`, `hybrid` (v1 with an empty or partly used v2), `none`.
+    pub fn layout(&self) -> &'static str {
+        let v1 = self.memory_v1.is_some() || self.pids_v1.is_some() || self.cpu_v1.is_some();
+        match (v1, self.v2.is_some()) {
+            (true, true) => "hybrid",
+            (true, false) => "v1",
+            (false, true) => "v2",
+            (false, false) => "none",
+        }
+    }
+
+    /// Directories of the groups that share out CPU time, the process's own first, with whether they are of v2.
+    pub fn cpu_directories(&self, memberships: &[Membership]) -> Vec<(bool, String)> {
+        let v1 = memberships.iter().find(|one| one.controllers.iter().any(|name| name == "cpu"));
+        let (membership, hierarchy) = match (v1, &self.cpu_v1) {
+            (Some(membership), Some(hierarchy)) => (membership, hierarchy),
+            _ => match (memberships.iter().find(|one| one.is_v2()), &self.v2) {
+                (Some(membership), Some(hierarchy)) => (membership, hierarchy),
+                _ => return Vec::new(),
+            },
+        };
+        let Some(below) = hierarchy.below(&membership.path) else { return Vec::new() };
+        with_ancestors(&below)
+            .map(|path| {
+                (membership.is_v2(), format!("{}{}", hierarchy.mount_point, path.trim_end_matches('/')))
+            })
             .collect()
     }
 

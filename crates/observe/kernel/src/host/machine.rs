@@ -64,6 +64,8 @@ impl KernelRoot {
             memory_daemons: self.memory_daemons(&mut buffer),
             sysv_limits,
             cgroup_v2_memory: mounts.v2_memory(self, &mut buffer),
+            // As one process meets them: see the module `facts`.
+            others: ullage_model::Facts::new(),
         }
     }
 

@@ -25,6 +25,37 @@ pub fn parse_limits(bytes: &[u8]) -> Result<ResourceLimits, ParseError> {
     })
 }
 
+/// Every limit by its short name, soft and hard. A line that is not of the format is left out.
+pub fn parse_all_limits(bytes: &[u8]) -> Result<Vec<(&'static str, Limit, Limit)>, ParseError> {
+    let found: Vec<_> = SHORT_NAMES
+        .iter()
+        .filter_map(|(name, short)| pair(bytes, name).ok().map(|(soft, hard)| (*short, soft, hard)))
+        .collect();
+    if found.is_empty() {
+        return Err(ParseError::at(0, "limits"));
+    }
+    Ok(found)
+}
+
+/// As the kernel prints them, and as setrlimit(2) names them.
+const SHORT_NAMES: [(&str, &str); 15] = [
+    ("Max cpu time", "cpu"),
+    ("Max file size", "fsize"),
+    ("Max data size", "data"),
+    ("Max stack size", "stack"),
+    ("Max core file size", "core"),
+    ("Max resident set", "rss"),
+    ("Max processes", "nproc"),
+    ("Max open files", "nofile"),
+    ("Max locked memory", "memlock"),
+    ("Max address space", "as"),
+    ("Max file locks", "locks"),
+    ("Max pending signals", "sigpending"),
+    ("Max msgqueue size", "msgqueue"),
+    ("Max nice priority", "nice"),
+    ("Max realtime priority", "rtprio"),
+];
+
 fn pair(bytes: &[u8], name: &'static str) -> Result<(Limit, Limit), ParseError> {
     for (index, line) in lines(bytes).enumerate() {
         if let Some(rest) = line.strip_prefix(name.as_bytes()) {
@@ -63,6 +94,14 @@ mod tests {
         assert_eq!((limits.open_files, limits.open_files_hard), (Limit::At(512), Limit::At(20000)));
         assert_eq!(limits.address_space, Limit::Unlimited);
         assert_eq!(limits.stack, Limit::At(8 << 20));
+    }
+
+    #[test]
+    fn every_limit_has_its_short_name() {
+        let limits = parse_all_limits(REAL).unwrap();
+        assert_eq!(limits.len(), 15);
+        assert!(limits.contains(&("nofile", Limit::At(512), Limit::At(20000))));
+        assert!(parse_all_limits(b"").is_err());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Reports for a screen: the verdict, a cause's page, what a log says, and the tables of runs and checks.
 
+mod comparison;
 mod layout;
 mod leftovers;
 mod log;
@@ -10,6 +11,7 @@ mod style;
 mod tables;
 mod verdict;
 
+pub use comparison::comparison;
 pub use leftovers::{leftovers, LeftoverList, LeftoverRow};
 pub use log::{log, LogView};
 pub use page::page;

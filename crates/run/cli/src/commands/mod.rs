@@ -2,9 +2,11 @@
 
 pub mod check;
 pub mod clean;
+pub mod compare;
 pub mod explain;
 pub mod export;
 pub mod report;
 pub mod run;
 pub mod runs;
+pub mod snapshot;
 pub mod watch;

@@ -7,7 +7,7 @@ use crate::arguments::ReportArguments;
 use crate::{home, machine, printer};
 use std::path::Path;
 use ullage_diagnosis::Timeline;
-use ullage_model::{Outcome, OutcomeKind, Verdict};
+use ullage_model::{Outcome, OutcomeKind, RunFacts, Verdict};
 use ullage_recording::Recording;
 
 /// Prints the verdict.
@@ -24,6 +24,11 @@ pub fn run(arguments: &ReportArguments) -> anyhow::Result<u8> {
 
 /// Reads a recording, mends a torn one, and judges it.
 pub fn verdict_of(directory: &Path) -> anyhow::Result<Verdict> {
+    judged(directory).map(|(_, _, verdict)| verdict)
+}
+
+/// The same, with what it was judged by.
+pub fn judged(directory: &Path) -> anyhow::Result<(RunFacts, Timeline, Verdict)> {
     let mut recording = Recording::open(directory)?;
     let mut replay = recording.replay();
     let mut timeline =
@@ -47,5 +52,5 @@ pub fn verdict_of(directory: &Path) -> anyhow::Result<Verdict> {
     }
     let mut verdict = ullage_diagnosis::diagnose(&recording.run, &timeline);
     verdict.not_seen.extend(not_seen);
-    Ok(verdict)
+    Ok((recording.run, timeline, verdict))
 }

@@ -5,46 +5,23 @@
 
 use crate::agent_files::AgentFiles;
 use crate::arguments::RunArguments;
+use crate::imitated::Imitated;
 use crate::live::{self, Watch};
 use crate::remedies::{self, Remedies};
-use crate::{exit, home, machine, printer};
+use crate::{environment, exit, home, machine, printer};
 use anyhow::Context;
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ullage_kernel::KernelRoot;
-use ullage_model::{names, Ending, EventKind, Missing, Outcome, OutcomeKind, RunFacts, Verdict};
+use ullage_model::{
+    names, Ending, EventKind, Facts, MachineFacts, Missing, Outcome, OutcomeKind, RunFacts, Verdict,
+};
 use ullage_recording::Writer;
 use ullage_report::format;
 use ullage_sampler::{Sampler, SamplerSettings};
 use ullage_supervisor::budget::Budget;
 use ullage_supervisor::{SpawnSettings, StartError, Supervisor};
-
-/// Variables that are kept in a recording: they change how memory behaves and hold no secrets.
-const ENVIRONMENT_KEPT: &[&str] = &[
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "MALLOC_ARENA_MAX",
-    "MALLOC_TRIM_THRESHOLD_",
-    "MALLOC_MMAP_THRESHOLD_",
-    "PYTORCH_CUDA_ALLOC_CONF",
-    "PYTORCH_ALLOC_CONF",
-    "CUDA_VISIBLE_DEVICES",
-    "RANK",
-    "LOCAL_RANK",
-    "WORLD_SIZE",
-    "LOCAL_WORLD_SIZE",
-    "PYTHONMALLOC",
-    "ONEDNN_PRIMITIVE_CACHE_CAPACITY",
-    "KMP_AFFINITY",
-    "KMP_BLOCKTIME",
-    "SLURM_MEM_PER_NODE",
-    "SLURM_MEM_PER_CPU",
-    "SLURM_CPUS_ON_NODE",
-];
 
 /// Runs the job.
 pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
@@ -71,11 +48,16 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     }
 
     let budget = arguments.memory_max.map(|bytes| Budget::prepare(bytes, &root));
+    let mut imitated = match &arguments.as_machine {
+        Some(path) => Some(Imitated::prepare(path, &facts, &root, arguments.memory_max.is_some())?),
+        None => None,
+    };
     let spawn = SpawnSettings {
         command: arguments.job.clone(),
-        environment: environment(agent.as_ref(), arguments.fix.as_ref()),
+        environment: variables(agent.as_ref(), arguments.fix.as_ref()),
         agent_socket: agent.as_ref().map(AgentFiles::socket),
         cgroup: budget.as_ref().and_then(Budget::cgroup),
+        imitation: imitated.as_mut().map(Imitated::take).unwrap_or_default(),
     };
     let mut supervisor = match Supervisor::start(&spawn) {
         Ok(supervisor) => supervisor,
@@ -83,25 +65,35 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     };
     let main = supervisor.main();
     facts.main = Some(main);
+    if let (Some(imitated), false) = (&imitated, arguments.quiet) {
+        imitated.lines(supervisor.refused()).iter().for_each(|line| printer::note(line));
+    }
 
     let writer = open_recording(arguments.record.as_deref(), &facts, &mut not_seen);
     let settings = SamplerSettings {
         interval: Duration::from_secs_f64(arguments.interval),
         cpu_share: arguments.watch_cpu,
         reaper: i32::try_from(std::process::id()).ok(),
-        own_cgroup: budget.as_ref().and_then(Budget::cgroup_name),
+        own_cgroup: budget
+            .as_ref()
+            .and_then(Budget::cgroup_name)
+            .or_else(|| imitated.as_ref().and_then(Imitated::memory_group)),
         started_unix: facts.started_unix,
         ..SamplerSettings::default()
     };
     let sampler = Sampler::new(root, settings, main);
     let mut watch = Watch::new(facts.clone(), started, sampler, writer, budget, arguments.quiet);
-    watch.event(EventKind::Machine { facts: Box::new(facts.machine.clone()) });
+    // What only a comparison reads stands in run.json alone.
+    let machine = MachineFacts { others: Facts::new(), ..facts.machine.clone() };
+    watch.event(EventKind::Machine { facts: Box::new(machine) });
     for text in not_seen {
         watch.event(EventKind::NotSeen { text });
     }
 
     let watched = live::watch_until_end(&mut supervisor, watch, main, None);
     drop(agent);
+    // The groups went with the job; survivors keep theirs.
+    drop(imitated);
     let ending = watched.ending.unwrap_or(Ending::NotSeen(Missing::Vanished));
     let outcome = live::first_outcome(ending, watched.by_budget);
     let status = if watched.by_budget { exit::BUDGET } else { ullage_supervisor::exit_status(ending) };
@@ -121,7 +113,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     Ok(status)
 }
 
-fn environment(agent: Option<&AgentFiles>, fix: Option<&Remedies>) -> Vec<(OsString, OsString)> {
+fn variables(agent: Option<&AgentFiles>, fix: Option<&Remedies>) -> Vec<(OsString, OsString)> {
     let mut variables = agent.map(AgentFiles::environment).unwrap_or_default();
     if let Some(remedies) = fix {
         variables.push((names::ENV_FIX.into(), remedies.to_string().into()));
@@ -136,10 +128,6 @@ fn disabled() -> bool {
 /// What is known of a run before its first reading.
 pub(super) fn run_facts(command: Vec<String>, interval_s: f64, root: &KernelRoot) -> RunFacts {
     let started_unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
-    let environment: BTreeMap<String, String> = ENVIRONMENT_KEPT
-        .iter()
-        .filter_map(|name| Some(((*name).to_string(), std::env::var(name).ok()?)))
-        .collect();
     let first = |names: &[&str]| names.iter().find_map(|name| std::env::var(name).ok());
     RunFacts {
         format: ullage_recording::FORMAT,
@@ -153,8 +141,8 @@ pub(super) fn run_facts(command: Vec<String>, interval_s: f64, root: &KernelRoot
         node: None,
         job: first(&["SLURM_JOB_ID", "TORCHELASTIC_RUN_ID"]),
         rank: std::env::var("RANK").ok().and_then(|rank| rank.parse().ok()),
-        environment,
-        machine: root.machine_facts(),
+        environment: environment::kept(),
+        machine: super::snapshot::machine(root),
         outcome: None,
         duration_s: None,
         cost: None,

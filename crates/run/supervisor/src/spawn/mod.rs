@@ -7,7 +7,9 @@
 //! `std::process`.
 
 pub(crate) mod pidfd_info;
+mod steps;
 
+use crate::imitate::{Imitation, Step};
 use nix::sys::resource::{getrlimit, setrlimit, Resource};
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal};
 use std::ffi::OsString;
@@ -16,6 +18,7 @@ use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use steps::{Refusals, Steps};
 
 /// What to start, and with what beside it.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +31,8 @@ pub struct SpawnSettings {
     pub agent_socket: Option<PathBuf>,
     /// `cgroup.procs` of a group that the job is moved into before it executes.
     pub cgroup: Option<PathBuf>,
+    /// Another machine's bounds, which the job alone meets.
+    pub imitation: Imitation,
 }
 
 /// Why COMMAND was not started.
@@ -76,18 +81,34 @@ fn set_child_signal(disposition: SigHandler) -> SigHandler {
     unsafe { nix::sys::signal::signal(Signal::SIGCHLD, disposition) }.unwrap_or(SigHandler::SigDfl)
 }
 
-/// Starts COMMAND. `mask` is the signal mask that ullage was given.
+/// Starts COMMAND, and tells which steps towards another machine's bounds were refused. `mask` is the signal mask that
+/// ullage was given.
 pub(crate) fn spawn(
     settings: &SpawnSettings,
     mask: SigSet,
     child_signal: SigHandler,
-) -> Result<Child, StartError> {
+) -> Result<(Child, Vec<(Step, io::Error)>), StartError> {
     let Some((program, arguments)) = settings.command.split_first() else { return Err(StartError::Empty) };
     let files = getrlimit(Resource::RLIMIT_NOFILE).ok();
     // A group that cannot be entered is no reason not to start.
     let mut group = settings.cgroup.as_ref().and_then(|path| OpenOptions::new().write(true).open(path).ok());
     let mut command = Command::new(program);
-    command.args(arguments).envs(settings.environment.iter().map(|(name, value)| (name, value)));
+    let imitation = &settings.imitation;
+    let variables = imitation.environment.iter().chain(&settings.environment);
+    command.args(arguments).envs(variables.map(|(name, value)| (name, value)));
+    imitation.removed.iter().for_each(|name| {
+        command.env_remove(name);
+    });
+    let mut unprepared = Vec::new();
+    let steps = (*imitation != Imitation::default()).then(|| Steps::prepare(imitation));
+    let (mut steps, refusals) = match steps {
+        Some(Ok((steps, refusals))) => (Some(steps), Some(refusals)),
+        Some(Err(error)) => {
+            unprepared.push((Step::Group, error));
+            (None, None)
+        }
+        None => (None, None),
+    };
     let restore = move || {
         if let Some((soft, hard)) = files {
             let _ = setrlimit(Resource::RLIMIT_NOFILE, soft, hard);
@@ -95,21 +116,28 @@ pub(crate) fn spawn(
         if let Some(group) = &mut group {
             let _ = group.write_all(b"0");
         }
+        if let Some(steps) = &mut steps {
+            steps.take();
+        }
         let _ = set_child_signal(child_signal);
         nix::sys::signal::sigprocmask(SigmaskHow::SIG_SETMASK, Some(&mask), None).map_err(io::Error::from)
     };
     #[expect(unsafe_code, reason = "pre_exec: what must happen between fork and exec")]
-    // SAFETY: the closure runs in the forked child and calls only setrlimit(2), write(2) and sigprocmask(2),
-    // which are async-signal-safe; it allocates nothing and takes no lock.
+    // SAFETY: the closure runs in the forked child and calls only setrlimit(2), write(2), sigprocmask(2) and, for
+    // another machine's bounds, unshare(2), mount(2), prctl(2) and sched_setaffinity(2): system calls without state in
+    // the C library. It allocates nothing (all paths and options are C strings) and takes no lock.
     unsafe {
         command.pre_exec(restore);
     }
     let child = command.spawn().map_err(|source| start_error(program.clone(), source));
+    // The closure holds our end of the pipe.
+    drop(command);
+    unprepared.extend(refusals.map(Refusals::read).unwrap_or_default());
     if let Some((_, hard)) = files {
         // For pidfds, one a process of the job; where refused, fewer endings are seen.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
-    child
+    Ok((child?, unprepared))
 }
 
 fn start_error(command: OsString, source: io::Error) -> StartError {

@@ -1,0 +1,124 @@
+//! What does a Python on this machine say of itself? Asked of a child that prints what it knows line by line
+//! (python/ullage/agent/facts.py), and not waited for beyond a deadline: importing torch from a cold disk takes many
+//! seconds.
+
+use crate::agent_files::FACTS;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
+use std::time::Instant;
+use ullage_model::{Fact, Facts};
+
+/// What the second line brings, at most.
+const BY_IMPORTING: &[&str] = &[
+    "loaded.blas",
+    "loaded.openmp",
+    "numpy.blas",
+    "numpy.version",
+    "torch.build.BLAS_INFO",
+    "torch.cpu_capability",
+    "torch.mkl",
+    "torch.onednn",
+    "torch.openmp",
+    "torch.sharing_strategy",
+    "torch.threads",
+];
+
+/// A Python that is being asked.
+#[derive(Debug)]
+pub struct Asked {
+    python: PathBuf,
+    child: Result<(Child, Receiver<Facts>), std::io::Error>,
+}
+
+/// Starts to ask this Python.
+pub fn ask(python: &Path) -> Asked {
+    let child = Command::new(python)
+        .args(["-c", FACTS])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let child = child.map(|mut child| {
+        let (sender, receiver) = channel();
+        if let Some(output) = child.stdout.take() {
+            std::thread::spawn(move || {
+                for line in BufReader::new(output).lines().map_while(Result::ok) {
+                    let Ok(facts) = serde_json::from_str(&line) else { continue };
+                    if sender.send(facts).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        (child, receiver)
+    });
+    Asked { python: python.to_owned(), child }
+}
+
+impl Asked {
+    /// What it has said by then; what it has not is missing.
+    pub fn answer(self, deadline: Instant) -> Facts {
+        let mut facts =
+            Facts::from([("python.path".to_owned(), self.python.to_string_lossy().as_ref().into())]);
+        let (mut child, lines) = match self.child {
+            Ok(child) => child,
+            Err(error) => {
+                facts.insert(
+                    "python.version".into(),
+                    Fact::missing(format!("it could not be started: {error}")),
+                );
+                return facts;
+            }
+        };
+        let mut late = None;
+        for _ in 0..2 {
+            match lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(more) => facts.extend(more),
+                Err(RecvTimeoutError::Timeout) => late = Some("it was not told in time (--deadline)"),
+                Err(RecvTimeoutError::Disconnected) => late = Some("Python ended before it was told"),
+            }
+        }
+        // Both may have happened already; then there is nothing to end.
+        let _ = child.kill();
+        let _ = child.wait();
+        if let Some(why) = late {
+            for name in std::iter::once("python.version").chain(BY_IMPORTING.iter().copied()) {
+                facts.entry(name.to_owned()).or_insert_with(|| Fact::missing(why));
+            }
+        }
+        facts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::time::Duration;
+
+    fn python(script: &str) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("python");
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn what_came_in_time_is_kept_and_the_rest_says_why_it_is_not() {
+        let (_folder, path) = python("echo '{\"python.version\":\"3.11.7\"}'\nexec sleep 30");
+        let started = Instant::now();
+        let facts = ask(&path).answer(started + Duration::from_millis(800));
+        assert!(started.elapsed() < Duration::from_secs(5));
+        assert_eq!(facts["python.version"], "3.11.7".into());
+        assert!(facts["torch.mkl"].is_missing());
+    }
+
+    #[test]
+    fn a_python_that_is_not_there_says_so() {
+        let facts = ask(Path::new("/no/such/python")).answer(Instant::now());
+        assert!(facts["python.version"].is_missing());
+    }
+}
