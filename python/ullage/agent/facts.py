@@ -21,6 +21,9 @@ NAMES = (
     "TMPDIR",
     "VECLIB_MAXIMUM_THREADS",
     "TOKENIZERS_PARALLELISM",
+    "SLURM_MEM_PER_NODE",
+    "SLURM_MEM_PER_CPU",
+    "SLURM_CPUS_ON_NODE",
 )
 SECRET = ("TOKEN_", "_TOKEN", "KEY", "SECRET", "PASSW", "CREDENTIAL")
 ALLOCATORS = ("jemalloc", "tcmalloc", "mimalloc", "hoard", "snmalloc", "libscalloc", "rpmalloc", "libumem")
