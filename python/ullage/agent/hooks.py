@@ -8,8 +8,6 @@ a module) carries the file name that CPython cuts out of tracebacks.
 
 import os
 import sys
-from _collections import deque
-from time import monotonic
 
 import _ullage_agent as agent  # put into sys.modules by sitecustomize.py
 
@@ -204,24 +202,40 @@ def _watch_results(queue):
     queue.__class__ = type(kind.__name__, (kind,), {"_wlock": property(_wlock), "__module__": kind.__module__})
 
 
-class _Backlog(deque):
-    """Items that wait in a queue. Tells of them when they have become twice as many as before, and weigh something."""
-
-    def append(self, item):
-        _append(self, item)
-        if len(self) >= self.most:
-            _tell_backlog(self, item)
-
-
-_append = deque.append
 _FIRST_BACKLOG = 16  # items
 _HEAVY_BACKLOG = 4 << 20
+_backlog = None  # the type of a watched queue's items: a start imports nothing for it
+
+
+def _backlog_type():
+    global _backlog
+    if _backlog is None:
+        from _collections import deque
+
+        append_item = deque.append
+
+        class Backlog(deque):
+            """Tells of its items when they have become twice as many as before, and weigh something."""
+
+            def append(self, item):
+                append_item(self, item)
+                if len(self) >= self.most:
+                    _tell_backlog(self, item)
+
+        _backlog = Backlog
+    return _backlog
 
 
 def _watched(of, maxsize):
-    items = _Backlog()
-    items.of, items.maxsize, items.most, items.number, items.made = of, maxsize, _FIRST_BACKLOG, None, monotonic()
+    items = _backlog_type()()
+    items.of, items.maxsize, items.most, items.number, items.made = of, maxsize, _FIRST_BACKLOG, None, _now()
     return items
+
+
+def _now():
+    import time
+
+    return time.monotonic()
 
 
 def _tell_backlog(items, item):
@@ -243,7 +257,7 @@ def _tell_backlog(items, item):
                 "items": number,
                 "maxsize": items.maxsize,
                 "item": weight,
-                "age_s": monotonic() - items.made,
+                "age_s": _now() - items.made,
             }
         )
     except Exception:
@@ -259,7 +273,7 @@ def _watch_items(owner, made_by, attribute, of, maxsize_of):
     def wrapper(self, *args, **kwargs):
         original(self, *args, **kwargs)
         try:
-            if type(getattr(self, attribute)) is deque:
+            if type(getattr(self, attribute)) is _backlog_type().__base__:
                 maxsize = maxsize_of(self)
                 setattr(self, attribute, _watched(of, maxsize if 0 < maxsize < 2**31 - 1 else None))
         except Exception:
