@@ -52,7 +52,7 @@ const FAULTS: f64 = 50.0;
 const SWAPPED: f64 = (16u64 << 20) as f64;
 /// Share of the time in which some task waited for memory: below it nobody was slowed down. That all of them did says less
 /// on a machine with other jobs.
-const WAITED: f64 = 0.1;
+const WAITED: f64 = 0.05;
 
 fn judge(case: &Case) -> Judgement {
     let (host, job) = (case.timeline.host(), case.timeline.together());
@@ -149,7 +149,10 @@ fn stall_sentence(share: f64, to: At) -> Evidence {
 }
 
 fn trend_sentence(held: &Series, from: At, to: At) -> Option<Evidence> {
-    let (before, after) = (held.at_or_before(from)?.1, held.at_or_before(to)?.1);
+    // The last look may be one at a job that is gone.
+    let mut read = held.points().filter(|(at, bytes)| (from..=to).contains(at) && *bytes > 0.0);
+    let (_, before) = read.next()?;
+    let (to, after) = read.last()?;
     let sentence = if after > before * 1.2 {
         format!(
             "Anonymous memory and swap of the job together grew from {} to {} meanwhile: something grows as well.",

@@ -22,6 +22,11 @@ fn swaps(came: u64, went: u64, faults: u64, swapped: u64, stalled: f64, grows: f
             sample.host.memory_stall_some_us = Measured::Known((stalled * 1e6 * second as f64) as u64);
         });
     }
+    run.tick(20.0, vec![], |sample| {
+        sample.host.swap_in = Measured::Known(1000 + came * 20);
+        sample.host.swap_out = Measured::Known(5000 + went * 20);
+        sample.host.memory_stall_some_us = Measured::Known((stalled * 1e6 * 20.0) as u64);
+    });
     run.finish(20.0, Ending::Exited(0));
     run.verdict()
 }
@@ -32,7 +37,7 @@ fn pages_that_go_in_and_out_while_the_job_waits_are_thrashing() {
     assert_eq!(causes(&verdict), ["swap-thrash"]);
     let first = &verdict.findings[0];
     assert_eq!((first.severity, first.status), (Severity::Warning, Status::Established));
-    assert!(sentences(first).contains("it is no leak"), "{}", sentences(first));
+    assert!(sentences(first).contains("stayed at 700 MiB: it is no leak"), "{}", sentences(first));
     let leaks = swaps(3000, 3000, 2500, 300, 0.5, 3.0);
     assert!(sentences(&leaks.findings[0]).contains("something grows as well"));
 }
