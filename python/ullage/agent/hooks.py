@@ -350,7 +350,10 @@ def _tell_inside():
     process = sys.modules.get("multiprocessing.process")
     current = getattr(process, "_current_process", None)
     child = getattr(current, "_inheriting", False) or getattr(process, "_parent_process", None) is not None
-    if _inside_told or agent.forked or child:
+    # Its helpers are programs of one line: from multiprocessing.resource_tracker import main;main(7)
+    entries = [getattr(sys.modules.get("__main__"), name, None) for name in ("main", "spawn_main")]
+    helper = any(str(getattr(entry, "__module__", "")).startswith("multiprocessing.") for entry in entries)
+    if _inside_told or agent.forked or child or helper:
         return
     _inside_told = True
     agent.send({"kind": "inside", "facts": (sys.modules.get("_ullage_facts") or _load_part("facts")).inside()})

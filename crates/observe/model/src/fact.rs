@@ -156,10 +156,12 @@ impl MachineFacts {
     /// Everything that is known of the machine, by name.
     pub fn by_name(&self) -> Facts {
         let mut facts = self.others.clone();
-        let own: [(&str, Fact); 13] = [
+        let quota = self.cpu_quota.map(|limit| limit.at().map_or(Limit::Unlimited, |n| Limit::At(n / 10)));
+        let own: [(&str, Fact); 14] = [
             ("kernel.release", self.kernel.as_str().into()),
             ("kernel.page_size", self.page_size.into()),
             ("cores.online", u64::from(self.cores).into()),
+            ("cores.quota_percent", quota.into()),
             ("memory.total", self.memory_total.into()),
             ("sysctl.vm.max_map_count", self.max_map_count.into()),
             ("sysctl.vm.overcommit_memory", self.overcommit_memory.into()),

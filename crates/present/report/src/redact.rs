@@ -82,14 +82,14 @@ mod tests {
 
     fn told(name: &str, value: &str) -> String {
         let private =
-            Private { home: Some("/home/ada".into()), names: vec!["ada".into(), "lovelace01".into()] };
+            Private { home: Some("/people/ada".into()), names: vec!["ada".into(), "lovelace01".into()] };
         let facts = redact(Facts::from([(name.to_owned(), value.into())]), &private);
         facts[name].text().unwrap().to_owned()
     }
 
     #[test]
     fn folders_and_names_go_and_what_matters_stays() {
-        assert_eq!(told("env.LD_PRELOAD", "/home/ada/lib/libjemalloc.so.2"), "…/libjemalloc.so.2");
+        assert_eq!(told("env.LD_PRELOAD", "/people/ada/lib/libjemalloc.so.2"), "…/libjemalloc.so.2");
         assert_eq!(told("env.LD_PRELOAD", "/usr/lib/libjemalloc.so.2"), "/usr/lib/libjemalloc.so.2");
         assert_eq!(told("env.LD_LIBRARY_PATH", "/opt/secret/lib:/usr/lib/x"), "…:/usr/lib/x");
         assert_eq!(told("env.TMPDIR", "/scratch/ada"), "…");

@@ -212,24 +212,6 @@ impl CgroupMounts {
         }
     }
 
-    /// Directories of the groups that share out CPU time, the process's own first, with whether they are of v2.
-    pub fn cpu_directories(&self, memberships: &[Membership]) -> Vec<(bool, String)> {
-        let v1 = memberships.iter().find(|one| one.controllers.iter().any(|name| name == "cpu"));
-        let (membership, hierarchy) = match (v1, &self.cpu_v1) {
-            (Some(membership), Some(hierarchy)) => (membership, hierarchy),
-            _ => match (memberships.iter().find(|one| one.is_v2()), &self.v2) {
-                (Some(membership), Some(hierarchy)) => (membership, hierarchy),
-                _ => return Vec::new(),
-            },
-        };
-        let Some(below) = hierarchy.below(&membership.path) else { return Vec::new() };
-        with_ancestors(&below)
-            .map(|path| {
-                (membership.is_v2(), format!("{}{}", hierarchy.mount_point, path.trim_end_matches('/')))
-            })
-            .collect()
-    }
-
     /// Reads one group.
     pub fn read(&self, root: &KernelRoot, key: &CgroupKey, buffer: &mut Vec<u8>) -> CgroupReading {
         let directory = |asked: bool, hierarchy: &Option<Hierarchy>| match hierarchy {

@@ -71,7 +71,7 @@ fn remove_ipc(collector: &mut Collector<'_>) -> Fact {
 
 /// The last word of the file on it; lines that begin with `#` are comments.
 fn parse_remove_ipc(text: &str) -> Option<String> {
-    let said = text.lines().filter_map(|line| line.trim().strip_prefix("RemoveIPC=")).last()?;
+    let said = text.lines().filter_map(|line| line.trim().strip_prefix("RemoveIPC=")).next_back()?;
     Some(match said.trim() {
         "0" | "no" | "false" | "off" | "n" | "f" => "no".into(),
         _ => "yes".into(),
