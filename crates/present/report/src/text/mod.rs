@@ -1,5 +1,6 @@
 //! Reports for a screen: the verdict, a cause's page, what a log says, and the tables of runs and checks.
 
+mod grew;
 mod layout;
 mod leftovers;
 mod log;
