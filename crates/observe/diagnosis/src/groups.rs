@@ -1,5 +1,6 @@
-//! The job's memory by what the kernel would do with it, over time: private, shared, mapped files, the kernel's own for
-//! the job, page cache. From attribution's categories, each page once.
+//! The job's memory by what the kernel would do with it, over time: shared, the kernel's own for the job, page cache, swap.
+//! From attribution's categories, each page once. What lies in /dev/shm and nobody of the job maps is left out: it may be
+//! another job's.
 
 use crate::series::Series;
 use ullage_model::{At, Counted, MemoryAt, PageKind};
@@ -7,10 +8,8 @@ use ullage_model::{At, Counted, MemoryAt, PageKind};
 /// Bytes of the job over time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Groups {
-    /// tmpfs, memfds, SysV, mapped or not.
+    /// tmpfs, memfds, SysV.
     pub(crate) shared: Series,
-    /// Pages of mapped files.
-    pub(crate) files: Series,
     /// Page tables and other kernel memory.
     pub(crate) kernel: Series,
     /// Files in memory that nobody maps, where a cgroup of the job's own counts them.
@@ -25,10 +24,8 @@ impl Groups {
             let of_it = memory.categories.iter().filter(|(id, _)| belongs(id));
             of_it.map(|(_, bytes)| *bytes).fold(0, u64::saturating_add)
         };
-        let beside = |id: &str| memory.beside.get(id).copied().unwrap_or(0);
         let shared = sum(|id| id == "shared" || counted(id) == Some(Counted::Shared));
-        self.shared.push(at, shared.saturating_add(beside("shm-unmapped")) as f64);
-        self.files.push(at, sum(|id| id == "file" || counted(id) == Some(Counted::File)) as f64);
+        self.shared.push(at, shared as f64);
         self.kernel.push(at, sum(|id| id == "page-tables" || id == "kernel") as f64);
         self.swap.push(at, sum(|id| id == "swap") as f64);
         if let Some(bytes) = memory.beside.get("page-cache") {

@@ -8,7 +8,8 @@ use super::rise::{rise, Rise};
 use super::sources::{began, least, loaded, present};
 use crate::history::ProcessHistory;
 use crate::rule::Case;
-use ullage_model::{FilesystemUse, GrowthClass, ProcessId};
+use crate::series::Series;
+use ullage_model::{At, FilesystemUse, GrowthClass, ProcessId};
 
 const PAGE: f64 = 4096.0;
 /// So many more, at least.
@@ -20,6 +21,8 @@ const EACH: f64 = (64 << 10) as f64;
 /// Swapped in and out in the second half of a run: bytes of the machine, and the job's own in swap.
 const SWAPPED: f64 = (32 << 20) as f64;
 const OWN_SWAP: f64 = (16 << 20) as f64;
+/// Libraries may still be read from disk so long after the most of them is mapped.
+const LOADS_ON_S: f64 = 2.0;
 /// Less free memory than this share: files push out other files, and the cache does not grow.
 const FULL: f64 = 0.1;
 
@@ -50,7 +53,20 @@ pub(crate) fn handles(case: &Case, grown: f64) -> Option<Counted> {
         };
         let rise = rise(series, loaded(process), least).filter(|rise| rise.goes_on)?;
         let share = rise.by / limit.max(1) as f64;
+        let shared = match process.kinds {
+            Some((.., kinds))
+                if class == GrowthClass::FdLeak && kinds.torch_shared as f64 >= 0.5 * rise.by =>
+            {
+                in_shm(case, rise.since)
+            }
+            _ => 0.0,
+        };
         let (process, number) = (Some(process.id), Some(rise.by));
+        if shared / rise.by >= EACH {
+            // Nobody maps them: they wait in descriptors that were sent and not taken.
+            let class = GrowthClass::SharedMemoryBacklog;
+            return Some((share, Counted { class, bytes: shared, rise, process, number }));
+        }
         (grown / rise.by < EACH).then_some((share, Counted { class, bytes: grown, rise, process, number }))
     };
     present(case)
@@ -59,6 +75,16 @@ pub(crate) fn handles(case: &Case, grown: f64) -> Option<Counted> {
         })
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, counted)| counted)
+}
+
+/// By how much the job's /dev/shm grew since this moment.
+fn in_shm(case: &Case, since: f64) -> f64 {
+    let since = At::from_seconds(since.max(0.0));
+    let grew = |used: &Series| {
+        let from = used.at_or_before(since).or(used.first());
+        used.peak().zip(from).map_or(0.0, |(most, from)| most.1 - from.1)
+    };
+    case.timeline.filesystems(FilesystemUse::Shm).map(|shm| grew(&shm.used)).fold(0.0, f64::max)
 }
 
 fn counted_more(process: &ProcessHistory) -> f64 {
@@ -94,18 +120,22 @@ pub(crate) fn page_cache(case: &Case) -> Option<Counted> {
     if let Some(rise) = rise(&case.timeline.groups.cache, began, least) {
         return Some(counted(rise.by, rise));
     }
-    let disk: f64 = case.timeline.processes().filter_map(|process| process.looks.disk()).sum();
+    // What a child read counts for its parent too, once that has waited for it.
+    let of = |process: &ProcessHistory| process.looks.disk(loaded(process) + LOADS_ON_S).unwrap_or(0.0);
+    let disk = case.timeline.processes().map(of).fold(0.0, f64::max);
     if disk < least {
         return None;
     }
     let host = case.timeline.host();
-    if let Some(rise) = rise(&host.cache, began, least) {
-        return Some(counted(disk.min(rise.by), Rise { by: disk.min(rise.by), ..rise }));
-    }
     let memory = host.last.memory.as_known()?;
     let (until, full) = (super::sources::end(case), FULL * memory.total.0 as f64);
     let work_on_disk = case.timeline.filesystems(FilesystemUse::Work).all(|place| !place.last.tmpfs);
-    (work_on_disk && (memory.free.0 as f64) < full).then(|| {
+    // Others let go of theirs meanwhile: the most that it grew by is at least what came in.
+    let start = At::from_seconds(began);
+    let from = host.cache.at_or_before(start).or(host.cache.first());
+    let most = host.cache.peak_between(start, At::from_seconds(until));
+    let grew = most.zip(from).map_or(0.0, |(most, from)| most.1 - from.1);
+    (work_on_disk && (grew >= least / 2.0 || (memory.free.0 as f64) < full)).then(|| {
         let per_second = disk / (until - began).max(0.1);
         counted(disk, Rise { since: began, until, by: disk, per_second, goes_on: true })
     })
@@ -115,8 +145,8 @@ pub(crate) fn page_cache(case: &Case) -> Option<Counted> {
 pub(crate) fn swapping(case: &Case) -> Option<Counted> {
     let host = case.timeline.host();
     let end = super::sources::end(case);
-    let half = ullage_model::At::from_seconds(end / 2.0);
-    let moved = |series: &crate::series::Series| {
+    let half = At::from_seconds(end / 2.0);
+    let moved = |series: &Series| {
         let (from, to) = (series.at_or_before(half).or(series.first())?, series.last()?);
         Some((to.1 - from.1) * PAGE)
     };

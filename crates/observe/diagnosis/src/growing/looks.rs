@@ -12,6 +12,8 @@ use ullage_model::{At, GrowthClass};
 const MOST: usize = 64;
 /// Python's own allocator hands out pieces of at most this.
 const SMALL: f64 = 512.0;
+/// A first look that came so late, seconds, is no beginning.
+const SOON: f64 = 3.0;
 /// A look that saw this share of the growth stands for all of it.
 const ENOUGH: f64 = 0.4;
 
@@ -78,9 +80,12 @@ impl Looks {
         self.io_at_end = figures.get("io_disk").copied();
     }
 
-    /// Bytes from and to a disk since its first look.
-    pub(crate) fn disk(&self) -> Option<f64> {
-        let first = self.all.first().and_then(|look| look.io_disk).unwrap_or(0.0);
+    /// Bytes from and to a disk since this moment, or its first look after it: not those of the libraries it loaded.
+    pub(crate) fn disk(&self, since: f64) -> Option<f64> {
+        let told = || self.all.iter().filter(|look| look.io_disk.is_some());
+        let first =
+            told().rfind(|look| look.at <= since).or(told().next().filter(|look| look.at < since + SOON));
+        let first = first.and_then(|look| look.io_disk).unwrap_or(0.0);
         let last = self.io_at_end.or_else(|| self.all.last().and_then(|look| look.io_disk))?;
         Some((last - first).max(0.0))
     }
@@ -210,8 +215,8 @@ mod tests {
     #[test]
     fn what_went_through_a_disk_is_told_at_the_end() {
         let mut looks = looks(&[(1.0, &[("anonymous", 200.0), ("io_disk", 15.0)])]);
-        assert_eq!(looks.disk(), Some(0.0));
+        assert_eq!(looks.disk(2.0), Some(0.0));
         looks.end(&BTreeMap::from([("io_disk".to_owned(), 75.0 * MIB)]));
-        assert_eq!(looks.disk(), Some(60.0 * MIB));
+        assert_eq!(looks.disk(2.0), Some(60.0 * MIB));
     }
 }

@@ -1,6 +1,7 @@
 //! Is it a leak? One word for the kind of growth that a run shows.
 //!
-//! What goes on at the end counts before what has come to rest, and what holds bytes before what only grows in number,
+//! What goes on at the end counts before what has come to rest (but pages that forked processes copied stay copied, and
+//! count as long as these live), and what holds bytes before what only grows in number,
 //! unless each holds next to nothing. Of growth that came to rest, memory that is mapped, shared with a parent or free
 //! inside the allocator keeps its word; the rest was a warm-up, or a plateau.
 //!
@@ -43,7 +44,7 @@ pub(crate) fn growth(case: &Case, limits: &[LimitState]) -> Option<Growth> {
         return None;
     }
     let (going, rested): (Vec<Source>, Vec<Source>) =
-        sources::sources(case).into_iter().partition(|source| source.rise.goes_on);
+        sources::sources(case).into_iter().partition(|source| source.rise.goes_on || source.copied());
     let grown: f64 = going.iter().map(|source| source.rise.by).sum();
     let answer = Answer { case, limits, end };
     if let Some(counted) = counts::processes(case).filter(|found| found.bytes >= OF_PROCESSES * grown) {
@@ -75,7 +76,7 @@ pub(crate) fn growth(case: &Case, limits: &[LimitState]) -> Option<Growth> {
 /// Whether a rise that is over is no part of the program's start, and no library that was loaded late.
 fn is_told(source: &Source, start: f64) -> bool {
     let of = |class| source.parts.iter().filter(|part| part.0 == class).map(|part| part.1).sum::<f64>();
-    let keeps_its_word = of(GrowthClass::CopyOnWrite) + of(GrowthClass::FreedButHeld) >= 0.5 * source.rise.by;
+    let keeps_its_word = of(GrowthClass::FreedButHeld) >= 0.5 * source.rise.by;
     (source.rise.until > start || keeps_its_word)
         && (of(GrowthClass::MappedFiles) == 0.0 || source.rise.by >= LEAST_FILES)
 }
@@ -84,10 +85,7 @@ fn is_told(source: &Source, start: f64) -> bool {
 fn at_rest(rise: &Rise, class: GrowthClass, end: f64) -> GrowthClass {
     let warm_up = rise.since <= WARM_UP_BEGINS * end && rise.until <= WARM_UP_ENDS * end;
     match class {
-        GrowthClass::FreedButHeld
-        | GrowthClass::CopyOnWrite
-        | GrowthClass::MappedFiles
-        | GrowthClass::KernelMemory => class,
+        GrowthClass::FreedButHeld | GrowthClass::MappedFiles | GrowthClass::KernelMemory => class,
         GrowthClass::SharedMemoryBacklog if rise.until > WARM_UP_ENDS * end => class,
         _ if warm_up => GrowthClass::WarmUp,
         _ => GrowthClass::Plateau,

@@ -8,7 +8,7 @@ use super::rise::{rise, Rise};
 use crate::history::ProcessHistory;
 use crate::rule::Case;
 use crate::series::Series;
-use ullage_model::{At, GrowthClass, ProcessId};
+use ullage_model::{GrowthClass, ProcessId};
 
 /// Growth of less is not told: bytes, and of what the job holds.
 const LEAST: f64 = (32 << 20) as f64;
@@ -36,6 +36,13 @@ pub(crate) struct Source {
     pub(crate) process: Option<ProcessId>,
     /// The agent was asked how private memory splits, and said nothing that tells.
     pub(crate) not_split: bool,
+}
+
+impl Source {
+    /// Pages that a forked process copied.
+    pub(crate) fn copied(&self) -> bool {
+        self.parts.iter().any(|part| part.0 == GrowthClass::CopyOnWrite)
+    }
 }
 
 /// Bytes by which something must grow to be told.
@@ -86,18 +93,20 @@ pub(crate) fn sources(case: &Case) -> Vec<Source> {
     all.extend(copied(case, least));
     let groups = &case.timeline.groups;
     let began = began(case);
-    let of_files = |process: &&ProcessHistory| {
-        let from = process.files.at_or_before(At::from_seconds(loaded(process)));
-        process.files.last().zip(from).map_or(0.0, |(last, from)| last.1 - from.1)
-    };
-    let reader = present(case).max_by(|a, b| of_files(a).total_cmp(&of_files(b))).map(|process| process.id);
-    let of_job: [(GrowthClass, &Series, Option<ProcessId>); 3] = [
-        (GrowthClass::SharedMemoryBacklog, &groups.shared, None),
-        (GrowthClass::MappedFiles, &groups.files, reader),
-        (GrowthClass::KernelMemory, &groups.kernel, None),
-    ];
-    for (class, series, process) in of_job {
-        if let Some(rise) = rise(series, began, least) {
+    // Of a file that several processes map, the one that touched most of it says how much.
+    let files = present(case).filter_map(|process| {
+        let mut series = process.files.clone();
+        series.push(process.last_seen, process.files.last()?.1);
+        Some((rise(&series, loaded(process), least)?, process.id))
+    });
+    let files = files.max_by(|a, b| a.0.by.total_cmp(&b.0.by)).map(|(rise, id)| (rise, Some(id)));
+    let of_job = |series| rise(series, began, least).map(|rise| (rise, None));
+    for (class, found) in [
+        (GrowthClass::SharedMemoryBacklog, of_job(&groups.shared)),
+        (GrowthClass::MappedFiles, files),
+        (GrowthClass::KernelMemory, of_job(&groups.kernel)),
+    ] {
+        if let Some((rise, process)) = found {
             all.push(Source { parts: vec![(class, rise.by)], rise, process, not_split: false });
         }
     }

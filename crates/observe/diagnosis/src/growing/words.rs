@@ -91,6 +91,9 @@ pub(super) fn counted(case: &Case, counted: &Counted) -> String {
         GrowthClass::MappingLeak => format!(
             "{who} made {number} mappings in {for_so_long} and did not unmap them, to the end of the run; memory grew by {bytes}."
         ),
+        GrowthClass::SharedMemoryBacklog => format!(
+            "{who} made {number} shared segments in {for_so_long} that nobody has taken, to the end of the run: /dev/shm grew by {bytes}."
+        ),
         GrowthClass::ProcessAccumulation => format!(
             "The job had {number} processes more after {for_so_long}, and became more to the end of the run; they hold {bytes} of private memory."
         ),
