@@ -62,6 +62,11 @@ scenarios: install
 guests: install
 	CARGO=$(CARGO) $(PYTHON) guests/run.py --kernel 5.10 --kernel 6.1 --kernel 6.12 --ullage $(BIN)/ullage --tests
 
+# Small jobs that grow in one known way each, and the word that they get: about ten minutes.
+.PHONY: growth
+growth: install
+	$(BIN)/python tests/growth_classes.py --ullage $(BIN)/ullage --python $(BIN)/python --together 4
+
 # Real limits of cgroup v1: needs root, and a machine that has it.
 .PHONY: test-cgroup-v1
 test-cgroup-v1: install

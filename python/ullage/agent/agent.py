@@ -27,6 +27,7 @@ _reserve = None  # the same of the descriptor that is closed so that another can
 _reports = 0
 _reported = None  # where the last exception left, and its id
 _failed = False  # the process itself ends by an exception
+figures_at_end = None  # what else is told then; set by hooks.py
 loader = None  # settings of the last loader iterator; a forked child has its parent's
 loader_of = None  # pid of the process that made it
 process = None  # (name, start method) where multiprocessing started this process
@@ -359,6 +360,11 @@ def say_bye():
         pass
     try:
         _arena_figures(figures)
+    except Exception:
+        pass
+    try:
+        if figures_at_end is not None:
+            figures.update(figures_at_end())
     except Exception:
         pass
     send({"kind": "bye", "figures": figures, "kept_by_iterators": _kept_by_iterators()})

@@ -1,4 +1,5 @@
-"""Where an exception can leave a Python unseen, and what a process is: hooks that wait for a module.
+"""Where an exception can leave a Python unseen, what a process is, and when there is time to look at its memory: hooks
+that wait for a module.
 
 Each is set when its module is imported, none imports anything itself. The surprise: no frame of ours may stand in
 a traceback that the job prints. So what is wrapped are functions that return before anything can fail, or that
@@ -6,24 +7,39 @@ are called while the exception is already complete; and what must stand below th
 a module) carries the file name that CPython cuts out of tracebacks.
 """
 
+import atexit
+import gc
 import os
 import sys
+import time
 
 import _ullage_agent as agent  # put into sys.modules by sitecustomize.py
 
 AGENT_CODE = "<frozen importlib._bootstrap>"  # frames of this name are cut out of tracebacks
 
+FIRST_LOOK_S = 1.0
+
 _callers = {}  # id of a code object that prints an exception it swallows -> where that exception left
 _load_part = None
 _weighed = None  # (id, length, weight) of the dataset weighed last
 _queues = 0  # queues told of
+_began = 0.0  # by time.monotonic()
+_next_look = 0.0  # at memory; by the same
 
 
 def install(load_part):
-    """Hooks the modules that are there already, and waits for the others. `load_part` loads weigh.py or facts.py."""
-    global _load_part
+    """Hooks the modules that are there already, and waits for the others. `load_part` loads one of the
+    others: weigh.py, memory.py, facts.py."""
+    global _load_part, _began, _next_look
     _load_part = load_part
     agent.tell_inside = _tell_inside
+    _began = time.monotonic()
+    _next_look = _began + FIRST_LOOK_S
+    atexit.register(_look_no_more)
+    os.register_at_fork(after_in_child=_after_fork)
+    agent.figures_at_end = _figures_at_end
+    gc.callbacks.append(_on_collection)
+    time.sleep = _InPassing(time.sleep)
     for name in list(_ON_IMPORT):
         module = sys.modules.get(name)
         if module is not None:
@@ -40,6 +56,104 @@ def _dress(function, original):
             pass
     function.__wrapped__ = original
     return function
+
+
+# --- moments to look at memory --------------------------------------------------------------------------
+
+
+def _moment(light=False):
+    """Nearly always it is too early. No thread waits for the time to come: so it is asked wherever a program comes by,
+    when the collector has run, when it sleeps, at a loader's batch."""
+    global _next_look
+    if time.monotonic() < _next_look and not (light and _next_look < float("inf")):
+        return
+    _next_look = float("inf")
+    again = 60.0
+    try:
+        again = _memory().look(agent.send, light)
+    except Exception:
+        pass
+    _next_look = time.monotonic() + again
+
+
+def _memory():
+    return sys.modules.get("_ullage_memory") or _load_part("memory")
+
+
+def _figures_at_end():
+    """Of a process that was there for a while: another pays for nothing."""
+    return _memory().files() if time.monotonic() >= _began + FIRST_LOOK_S else {}
+
+
+def _look_no_more():
+    # The collector runs for the last time when libraries are gone, and what the program held with them.
+    global _next_look
+    _next_look = float("inf")
+
+
+def _on_collection(phase, _info):
+    if phase == "stop":
+        _moment()
+
+
+def _after_fork():
+    global _began, _next_look
+    _began = time.monotonic()
+    _next_look = _began + FIRST_LOOK_S
+    memory = sys.modules.get("_ullage_memory")
+    if memory is not None:
+        memory.after_fork()
+
+
+def _on_heavy_import(_module):
+    """What a library takes for itself is no growth of the program's."""
+    _moment(light=True)
+
+
+class _Method:
+    """Stands for a method: that somebody asks for it is the moment. No frame of ours is below the method's."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __get__(self, one, kind=None):
+        if one is not None:
+            _moment()
+        return self.function.__get__(one, kind)
+
+
+class _Call:
+    def __get__(self, one, kind=None):
+        if one is None:
+            return self
+        _moment()
+        return one._original
+
+
+class _InPassing:
+    """Stands for a built-in function. Whoever calls it calls the function itself, with no frame of ours between, once
+    the attribute `__call__` has been looked up."""
+
+    __slots__ = ("_original",)
+    __call__ = _Call()
+    __class__ = property(lambda self: type(self._original))
+    __doc__ = property(lambda self: self._original.__doc__)
+    __module__ = property(lambda self: self._original.__module__)
+
+    def __init__(self, original):
+        self._original = original
+
+    def __getattr__(self, name):
+        return getattr(self._original, name)
+
+    def __repr__(self):
+        return repr(self._original)
+
+    def __reduce__(self):
+        return self._original.__name__
+
+
+# --- exceptions that leave ------------------------------------------------------------------------------
 
 
 def _on_threading(threading):
@@ -339,8 +453,9 @@ def _watch_wrapper(kind, left, error):
 _inside_told = False
 
 
-def _on_torch(_module):
+def _on_torch(module):
     """Told here and not at the end: a killed program has none."""
+    _on_heavy_import(module)
     _tell_inside()
 
 
@@ -373,6 +488,8 @@ def _on_dataloader(module):
         return original(self, *args, **kwargs)
 
     module.DataLoader.check_worker_number_rationality = _dress(check_worker_number_rationality, original)
+    for kind in (module._SingleProcessDataLoaderIter, module._MultiProcessingDataLoaderIter):
+        kind._next_data = _Method(kind._next_data)
     _fix()
 
 
@@ -455,6 +572,7 @@ def _count(value):
 
 
 _ON_IMPORT = {
+    "numpy": _on_heavy_import,
     "threading": _on_threading,
     "traceback": _on_traceback,
     "multiprocessing.util": _on_multiprocessing_util,

@@ -35,6 +35,7 @@ pub struct Accountant {
     segments: Option<Vec<SegmentUse>>,
     log: Log,
     peak: MemoryAt,
+    now: MemoryAt,
     last: Option<MemoryAt>,
     /// Bytes in use in the job's /dev/shm before it did anything.
     shm_at_start: Option<u64>,
@@ -75,6 +76,7 @@ impl Accountant {
         if bytes == 0 {
             return 0;
         }
+        self.now = now.clone();
         if !sample.survey.is_empty() {
             self.last = Some(now.clone());
         }
@@ -87,6 +89,11 @@ impl Accountant {
             self.peak = now;
         }
         bytes
+    }
+
+    /// The tree at the last sample in which it held anything.
+    pub fn now(&self) -> &MemoryAt {
+        &self.now
     }
 
     /// The tree at the moment of a sample that was not added yet.

@@ -1,7 +1,9 @@
 //! What a timeline keeps of one process, one cgroup, one filesystem and the machine.
 
 use crate::between::Between;
+use crate::growing::Looks;
 use crate::series::Series;
+use std::borrow::Cow;
 use ullage_model::cgroup::CgroupVersion;
 use ullage_model::process::DescriptorKinds;
 use ullage_model::{
@@ -12,6 +14,8 @@ use ullage_model::{
 
 /// Probes kept of one process; beyond it, every second one is forgotten.
 const PROBES: usize = 64;
+/// Mapped files that moved by less are not worth a reading.
+const FILES_MOVED: f64 = (1 << 20) as f64;
 
 /// Queues of one process that are kept.
 const QUEUES: usize = 32;
@@ -84,6 +88,12 @@ pub struct ProcessHistory {
     pub locked: Series,
     /// Resident anonymous bytes over time.
     pub anonymous: Series,
+    /// Bytes in swap over time, from the first ones on; empty where there never were any.
+    pub swapped: Series,
+    /// Resident bytes of mapped files, whenever they moved by a MiB.
+    pub files: Series,
+    /// What the agent said of its private memory, in order.
+    pub(crate) looks: Looks,
     /// Minor faults over time.
     pub faults: Series,
     /// Probes of its pages, in order.
@@ -143,6 +153,9 @@ impl ProcessHistory {
             virtual_size: Series::default(),
             locked: Series::default(),
             anonymous: Series::default(),
+            swapped: Series::default(),
+            files: Series::default(),
+            looks: Looks::default(),
             faults: Series::default(),
             probes: Vec::new(),
             zombies: Series::default(),
@@ -176,6 +189,16 @@ impl ProcessHistory {
             self.virtual_size.push(at, memory.virtual_size.0 as f64);
             self.locked.push(at, memory.locked.0 as f64);
             self.anonymous.push(at, memory.anonymous.0 as f64);
+            if memory.swap.0 > 0 || self.swapped.last().is_some() {
+                self.swapped.push(at, memory.swap.0 as f64);
+            }
+            if self
+                .files
+                .last()
+                .is_none_or(|(_, before)| (memory.file.0 as f64 - before).abs() >= FILES_MOVED)
+            {
+                self.files.push(at, memory.file.0 as f64);
+            }
             self.faults.push(at, reading.minor_faults as f64);
             let counted = reading.mappings.as_known().map(|mappings| mappings.count);
             if let Some(mappings) = self.between.mappings(at, counted, memory.virtual_size.0) {
@@ -204,6 +227,18 @@ impl ProcessHistory {
             }
         }
         self.last = Some(reading.clone());
+    }
+
+    /// Private memory wherever it is, in memory and in swap, over time.
+    pub(crate) fn private(&self) -> Cow<'_, Series> {
+        if self.swapped.last().is_none() {
+            return Cow::Borrowed(&self.anonymous);
+        }
+        let mut both = Series::default();
+        for (at, bytes) in self.anonymous.points() {
+            both.push(at, bytes + self.swapped.at_or_before(at).map_or(0.0, |(_, swapped)| swapped));
+        }
+        Cow::Owned(both)
     }
 
     fn probed(&mut self, probe: Probe) {
@@ -436,6 +471,8 @@ pub struct HostHistory {
     pub waited: Series,
     /// In use and owned by nobody that the kernel names, bytes.
     pub unowned: Series,
+    /// Page cache without shared memory, bytes.
+    pub cache: Series,
     /// Least MemAvailable, and when.
     pub least_available: Option<(At, u64)>,
 }
@@ -448,6 +485,7 @@ impl HostHistory {
             self.used.push(at, used.0 as f64);
             self.committed.push(at, memory.committed.0 as f64);
             self.available.push(at, memory.available.0 as f64);
+            self.cache.push(at, memory.cached.saturating_sub(memory.shared).0 as f64);
             if self.least_available.is_none_or(|(_, least)| memory.available.0 < least) {
                 self.least_available = Some((at, memory.available.0));
             }

@@ -13,6 +13,8 @@ mod explain;
 mod failure;
 mod forecast;
 mod found;
+mod groups;
+mod growing;
 mod growth;
 mod herd;
 mod history;

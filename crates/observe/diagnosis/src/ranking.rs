@@ -43,6 +43,8 @@ pub fn diagnose(run: &RunFacts, timeline: &Timeline) -> Verdict {
         }
     }
     let cost = run.cost;
+    let limits = crate::limits::limits(run, timeline);
+    let growth = crate::growing::growth(&case, &limits);
     let duration_s = run.duration_s.or_else(|| (timeline.samples() > 0).then(|| timeline.end().seconds()));
     Verdict {
         run: run.run.clone(),
@@ -50,8 +52,9 @@ pub fn diagnose(run: &RunFacts, timeline: &Timeline) -> Verdict {
         outcome,
         healthy,
         findings,
-        limits: crate::limits::limits(run, timeline),
+        limits,
         memory: timeline.memory(),
+        growth,
         segments: crate::segments::summary(run, timeline),
         undetermined,
         not_seen,

@@ -3,6 +3,7 @@
 //! Fed by any [`Source`]: a live run, a replay, or a replay followed by what was read long afterwards (a
 //! post-mortem: counters and kernel log as they stand now, pushed as a later sample and events).
 
+use crate::groups::Groups;
 use crate::history::{Begun, CgroupHistory, FilesystemHistory, HostHistory, ProcessHistory};
 use crate::segments::SegmentHistory;
 use crate::series::Series;
@@ -70,6 +71,10 @@ pub struct Timeline {
     pub(crate) host: HostHistory,
     /// Memory of the job, each shared byte once, over time.
     pub(crate) tree: Series,
+    /// The same by group.
+    pub(crate) groups: Groups,
+    /// Processes of the job over time.
+    pub(crate) alive: Series,
     /// Tasks of the job's processes that are not root's, over time.
     pub(crate) tasks: Series,
     pub(crate) segments: SegmentHistory,
@@ -143,6 +148,10 @@ impl Timeline {
         }
         let tree = self.accountant.sample(sample);
         self.tree.push(at, tree as f64);
+        if tree > 0 {
+            self.groups.read(at, self.accountant.now());
+            self.alive.push(at, sample.processes.len() as f64);
+        }
     }
 
     /// A zombie that is still one at the next sample was not just about to be reaped.
@@ -283,8 +292,10 @@ impl Timeline {
                 }
                 AgentMessage::Hello { python, .. } => history.python = Some(python.clone()),
                 AgentMessage::Backlog(backlog) => history.has_backlog(at, backlog),
-                AgentMessage::Bye { kept_by_iterators, .. } => {
+                AgentMessage::Memory { figures } => history.looks.add(at, figures),
+                AgentMessage::Bye { kept_by_iterators, figures } => {
                     history.kept_by_iterators = kept_by_iterators.map(|kept| (at, kept));
+                    history.looks.end(figures);
                 }
                 AgentMessage::Fix { .. } | AgentMessage::Inside { .. } => {}
             }

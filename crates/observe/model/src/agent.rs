@@ -63,6 +63,12 @@ pub enum AgentMessage {
         #[serde(default)]
         failed: Option<String>,
     },
+    /// What holds the private memory of this Python, at a moment in passing.
+    Memory {
+        /// By name; bytes, but for `blocks`. Those that could not be read are left out.
+        #[serde(default)]
+        figures: BTreeMap<String, f64>,
+    },
     /// The process ends normally; the figures at that moment.
     Bye {
         /// Allocator, collector and other figures by name.

@@ -1,6 +1,6 @@
 //! Findings and verdicts: what diagnosis says, and what the reports show.
 
-use crate::{At, Limit, Measured, Outcome, ProcessId, Role, RunId, SegmentSummary};
+use crate::{At, Growth, Limit, Measured, Outcome, ProcessId, Role, RunId, SegmentSummary};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -244,6 +244,8 @@ pub struct Verdict {
     pub limits: Vec<LimitState>,
     /// Memory of the tree.
     pub memory: MemorySummary,
+    /// Which kind of growth it shows; none where too little was read to tell.
+    pub growth: Option<Growth>,
     /// Its shared segments; none where they were never read.
     pub segments: Option<SegmentSummary>,
     /// Causes that could not be told.

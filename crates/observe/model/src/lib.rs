@@ -11,6 +11,7 @@ pub mod comparison;
 pub mod event;
 pub mod fact;
 pub mod finding;
+pub mod growth;
 pub mod host;
 pub mod identity;
 pub mod limit;
@@ -38,6 +39,7 @@ pub use finding::{
     Confidence, CopyOnWrite, Evidence, EvidenceValue, Finding, Fix, LimitState, MemoryAt, MemorySummary,
     ProcessRef, Severity, Sharing, Status, Undetermined, Verdict,
 };
+pub use growth::{Growth, GrowthClass, GrowthLimit, GrowthPart};
 pub use host::{FilesystemReading, FilesystemUse, HostReading, MachineFacts};
 pub use identity::ProcessId;
 pub use limit::Limit;

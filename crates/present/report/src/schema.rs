@@ -9,8 +9,8 @@ use crate::segments::SegmentsJson;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use ullage_model::{
-    CopyOnWrite, Evidence, EvidenceValue, Finding, Fix, Limit, LimitState, Measured, MemoryAt, MemorySummary,
-    Outcome, ProcessRef, Severity, Sharing, Status, Undetermined, Verdict,
+    CopyOnWrite, Evidence, EvidenceValue, Finding, Fix, Growth, Limit, LimitState, Measured, MemoryAt,
+    MemorySummary, Outcome, ProcessRef, Severity, Sharing, Status, Undetermined, Verdict,
 };
 
 /// The number in `schema`.
@@ -34,6 +34,7 @@ pub(crate) struct VerdictJson<'a> {
     fixes: &'a [String],
     cost: CostJson,
     duration_s: Value<f64>,
+    growth: Value<GrowthJson<'a>>,
 }
 
 #[derive(Serialize)]
@@ -118,6 +119,33 @@ struct MemoryJson<'a> {
     sharing: Option<SharingJson>,
     last: Option<MemoryAtJson<'a>>,
     copy_on_write: Vec<CopyOnWriteJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct GrowthJson<'a> {
+    class: &'static str,
+    because: &'a str,
+    bytes: u64,
+    per_second: f64,
+    since_s: Option<f64>,
+    share: f64,
+    process: Option<ProcessJson<'a>>,
+    until: Option<GrowthLimitJson<'a>>,
+    parts: Vec<GrowthPartJson>,
+}
+
+#[derive(Serialize)]
+struct GrowthLimitJson<'a> {
+    limit: &'a str,
+    scope: &'a str,
+    time_left_s: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct GrowthPartJson {
+    class: &'static str,
+    bytes: u64,
+    share: f64,
 }
 
 #[derive(Serialize)]
@@ -241,6 +269,7 @@ impl<'a> From<&'a Verdict> for VerdictJson<'a> {
                 peak_rss_bytes: Value::or(verdict.cost_peak_rss, "not measured"),
             },
             duration_s: Value::or(verdict.duration_s.filter(finite), "the end was not seen"),
+            growth: Value::or(verdict.growth.as_ref().map(GrowthJson::from), "too little was read"),
         }
     }
 }
@@ -349,6 +378,30 @@ impl<'a> From<&'a MemorySummary> for MemoryJson<'a> {
             sharing: memory.sharing.map(SharingJson::from),
             last: memory.last.as_ref().map(MemoryAtJson::from),
             copy_on_write: memory.copy_on_write.iter().map(CopyOnWriteJson::from).collect(),
+        }
+    }
+}
+
+impl<'a> From<&'a Growth> for GrowthJson<'a> {
+    fn from(growth: &'a Growth) -> Self {
+        GrowthJson {
+            class: growth.class.id(),
+            because: &growth.because,
+            bytes: growth.bytes,
+            per_second: Some(growth.per_second).filter(finite).unwrap_or(0.0),
+            since_s: growth.since.map(ullage_model::At::seconds),
+            share: growth.share,
+            process: growth.process.as_ref().map(ProcessJson::from),
+            until: growth.until.as_ref().map(|until| GrowthLimitJson {
+                limit: &until.limit,
+                scope: &until.scope,
+                time_left_s: until.time_left_s.filter(finite),
+            }),
+            parts: growth
+                .parts
+                .iter()
+                .map(|part| GrowthPartJson { class: part.class.id(), bytes: part.bytes, share: part.share })
+                .collect(),
         }
     }
 }

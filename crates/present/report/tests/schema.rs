@@ -35,6 +35,8 @@ fn the_schema_names_every_key_that_is_written() {
     known(&value["outcome"], &schema["properties"]["outcome"]);
     known(&value["memory"], &schema["properties"]["memory"]);
     known(&value["cost"], &schema["properties"]["cost"]);
+    let growing = report::verdict(&verdicts::growing());
+    known(&growing["growth"], &schema["$defs"]["growth"]);
     known(&value["findings"][0], &schema["$defs"]["finding"]);
     known(&value["findings"][0]["process"], &schema["$defs"]["process"]);
     known(&value["findings"][0]["evidence"][0], &schema["$defs"]["evidence"]);

@@ -15,6 +15,7 @@ use ullage_model::names;
 const AGENT: &str = include_str!("../../../../python/ullage/agent/agent.py");
 const COUNTS: &str = include_str!("../../../../python/ullage/agent/counts.py");
 const HOOKS: &str = include_str!("../../../../python/ullage/agent/hooks.py");
+const MEMORY: &str = include_str!("../../../../python/ullage/agent/memory.py");
 const WEIGH: &str = include_str!("../../../../python/ullage/agent/weigh.py");
 /// Also what `ullage snapshot` asks a Python.
 pub const FACTS: &str = include_str!("../../../../python/ullage/agent/facts.py");
@@ -69,6 +70,7 @@ impl AgentFiles {
                     std::fs::write(files.directory.join("ullage_agent.py"), AGENT)
                         .and_then(|()| std::fs::write(files.directory.join("ullage_counts.py"), COUNTS))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_hooks.py"), HOOKS))
+                        .and_then(|()| std::fs::write(files.directory.join("ullage_memory.py"), MEMORY))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_weigh.py"), WEIGH))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_facts.py"), FACTS))
                         .and_then(|()| {

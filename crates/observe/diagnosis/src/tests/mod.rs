@@ -5,6 +5,7 @@ mod copies;
 mod corpus;
 mod descriptors;
 mod forecast;
+mod growing;
 mod hours;
 mod kills;
 mod loaders;

@@ -1,6 +1,7 @@
 //! Reports for a screen: the verdict, a cause's page, what a log says, and the tables of runs and checks.
 
 mod comparison;
+mod grew;
 mod layout;
 mod leftovers;
 mod log;

@@ -30,6 +30,9 @@ pub fn verdict(verdict: &Verdict, style: &Style) -> String {
     }
     also(&mut screen, *style, verdict.findings.get(1..).unwrap_or_default());
     limits(&mut screen, *style, &verdict.limits);
+    if let Some(growth) = &verdict.growth {
+        super::grew::grew(&mut screen, *style, growth);
+    }
     super::memory::memory(&mut screen, *style, &verdict.memory);
     if let Some(summary) = &verdict.segments {
         segments(&mut screen, *style, summary);

@@ -1,10 +1,10 @@
 //! Verdicts as diagnosis builds them, one for each thing that a report must be able to say.
 
 use ullage_model::{
-    At, Bytes, ClockTicks, Creator, CreatorSource, Evidence, EvidenceValue, Finding, Fix, LeftBehind, Limit,
-    LimitState, Maker, Measured, MemorySummary, Missing, Outcome, OutcomeKind, ProcessId, ProcessRef, Role,
-    RunId, Segment, SegmentCreator, SegmentKind, SegmentPlace, SegmentSeen, SegmentSummary, SegmentTotal,
-    Severity, Status, Undetermined, Verdict,
+    At, Bytes, ClockTicks, Creator, CreatorSource, Evidence, EvidenceValue, Finding, Fix, Growth,
+    GrowthClass, GrowthLimit, GrowthPart, LeftBehind, Limit, LimitState, Maker, Measured, MemorySummary,
+    Missing, Outcome, OutcomeKind, ProcessId, ProcessRef, Role, RunId, Segment, SegmentCreator, SegmentKind,
+    SegmentPlace, SegmentSeen, SegmentSummary, SegmentTotal, Severity, Status, Undetermined, Verdict,
 };
 
 pub(crate) fn all() -> Vec<(&'static str, Verdict)> {
@@ -164,6 +164,7 @@ fn base() -> Verdict {
             categories: [("anonymous".to_owned(), 500_000_000), ("shared".to_owned(), 266_153_984)].into(),
             ..MemorySummary::default()
         },
+        growth: None,
         segments: None,
         undetermined: vec![],
         not_seen: vec![],
@@ -271,7 +272,29 @@ pub(crate) fn growing() -> Verdict {
     far.slope_per_s = Some(700.0);
     far.growing_for_s = Some(300.0);
     let still = limit("mappings", "process 4711 (main)", 1_210, Limit::At(65_530), "mappings");
-    Verdict { limits: vec![near, far, still], ..base() }
+    let growth = Growth {
+        class: GrowthClass::LiveTensors,
+        because: "The main (pid 4711) grew by 230 MiB in the last 30.0 s of the run, and did so to its end: tensors that Python still refers to, as the collector's list and malloc say.".into(),
+        bytes: 230 << 20,
+        per_second: 8e6,
+        since: Some(At::from_seconds(12.0)),
+        share: 0.92,
+        process: Some(ProcessRef {
+            id: ProcessId { pid: 4711, start: ClockTicks(88) },
+            role: Role::Main,
+            name: "python".into(),
+        }),
+        until: Some(GrowthLimit {
+            limit: "cgroup memory".into(),
+            scope: "cgroup /job".into(),
+            time_left_s: Some(90.0),
+        }),
+        parts: vec![
+            GrowthPart { class: GrowthClass::LiveTensors, bytes: 230 << 20, share: 0.92 },
+            GrowthPart { class: GrowthClass::FreedButHeld, bytes: 20 << 20, share: 0.08 },
+        ],
+    };
+    Verdict { limits: vec![near, far, still], growth: Some(growth), ..base() }
 }
 
 pub(crate) fn killed() -> Verdict {

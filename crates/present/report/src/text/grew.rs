@@ -1,0 +1,34 @@
+//! What kind of growth was it? One word, how fast, which limit it meets, and what that rests on.
+
+use super::layout::Screen;
+use super::style::{Ink, Style};
+use crate::format;
+use ullage_model::{Growth, GrowthClass};
+
+/// Nothing where nothing grew.
+pub(super) fn grew(screen: &mut Screen, style: Style, growth: &Growth) {
+    if growth.class == GrowthClass::None {
+        return;
+    }
+    screen.section("Growth", Ink::Strong);
+    let mut head = style.paint(Ink::Strong, growth.class.id());
+    if growth.bytes > 0 {
+        head = format!("{head}: {}", format::bytes(growth.bytes));
+        let over =
+            growth.per_second <= 0.0 || matches!(growth.class, GrowthClass::WarmUp | GrowthClass::Plateau);
+        if !over {
+            head = format!("{head}, {}", format::rate(growth.per_second, "bytes"));
+        }
+    }
+    if let Some(until) = &growth.until {
+        if let Some(left) = until.time_left_s {
+            head = format!(
+                "{head}; {} of {} in {}",
+                format::clean(&until.limit),
+                format::clean(&until.scope),
+                format::duration(left)
+            );
+        }
+    }
+    screen.prose(0, 2, &format!("{head}. {}", format::clean(&growth.because)));
+}

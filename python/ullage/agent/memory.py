@@ -1,0 +1,281 @@
+"""What holds the private memory of this Python: malloc (in use, and free but kept), Python's own blocks, tensors?
+
+Loaded at the first look. A look is made in passing, where the program calls something anyway (hooks.py says where),
+and its own cost decides when the next one may come: 0.5 % of the time. The cheap half asks glibc for `malloc_info`,
+which walks the lists of free chunks and tells their sizes; the dear half walks the collector's list, and only after
+memory moved.
+
+The surprise: free is not what `malloc_trim` would give back. Only whole pages inside a free chunk go, so that a heap
+full of small holes keeps them all. Both figures are told.
+"""
+
+import gc
+import posix
+import sys
+from time import monotonic, thread_time
+
+SHARE = 200  # a look that took t seconds is followed by so many t without one
+LEAST_APART_S = 0.5
+MOVED = 2 << 20  # bytes: less is not worth a message
+MOVED_MUCH = 4 << 20  # bytes: less is not worth a walk
+MOST_BLOCKS = 4_000_000  # a walk over more would hold the program up
+FEW = 16  # elements that stand for those of a large container
+SAMPLE = 2000  # objects that stand for all small ones
+LARGE_CONTAINER = 256  # elements
+LARGE = 512  # bytes: Python takes larger pieces from malloc
+WORTH = 64 << 20  # bytes of private memory: from here on ctypes is loaded, where the program has not done so
+PAGE = 4096
+CHUNK = 48  # of a free chunk, what malloc_trim leaves in front
+
+_began = monotonic()
+_told = {}  # figures of the last message
+_walked = {}  # figures of the last walk
+_next_walk = 0.0
+_walks = 0.0  # seconds that the last walk took
+_libc = None
+
+
+def look(send, light=False):
+    """Looks, tells what moved, and says for how many seconds nobody needs to ask again. `light`: no walk."""
+    global _told
+    began = thread_time()
+    figures = {"anonymous": _private(), "blocks": sys.getallocatedblocks()}
+    try:
+        _malloc(figures)
+    except Exception:
+        pass
+    now = monotonic()
+    took = thread_time() - began
+    if not light and now >= _next_walk and _moved(figures, _walked, MOVED_MUCH):
+        try:
+            _walk(figures, now)
+        except Exception:
+            pass
+    if "tensors" in figures or _moved(figures, _told, MOVED):
+        try:
+            _files(figures)
+        except Exception:
+            pass
+        _told = figures
+        send({"kind": "memory", "figures": figures})
+    return max(LEAST_APART_S, SHARE * took, (now - _began) / 20)
+
+
+def files():
+    """Bytes that went through files, for the last word of a process."""
+    figures = {}
+    _files(figures)
+    return figures
+
+
+def after_fork():
+    """In a forked child: what was told was told by another."""
+    global _began, _told, _walked, _next_walk
+    _began, _told, _walked, _next_walk = monotonic(), {}, {}, 0.0
+
+
+def _moved(now, before, least):
+    names = ("anonymous", "malloc_used", "malloc_free")
+    return not before or any(abs(now.get(name, 0) - before.get(name, 0)) >= least for name in names)
+
+
+def _read(path, most=4096):
+    fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+    try:
+        return posix.read(fd, most)
+    finally:
+        posix.close(fd)
+
+
+def _private():
+    """Resident, and in no file and no shared memory (proc_pid_statm(5)), bytes."""
+    sizes = _read("/proc/self/statm").split()
+    return (int(sizes[1]) - int(sizes[2])) * posix.sysconf("SC_PAGE_SIZE")
+
+
+def _files(figures):
+    """/proc/self/io: `io_disk` went to or came from a disk, `io_all` went through read and write."""
+    fields = dict([line.split(b":") for line in _read("/proc/self/io").splitlines()])
+    figures["io_disk"] = int(fields[b"read_bytes"]) + int(fields[b"write_bytes"])
+    figures["io_all"] = int(fields[b"rchar"]) + int(fields[b"wchar"])
+
+
+# --- malloc ---------------------------------------------------------------------------------------------
+
+
+def _malloc(figures):
+    ctypes = sys.modules.get("ctypes")
+    if ctypes is None:
+        if figures["anonymous"] < WORTH:
+            return
+        import ctypes
+    text = _malloc_info(ctypes)
+    if text is not None:
+        figures.update(read_malloc_info(text))
+
+
+def _malloc_info(ctypes):
+    """What malloc_info(3) writes; None where there is no glibc."""
+    global _libc
+    if _libc is None:
+        libc = ctypes.CDLL(None)
+        try:
+            libc.open_memstream.restype = ctypes.c_void_p
+            libc.open_memstream.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
+            libc.malloc_info.argtypes = (ctypes.c_int, ctypes.c_void_p)
+            libc.fclose.argtypes = (ctypes.c_void_p,)
+            libc.free.argtypes = (ctypes.c_void_p,)
+        except AttributeError:
+            libc = False
+        _libc = libc
+    if _libc is False:
+        return None
+    start, size = ctypes.c_void_p(), ctypes.c_size_t()
+    stream = _libc.open_memstream(ctypes.byref(start), ctypes.byref(size))
+    if not stream:
+        return None
+    failed = _libc.malloc_info(0, stream)
+    _libc.fclose(stream)
+    text = ctypes.string_at(start.value, size.value) if start.value and not failed else None
+    _libc.free(start)
+    return text
+
+
+def read_malloc_info(text):
+    """`malloc_used`, `malloc_mapped` (large blocks, each a mapping), `malloc_free`, and of this `malloc_trimmable`."""
+    free = trimmable = current = mapped = 0
+    for number, heap in enumerate(text.split(b"<heap ")[1:]):
+        heap, _, after = heap.partition(b"</heap>")
+        listed = kept = 0
+        for line in heap.split(b"\n"):
+            line = line.strip()
+            if line.startswith((b"<size ", b"<unsorted ")):
+                total, count = _attribute(line, b"total"), _attribute(line, b"count")
+                listed += total
+                # Its bytes behind the first page boundary, for one that lies anywhere.
+                if count and total // count >= PAGE + CHUNK:
+                    trimmable += total - count * (PAGE + CHUNK)
+            elif line.startswith((b'<total type="fast"', b'<total type="rest"')):
+                kept += _attribute(line, b"size")
+            elif line.startswith(b'<system type="current"'):
+                current += _attribute(line, b"size")
+        free += kept
+        # The rest is the heap's top. malloc_trim cuts that of the first heap only.
+        if number == 0:
+            trimmable += max(0, kept - listed - PAGE)
+        if b'<total type="mmap"' in after:
+            mapped = _attribute(after[after.index(b'<total type="mmap"') :], b"size")
+    return {
+        "malloc_used": max(0, current - free),
+        "malloc_mapped": mapped,
+        "malloc_free": free,
+        "malloc_trimmable": min(free, trimmable),
+    }
+
+
+def _attribute(line, name):
+    start = line.index(b" " + name + b'="') + len(name) + 3
+    return int(line[start : line.index(b'"', start)])
+
+
+# --- the collector's list -------------------------------------------------------------------------------
+
+
+def _walk(figures, now):
+    """`tensors`: bytes of torch's tensors that Python knows. `python_large`: of its objects, what lies in malloc."""
+    global _walked, _next_walk
+    spec = getattr(sys.modules.get("torch"), "__spec__", None)
+    # A torch that is half there gives storages no type to have.
+    if figures["blocks"] > MOST_BLOCKS or getattr(spec, "_initializing", False):
+        return
+    began = thread_time()
+    objects = gc.get_objects()
+    figures["tensors"] = _tensors(objects)
+    figures["python_large"] = _python_large(objects)
+    del objects
+    _walked = figures
+    _next_walk = now + max(1.0, SHARE * (thread_time() - began), (now - _began) / 20)
+
+
+def _tensors(objects):
+    torch = sys.modules.get("torch")
+    tensor = getattr(torch, "Tensor", None)
+    if tensor is None:
+        return 0
+    parameter = getattr(getattr(torch, "nn", None), "Parameter", tensor)
+    found = [one for one in objects if type(one) is tensor or type(one) is parameter]
+    # Of very many, some stand for all; then a view counts as what it shows.
+    step = len(found) // SAMPLE + 1
+    places, total = set(), 0
+    for one in found[::step]:
+        try:
+            if one.device.type != "cpu" or one.is_shared():
+                continue
+            storage = one.untyped_storage()
+            place, size = storage.data_ptr(), storage.nbytes()
+            if step > 1:
+                size = min(size, one.numel() * one.element_size())
+        except Exception:
+            continue
+        if place and place not in places:
+            places.add(place)
+            total += size * step
+    return total
+
+
+_CONTAINERS = {list: list, dict: dict, set: set, tuple: tuple}
+_LEAVES = {str: str, bytes: bytes, bytearray: bytearray, int: int}
+
+
+def _python_large(objects):
+    """Only exact built-in types are asked, by their own functions: no code of the program runs here."""
+    total = 0
+    large = [one for one in objects if type(one) in _CONTAINERS and len(one) >= LARGE_CONTAINER]
+    known = set(map(id, large))
+    for one in large:
+        total += type(one).__sizeof__(one)
+        elements = _some(one)
+        if elements:
+            total += sum([_part(part) for part in elements]) * len(one) // len(elements)
+    step = len(objects) // SAMPLE + 1
+    small = 0
+    for one in objects[::step]:
+        plain = _CONTAINERS.get(type(one))
+        if plain is None and not hasattr(type(one), "__dict__") or id(one) in known:
+            continue
+        if plain is not None:
+            size = plain.__sizeof__(one)
+            small += size if size > LARGE else 0
+        small += sum([_leaf(part) for part in gc.get_referents(one)])
+    return total + small * step
+
+
+def _some(container):
+    """Evenly spread elements of it; of what has no order, the first."""
+    length = len(container)
+    if type(container) in (list, tuple):
+        return [container[number * length // FEW] for number in range(FEW)]
+    some = []
+    for one in container.values() if type(container) is dict else container:
+        some.append(one)
+        if len(some) == FEW:
+            break
+    return some
+
+
+def _part(part):
+    """An element, with what hangs below it where the collector does not list it: a dict of nothing but text, say."""
+    plain = _CONTAINERS.get(type(part))
+    if plain is None or gc.is_tracked(part):
+        return _leaf(part)
+    size = plain.__sizeof__(part)
+    return (size if size > LARGE else 0) + sum([_leaf(one) for one in gc.get_referents(part)])
+
+
+def _leaf(part):
+    plain = _LEAVES.get(type(part))
+    # What belongs to everybody is no one's growth.
+    if plain is None or sys.getrefcount(part) > 64:
+        return 0
+    size = plain.__sizeof__(part)
+    return size if size > LARGE else 0
