@@ -29,6 +29,7 @@ fn run(side: Side, cause: Option<&str>, peaks: &[(&str, f64)]) -> Side {
         limits: vec![],
         memory: MemorySummary::default(),
         segments: None,
+        growth: None,
         undetermined: vec![],
         not_seen: vec![],
         fixes: vec![],

@@ -1,15 +1,15 @@
 //! # ray-object-store
 //!
 //! ## What it does
-//! Finds Ray's object store full, or Ray's monitor killing tasks for the node's memory.
+//! Finds Ray's object store full.
 //!
 //! ## Why it happens
 //! Ray reserves 30 % of the memory for objects in /dev/shm. They stay for as long as any ObjectRef to them is held in the
 //! driver, an actor or a task's arguments. At 95 % of the node's memory its monitor kills tasks by itself.
 //!
 //! ## How it is told apart
-//! The exception is one of Ray's own for it: ObjectStoreFullError, or OutOfMemoryError with Ray's words. A kill by the
-//! kernel is told by memcg-oom-kill or host-oom-kill.
+//! The exception is Ray's own for it: ObjectStoreFullError. A task that Ray's monitor killed is told by
+//! userspace-oom-daemon, a kill by the kernel by memcg-oom-kill or host-oom-kill.
 //!
 //! ## Known problems
 //! Which references are held is known to Ray only: `ray memory` lists them. Verified on constructed recordings only.
@@ -49,11 +49,7 @@ fn judge(case: &Case) -> Judgement {
 
 fn of_ray(failure: &Failure) -> bool {
     let text = failure.text();
-    let full =
-        text.contains("ObjectStoreFullError") || text.contains("object in object store because it is full");
-    let killed =
-        text.contains("killed due to the node running low on memory") || text.contains("RayOutOfMemoryError");
-    full || killed
+    text.contains("ObjectStoreFullError") || text.contains("object in object store because it is full")
 }
 
 fn told(case: &Case, failure: &Failure) -> Finding {

@@ -405,7 +405,7 @@ fn messages_of_libraries_name_their_cause() {
         ("DistBackendError", "NCCL error in: ProcessGroupNCCL.cpp:94, unhandled system error, NCCL version 2.21.5\nLast error:\nError while creating shared memory segment /dev/shm/nccl-WU88OE (size 9637888), error: No space left on device (28)", Some("nccl-shm-segments")),
         ("DistBackendError", "NCCL error: remote process exited or there was a network error\nLast error:\nsocketStartConnect: Connect to 10.0.0.1 failed : Connection refused", None),
         ("ObjectStoreFullError", "Failed to put object in object store because it is full.", Some("ray-object-store")),
-        ("OutOfMemoryError", "Task was killed due to the node running low on memory.", Some("ray-object-store")),
+        ("OutOfMemoryError", "Task was killed due to the node running low on memory.", None),
         ("OSError", "[Errno 28] No space left on device: '/dev/shm/joblib_memmapping_folder_7_a/b.pkl'", Some("joblib-loky-memmap")),
         ("OSError", "/usr/lib/libgomp.so.1: cannot allocate memory in static TLS block", Some("preload-allocator-mismatch")),
         ("OSError", "/usr/lib/libgomp.so.1: cannot open shared object file: No such file or directory", None),

@@ -149,11 +149,11 @@ fn large_stacks_are_told_where_a_usual_one_would_have_fitted() {
     assert_eq!(causes(&full), ["rlimit-as-virtual-memory"], "no stack fits any more");
     assert_eq!(
         causes(&stacks(Limit::At(8 * MIB), 2400, 20 * GIB - MIB, 20 * GIB)),
-        ["rlimit-as-virtual-memory"]
+        ["rlimit-as-virtual-memory", "threads-per-task"]
     );
     assert_eq!(
         causes(&stacks(Limit::Unlimited, 2400, 20 * GIB - MIB, 20 * GIB)),
-        ["rlimit-as-virtual-memory"]
+        ["rlimit-as-virtual-memory", "threads-per-task"]
     );
 }
 
