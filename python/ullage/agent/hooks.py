@@ -22,14 +22,13 @@ FIRST_LOOK_S = 1.0
 _callers = {}  # id of a code object that prints an exception it swallows -> where that exception left
 _load_part = None
 _weighed = None  # (id, length, weight) of the dataset weighed last
-_queues = 0  # queues told of
 _began = 0.0  # by time.monotonic()
 _next_look = 0.0  # at memory; by the same
 
 
 def install(load_part):
     """Hooks the modules that are there already, and waits for the others. `load_part` loads one of the
-    others: weigh.py, memory.py, facts.py."""
+    others: backlog.py, facts.py, memory.py, weigh.py."""
     global _load_part, _began, _next_look
     _load_part = load_part
     agent.tell_inside = _tell_inside
@@ -47,7 +46,7 @@ def install(load_part):
     sys.meta_path.insert(0, _Finder)
 
 
-def _dress(function, original):
+def dress(function, original):
     """Lets a wrapper pass for the function that it wraps."""
     for name in ("__module__", "__name__", "__qualname__", "__doc__"):
         try:
@@ -188,7 +187,7 @@ def _on_traceback(traceback):
                 pass
             return original(*args, **kwargs)
 
-        setattr(traceback, name, _dress(wrapper, original))
+        setattr(traceback, name, dress(wrapper, original))
 
     watch("print_exc")
     watch("format_exc")
@@ -216,7 +215,7 @@ def _on_multiprocessing_util(util):
             pass
         return original(*args)
 
-    util.info = _dress(info, original)
+    util.info = dress(info, original)
 
 
 def _process_begins():
@@ -280,7 +279,7 @@ def _argument(target, process, function, name, kind=None):
 def _weigh_arguments(target, process, message):
     """A process that was not forked has its own of everything: all of it is there before its target runs."""
     try:
-        weigh = _weigh()
+        weigh = weigher()
         message["anonymous"] = weigh.anonymous()
         dataset = _argument(target, process, "_worker_loop", "dataset")
         holder = _argument(target, process, "_worker_loop", "dataset_holder", list)  # torch 2.14 up
@@ -292,7 +291,7 @@ def _weigh_arguments(target, process, message):
         pass
 
 
-def _weigh():
+def weigher():
     return sys.modules.get("_ullage_weigh") or _load_part("weigh")
 
 
@@ -300,7 +299,7 @@ def _watch_results(queue):
     """A worker of a pool asks its queue of results for the lock after each task: a moment to look at its globals. The
     property is back before the lock is taken, and no frame of ours is below the job's code."""
     try:
-        kind, lock, weigh = type(queue), queue._wlock, _weigh()
+        kind, lock, weigh = type(queue), queue._wlock, weigher()
     except Exception:
         return
 
@@ -316,84 +315,9 @@ def _watch_results(queue):
     queue.__class__ = type(kind.__name__, (kind,), {"_wlock": property(_wlock), "__module__": kind.__module__})
 
 
-_FIRST_BACKLOG = 16  # items
-_HEAVY_BACKLOG = 4 << 20
-_backlog = None  # the type of a watched queue's items: a start imports nothing for it
-
-
-def _backlog_type():
-    global _backlog
-    if _backlog is None:
-        from _collections import deque
-
-        append_item = deque.append
-
-        class Backlog(deque):
-            """Tells of its items when they have become twice as many as before, and weigh something."""
-
-            def append(self, item):
-                append_item(self, item)
-                if len(self) >= self.most:
-                    _tell_backlog(self, item)
-
-        _backlog = Backlog
-    return _backlog
-
-
-def _watched(of, maxsize):
-    items = _backlog_type()()
-    items.of, items.maxsize, items.most, items.number, items.made = of, maxsize, _FIRST_BACKLOG, None, _now()
-    return items
-
-
-def _now():
-    import time
-
-    return time.monotonic()
-
-
-def _tell_backlog(items, item):
-    global _queues
-    try:
-        number = len(items)
-        items.most = 2 * number
-        weight = _weigh().weigh(item, 300)
-        if sum(weight.values()) * number < _HEAVY_BACKLOG:
-            return
-        if items.number is None:
-            _queues += 1
-            items.number = _queues
-        agent.send(
-            {
-                "kind": "backlog",
-                "number": items.number,
-                "of": items.of,
-                "items": number,
-                "maxsize": items.maxsize,
-                "item": weight,
-                "age_s": _now() - items.made,
-            }
-        )
-    except Exception:
-        pass
-
-
-def _watch_items(owner, made_by, attribute, of, maxsize_of):
-    """Watches the deque that a method of a queue's type makes. It returns before anything is put into it."""
-    original = getattr(owner, made_by, None)
-    if original is None:
-        return
-
-    def wrapper(self, *args, **kwargs):
-        original(self, *args, **kwargs)
-        try:
-            if type(getattr(self, attribute)) is _backlog_type().__base__:
-                maxsize = maxsize_of(self)
-                setattr(self, attribute, _watched(of, maxsize if 0 < maxsize < 2**31 - 1 else None))
-        except Exception:
-            pass
-
-    setattr(owner, made_by, _dress(wrapper, original))
+def _watch_items(*described):
+    """Watches what collects in a queue: see backlog.py."""
+    (sys.modules.get("_ullage_backlog") or _load_part("backlog")).watch(*described)
 
 
 def _on_queue(module):
@@ -447,7 +371,7 @@ def _watch_wrapper(kind, left, error):
             pass
         original(self, *args, **kwargs)
 
-    kind.__init__ = _dress(__init__, original)
+    kind.__init__ = dress(__init__, original)
 
 
 _inside_told = False
@@ -487,7 +411,7 @@ def _on_dataloader(module):
             pass
         return original(self, *args, **kwargs)
 
-    module.DataLoader.check_worker_number_rationality = _dress(check_worker_number_rationality, original)
+    module.DataLoader.check_worker_number_rationality = dress(check_worker_number_rationality, original)
     for kind in (module._SingleProcessDataLoaderIter, module._MultiProcessingDataLoaderIter):
         kind._next_data = _Method(kind._next_data)
     _fix()
@@ -561,7 +485,7 @@ def _weight_of(dataset, length):
     global _weighed
     try:
         if _weighed is None or _weighed[:2] != (id(dataset), length):
-            _weighed = id(dataset), length, _weigh().weigh(dataset)
+            _weighed = id(dataset), length, weigher().weigh(dataset)
         return _weighed[2]
     except Exception:
         return None

@@ -1,8 +1,8 @@
 # Puts ullage's agent into a Python of the job, then runs the program's own `sitecustomize` as if this file
 # were not there.
 #
-# `ullage run` writes this file and agent.py, counts.py, hooks.py, memory.py, weigh.py and facts.py (as ullage_agent.py
-# and so on, so that no module of the program is shadowed) into a private directory and puts it first on PYTHONPATH.
+# `ullage run` writes this file and its neighbours (agent.py as ullage_agent.py and so on, so that no module of the
+# program is shadowed) into a private directory and puts it first on PYTHONPATH.
 # Everything here must also parse on Python 2 (any Python of the job imports it), and nothing here may raise
 # what CPython would not have raised by itself: without a sitecustomize of the user's, `import sitecustomize`
 # below raises the very ImportError that site.py expects and swallows.

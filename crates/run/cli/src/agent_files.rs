@@ -13,6 +13,7 @@ use std::time::Duration;
 use ullage_model::names;
 
 const AGENT: &str = include_str!("../../../../python/ullage/agent/agent.py");
+const BACKLOG: &str = include_str!("../../../../python/ullage/agent/backlog.py");
 const COUNTS: &str = include_str!("../../../../python/ullage/agent/counts.py");
 const HOOKS: &str = include_str!("../../../../python/ullage/agent/hooks.py");
 const MEMORY: &str = include_str!("../../../../python/ullage/agent/memory.py");
@@ -70,6 +71,7 @@ impl AgentFiles {
                     std::fs::write(files.directory.join("ullage_agent.py"), AGENT)
                         .and_then(|()| std::fs::write(files.directory.join("ullage_counts.py"), COUNTS))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_hooks.py"), HOOKS))
+                        .and_then(|()| std::fs::write(files.directory.join("ullage_backlog.py"), BACKLOG))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_memory.py"), MEMORY))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_weigh.py"), WEIGH))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_facts.py"), FACTS))

@@ -1,0 +1,75 @@
+"""How many items wait in a queue, told each time they have become twice as many and weigh something.
+
+Loaded with the first module of queues that a program imports. The surprise: nothing stands between a program and its
+queue but the type of the deque in it; whoever reads it finds a deque.
+"""
+
+from _collections import deque
+from time import monotonic
+
+import _ullage_agent as agent
+import _ullage_hooks as hooks
+
+_queues = 0  # queues told of
+_FIRST_BACKLOG = 16  # items
+_HEAVY_BACKLOG = 4 << 20
+_append = deque.append
+
+
+class Backlog(deque):
+    """Tells of its items when they have become twice as many as before, and weigh something."""
+
+    def append(self, item):
+        _append(self, item)
+        if len(self) >= self.most:
+            _tell_backlog(self, item)
+
+
+def _watched(of, maxsize):
+    items = Backlog()
+    items.of, items.maxsize, items.most, items.number, items.made = of, maxsize, _FIRST_BACKLOG, None, monotonic()
+    return items
+
+
+def _tell_backlog(items, item):
+    global _queues
+    try:
+        number = len(items)
+        items.most = 2 * number
+        weight = hooks.weigher().weigh(item, 300)
+        if sum(weight.values()) * number < _HEAVY_BACKLOG:
+            return
+        if items.number is None:
+            _queues += 1
+            items.number = _queues
+        agent.send(
+            {
+                "kind": "backlog",
+                "number": items.number,
+                "of": items.of,
+                "items": number,
+                "maxsize": items.maxsize,
+                "item": weight,
+                "age_s": monotonic() - items.made,
+            }
+        )
+    except Exception:
+        pass
+
+
+def watch(owner, made_by, attribute, of, maxsize_of):
+    """Watches the deque that a method of a queue's type makes. It returns before anything is put into it."""
+    original = getattr(owner, made_by, None)
+    if original is None:
+        return
+
+    def wrapper(self, *args, **kwargs):
+        original(self, *args, **kwargs)
+        try:
+            if type(getattr(self, attribute)) is deque:
+                maxsize = maxsize_of(self)
+                setattr(self, attribute, _watched(of, maxsize if 0 < maxsize < 2**31 - 1 else None))
+        except Exception:
+            pass
+
+    setattr(owner, made_by, hooks.dress(wrapper, original))
