@@ -32,8 +32,9 @@ for number in range(30):
 
 def test_large_objects_are_told_while_the_program_sleeps(python, script):
     _, receiver = watched([python, script(GROWS % 200)])
+    # A walk that took 10 ms of the processor is the only one in these 3 s: then it was made after one.
     last = [said for said in figures(receiver) if "tensors" in said][-1]
-    assert last["malloc_used"] > 50 * MIB and last["tensors"] == 0
+    assert last["malloc_used"] > 25 * MIB and last["tensors"] == 0
     assert 0.7 * last["malloc_used"] < last["python_large"] <= 1.1 * last["malloc_used"]
 
 
