@@ -11,7 +11,24 @@ pub(super) fn grew(screen: &mut Screen, style: Style, growth: &Growth) {
         return;
     }
     screen.section("Growth", Ink::Strong);
-    let mut head = style.paint(Ink::Strong, growth.class.id());
+    screen.prose(0, 2, &told(growth, &style.paint(Ink::Strong, growth.class.id())));
+}
+
+/// The same in one line, of growth that goes on and is of the job's own making.
+pub fn going_on(growth: &Growth) -> Option<String> {
+    let harmless = matches!(
+        growth.class,
+        GrowthClass::None
+            | GrowthClass::WarmUp
+            | GrowthClass::Plateau
+            | GrowthClass::PageCache
+            | GrowthClass::MappedFiles
+    );
+    (!harmless).then(|| told(growth, growth.class.id()))
+}
+
+fn told(growth: &Growth, class: &str) -> String {
+    let mut head = class.to_owned();
     if growth.bytes > 0 {
         head = format!("{head}: {}", format::bytes(growth.bytes));
         let over =
@@ -30,5 +47,5 @@ pub(super) fn grew(screen: &mut Screen, style: Style, growth: &Growth) {
             );
         }
     }
-    screen.prose(0, 2, &format!("{head}. {}", format::clean(&growth.because)));
+    format!("{head}. {}", format::clean(&growth.because))
 }

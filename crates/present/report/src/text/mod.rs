@@ -13,6 +13,7 @@ mod tables;
 mod verdict;
 
 pub use comparison::comparison;
+pub use grew::going_on;
 pub use leftovers::{leftovers, LeftoverList, LeftoverRow};
 pub use log::{log, LogView};
 pub use page::page;

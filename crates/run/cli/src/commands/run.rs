@@ -208,21 +208,18 @@ fn healthy_line(verdict: &Verdict) -> String {
     };
     let left = verdict.segments.as_ref().and_then(ullage_report::text::left_behind);
     let left = left.map(|left| format!("; {left}")).unwrap_or_default();
-    let warnings = verdict.limits.iter().filter(|limit| limit.warning);
-    let grows: String = warnings
-        .map(|limit| {
-            format!(
-                "ullage: {}
-",
-                ullage_report::text::growth(limit)
-            )
-        })
-        .collect();
-    format!(
-        "ullage: healthy{peak}{}{left}
-{grows}",
-        nearest.unwrap_or_default()
-    )
+    let warnings = verdict.limits.iter().filter(|limit| limit.warning).map(ullage_report::text::growth);
+    let lines: String = warnings.chain(growth_of(verdict)).map(|line| format!("ullage: {line}\n")).collect();
+    format!("ullage: healthy{peak}{}{left}\n{lines}", nearest.unwrap_or_default())
+}
+
+/// What a run that went well grew by to its end; growth of a few seconds is a job that had not begun.
+fn growth_of(verdict: &Verdict) -> Option<String> {
+    const WORTH_A_LINE_S: f64 = 20.0;
+    let growth = verdict.growth.as_ref()?;
+    let lasted = verdict.duration_s? - growth.since?.seconds();
+    let line = ullage_report::text::going_on(growth).filter(|_| lasted >= WORTH_A_LINE_S)?;
+    Some(format!("growth: {line} (ullage report shows more)"))
 }
 
 /// Writes the verdict where it was asked for.
