@@ -1,9 +1,10 @@
 //! How a rule makes its finding.
 
 use crate::failure::{Failure, Symptom};
+use crate::oom::Victim;
 use crate::rule::{Case, Judgement, Rule, Setting};
 use crate::{say, sharing};
-use ullage_model::{Evidence, Finding, Severity, Status};
+use ullage_model::{Evidence, Finding, KernelOomKill, Severity, Status};
 
 /// A finding about a failure.
 pub(crate) fn finding(
@@ -117,4 +118,26 @@ fn silent(case: &Case) -> Judgement {
         let who = say::who(process);
         Judgement::cannot_tell(format!("{who} ended on its own; what it was doing is known from inside only, and the agent did not speak"))
     })
+}
+
+/// A finding about a process that the OOM killer ended; established, because the kernel said so.
+pub(crate) fn of_victim(
+    case: &Case,
+    rule: &Rule,
+    victim: &Victim,
+    confidence: f64,
+    evidence: Vec<Evidence>,
+    setting: &Setting,
+) -> Finding {
+    let severity = if case.ended_well() { Severity::Warning } else { Severity::Fatal };
+    let mut finding = of_job(rule, severity, (Status::Established, confidence), evidence, setting);
+    finding.process = victim.process.map(say::process_ref);
+    finding.at = Some(victim.at);
+    finding
+}
+
+/// What the kernel log says of it.
+pub(crate) fn logged(victim: &Victim, sentence: impl Fn(&KernelOomKill) -> String) -> Option<Evidence> {
+    let line = victim.line?;
+    Some(say::text("OOM kill", &line.task, "kernel log", Some(victim.at), sentence(line)))
 }

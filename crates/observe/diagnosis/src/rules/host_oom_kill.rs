@@ -25,10 +25,10 @@
 //! - <https://docs.kernel.org/admin-guide/mm/concepts.html#oom-killer>
 
 use crate::failure::SIGKILL;
-use crate::found::of_job;
+use crate::found::{logged, of_victim};
 use crate::rule::{Case, Judgement, Rule, Setting};
 use crate::say;
-use ullage_model::{Ending, Evidence, Fix, OutcomeKind, Severity, Status};
+use ullage_model::{Ending, Evidence, Fix, OutcomeKind};
 
 pub(super) const RULE: Rule = Rule {
     id: "host-oom-kill",
@@ -40,17 +40,16 @@ pub(super) const RULE: Rule = Rule {
 
 fn judge(case: &Case) -> Judgement {
     let Some(victim) = case.oom_victims().iter().find(|victim| victim.host) else { return suspected(case) };
-    let mut evidence: Vec<Evidence> = Vec::new();
-    if let Some(line) = victim.line {
-        let sentence = format!(
+    let log = logged(victim, |line| {
+        format!(
             "The kernel log says that the machine itself was out of memory (global_oom) and that it killed {} (pid {}), which held {} anonymous and {} shared memory.",
             line.task,
             line.pid,
             say::bytes(line.anonymous),
             say::bytes(line.shared)
-        );
-        evidence.push(say::text("OOM kill", &line.task, "kernel log", Some(victim.at), sentence));
-    }
+        )
+    });
+    let mut evidence: Vec<Evidence> = log.into_iter().collect();
     if let Some((at, available)) = case.timeline.host().available.at_or_before(victim.at) {
         let total = case.machine().memory_total.known().map_or(0, |bytes| bytes.0);
         let sentence = format!(
@@ -64,13 +63,9 @@ fn judge(case: &Case) -> Judgement {
             total,
         ));
     }
-    let severity = if case.ended_well() { Severity::Warning } else { Severity::Fatal };
     let setting =
         Setting { bytes: case.machine().memory_total.known().map(|bytes| bytes.0), ..case.setting(None) };
-    let mut finding = of_job(&RULE, severity, (Status::Established, 0.99), evidence, &setting);
-    finding.process = victim.process.map(say::process_ref);
-    finding.at = Some(victim.at);
-    Judgement::one(finding)
+    Judgement::one(of_victim(case, &RULE, victim, 0.99, evidence, &setting))
 }
 
 /// SIGKILL while the machine had next to nothing left, and no line of the kernel about it.

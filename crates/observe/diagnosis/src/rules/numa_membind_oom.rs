@@ -23,10 +23,10 @@
 //! ## References
 //! - <https://docs.kernel.org/admin-guide/mm/numa_memory_policy.html>
 
-use crate::found::of_job;
+use crate::found::{logged, of_victim};
 use crate::rule::{Case, Judgement, Rule, Setting};
 use crate::say;
-use ullage_model::{Evidence, Fix, Severity, Status};
+use ullage_model::{Evidence, Fix};
 
 pub(super) const RULE: Rule = Rule {
     id: "numa-membind-oom",
@@ -40,17 +40,16 @@ fn judge(case: &Case) -> Judgement {
     let Some(victim) = case.oom_victims().iter().find(|victim| victim.bound) else {
         return Judgement::Nothing;
     };
-    let mut evidence: Vec<Evidence> = Vec::new();
-    if let Some(line) = victim.line {
-        let sentence = format!(
+    let log = logged(victim, |line| {
+        format!(
             "The kernel log says that it killed {} (pid {}) because the memory nodes that it was bound to were full; it held {} anonymous and {} shared memory.",
             line.task,
             line.pid,
             say::bytes(line.anonymous),
             say::bytes(line.shared)
-        );
-        evidence.push(say::text("OOM kill", &line.task, "kernel log", Some(victim.at), sentence));
-    }
+        )
+    });
+    let mut evidence: Vec<Evidence> = log.into_iter().collect();
     if let Some((at, available)) = case.timeline.host().available.at_or_before(victim.at) {
         let sentence = format!(
             "The machine as a whole had {} available, last read {} before.",
@@ -66,11 +65,7 @@ fn judge(case: &Case) -> Judgement {
             sentence,
         ));
     }
-    let severity = if case.ended_well() { Severity::Warning } else { Severity::Fatal };
-    let mut finding = of_job(&RULE, severity, (Status::Established, 0.97), evidence, &case.setting(None));
-    finding.process = victim.process.map(say::process_ref);
-    finding.at = Some(victim.at);
-    Judgement::one(finding)
+    Judgement::one(of_victim(case, &RULE, victim, 0.97, evidence, &case.setting(None)))
 }
 
 fn fixes(setting: &Setting) -> Vec<Fix> {
