@@ -30,6 +30,7 @@ fn run(side: Side, cause: Option<&str>, peaks: &[(&str, f64)]) -> Side {
         memory: MemorySummary::default(),
         segments: None,
         growth: None,
+        first_failure: None,
         undetermined: vec![],
         not_seen: vec![],
         fixes: vec![],

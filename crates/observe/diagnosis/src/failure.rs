@@ -6,6 +6,7 @@
 use crate::history::ProcessHistory;
 use crate::series::Series;
 use crate::timeline::{ExceptionSeen, Timeline};
+use std::collections::BTreeMap;
 use ullage_model::{At, CountsAtFailure, Ending, Role, RunFacts};
 
 /// One thing that went wrong.
@@ -55,37 +56,35 @@ pub(crate) fn failures<'a>(timeline: &'a Timeline, _run: &RunFacts) -> Vec<Failu
         }
     }
     failures.sort_by_key(|failure| (failure.at, failure.process.map(|process| process.id)));
-    for index in 1..failures.len() {
-        let (before, rest) = failures.split_at(index);
+    // Latest failure of each process, and of whatever was started below it.
+    let (mut own, mut below) = (BTreeMap::new(), BTreeMap::new());
+    for failure in &mut failures {
+        let Some(process) = failure.process else { continue };
+        let lineage = lineage(timeline, process);
+        let lately = |seen: Option<&At>| seen.is_some_and(|at| failure.at.since(*at) <= FOLLOWS_WITHIN_S);
+        failure.follows =
+            lately(below.get(&process.id.pid)) || lineage.iter().any(|pid| lately(own.get(pid)));
         // Who fails ends its helper commands: that they were killed explains nothing.
-        let tells = |earlier: &&Failure| earlier.process.is_none_or(|process| process.role != Role::Helper);
-        let follows = before.iter().rev().filter(tells).any(|earlier| {
-            rest[0].at.since(earlier.at) <= FOLLOWS_WITHIN_S
-                && match (earlier.process, rest[0].process) {
-                    (Some(a), Some(b)) => descends(timeline, a, b) || descends(timeline, b, a),
-                    _ => false,
-                }
-        });
-        failures[index].follows = follows;
+        if process.role != Role::Helper {
+            own.insert(process.id.pid, failure.at);
+            below.extend(lineage.into_iter().map(|pid| (pid, failure.at)));
+        }
     }
     failures
 }
 
 /// Whoever waits for a process, or hangs on it, ends within this time of it.
-const FOLLOWS_WITHIN_S: f64 = 15.0;
+pub(crate) const FOLLOWS_WITHIN_S: f64 = 15.0;
 
-/// `process` was started below `ancestor`. Parents as first seen: an orphan's parent is not who started it.
-fn descends(timeline: &Timeline, process: &ProcessHistory, ancestor: &ProcessHistory) -> bool {
-    let mut at = process;
-    for _ in 0..8 {
-        let parent = at.born_to();
-        if parent == ancestor.id.pid {
-            return at.id != ancestor.id;
-        }
-        let Some(next) = timeline.by_pid(parent) else { return false };
-        at = next;
-    }
-    false
+/// Who started a process, and who started that one, and so on. Parents as first seen: an orphan's parent is not who
+/// started it.
+fn lineage(timeline: &Timeline, process: &ProcessHistory) -> Vec<i32> {
+    let parent = |child: &&ProcessHistory| timeline.by_pid(child.born_to());
+    std::iter::successors(Some(process), parent)
+        .take(8)
+        .map(ProcessHistory::born_to)
+        .filter(|pid| *pid != process.id.pid)
+        .collect()
 }
 
 /// What the message of an exception speaks of.

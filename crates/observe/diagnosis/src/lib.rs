@@ -11,6 +11,7 @@ mod copies;
 mod descriptors;
 mod explain;
 mod failure;
+mod first;
 mod forecast;
 mod found;
 mod groups;

@@ -45,6 +45,7 @@ pub fn diagnose(run: &RunFacts, timeline: &Timeline) -> Verdict {
     let cost = run.cost;
     let limits = crate::limits::limits(run, timeline);
     let growth = crate::growing::growth(&case, &limits);
+    let first_failure = crate::first::first_failure(&case);
     let duration_s = run.duration_s.or_else(|| (timeline.samples() > 0).then(|| timeline.end().seconds()));
     Verdict {
         run: run.run.clone(),
@@ -55,6 +56,7 @@ pub fn diagnose(run: &RunFacts, timeline: &Timeline) -> Verdict {
         limits,
         memory: timeline.memory(),
         growth,
+        first_failure,
         segments: crate::segments::summary(run, timeline),
         undetermined,
         not_seen,

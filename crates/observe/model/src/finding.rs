@@ -42,6 +42,23 @@ pub struct ProcessRef {
     pub name: String,
 }
 
+/// What went wrong first in a job that failed, whatever the cause.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FirstFailure {
+    /// In which process; none where it ended before it was ever read.
+    pub process: Option<ProcessRef>,
+    /// When.
+    pub at: At,
+    /// Type and first line of the exception that left it.
+    pub exception: Option<String>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Its exit status.
+    pub code: Option<i32>,
+    /// All of that in words, and of SIGKILL whether the kernel's OOM killer sent it.
+    pub sentence: String,
+}
+
 /// A number, a text, or why it is missing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -246,6 +263,8 @@ pub struct Verdict {
     pub memory: MemorySummary,
     /// Which kind of growth it shows; none where too little was read to tell.
     pub growth: Option<Growth>,
+    /// What went wrong first; none where COMMAND ended well or still runs.
+    pub first_failure: Option<FirstFailure>,
     /// Its shared segments; none where they were never read.
     pub segments: Option<SegmentSummary>,
     /// Causes that could not be told.

@@ -36,8 +36,8 @@ pub use comparison::{Against, Change, Comparison, Difference, Strength, Symptom,
 pub use event::{Event, EventKind, KernelOomKill, OomConstraint};
 pub use fact::{Fact, Facts, Snapshot, Unlimited};
 pub use finding::{
-    Confidence, CopyOnWrite, Evidence, EvidenceValue, Finding, Fix, LimitState, MemoryAt, MemorySummary,
-    ProcessRef, Severity, Sharing, Status, Undetermined, Verdict,
+    Confidence, CopyOnWrite, Evidence, EvidenceValue, Finding, FirstFailure, Fix, LimitState, MemoryAt,
+    MemorySummary, ProcessRef, Severity, Sharing, Status, Undetermined, Verdict,
 };
 pub use growth::{Growth, GrowthClass, GrowthLimit, GrowthPart};
 pub use host::{FilesystemReading, FilesystemUse, HostReading, MachineFacts};

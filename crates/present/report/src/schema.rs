@@ -9,8 +9,8 @@ use crate::segments::SegmentsJson;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use ullage_model::{
-    CopyOnWrite, Evidence, EvidenceValue, Finding, Fix, Growth, Limit, LimitState, Measured, MemoryAt,
-    MemorySummary, Outcome, ProcessRef, Severity, Sharing, Status, Undetermined, Verdict,
+    CopyOnWrite, Evidence, EvidenceValue, Finding, FirstFailure, Fix, Growth, Limit, LimitState, Measured,
+    MemoryAt, MemorySummary, Outcome, ProcessRef, Severity, Sharing, Status, Undetermined, Verdict,
 };
 
 /// The number in `schema`.
@@ -35,6 +35,17 @@ pub(crate) struct VerdictJson<'a> {
     cost: CostJson,
     duration_s: Value<f64>,
     growth: Value<GrowthJson<'a>>,
+    first_failure: Option<FirstFailureJson<'a>>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct FirstFailureJson<'a> {
+    process: Option<ProcessJson<'a>>,
+    at: f64,
+    exception: Option<&'a str>,
+    signal: Option<i32>,
+    code: Option<i32>,
+    sentence: &'a str,
 }
 
 #[derive(Serialize)]
@@ -270,6 +281,7 @@ impl<'a> From<&'a Verdict> for VerdictJson<'a> {
             },
             duration_s: Value::or(verdict.duration_s.filter(finite), "the end was not seen"),
             growth: Value::or(verdict.growth.as_ref().map(GrowthJson::from), "too little was read"),
+            first_failure: verdict.first_failure.as_ref().map(FirstFailureJson::from),
         }
     }
 }
@@ -378,6 +390,19 @@ impl<'a> From<&'a MemorySummary> for MemoryJson<'a> {
             sharing: memory.sharing.map(SharingJson::from),
             last: memory.last.as_ref().map(MemoryAtJson::from),
             copy_on_write: memory.copy_on_write.iter().map(CopyOnWriteJson::from).collect(),
+        }
+    }
+}
+
+impl<'a> From<&'a FirstFailure> for FirstFailureJson<'a> {
+    fn from(failure: &'a FirstFailure) -> Self {
+        FirstFailureJson {
+            process: failure.process.as_ref().map(ProcessJson::from),
+            at: failure.at.seconds(),
+            exception: failure.exception.as_deref(),
+            signal: failure.signal,
+            code: failure.code,
+            sentence: &failure.sentence,
         }
     }
 }

@@ -70,9 +70,16 @@ pub(crate) fn rise(series: &Series, start: f64, least: f64) -> Option<Rise> {
         }
     }
     let since = points.iter().rev().find(|(_, value)| *value <= base + 0.05 * by).map_or(first.0, |p| p.0);
-    let until = points.iter().rev().find(|(_, value)| *value < base + RISEN * by).map_or(first.0, |p| p.0);
-    let before = std::iter::once(base).chain(levels);
-    let steps = before.zip(levels).filter(|(before, level)| level - before >= SHARE * by).count();
+    // What stands scatters about its level: risen is what a whole eighth has reached, and a step one above all before.
+    let risen = base + RISEN * by;
+    let reached = levels.iter().position(|level| *level >= risen).unwrap_or(PARTS);
+    let from = first.0 + reached.saturating_sub(1) as f64 * span / PARTS as f64;
+    let until = points.iter().find(|(t, value)| *t >= from && *value >= risen).map_or(last.0, |p| p.0);
+    let (mut highest, mut steps) = (base, 0);
+    for level in levels {
+        steps += usize::from(level - highest >= SHARE * by);
+        highest = highest.max(level);
+    }
     let goes_on = last.0 - until < AT_REST * span && steps >= STEPS;
     let until = if goes_on { last.0 } else { until };
     Some(Rise { since, until, by, per_second: by / (until - since).max(span / 100.0), goes_on })
@@ -143,6 +150,13 @@ mod tests {
     fn one_step_is_no_growth_and_many_are() {
         assert!(!of(60, |t| if t < 50.0 { 100.0 } else { 400.0 }).unwrap().goes_on);
         assert!(of(60, |t| 100.0 * (t / 9.0).floor()).unwrap().goes_on);
+    }
+
+    #[test]
+    fn what_came_to_rest_and_scatters_there_has_come_to_rest() {
+        let step = |t: f64| if t < 9.0 { 460.0 } else { 720.0 + 37.0 * ((t * 7.0) % 5.0) };
+        let rise = of(60, step).unwrap();
+        assert!(!rise.goes_on && rise.until <= 12.0, "{rise:?}");
     }
 
     #[test]

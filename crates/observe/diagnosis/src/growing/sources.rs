@@ -16,8 +16,10 @@ const LEAST_SHARE: f64 = 0.05;
 /// How long loading libraries may take: seconds, and of the life of the process.
 const LOADING_S: f64 = 15.0;
 const LOADING_SHARE: f64 = 1.0 / 3.0;
-/// Every forked process copies some of what it began with; less than this part of it is not told.
+/// Every forked process copies some of what it began with, at once, and of a Python that has loaded torch some 50 MiB:
+/// less than this part of it, or this much, is not told.
 const COPIED: f64 = 0.15;
+const COPIED_AT_ONCE: f64 = (64 << 20) as f64;
 /// The first part of a run, in which the processes begin that it is about.
 const EARLY: f64 = 0.25;
 /// They are there.
@@ -145,7 +147,7 @@ fn copied(case: &Case, least: f64) -> Vec<Source> {
         .filter_map(|cow| {
             // What cannot be told from the parent's own writing is no longer shared either way.
             let by = cow.copied.saturating_add(cow.unknown) as f64;
-            if by < COPIED * cow.inherited as f64 {
+            if by < (COPIED * cow.inherited as f64).max(COPIED_AT_ONCE) {
                 return None;
             }
             let process = case.timeline.process(cow.process.id)?;

@@ -70,6 +70,9 @@ fn head(screen: &mut Screen, style: Style, verdict: &Verdict) {
                     if verdict.undetermined.is_empty() { "" } else { " among those that could be told" };
                 screen.prose(0, 0, &format!("No memory cause was found{known}."));
             }
+            if let Some(failure) = &verdict.first_failure {
+                screen.prose(0, 0, &format!("First to fail: {}", format::clean(&failure.sentence)));
+            }
         }
     }
 }

@@ -165,6 +165,7 @@ fn base() -> Verdict {
             ..MemorySummary::default()
         },
         growth: None,
+        first_failure: None,
         segments: None,
         undetermined: vec![],
         not_seen: vec![],
