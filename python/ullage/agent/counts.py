@@ -153,7 +153,7 @@ def _count_files(counts, error):
             counts["tmp_free"] = place.f_bavail * place.f_frsize
         except OSError:
             pass
-    path = getattr(error, "filename", None) if isinstance(error, OSError) else None
+    path = getattr(error, "filename", None) if isinstance(error, OSError) else _written_by_torch(error)
     if isinstance(path, bytes):
         path = path.decode("utf-8", "replace")
     if not isinstance(path, str) or not path:
@@ -173,6 +173,20 @@ def _count_files(counts, error):
         counts["path_free"] = place.f_bavail * place.f_frsize
         counts["path_inodes_free"] = place.f_favail
         break
+
+
+def _written_by_torch(error):
+    """The file that torch.save was writing: of a full disk its writer says "unexpected pos", and no path."""
+    while error is not None:
+        traceback = getattr(error, "__traceback__", None)
+        while traceback is not None:
+            code = traceback.tb_frame.f_code
+            if code.co_name == "save" and code.co_filename.endswith("/torch/serialization.py"):
+                path = traceback.tb_frame.f_locals.get("f")
+                return str(path) if isinstance(path, (str, sys.modules["pathlib"].PurePath)) else None
+            traceback = traceback.tb_next
+        error = error.__context__
+    return None
 
 
 def _count_tensors():

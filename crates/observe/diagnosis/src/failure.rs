@@ -98,6 +98,8 @@ pub(crate) enum Symptom {
     NoDescriptorsOnMachine,
     /// ENOSPC.
     NoSpace,
+    /// torch's writer of checkpoints, which does not say why.
+    Unwritten,
     /// EAGAIN of fork and clone.
     NoTask,
     /// CPython's forkserver refused the number of descriptors.
@@ -146,6 +148,10 @@ impl<'a> Failure<'a> {
             && !["inotify", "shmget", "semget", "msgget", "mq_open"].into_iter().any(has)
         {
             Symptom::NoSpace
+        } else if self.passes("torch/serialization.py")
+            && ["unexpected pos ", "iostream error", "failed writing file"].into_iter().any(has)
+        {
+            Symptom::Unwritten
         } else if has("can't start new thread") || (has("Resource temporarily unavailable") && self.in_fork())
         {
             Symptom::NoTask

@@ -9,13 +9,15 @@
 //! tmpfs, its files are memory.
 //!
 //! ## How it is told apart
-//! `ENOSPC` (28) or SIGBUS, the path is not in /dev/shm, and that filesystem is full.
+//! `ENOSPC` (28) or SIGBUS, the path is not in /dev/shm, and that filesystem is full. torch.save says "unexpected pos" or
+//! "iostream error" instead, and no path: the agent finds what it was writing.
 //!
 //! ## Known problems
 //! inotify reports its own limit as `ENOSPC` too; that is not a full disk, and is left out.
 //!
 //! ## Example
-//! `OSError: [Errno 28] No space left on device: '/tmp/x.bin'`
+//! `OSError: [Errno 28] No space left on device: '/tmp/x.bin'`;
+//! `RuntimeError: [enforce fail at inline_container.cc:672] . unexpected pos 50333632 vs 50333584`
 //!
 //! ## Remedy
 //! Point TMPDIR and the caches to a filesystem with room, or make room.
@@ -23,7 +25,7 @@
 //! ## References
 //! - tempfile in the Python library reference
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Symptom};
 use crate::found::{better, finding};
 use crate::rule::{Case, Judgement, Rule, Setting};
 use crate::{say, sharing, space};
@@ -47,6 +49,9 @@ fn judge(case: &Case) -> Judgement {
     for failure in &case.failures {
         let next = if space::is_no_space(failure) && !space::about_shm(failure) {
             told(case, failure)
+        } else if failure.symptom() == Symptom::Unwritten {
+            let left = failure.counts().and_then(|counts| counts.path_free);
+            told(case, failure).filter(|_| left.is_some_and(|free| free < NOTHING_LEFT))
         } else if space::is_bus_error(failure) || failure.unexplained_end() {
             read(case, failure)
         } else {
