@@ -39,7 +39,7 @@ import bounds
 from truth_jobs import MIB, PAGE, job
 
 NOBODY = 65534
-PRIVATE = ("anonymous", "python-heap", "malloc", "stacks", "large-blocks")
+PRIVATE = ("anonymous", "python-heap", "malloc", "malloc-in-use", "malloc-freed-but-held", "stacks", "large-blocks")
 BEFORE_S, AFTER_S = 0.05, 0.3  # a sample lasts so long at most, and clocks may differ
 PRESENT, OF_A_FILE, FRAME = 1 << 63, 1 << 61, (1 << 55) - 1
 

@@ -182,6 +182,10 @@ def missing(need, python, plain_python, ullage):
         module = need.split("-", 1)[1]
         rc = subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode
         return None if rc == 0 else f"{python} has no {module}"
+    if need.startswith("library-"):
+        name = need.split("-", 1)[1]
+        rc = subprocess.run([plain_python, "-c", f"import ctypes; ctypes.CDLL({name!r})"], capture_output=True).returncode
+        return None if rc == 0 else f"no {name}"
     if need == "ullage-package":
         rc = subprocess.run([python, "-c", "import ullage._native"], capture_output=True).returncode
         return None if rc == 0 else f"{python} has no package ullage (pip install .)"

@@ -116,6 +116,8 @@ def test_malloc_info_is_read():
         "malloc_mapped": 3_000_000,
         "malloc_free": free,
         "malloc_trimmable": holes + top,
+        "malloc_free_main": 600_480,
+        "malloc_arenas": 2,
     }
 
 

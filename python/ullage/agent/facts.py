@@ -44,6 +44,16 @@ def inside():
     return facts
 
 
+def loaded_since(told):
+    """What is mapped that was not when these facts were told."""
+    facts = {}
+    try:
+        _mapped(facts)
+    except Exception:
+        pass
+    return {name: value for name, value in facts.items() if told.get(name) != value}
+
+
 def _interpreter(facts):
     facts["python.version"] = "%d.%d.%d" % sys.version_info[:3]
     facts["python.implementation"] = sys.implementation.name

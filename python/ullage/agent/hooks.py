@@ -374,7 +374,7 @@ def _watch_wrapper(kind, left, error):
     kind.__init__ = dress(__init__, original)
 
 
-_inside_told = False
+_inside_told = None  # the facts, once they were told
 
 
 def _on_torch(module):
@@ -384,7 +384,8 @@ def _on_torch(module):
 
 
 def _tell_inside():
-    """Of the program itself only: what multiprocessing starts is made of the same."""
+    """Of the program itself only: what multiprocessing starts is made of the same. At its end once more, with no more than
+    the libraries that it has loaded since."""
     global _inside_told
     process = sys.modules.get("multiprocessing.process")
     current = getattr(process, "_current_process", None)
@@ -392,10 +393,13 @@ def _tell_inside():
     # Its helpers are programs of one line: from multiprocessing.resource_tracker import main;main(7)
     entries = [getattr(sys.modules.get("__main__"), name, None) for name in ("main", "spawn_main")]
     helper = any(str(getattr(entry, "__module__", "")).startswith("multiprocessing.") for entry in entries)
-    if _inside_told or agent.forked or child or helper:
+    if agent.forked or child or helper:
         return
-    _inside_told = True
-    agent.send({"kind": "inside", "facts": (sys.modules.get("_ullage_facts") or _load_part("facts")).inside()})
+    part = sys.modules.get("_ullage_facts") or _load_part("facts")
+    facts = part.inside() if _inside_told is None else part.loaded_since(_inside_told)
+    if facts:
+        agent.send({"kind": "inside", "facts": facts})
+    _inside_told = {**(_inside_told or {}), **facts}
 
 
 def _on_dataloader(module):

@@ -1,4 +1,5 @@
 """What holds the private memory of this Python: malloc (in use, and free but kept), Python's own blocks, tensors?
+And, where they are there: jemalloc or tcmalloc in malloc's place, and Arrow's pool.
 
 Loaded at the first look. A look is made in passing, where the program calls something anyway (hooks.py says where),
 and its own cost decides when the next one may come: 0.5 % of the time. The cheap half asks glibc for `malloc_info`,
@@ -33,6 +34,8 @@ _walked = {}  # figures of the last walk
 _next_walk = 0.0
 _walks = 0.0  # seconds that the last walk took
 _libc = None
+_OTHERS = {"jemalloc": "mallctl", "tcmalloc": "MallocExtension_GetNumericProperty"}
+_other = None  # which of them; "" for none
 
 
 def look(send, light=False):
@@ -40,10 +43,11 @@ def look(send, light=False):
     global _told
     began = thread_time()
     figures = {"anonymous": _private(), "blocks": sys.getallocatedblocks()}
-    try:
-        _malloc(figures)
-    except Exception:
-        pass
+    for part in (_malloc, _arrow):
+        try:
+            part(figures)
+        except Exception:
+            pass
     now = monotonic()
     took = thread_time() - began
     if not light and now >= _next_walk and _moved(figures, _walked, MOVED_MUCH):
@@ -75,7 +79,7 @@ def after_fork():
 
 
 def _moved(now, before, least):
-    names = ("anonymous", "malloc_used", "malloc_free")
+    names = ("anonymous", "malloc_used", "malloc_free", "arrow_used")
     return not before or any(abs(now.get(name, 0) - before.get(name, 0)) >= least for name in names)
 
 
@@ -112,6 +116,50 @@ def _malloc(figures):
     text = _malloc_info(ctypes)
     if text is not None:
         figures.update(read_malloc_info(text))
+    _other_malloc(ctypes, figures)
+
+
+def _other_malloc(ctypes, figures):
+    """`jemalloc_used` and `jemalloc_free`, or those of tcmalloc: what it has handed out, and what it keeps resident
+    beside that. Asked by the names that each of them exports, where it stands in malloc's place."""
+    global _other
+    if _other is None:
+        program = ctypes.CDLL(None)
+        _other = next((name for name, symbol in _OTHERS.items() if hasattr(program, symbol)), "")
+    if not _other:
+        return
+    call = getattr(ctypes.CDLL(None), _OTHERS[_other])
+    value, size = ctypes.c_size_t(), ctypes.c_size_t(ctypes.sizeof(ctypes.c_size_t))
+
+    def jemalloc(name):
+        failed = call(name, ctypes.byref(value), ctypes.byref(size), None, ctypes.c_size_t(0))
+        return value.value if not failed else None
+
+    def tcmalloc(name):
+        return value.value if call(name, ctypes.byref(value)) else None
+
+    if _other == "jemalloc":
+        # Its figures stand still until it is told that a new epoch begins.
+        epoch = ctypes.c_uint64(1)
+        call(b"epoch", None, None, ctypes.byref(epoch), ctypes.c_size_t(8))
+        used, held = jemalloc(b"stats.allocated"), jemalloc(b"stats.resident")
+    else:
+        used, held = tcmalloc(b"generic.current_allocated_bytes"), tcmalloc(b"generic.heap_size")
+        gone = tcmalloc(b"tcmalloc.pageheap_unmapped_bytes")
+        held = None if held is None or gone is None else held - gone
+    if used is not None and held is not None:
+        figures[_other + "_used"], figures[_other + "_free"] = used, max(0, held - used)
+
+
+def _arrow(figures):
+    """Bytes that Arrow's default pool has handed out, and the most that it ever had. A pool of the system's malloc is
+    in malloc's own figures."""
+    arrow = sys.modules.get("pyarrow")
+    if arrow is None or not hasattr(arrow, "default_memory_pool"):
+        return
+    pool = arrow.default_memory_pool()
+    if pool.backend_name != "system":
+        figures["arrow_used"], figures["arrow_peak"] = pool.bytes_allocated(), pool.max_memory() or 0
 
 
 def _malloc_info(ctypes):
@@ -142,8 +190,10 @@ def _malloc_info(ctypes):
 
 
 def read_malloc_info(text):
-    """`malloc_used`, `malloc_mapped` (large blocks, each a mapping), `malloc_free`, and of this `malloc_trimmable`."""
-    free = trimmable = current = mapped = 0
+    """`malloc_used`, `malloc_mapped` (large blocks, each a mapping), `malloc_free`, and of this `malloc_trimmable` and
+    `malloc_free_main` (in the first heap, the others are arenas of threads); `malloc_arenas`: how many, the first too."""
+    free = trimmable = current = mapped = main = 0
+    number = -1
     for number, heap in enumerate(text.split(b"<heap ")[1:]):
         heap, _, after = heap.partition(b"</heap>")
         listed = kept = 0
@@ -162,6 +212,7 @@ def read_malloc_info(text):
         free += kept
         # The rest is the heap's top. malloc_trim cuts that of the first heap only.
         if number == 0:
+            main = kept
             trimmable += max(0, kept - listed - PAGE)
         if b'<total type="mmap"' in after:
             mapped = _attribute(after[after.index(b'<total type="mmap"') :], b"size")
@@ -170,6 +221,8 @@ def read_malloc_info(text):
         "malloc_mapped": mapped,
         "malloc_free": free,
         "malloc_trimmable": min(free, trimmable),
+        "malloc_free_main": main,
+        "malloc_arenas": number + 1,
     }
 
 

@@ -9,6 +9,7 @@
 mod bounds;
 mod copies;
 mod lives;
+mod malloc;
 mod parts;
 mod surveyed;
 mod whole;
@@ -16,7 +17,9 @@ mod whole;
 use crate::copies::Log;
 use crate::lives::Lives;
 use crate::surveyed::Surveyed;
-use ullage_model::{CopyOnWrite, Event, EventKind, FilesystemUse, MemoryAt, MemorySummary, PageKind, Sample};
+use ullage_model::{
+    AgentMessage, CopyOnWrite, Event, EventKind, FilesystemUse, MemoryAt, MemorySummary, PageKind, Sample,
+};
 
 /// Bytes that a segment of shared memory has allocated, whoever maps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +45,14 @@ pub struct Accountant {
 }
 
 impl Accountant {
-    /// Adds an event: who was forked from whom.
+    /// Adds an event: who was forked from whom, what malloc said.
     pub fn event(&mut self, event: &Event) {
         match &event.what {
             EventKind::ProcessSeen { facts } => self.lives.seen(facts),
             EventKind::Machine { facts } => self.log.machine(facts),
+            EventKind::Agent { id: Some(id), message: AgentMessage::Memory { figures }, .. } => {
+                self.lives.said(*id, figures);
+            }
             _ => {}
         }
     }

@@ -1,7 +1,9 @@
 //! What is remembered of each process: whom it was forked from, what it began with, and where its cgroups are.
 
 use std::collections::{BTreeMap, HashSet};
-use ullage_model::{CgroupVersion, ProcessFacts, ProcessId, ProcessMemory, ProcessReading, Sample};
+use ullage_model::{
+    figure, CgroupVersion, MallocFigures, ProcessFacts, ProcessId, ProcessMemory, ProcessReading, Sample,
+};
 
 /// Lives kept; beyond it, those that are over are forgotten.
 const MOST: usize = 4096;
@@ -39,6 +41,8 @@ pub(crate) struct Life {
     last: Option<Reading>,
     /// Its faults when the youngest child that was forked from it was first seen.
     pub(crate) faults_at_last_fork: u64,
+    /// What malloc said in it last, and its private memory then.
+    pub(crate) malloc: Option<(u64, MallocFigures)>,
 }
 
 /// Of lines as `/proc/PID/cgroup` has them: v1's memory controller, where it is mounted that way.
@@ -69,9 +73,15 @@ impl Lives {
         // Another program than before: nothing is left of what it began with.
         if life.forked_from.is_some() && facts.forked_from.is_none() {
             life.fork = None;
+            life.malloc = None;
         }
         life.forked_from = facts.forked_from;
         life.cgroups.clone_from(&facts.cgroups);
+    }
+
+    pub(crate) fn said(&mut self, id: ProcessId, figures: &BTreeMap<String, f64>) {
+        let then = figure(figures, "anonymous").map(|bytes| bytes as u64);
+        self.by_id.entry(id).or_default().malloc = then.zip(MallocFigures::of(figures));
     }
 
     pub(crate) fn read(&mut self, sample: &Sample) {

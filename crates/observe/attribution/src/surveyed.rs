@@ -12,6 +12,9 @@ pub(crate) struct Own {
     pub(crate) exclusive: u64,
     /// Mapped by others too.
     pub(crate) shared: u64,
+    /// In malloc's heap and arenas, and with each page divided by those of the job that map it.
+    pub(crate) malloc: u64,
+    pub(crate) malloc_part: u64,
 }
 
 /// What a survey found.
@@ -43,6 +46,9 @@ impl Surveyed {
             let entry = own.entry(id).or_default();
             entry.exclusive = entry.exclusive.saturating_add(row.exclusive.0);
             entry.shared = entry.shared.saturating_add(row.shared.0).saturating_add(row.outside.0);
+            if row.kind == PageKind::Malloc {
+                (entry.malloc, entry.malloc_part) = (row.bytes.0, row.proportional.0);
+            }
         }
         own.retain(|id, entry| {
             let reading = sample.processes.iter().find(|reading| reading.id == *id);

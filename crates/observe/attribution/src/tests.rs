@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use ullage_model::cgroup::{CgroupMemory, CgroupMemoryParts};
 use ullage_model::host::HostMemory;
 use ullage_model::{
-    At, Bytes, CgroupReading, CgroupVersion, ClockTicks, FilesystemReading, Limit, Measured, PageKind, Pages,
-    ProcessFacts, ProcessId, ProcessMemory, ProcessReading, ProcessState, Role,
+    AgentMessage, At, Bytes, CgroupReading, CgroupVersion, ClockTicks, FilesystemReading, Limit, Measured,
+    PageKind, Pages, ProcessFacts, ProcessId, ProcessMemory, ProcessReading, ProcessState, Role,
 };
 
 const MIB: u64 = 1 << 20;
@@ -127,6 +127,55 @@ fn a_survey_says_what_is_shared_and_sizes_carry_it_on() {
         vec![process(10, 1000, 0, 50, 1000), process(11, 1002, 0, 10, 156), process(12, 1002, 0, 10, 6)],
     );
     assert_eq!(accountant.tree(&later).error_bytes / MIB, 150);
+}
+
+/// What malloc said in a process, MiB.
+fn malloc_said(pid: i32, anonymous: u64, used: u64, free: u64) -> Event {
+    let figures = [("anonymous", anonymous), ("malloc_used", used), ("malloc_free", free)];
+    let figures = figures.map(|(name, mib)| (name.to_owned(), (mib * MIB) as f64)).into();
+    let what = EventKind::Agent { id: Some(id(pid)), pid, message: AgentMessage::Memory { figures } };
+    Event { at: At(0), what }
+}
+
+/// Two that have nothing in common, with 400 MiB of malloc's each.
+fn two_heaps(said: &[Event]) -> std::collections::BTreeMap<String, u64> {
+    let mut accountant = Accountant::default();
+    for event in [seen(10, None), seen(11, None)].iter().chain(said) {
+        accountant.event(event);
+    }
+    let mut surveyed = sample(3.0, vec![process(10, 500, 0, 0, 0), process(11, 500, 0, 0, 0)]);
+    surveyed.survey = vec![
+        row(0, PageKind::Malloc, 800, 0),
+        row(0, PageKind::Anonymous, 200, 0),
+        row(10, PageKind::Malloc, 400, 0),
+        row(11, PageKind::Malloc, 400, 0),
+    ];
+    accountant.sample(&surveyed);
+    let memory = accountant.summary();
+    assert_eq!(memory.peak_bytes, memory.categories.values().sum::<u64>());
+    memory.categories.into_iter().map(|(id, bytes)| (id, bytes / MIB)).collect()
+}
+
+#[test]
+fn what_malloc_said_splits_its_heap_and_what_it_did_not_say_stays_whole() {
+    let found = two_heaps(&[malloc_said(10, 490, 100, 290)]);
+    let expected =
+        [("anonymous", 200), ("malloc", 410), ("malloc-freed-but-held", 290), ("malloc-in-use", 100)];
+    assert_eq!(found, expected.map(|(id, mib)| (id.to_owned(), mib)).into());
+    let found = two_heaps(&[malloc_said(10, 490, 100, 900), malloc_said(11, 490, 380, 200)]);
+    assert_eq!(
+        (found["malloc-in-use"], found["malloc-freed-but-held"]),
+        (480, 320),
+        "free, and without pages"
+    );
+    assert!(!found.contains_key("malloc"));
+}
+
+#[test]
+fn what_malloc_said_at_another_moment_or_of_another_heap_splits_nothing() {
+    assert_eq!(two_heaps(&[malloc_said(10, 200, 100, 90)])["malloc"], 800);
+    assert_eq!(two_heaps(&[malloc_said(10, 500, 0, 0)])["malloc"], 800);
+    assert!(!two_heaps(&[]).contains_key("malloc-in-use"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use crate::bounds;
 use crate::lives::{Lives, Reading};
+use crate::malloc;
 use crate::parts::{Parts, UNEXPLAINED};
 use crate::surveyed::{largest, sum, Surveyed};
 use std::collections::BTreeMap;
@@ -102,6 +103,9 @@ pub(crate) fn memory(
             (false, true) => "sizes of each process; what forked ones share bounded by their page faults",
             (false, false) => "sum over processes: anonymous in each, shared and file-mapped once",
         };
+    }
+    if let Some(surveyed) = surveyed {
+        malloc::split(&mut parts, surveyed, lives);
     }
     let most = bounds::most(sample, lives).unwrap_or(u64::MAX);
     let whole = parts.sum();

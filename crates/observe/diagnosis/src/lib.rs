@@ -19,6 +19,7 @@ mod growing;
 mod growth;
 mod herd;
 mod history;
+mod kept;
 mod limits;
 mod met;
 mod oom;

@@ -43,8 +43,8 @@ pub fn diagnose(run: &RunFacts, timeline: &Timeline) -> Verdict {
         }
     }
     let cost = run.cost;
-    let limits = crate::limits::limits(run, timeline);
-    let growth = crate::growing::growth(&case, &limits);
+    let limits = case.limits().to_vec();
+    let growth = case.growth().map(|(growth, _)| growth.clone());
     let first_failure = crate::first::first_failure(&case);
     let duration_s = run.duration_s.or_else(|| (timeline.samples() > 0).then(|| timeline.end().seconds()));
     Verdict {

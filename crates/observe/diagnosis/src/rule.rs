@@ -6,7 +6,8 @@ use crate::history::ProcessHistory;
 use crate::timeline::Timeline;
 use std::sync::OnceLock;
 use ullage_model::{
-    Ending, Finding, Fix, KernelOomKill, MachineFacts, Outcome, OutcomeKind, ProcessId, RunFacts, Severity,
+    Ending, Fact, Finding, Fix, Growth, KernelOomKill, LimitState, MachineFacts, Outcome, OutcomeKind,
+    ProcessId, RunFacts, Severity,
 };
 
 /// What a rule says of a run.
@@ -109,12 +110,15 @@ pub struct Case<'a> {
     pub run: &'a RunFacts,
     pub(crate) failures: Vec<Failure<'a>>,
     oom: OnceLock<Vec<crate::oom::Victim<'a>>>,
+    limits: OnceLock<Vec<LimitState>>,
+    growth: OnceLock<Option<(Growth, bool)>>,
 }
 
 impl<'a> Case<'a> {
     /// Prepares a run for the rules.
     pub fn new(run: &'a RunFacts, timeline: &'a Timeline) -> Self {
-        Case { timeline, run, failures: failures(timeline, run), oom: OnceLock::new() }
+        let (oom, limits, growth) = Default::default();
+        Case { timeline, run, failures: failures(timeline, run), oom, limits, growth }
     }
 
     /// The machine: of the run's facts, or of the recording's first event where those are empty.
@@ -128,6 +132,22 @@ impl<'a> Case<'a> {
     /// Processes killed by the kernel's OOM killer.
     pub(crate) fn oom_victims(&self) -> &[crate::oom::Victim<'a>] {
         self.oom.get_or_init(|| crate::oom::victims(self))
+    }
+
+    /// The limits of the run and how near they are.
+    pub(crate) fn limits(&self) -> &[LimitState] {
+        self.limits.get_or_init(|| crate::limits::limits(self.run, self.timeline))
+    }
+
+    /// The kind of growth that the run shows, and whether it goes on at its end.
+    pub(crate) fn growth(&self) -> Option<&(Growth, bool)> {
+        self.growth.get_or_init(|| crate::growing::growth(self, self.limits())).as_ref()
+    }
+
+    /// A variable as the program's Python had it, or else as ullage did.
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+        let inside = self.timeline.inside().get(&format!("env.{name}")).and_then(Fact::text);
+        inside.or_else(|| self.run.environment.get(name).map(String::as_str))
     }
 
     /// How COMMAND's own process ended, before any finding is known.

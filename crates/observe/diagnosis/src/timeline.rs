@@ -91,6 +91,8 @@ pub struct Timeline {
     machine: Option<MachineFacts>,
     /// What the program's Python is made of, as the agent in it said.
     inside: Facts,
+    /// Its pid.
+    inside_of: i32,
     finished: Option<(At, Vec<ProcessId>)>,
     samples: u64,
     last_alive: Option<At>,
@@ -260,11 +262,15 @@ impl Timeline {
         }
     }
 
-    fn made_of(&mut self, facts: Facts) {
+    fn made_of(&mut self, pid: i32, facts: Facts) {
+        // What it has loaded since.
+        if pid == self.inside_of {
+            return self.inside.extend(facts);
+        }
         // A helper program may have spoken first; the one with torch is the one that matters.
         const TORCH: &str = "torch.version";
         if self.inside.is_empty() || (facts.contains_key(TORCH) && !self.inside.contains_key(TORCH)) {
-            self.inside = facts;
+            (self.inside, self.inside_of) = (facts, pid);
         }
     }
 
@@ -301,7 +307,7 @@ impl Timeline {
             }
         }
         if let AgentMessage::Inside { facts } = message {
-            return self.made_of(facts);
+            return self.made_of(pid, facts);
         }
         if let AgentMessage::Exception(report) = message {
             if self.exceptions.len() < EVENTS {

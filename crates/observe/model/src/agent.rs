@@ -80,6 +80,40 @@ pub enum AgentMessage {
     },
 }
 
+/// What glibc's malloc said of itself at such a moment; bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MallocFigures {
+    /// In use in its heap and arenas.
+    pub used: f64,
+    /// In use in blocks that are mappings of their own.
+    pub mapped: f64,
+    /// Free in heap and arenas, and kept.
+    pub free: f64,
+    /// Of these, what `malloc_trim(0)` would give back.
+    pub trimmable: f64,
+    /// What is free in the first heap, and how many heaps there are with it: the others are arenas of threads. None of a
+    /// version that did not tell.
+    pub arenas: Option<(f64, f64)>,
+}
+
+impl MallocFigures {
+    /// Out of the figures of a look; none where malloc was not asked, or could not be.
+    pub fn of(figures: &BTreeMap<String, f64>) -> Option<MallocFigures> {
+        Some(MallocFigures {
+            used: figure(figures, "malloc_used")?,
+            mapped: figure(figures, "malloc_mapped").unwrap_or(0.0),
+            free: figure(figures, "malloc_free")?,
+            trimmable: figure(figures, "malloc_trimmable").unwrap_or(0.0),
+            arenas: figure(figures, "malloc_free_main").zip(figure(figures, "malloc_arenas")),
+        })
+    }
+}
+
+/// A figure of this name that can be one.
+pub fn figure(figures: &BTreeMap<String, f64>, name: &str) -> Option<f64> {
+    figures.get(name).copied().filter(|value| value.is_finite() && *value >= 0.0)
+}
+
 /// Settings of one DataLoader iterator.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -29,7 +29,8 @@ pub mod source;
 pub mod units;
 
 pub use agent::{
-    AgentMessage, Backlog, CountsAtFailure, ExceptionReport, Held, KeptByIterators, LoaderSettings, Weight,
+    figure, AgentMessage, Backlog, CountsAtFailure, ExceptionReport, Held, KeptByIterators, LoaderSettings,
+    MallocFigures, Weight,
 };
 pub use cgroup::{CgroupReading, CgroupVersion};
 pub use comparison::{Against, Change, Comparison, Difference, Strength, Symptom, Tie};

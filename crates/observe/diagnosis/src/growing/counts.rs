@@ -121,7 +121,10 @@ pub(crate) fn page_cache(case: &Case) -> Option<Counted> {
         return Some(counted(rise.by, rise));
     }
     // What a child read counts for its parent too, once that has waited for it.
-    let of = |process: &ProcessHistory| process.looks.disk(loaded(process) + LOADS_ON_S).unwrap_or(0.0);
+    let of = |process: &ProcessHistory| {
+        let libraries = process.files.peak().map_or(0.0, |(_, bytes)| bytes);
+        process.looks.disk(loaded(process) + LOADS_ON_S, libraries).unwrap_or(0.0)
+    };
     let disk = case.timeline.processes().map(of).fold(0.0, f64::max);
     if disk < least {
         return None;

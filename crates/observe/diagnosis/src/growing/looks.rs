@@ -5,35 +5,33 @@
 //! surprise: free bytes of malloc may have no pages any more, after a `malloc_trim`; so free memory explains no more than
 //! what blocks in use leave of the growth.
 
+use super::hoard::Keeper;
 use std::collections::BTreeMap;
-use ullage_model::{At, GrowthClass};
+use ullage_model::{figure, At, GrowthClass, MallocFigures};
 
 /// Looks kept of one process; beyond it, every second one is forgotten.
 const MOST: usize = 64;
 /// Python's own allocator hands out pieces of at most this.
 const SMALL: f64 = 512.0;
-/// A first look that came so late, seconds, is no beginning.
-const SOON: f64 = 3.0;
+/// Bytes that are read from a disk for a byte of a mapped library.
+const READ_AHEAD: f64 = 1.5;
 /// A look that saw this share of the growth stands for all of it.
 const ENOUGH: f64 = 0.4;
 
 /// One look, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Look {
-    at: f64,
-    anonymous: f64,
+pub(super) struct Look {
+    pub(super) at: f64,
+    pub(super) anonymous: f64,
     /// Pieces of memory that Python has handed out.
-    blocks: f64,
-    malloc: Option<Malloc>,
+    pub(super) blocks: f64,
+    pub(super) malloc: Option<MallocFigures>,
+    /// Another allocator in malloc's place: in use, and kept beside that.
+    pub(super) other: Option<(Keeper, f64, f64)>,
+    /// Arrow's pool: in use, and the most that it ever was.
+    pub(super) arrow: Option<(f64, f64)>,
     walk: Option<Walk>,
     io_disk: Option<f64>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Malloc {
-    /// In use, those that are mappings of their own too.
-    used: f64,
-    free: f64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -43,19 +41,36 @@ struct Walk {
     python: f64,
 }
 
+impl Look {
+    /// Handed out by whichever malloc there is.
+    pub(super) fn in_use(&self) -> f64 {
+        let glibc = self.malloc.map_or(0.0, |malloc| malloc.used + malloc.mapped);
+        glibc + self.other.map_or(0.0, |(_, used, _)| used)
+    }
+
+    /// Kept by it beside that.
+    pub(super) fn free(&self) -> f64 {
+        self.malloc.map_or(0.0, |malloc| malloc.free) + self.other.map_or(0.0, |(.., free)| free)
+    }
+
+    /// Private memory that is in no malloc: Python's small pieces, Arrow's pool, other mappings.
+    pub(super) fn outside(&self) -> f64 {
+        (self.anonymous - self.in_use() - self.free()).max(0.0)
+    }
+}
+
 /// All of one process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Looks {
-    all: Vec<Look>,
+    pub(super) all: Vec<Look>,
     /// Bytes that came from or went to a disk, as told at its end.
     io_at_end: Option<f64>,
 }
 
 impl Looks {
     pub(crate) fn add(&mut self, at: At, figures: &BTreeMap<String, f64>) {
-        let get = |name: &str| figures.get(name).copied().filter(|value| value.is_finite() && *value >= 0.0);
+        let get = |name: &str| figure(figures, name);
         let Some(anonymous) = get("anonymous") else { return };
-        let malloc = get("malloc_used").zip(get("malloc_free"));
         let walk = get("tensors").zip(get("python_large"));
         if self.all.len() >= MOST {
             let mut number = 0;
@@ -68,8 +83,11 @@ impl Looks {
             at: at.seconds(),
             anonymous,
             blocks: get("blocks").unwrap_or(0.0),
-            malloc: malloc
-                .map(|(used, free)| Malloc { used: used + get("malloc_mapped").unwrap_or(0.0), free }),
+            malloc: MallocFigures::of(figures),
+            other: [(Keeper::Jemalloc, "jemalloc"), (Keeper::Tcmalloc, "tcmalloc")].into_iter().find_map(
+                |(keeper, name)| Some((keeper, get(&format!("{name}_used"))?, get(&format!("{name}_free"))?)),
+            ),
+            arrow: get("arrow_used").zip(get("arrow_peak")),
             walk: walk.map(|(tensors, python)| Walk { tensors, python }),
             io_disk: get("io_disk"),
         });
@@ -80,12 +98,12 @@ impl Looks {
         self.io_at_end = figures.get("io_disk").copied();
     }
 
-    /// Bytes from and to a disk since this moment, or its first look after it: not those of the libraries it loaded.
-    pub(crate) fn disk(&self, since: f64) -> Option<f64> {
+    /// Bytes from and to a disk since this moment, or its first look after it. Where no look was made: without those of its
+    /// `libraries`, bytes of mapped files, and what the kernel read ahead in them.
+    pub(crate) fn disk(&self, since: f64, libraries: f64) -> Option<f64> {
         let told = || self.all.iter().filter(|look| look.io_disk.is_some());
-        let first =
-            told().rfind(|look| look.at <= since).or(told().next().filter(|look| look.at < since + SOON));
-        let first = first.and_then(|look| look.io_disk).unwrap_or(0.0);
+        let first = told().rfind(|look| look.at <= since).or(told().next());
+        let first = first.and_then(|look| look.io_disk).unwrap_or(READ_AHEAD * libraries);
         let last = self.io_at_end.or_else(|| self.all.last().and_then(|look| look.io_disk))?;
         Some((last - first).max(0.0))
     }
@@ -93,24 +111,33 @@ impl Looks {
     /// How growth of private memory by `by` bytes between two moments splits; none where nothing was said that tells.
     pub(crate) fn split(&self, since: f64, by: f64) -> Option<Vec<(GrowthClass, f64)>> {
         let asked = || self.all.iter().filter(|look| look.malloc.is_some());
-        let before = asked().rfind(|look| look.at <= since + 0.5).or(asked().next())?;
-        let now =
-            asked().rfind(|look| look.at > before.at && look.anonymous - before.anonymous >= ENOUGH * by)?;
+        let saw = |before: &Look| {
+            asked().rfind(|look| look.at > before.at && look.anonymous - before.anonymous >= ENOUGH * by)
+        };
+        let with_growth = |before: Option<&'_ Look>| before.and_then(|before| Some((*before, *saw(before)?)));
+        let at_once = || with_growth(asked().rfind(|look| look.at <= since + 0.5).or(asked().next()));
+        // As long as a process is small, malloc is not asked.
+        let small = || with_growth(self.all.iter().rfind(|look| look.at <= since + 0.5).or(self.all.first()));
+        let (before, now) = at_once().or_else(small)?;
+        let (before, now) = (&before, &now);
         let grown = now.anonymous - before.anonymous;
-        let (m0, m1) = (before.malloc?, now.malloc?);
-        let used = (m1.used - m0.used).clamp(0.0, grown);
+        // Of a small heap little is free: then what is free now came since.
+        let room = if before.malloc.is_some() { grown } else { grown - now.free().clamp(0.0, grown) };
+        let used = (now.in_use() - before.in_use()).clamp(0.0, room);
         let walked = self.walked(before, now, grown);
         let tensors = walked.map_or(0.0, |walk| walk.tensors).clamp(0.0, used);
         let large = walked.map_or(0.0, |walk| walk.python).clamp(0.0, used - tensors);
         let native = used - tensors - large;
         let rest = grown - used;
-        let free = (m1.free - m0.free).clamp(0.0, rest);
+        let free = (now.free() - before.free()).clamp(0.0, rest);
         let rest = rest - free;
         // Not in malloc: Python's small pieces, as many as there are, or such that it keeps; else mappings of native code.
         let pieces = ((now.blocks - before.blocks) * SMALL).clamp(0.0, rest);
         let most = self.all.iter().map(|look| look.blocks).fold(0.0, f64::max);
         let kept = ((most - now.blocks) * SMALL).clamp(0.0, rest - pieces);
-        let other = rest - pieces - kept;
+        let pool = |look: &Look| look.arrow.map_or(0.0, |(used, most)| most - used);
+        let arrow = (pool(now) - pool(before)).clamp(0.0, rest - pieces - kept);
+        let other = rest - pieces - kept - arrow;
         let unknown = if walked.is_none() { native + large } else { 0.0 };
         let scale = by / grown;
         let parts = [
@@ -118,7 +145,7 @@ impl Looks {
             (GrowthClass::LivePythonObjects, pieces + if walked.is_some() { large } else { 0.0 }),
             (GrowthClass::LiveNativeBlocks, other + if walked.is_some() { native } else { 0.0 }),
             (GrowthClass::LiveGrowth, unknown),
-            (GrowthClass::FreedButHeld, free + kept),
+            (GrowthClass::FreedButHeld, free + kept + arrow),
         ];
         Some(
             parts
@@ -200,6 +227,18 @@ mod tests {
     }
 
     #[test]
+    fn a_process_that_was_too_small_to_be_asked_had_little_free() {
+        let small: (f64, &[_]) = (1.0, &[("anonymous", 40.0), ("blocks", 100_000.0)]);
+        let end = |used, free| {
+            [("anonymous", 160.0), ("blocks", 100_000.0), ("malloc_used", used), ("malloc_free", free)]
+        };
+        let most = |parts: Vec<(GrowthClass, f64)>| parts.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+        let parts = |end: &[_]| most(shares(&looks(&[small, (30.0, end)]), 120.0)).unwrap();
+        assert_eq!(parts(&end(30.0, 118.0)), (GrowthClass::FreedButHeld, 118.0));
+        assert_eq!(parts(&end(150.0, 2.0)), (GrowthClass::LiveGrowth, 118.0));
+    }
+
+    #[test]
     fn free_memory_explains_no_more_than_what_is_resident() {
         let end: &[_] = &[("anonymous", 400.0), ("malloc_used", 110.0), ("malloc_free", 900.0)];
         let parts = shares(&looks(&[START, (30.0, end)]), 200.0);
@@ -215,8 +254,12 @@ mod tests {
     #[test]
     fn what_went_through_a_disk_is_told_at_the_end() {
         let mut looks = looks(&[(1.0, &[("anonymous", 200.0), ("io_disk", 15.0)])]);
-        assert_eq!(looks.disk(2.0), Some(0.0));
-        looks.end(&BTreeMap::from([("io_disk".to_owned(), 75.0 * MIB)]));
-        assert_eq!(looks.disk(2.0), Some(60.0 * MIB));
+        assert_eq!(looks.disk(2.0, 0.0), Some(0.0));
+        let end = BTreeMap::from([("io_disk".to_owned(), 75.0 * MIB)]);
+        looks.end(&end);
+        assert_eq!(looks.disk(2.0, 0.0), Some(60.0 * MIB));
+        let mut unseen = Looks::default();
+        unseen.end(&end);
+        assert_eq!(unseen.disk(2.0, 20.0 * MIB), Some(45.0 * MIB));
     }
 }

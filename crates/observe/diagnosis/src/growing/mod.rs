@@ -9,16 +9,19 @@
 //! has a leak.
 
 mod counts;
+mod hoard;
 mod looks;
 mod rise;
 mod sources;
 mod words;
 
+pub(crate) use hoard::{Hoard, Keeper};
 pub(crate) use looks::Looks;
+pub(crate) use rise::{rise, Rise};
+pub(crate) use sources::loaded;
 
 use crate::rule::Case;
 use counts::Counted;
-use rise::Rise;
 use sources::Source;
 use std::collections::BTreeMap;
 use ullage_model::{At, Growth, GrowthClass, GrowthLimit, GrowthPart, LimitState, ProcessId};
@@ -32,13 +35,18 @@ const START_SHARE: f64 = 0.12;
 /// A rise that began in this part of the run and was over in that one is a warm-up.
 const WARM_UP_BEGINS: f64 = 0.25;
 const WARM_UP_ENDS: f64 = 0.6;
-/// Mapped files that came to rest below this are code.
+/// Mapped files that came to rest below this are code, and so are those that came so early, seconds, where no data file is
+/// mapped: a slow disk.
 const LEAST_FILES: f64 = (64 << 20) as f64;
+const CODE_S: f64 = 15.0;
+/// What came to rest and was less than this share of what the job held is no story.
+const RESTED_SHARE: f64 = 0.1;
 /// Processes that hold this share of what grows are the story.
 const OF_PROCESSES: f64 = 0.5;
 
-/// What kind of growth a run shows; none where too little was read. `limits` are those of the run.
-pub(crate) fn growth(case: &Case, limits: &[LimitState]) -> Option<Growth> {
+/// What kind of growth a run shows, and whether it goes on at its end; none where too little was read. `limits` are those of
+/// the run.
+pub(crate) fn growth(case: &Case, limits: &[LimitState]) -> Option<(Growth, bool)> {
     let end = sources::end(case);
     if case.timeline.tree.kept() < LEAST_READINGS || end < LEAST_S {
         return None;
@@ -48,37 +56,46 @@ pub(crate) fn growth(case: &Case, limits: &[LimitState]) -> Option<Growth> {
     let grown: f64 = going.iter().map(|source| source.rise.by).sum();
     let answer = Answer { case, limits, end };
     if let Some(counted) = counts::processes(case).filter(|found| found.bytes >= OF_PROCESSES * grown) {
-        return Some(answer.of_counted(&counted));
+        return Some((answer.of_counted(&counted), counted.rise.goes_on));
     }
     if let Some(counted) = counts::handles(case, grown) {
-        return Some(answer.of_counted(&counted));
+        return Some((answer.of_counted(&counted), counted.rise.goes_on));
     }
     if !going.is_empty() {
-        return Some(answer.of_sources(&going, |_, class| class));
+        return Some((answer.of_sources(&going, |_, class| class), true));
     }
     if let Some(counted) = counts::swapping(case) {
-        return Some(answer.of_counted(&counted));
+        return Some((answer.of_counted(&counted), true));
     }
     let cache = counts::page_cache(case);
     let start = sources::began(case).max(START_S.max(START_SHARE * end));
-    let rested: Vec<Source> = rested.into_iter().filter(|source| is_told(source, start)).collect();
+    let held = case.timeline.tree.peak().map_or(0.0, |(_, bytes)| bytes);
+    let mut rested: Vec<Source> = rested.into_iter().filter(|source| is_told(case, source, start)).collect();
+    if rested.iter().map(|source| source.rise.by).sum::<f64>() < RESTED_SHARE * held {
+        rested.clear();
+    }
     if let Some(counted) =
         cache.filter(|cache| cache.rise.goes_on || rested.iter().all(|source| source.rise.by < cache.bytes))
     {
-        return Some(answer.of_counted(&counted));
+        return Some((answer.of_counted(&counted), counted.rise.goes_on));
     }
     if !rested.is_empty() {
-        return Some(answer.of_sources(&rested, |rise, class| at_rest(rise, class, end)));
+        return Some((answer.of_sources(&rested, |rise, class| at_rest(rise, class, end)), false));
     }
-    Some(answer.nothing())
+    Some((answer.nothing(), false))
 }
 
 /// Whether a rise that is over is no part of the program's start, and no library that was loaded late.
-fn is_told(source: &Source, start: f64) -> bool {
+fn is_told(case: &Case, source: &Source, start: f64) -> bool {
     let of = |class| source.parts.iter().filter(|part| part.0 == class).map(|part| part.1).sum::<f64>();
-    let keeps_its_word = of(GrowthClass::FreedButHeld) >= 0.5 * source.rise.by;
-    (source.rise.until > start || keeps_its_word)
-        && (of(GrowthClass::MappedFiles) == 0.0 || source.rise.by >= LEAST_FILES)
+    if of(GrowthClass::MappedFiles) > 0.0 {
+        let process = source.process.and_then(|id| case.timeline.process(id));
+        let mapped = process.and_then(|process| process.mappings);
+        let data = mapped.is_none_or(|(_, mapped)| mapped.data_file_bytes.0 as f64 >= source.rise.by / 2.0);
+        let late = source.rise.until > start && (data || source.rise.until > CODE_S);
+        return late && source.rise.by >= LEAST_FILES;
+    }
+    source.rise.until > start || of(GrowthClass::FreedButHeld) >= 0.5 * source.rise.by
 }
 
 /// The word for a part of a rise that is over.

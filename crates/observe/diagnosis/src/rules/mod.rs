@@ -2,30 +2,38 @@
 
 use crate::rule::Rule;
 
+mod arrow_memory_pool_retention;
 mod cgroup_leftover_charge;
 mod cgroup_sizing_by_host_view;
 mod checkpoint_load_copies;
 mod checkpoint_save_staging;
 mod clone3_seccomp_eperm;
 mod disk_full_tmp;
+mod dual_openmp_runtime;
 mod fd_leak_files_sockets;
 mod file_system_strategy_shm_manager;
 mod fork_enomem_large_parent;
 mod fork_parent_rewrites;
 mod forkserver_too_many_fds;
+mod glibc_arenas_per_core;
+mod glibc_dynamic_mmap_threshold;
 mod host_oom_kill;
 mod hugetlb_reserved;
 mod inductor_compile_workers;
 mod invisible_child_oom;
 mod itertools_cycle_caches;
+mod jemalloc_retention;
 mod joblib_loky_memmap;
 mod kmem_slab_growth;
 mod kmem_v1_bug_old_kernel;
+mod large_preallocation_lazy_touch;
 mod leaked_semaphore_warning;
 mod max_map_count_exhausted;
 mod memcg_oom_kill;
 mod memlock_rdma_registration;
 mod memory_high_throttle;
+mod mkl_openmp_isa_leak;
+mod mmap_dataset_rss_illusion;
 mod model_copies_on_cpu;
 mod nccl_shm_segments;
 mod nofile_exhausted_shared_tensors;
@@ -39,6 +47,7 @@ mod persistent_workers_growth;
 mod pids_limit_cgroup;
 mod prefetch_times_workers;
 mod preload_allocator_mismatch;
+mod pymalloc_fragmentation;
 mod python_314_incremental_gc;
 mod queue_backlog_unbounded;
 mod ray_object_store;
@@ -57,6 +66,7 @@ mod strict_overcommit;
 mod subprocess_in_workers;
 mod swap_thrash;
 mod sysv_shm_msg_limits;
+mod tcmalloc_mimalloc_retention;
 mod thp_always_rss_bloat;
 mod threads_per_task;
 mod tmpfs_inodes;
@@ -105,6 +115,16 @@ pub(crate) const ALL: &[Rule] = &[
     checkpoint_load_copies::RULE,
     checkpoint_save_staging::RULE,
     model_copies_on_cpu::RULE,
+    glibc_arenas_per_core::RULE,
+    glibc_dynamic_mmap_threshold::RULE,
+    jemalloc_retention::RULE,
+    tcmalloc_mimalloc_retention::RULE,
+    pymalloc_fragmentation::RULE,
+    mkl_openmp_isa_leak::RULE,
+    dual_openmp_runtime::RULE,
+    large_preallocation_lazy_touch::RULE,
+    mmap_dataset_rss_illusion::RULE,
+    arrow_memory_pool_retention::RULE,
     uva_vsz_illusion::RULE,
     preload_allocator_mismatch::RULE,
     per_rank_copies::RULE,

@@ -1,3 +1,4 @@
+mod allocators;
 mod build;
 mod catalogue;
 mod charged;

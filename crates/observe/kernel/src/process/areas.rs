@@ -95,6 +95,11 @@ impl AreaParser {
         for at in self.nameless {
             let Some(area) = self.areas.get_mut(at) else { continue };
             let pages = area.pages.end - area.pages.start;
+            // Full ones keep nothing free after them; a block would be a page longer than what was asked for.
+            let full = area.pages.start.is_multiple_of(ARENA_PAGES) && pages.is_multiple_of(ARENA_PAGES);
+            if full && area.own == Some(PageKind::Anonymous) {
+                (area.kind, area.own) = (PageKind::Malloc, Some(PageKind::Malloc));
+            }
             // Not where it turned out to be an arena of malloc.
             if pages >= least && area.own == Some(PageKind::Anonymous) {
                 (area.kind, area.own) = (PageKind::LargeBlocks, Some(PageKind::LargeBlocks));
@@ -131,14 +136,15 @@ impl AreaParser {
         self.areas.push(Area { pages, offset, file, kind, own });
     }
 
-    /// The area before this one is an arena of malloc where both together fill 64 MiB.
+    /// The area before this one is an arena of malloc where both together fill 64 MiB, or several times that: full ones
+    /// before it are one area with it.
     fn close_arena(&mut self, closed: &Range<u64>) {
         let Some(last) = self.areas.last_mut() else { return };
         if last.pages.end == closed.start
             && last.own == Some(PageKind::Anonymous)
             && last.file.is_none()
             && last.pages.start.is_multiple_of(ARENA_PAGES)
-            && closed.end == last.pages.start + ARENA_PAGES
+            && closed.end.is_multiple_of(ARENA_PAGES)
         {
             last.own = Some(PageKind::Malloc);
             last.kind = PageKind::Malloc;
@@ -278,6 +284,19 @@ mod tests {
         let own: Vec<_> = areas(text).into_iter().filter_map(|area| area.own).collect();
         use PageKind::*;
         assert_eq!(own, [Malloc, Stacks, LargeBlocks, Stacks, Malloc]);
+    }
+
+    #[test]
+    fn full_arenas_are_one_area_with_the_next_and_keep_nothing_free() {
+        use PageKind::*;
+        let text = "7f68a0000000-7f68a4021000 rw-p 00000000 00:00 0 \n\
+                    7f68a4021000-7f68a8000000 ---p 00000000 00:00 0 \n\
+                    7f68b0000000-7f68b4000000 rw-p 00000000 00:00 0 \n\
+                    7f68c0000000-7f68c4001000 rw-p 00000000 00:00 0 \n\
+                    7f68d0001000-7f68d4000000 rw-p 00000000 00:00 0 \n\
+                    7f68d4000000-7f68d5000000 ---p 00000000 00:00 0 \n";
+        let own: Vec<_> = areas(text).into_iter().filter_map(|area| area.own).collect();
+        assert_eq!(own, [Malloc, Malloc, LargeBlocks, LargeBlocks]);
     }
 
     #[test]

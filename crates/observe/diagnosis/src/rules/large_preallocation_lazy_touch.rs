@@ -1,0 +1,148 @@
+//! # large-preallocation-lazy-touch
+//!
+//! ## What it does
+//! Says so where private memory grows because a buffer that was made at once is filled bit by bit, so that nobody takes that
+//! for a leak.
+//!
+//! ## Why it happens
+//! `numpy.zeros`, `torch.empty` and `mmap` get address space at once, and a page of memory at the first write to it. A replay
+//! buffer or a bank of features grows for hours, by the same amount at each step, and stops when it is full. Whether it fits is
+//! known only then.
+//!
+//! ## How it is told apart
+//! The address space stood still while private memory rose, and malloc handed out nothing more. In a leak all of them rise.
+//!
+//! ## Known problems
+//! Without the agent, arenas of malloc that threads fill look the same: it is said only of more than they can hold. Always a
+//! note; where memory runs out before the buffer is full, the limit is what is found.
+//!
+//! ## Example
+//! `frames = numpy.zeros((1_000_000, 84, 84, 4), numpy.uint8)`, one row a step
+//!
+//! ## Remedy
+//! Fill it at the start, so that it fails there, or make it smaller.
+//!
+//! ## References
+//! - <https://github.com/DLR-RM/stable-baselines3/issues/37>
+
+use crate::found::of_job;
+use crate::growing::{loaded, rise, Rise};
+use crate::history::ProcessHistory;
+use crate::rule::{Case, Judgement, Rule, Setting};
+use crate::say;
+use ullage_model::{At, Evidence, Fact, Fix, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "large-preallocation-lazy-touch",
+    title: "Preallocated buffer is touched step by step: looks like a leak, ends at its size",
+    source: include_str!("large_preallocation_lazy_touch.rs"),
+    judge,
+    fixes,
+};
+
+const MIB: f64 = (1 << 20) as f64;
+/// Less is not worth a word: bytes, and of its private memory.
+const LEAST: f64 = 128.0 * MIB;
+const LEAST_SHARE: f64 = 0.2;
+/// Address space that came with it, as a share of it; and what malloc handed out.
+const STILL: f64 = 0.1;
+const HANDED_OUT: f64 = 0.2;
+/// What an arena of a thread holds at most, of address space that it has from the beginning.
+const ARENA: f64 = 64.0 * MIB;
+
+fn judge(case: &Case) -> Judgement {
+    let found = case.timeline.processes().filter_map(|process| touched(case, process));
+    let Some((process, rise, said)) = found.max_by(|a, b| a.1.by.total_cmp(&b.1.by)) else {
+        return Judgement::Nothing;
+    };
+    let at = At::from_seconds(rise.since);
+    let space =
+        process.virtual_size.at_or_before(At::from_seconds(rise.until)).map_or(0.0, |(_, bytes)| bytes);
+    let sentence = format!(
+        "Private memory of {} rose by {} in {}, while its address space stood still at {}: pages of memory that it had from the beginning were touched for the first time.",
+        say::who(process),
+        say::bytes(rise.by as u64),
+        say::seconds(rise.until - rise.since),
+        say::bytes(space as u64)
+    );
+    let source = format!("/proc/{}/status", process.id.pid);
+    let mut evidence = vec![say::number("private memory", rise.by as u64, "bytes", &source, at, sentence)];
+    let known = if said.is_some() { (Status::Supported, 0.85) } else { (Status::Hypothesis, 0.5) };
+    evidence.extend(said.map(|said| told(process, &rise, said)));
+    let mut finding = of_job(&RULE, Severity::Note, known, evidence, &case.setting(None));
+    finding.process = Some(say::process_ref(process));
+    Judgement::one(finding)
+}
+
+/// What was handed out when it began and when it was over, and private memory at these moments.
+type Said = ((f64, f64), (f64, f64));
+
+fn touched<'a>(case: &Case, process: &'a ProcessHistory) -> Option<(&'a ProcessHistory, Rise, Option<Said>)> {
+    let rise = rise(&process.private(), loaded(process), LEAST)?;
+    let most = process.anonymous.peak().map_or(0.0, |(_, bytes)| bytes);
+    let (since, end) = (At::from_seconds(rise.since.max(0.0)), process.last_seen);
+    let before = process.virtual_size.at_or_before(since).or(process.virtual_size.first())?.1;
+    // What came in one step came between two readings.
+    let after = process.virtual_size.peak_between(since, end)?.1;
+    if rise.by < LEAST_SHARE * most || after - before > STILL * rise.by {
+        return None;
+    }
+    // Looks are made in passing: one that came a little later still stands for the beginning.
+    let begin = rise.since + 0.2 * (rise.until - rise.since);
+    match process.looks.handed_out(begin).zip(process.looks.handed_out(rise.until + 1.0)) {
+        Some((before, after)) => {
+            let silent = allocator(case).is_some_and(|name| name.contains("mimalloc"));
+            let same = after.0 - before.0 <= HANDED_OUT * rise.by;
+            (same && !silent).then_some((process, rise, Some((before, after))))
+        }
+        None => {
+            let threads = process.threads.peak().map_or(1.0, |(_, threads)| threads);
+            let allocators = allocator(case).or(case.variable("LD_PRELOAD")).unwrap_or_default();
+            (rise.by > ARENA * (threads + 1.0) && !allocators.contains("malloc"))
+                .then_some((process, rise, None))
+        }
+    }
+}
+
+/// Who is in malloc's place.
+fn allocator<'a>(case: &'a Case) -> Option<&'a str> {
+    case.timeline.inside().get("loaded.allocator").and_then(Fact::text)
+}
+
+fn told(process: &ProcessHistory, rise: &Rise, (before, after): Said) -> Evidence {
+    let open = (after.0 - after.1).max(0.0);
+    let more = match open >= MIB {
+        true => format!(
+            " At least {} of it were still untouched at the end, and may come.",
+            say::bytes(open as u64)
+        ),
+        false => String::new(),
+    };
+    let sentence = format!(
+        "malloc had handed out {} when it began and {} when it was over: nothing was allocated for it meanwhile.{more}",
+        say::bytes(before.0 as u64),
+        say::bytes(after.0 as u64)
+    );
+    let (source, at) = (format!("agent in {}", process.id.pid), At::from_seconds(rise.until));
+    say::number("handed out by malloc", after.0 as u64, "bytes", &source, at, sentence)
+}
+
+fn fixes(_setting: &Setting) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Touch all of it at the start: a buffer that does not fit fails there".into(),
+            command: "buffer = numpy.zeros(shape, numpy.uint8)\nbuffer.fill(0)".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Or make it smaller: bytes in place of floats, each frame once".into(),
+            command: "frames = numpy.zeros((count, 84, 84), numpy.uint8)  # stack four of them when a batch is made".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Or let it lie in a file, whose pages the kernel can take back".into(),
+            command: "frames = numpy.memmap(path, numpy.uint8, \"w+\", shape=(count, 84, 84))".into(),
+            automatic: None,
+        },
+    ]
+}

@@ -1,0 +1,243 @@
+//! What allocators keep, and what is no leak but looks like one: buffers that are filled, mapped datasets, two OpenMP runtimes.
+
+use super::build::*;
+use std::collections::BTreeMap;
+use ullage_model::{
+    AgentMessage, Bytes, Ending, EventKind, Facts, Finding, Measured, ProcessReading, Severity, Status,
+    Verdict,
+};
+
+const SECONDS: u64 = 60;
+
+/// The main program with so many MiB private, of files, and of address space.
+fn main_with(anonymous: u64, file: u64, space: u64) -> ProcessReading {
+    let mut main = reading(MAIN, 1, "python");
+    if let Measured::Known(memory) = &mut main.memory {
+        memory.anonymous = Bytes(anonymous * MIB);
+        memory.file = Bytes(file * MIB);
+        memory.virtual_size = Bytes(space * MIB);
+    }
+    main
+}
+
+/// A minute of it.
+fn run(main: impl Fn(u64) -> ProcessReading) -> Run {
+    let mut run = Run::new();
+    for second in 1..=SECONDS {
+        run.tick(second as f64, vec![main(second)], |_| {});
+    }
+    run
+}
+
+/// What the agent in it said: MiB, but for `blocks` and `malloc_arenas`.
+fn look(run: &mut Run, at: f64, figures: &[(&str, u64)]) {
+    let plain = |name: &str| name == "blocks" || name == "malloc_arenas";
+    let figures: BTreeMap<String, f64> = figures
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), if plain(name) { *value } else { value * MIB } as f64))
+        .collect();
+    run.event(
+        at,
+        EventKind::Agent { id: Some(id(MAIN)), pid: MAIN, message: AgentMessage::Memory { figures } },
+    );
+}
+
+fn is_made_of(run: &mut Run, facts: &[(&str, &str)]) {
+    let facts: Facts = facts.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+    run.event(
+        2.0,
+        EventKind::Agent { id: Some(id(MAIN)), pid: MAIN, message: AgentMessage::Inside { facts } },
+    );
+}
+
+fn verdict(run: &mut Run) -> Verdict {
+    run.finish(SECONDS as f64 + 0.5, Ending::Exited(0));
+    run.verdict()
+}
+
+fn found<'a>(verdict: &'a Verdict, cause: &str) -> Option<&'a Finding> {
+    verdict.findings.iter().find(|finding| finding.cause == cause)
+}
+
+const START: &[(&str, u64)] = &[
+    ("anonymous", 105),
+    ("malloc_used", 40),
+    ("malloc_free", 2),
+    ("malloc_free_main", 2),
+    ("malloc_arenas", 2),
+];
+
+/// Free in the first heap and in arenas, at a private memory of 400 MiB.
+fn freed(main: u64, arenas: u64) -> Vec<(&'static str, u64)> {
+    vec![
+        ("anonymous", 400),
+        ("malloc_used", 60),
+        ("malloc_free", main + arenas),
+        ("malloc_free_main", main),
+        ("malloc_arenas", 12),
+        ("malloc_trimmable", 270),
+    ]
+}
+
+#[test]
+fn the_heap_that_keeps_most_is_named_and_growth_of_it_is_a_warning() {
+    let grows = |end: &[(&str, u64)]| {
+        let mut run = run(|second| main_with(100 + 5 * second, 50, 3000 + 5 * second));
+        look(&mut run, 1.2, START);
+        look(&mut run, 59.0, end);
+        verdict(&mut run)
+    };
+    let arenas = grows(&freed(10, 270));
+    assert_eq!(causes(&arenas), ["glibc-arenas-per-core"]);
+    let first = &arenas.findings[0];
+    assert_eq!(first.status, Status::Supported);
+    let said = sentences(first);
+    assert!(
+        said.contains("270 MiB lay free in 11 arenas") && said.contains("would give back about 270 MiB"),
+        "{said}"
+    );
+    assert!(
+        first.fixes[0].command.contains("MALLOC_ARENA_MAX=2") && first.fixes[1].title.contains("270 MiB")
+    );
+    let heap = grows(&freed(270, 10));
+    assert_eq!(causes(&heap), ["glibc-dynamic-mmap-threshold"]);
+    assert!(
+        grows(&[("anonymous", 400), ("malloc_used", 350), ("malloc_free", 5)]).findings.is_empty(),
+        "in use"
+    );
+}
+
+#[test]
+fn what_is_kept_and_stands_still_is_a_note() {
+    let mut run = run(|second| main_with(100 + 30 * second.min(10), 50, 3000 + 30 * second.min(10)));
+    look(&mut run, 1.2, START);
+    look(&mut run, 30.0, &freed(10, 270));
+    let verdict = verdict(&mut run);
+    assert!(verdict.healthy);
+    assert_eq!(found(&verdict, "glibc-arenas-per-core").unwrap().severity, Severity::Note);
+}
+
+#[test]
+fn without_the_agent_nobody_can_tell() {
+    let mut run = run(|second| main_with(100 + 5 * second, 50, 3000 + 5 * second));
+    let verdict = verdict(&mut run);
+    assert!(causes(&verdict).is_empty());
+    for cause in ["glibc-arenas-per-core", "glibc-dynamic-mmap-threshold"] {
+        assert!(undetermined(&verdict).contains(&cause), "{cause}");
+    }
+    assert!(!undetermined(&verdict).contains(&"jemalloc-retention"));
+}
+
+#[test]
+fn another_allocator_in_malloc_s_place_is_asked_itself() {
+    let grows = |name: &str| {
+        let mut run = run(|second| main_with(100 + 5 * second, 50, 3000 + 5 * second));
+        let (used, free) = (format!("{name}_used"), format!("{name}_free"));
+        let said = |anonymous, in_use, kept| {
+            [
+                ("anonymous", anonymous),
+                ("malloc_used", 1),
+                ("malloc_free", 0),
+                (&*used, in_use),
+                (&*free, kept),
+            ]
+            .map(|(name, mib): (&str, u64)| (name, mib))
+        };
+        look(&mut run, 1.2, &said(105, 60, 10));
+        look(&mut run, 59.0, &said(400, 70, 290));
+        verdict(&mut run)
+    };
+    assert_eq!(causes(&grows("jemalloc")), ["jemalloc-retention"]);
+    assert_eq!(causes(&grows("tcmalloc")), ["tcmalloc-mimalloc-retention"]);
+}
+
+#[test]
+fn small_objects_that_are_gone_are_a_note_of_python_s_own_allocator() {
+    let held = |second| if second < 5 { 80 } else { 300 };
+    let mut run = run(|second| main_with(held(second), 50, 3000 + held(second)));
+    let malloc = [("malloc_used", 20), ("malloc_free", 1), ("malloc_free_main", 1), ("malloc_arenas", 1)];
+    let said = |anonymous, blocks| [&malloc[..], &[("anonymous", anonymous), ("blocks", blocks)]].concat();
+    look(&mut run, 1.2, &said(80, 100_000));
+    look(&mut run, 8.0, &said(300, 2_500_000));
+    look(&mut run, 10.0, &said(295, 110_000));
+    let verdict = verdict(&mut run);
+    let names: Vec<&str> = verdict.findings.iter().map(|finding| &*finding.cause).collect();
+    assert_eq!(names, ["pymalloc-fragmentation"]);
+    assert_eq!(verdict.findings[0].severity, Severity::Note);
+}
+
+#[test]
+fn a_buffer_that_is_filled_is_a_note_and_a_leak_is_none() {
+    let fills = |space: fn(u64) -> u64, handed_out: u64| {
+        let mut run = run(|second| main_with(100 + 5 * second, 50, space(second)));
+        look(
+            &mut run,
+            1.2,
+            &[("anonymous", 105), ("malloc_used", 40), ("malloc_mapped", 600), ("malloc_free", 0)],
+        );
+        let end =
+            [("anonymous", 395), ("malloc_used", 40), ("malloc_mapped", handed_out), ("malloc_free", 0)];
+        look(&mut run, 59.0, &end);
+        verdict(&mut run)
+    };
+    let lazy = fills(|_| 3000, 600);
+    let note = found(&lazy, "large-preallocation-lazy-touch").unwrap();
+    assert_eq!((note.severity, note.status), (Severity::Note, Status::Supported));
+    assert!(sentences(note).contains("245 MiB of it were still untouched"), "{}", sentences(note));
+    let cause = "large-preallocation-lazy-touch";
+    assert!(found(&fills(|second| 3000 + 5 * second, 890), cause).is_none(), "its address space grows");
+    assert!(found(&fills(|_| 3000, 890), cause).is_none(), "malloc handed out more");
+}
+
+#[test]
+fn pages_of_a_data_file_are_a_note_and_libraries_are_none() {
+    let reads = |data: u64| {
+        let mut run = run(|second| {
+            let mut main = main_with(100, 50 + 6 * second, 3000);
+            if let Measured::Known(mappings) = &mut main.mappings {
+                mappings.data_file_bytes = Bytes(data * MIB);
+            }
+            main
+        });
+        verdict(&mut run)
+    };
+    let verdict = reads(500);
+    assert!(verdict.healthy);
+    assert_eq!(found(&verdict, "mmap-dataset-rss-illusion").unwrap().status, Status::Established);
+    let mut still = run(|_| main_with(100, 400, 3000));
+    assert!(super::allocators::verdict(&mut still).findings.is_empty());
+}
+
+#[test]
+fn two_openmp_runtimes_are_a_note_and_one_is_none() {
+    let loads = |libraries: &str| {
+        let mut run = run(|_| main_with(100, 50, 3000));
+        is_made_of(&mut run, &[("loaded.openmp", libraries)]);
+        verdict(&mut run)
+    };
+    let two = loads("torch:libgomp.so.1, other:libiomp5.so");
+    assert_eq!(found(&two, "dual-openmp-runtime").unwrap().severity, Severity::Note);
+    assert!(loads("torch:libgomp.so.1").findings.is_empty() && loads("none").findings.is_empty());
+}
+
+/// Constructed: no torch of today does it.
+#[test]
+fn an_old_torch_on_a_processor_without_avx512_may_leak_in_mkl() {
+    let grows = |version: &str, capability: &str, threads: &str| {
+        let mut run = run(|second| main_with(100 + 6 * second, 50, 3000 + 6 * second));
+        let facts = [
+            ("torch.version", version),
+            ("torch.mkl", "2020.0.0"),
+            ("torch.cpu_capability", capability),
+            ("env.OMP_NUM_THREADS", threads),
+        ];
+        is_made_of(&mut run, &facts);
+        verdict(&mut run)
+    };
+    let old = grows("1.8.1", "AVX2", "8");
+    let finding = found(&old, "mkl-openmp-isa-leak").unwrap();
+    assert_eq!((finding.severity, finding.status), (Severity::Warning, Status::Hypothesis));
+    for other in [("1.13.0", "AVX2", "8"), ("1.8.1", "AVX512", "8"), ("1.8.1", "AVX2", "1")] {
+        assert!(found(&grows(other.0, other.1, other.2), "mkl-openmp-isa-leak").is_none(), "{other:?}");
+    }
+}
