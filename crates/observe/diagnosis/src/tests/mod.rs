@@ -7,6 +7,7 @@ mod descriptors;
 mod forecast;
 mod growing;
 mod hours;
+mod keeps;
 mod kills;
 mod loaders;
 mod log;
