@@ -22,10 +22,8 @@ class Double(torch.autograd.Function):
         return 2 * gradient + 0 * y
 
 
-weight = torch.ones(1 << 18, requires_grad=True)
-end = time.monotonic() + float(sys.argv[2])
-while time.monotonic() < end:
-    for _ in range(3):
-        Double.apply(weight).sum().backward()
+weight = torch.ones(2 << 20, requires_grad=True)
+for _ in range(120):
+    Double.apply(weight).sum().backward()
     weight.grad = None
-    time.sleep(0.05)
+    time.sleep(0.1)

@@ -1,4 +1,7 @@
-"""A loader whose batch number 6 takes long (seconds), the others a moment; in their order, or as they come."""
+"""A loader whose batch number 6 takes long (seconds), the others a moment; in their order, or as they come.
+
+What a worker cannot share is lost without a word but on standard error: then the loader waits for its timeout.
+"""
 
 import sys
 import time
@@ -6,7 +9,7 @@ import time
 import torch
 from torch.utils.data import DataLoader
 
-SIZE = 8 << 20
+SIZE = 12 << 20
 
 
 class Samples(torch.utils.data.Dataset):
@@ -25,5 +28,5 @@ if __name__ == "__main__":
     seconds, options = float(sys.argv[1]), {}
     if "as-they-come" in sys.argv:
         options["in_order"] = False
-    loader = DataLoader(Samples(seconds), batch_size=None, num_workers=4, prefetch_factor=5, **options)
+    loader = DataLoader(Samples(seconds), batch_size=None, num_workers=2, prefetch_factor=10, timeout=20, **options)
     print(sum(int(batch[0]) for batch in loader))

@@ -96,6 +96,8 @@ def _look_no_more():
 def _on_collection(phase, _info):
     if phase == "stop":
         _moment()
+    elif "_ullage_kept" in sys.modules:
+        sys.modules["_ullage_kept"].before_collection()
 
 
 def _after_fork():

@@ -1,4 +1,4 @@
-"""What torch keeps in this Python: process groups, compiled graphs, contexts of autograd functions, batches behind a
+"""What torch keeps in this Python: process groups, compiled graphs, circles through autograd, batches behind a
 late one, what a dataset's iterator shuffles in a buffer, and what goes through a collective of objects.
 
 Loaded with the module of torch that it is about. Counts are told when they are more than ever before by a quarter, or
@@ -19,11 +19,11 @@ import _ullage_hooks as hooks
 MORE = 1.25
 AGAIN_S = 5.0
 SHARE = 0.005  # of the time since the start, what collectives may be looked at for
-LEAST_WAITING = 4  # batches
+LEAST_WAITING = 2  # batches
 OBJECT = 1 << 20  # bytes, times ranks: less is not worth a word
 OBJECT_STEPS = 300
-MANY_CONTEXTS = 8
-SOME_CONTEXTS = 200  # stand for all
+MANY_CIRCLES = 8
+CIRCLES_S = 0.4
 LEAST_BUFFERED = 64  # samples
 FEW = 8  # of them that are compared
 PARTS = 300  # of a dataset's iterator that are looked at
@@ -33,15 +33,16 @@ MANY_BUFFERS = 1000
 _told = {}  # what -> (count, when)
 _awaited = (None, None, 0.0, 0)  # iterator, place in the order, since when, batches that wait from which on it is told
 _seen = {}  # id of a list that a generator holds -> (length, ids of some elements)
-_next_fetch = 0.0
+_next_fetch = _next_circles = 0.0
 _spent = 0.0  # seconds on collectives
 _began = monotonic()
 _collectives = {}  # name -> (bytes, when)
 
 
 def after_fork():
-    global _told, _awaited, _seen, _next_fetch, _spent, _began, _collectives
-    _told, _awaited, _seen, _next_fetch = {}, (None, None, 0.0, 0), {}, 0.0
+    global _told, _awaited, _seen, _next_fetch, _next_circles, _spent, _began, _collectives
+    _told, _awaited, _seen = {}, (None, None, 0.0, 0), {}
+    _next_fetch = _next_circles = 0.0
     _spent, _began, _collectives = 0.0, monotonic(), {}
 
 
@@ -53,6 +54,7 @@ def look():
     counters = getattr(sys.modules.get("torch._dynamo.utils"), "counters", None)
     if counters is not None:
         _more("compiled-graphs", counters.get("stats", {}).get("unique_graphs", 0))
+    _circles()
 
 
 def _more(what, count, size=None, name=""):
@@ -67,39 +69,45 @@ def _more(what, count, size=None, name=""):
 # --- autograd -------------------------------------------------------------------------------------------
 
 
-def among(objects):
-    """Contexts of autograd functions that hold their own output: the collector cannot see that circle."""
+def before_collection():
+    try:
+        _circles()
+    except Exception:
+        pass
+
+
+def _circles():
+    """Tensors that the function which made them holds as an attribute: circles that wait for the collector, and so are
+    among the youngest objects; it is asked for no others. It lists the tensor, not the function's context."""
+    global _next_circles
+    now = monotonic()
+    if now < _next_circles:
+        return
+    began = thread_time()
+    torch = sys.modules["torch"]
     base = getattr(sys.modules.get("torch.autograd.function"), "BackwardCFunction", None)
-    if base is None:
+    quiet = getattr(torch._C, "DisableTorchFunction", None)
+    if base is None or quiet is None:
         return
-    kinds = {kind for kind in set(map(type, objects)) if issubclass(kind, base)}
-    if not kinds:
-        return
-    tensor = sys.modules["torch"].Tensor
-    contexts = [one for one in objects if type(one) in kinds]
-    if len(contexts) < MANY_CONTEXTS:
-        return
-    step = len(contexts) // SOME_CONTEXTS + 1
     count, size, names = 0, 0, {}
-    for one in contexts[::step]:
-        held = _holds_itself(one, tensor)
-        if held:
-            count += step
-            size += held * step
-            name = type(one).__name__
-            names[name] = names.get(name, 0) + 1
-    if count >= MANY_CONTEXTS:
-        _more("autograd-contexts", count, size, max(names, key=names.get).removesuffix("Backward"))
+    with quiet():
+        for one in [one for one in gc.get_objects(generation=0) if type(one) is torch.Tensor]:
+            context = one.grad_fn
+            if context is not None and issubclass(type(context), base) and _holds(context, one):
+                count += 1
+                size += one.numel() * one.element_size()
+                name = type(context).__name__
+                names[name] = names.get(name, 0) + 1
+    if count >= MANY_CIRCLES:
+        _more("autograd-circles", count, size, max(names, key=names.get).removesuffix("Backward"))
+    _next_circles = now + max(CIRCLES_S, (thread_time() - began) / SHARE)
 
 
-def _holds_itself(context, tensor):
-    """Bytes of those of its attributes that it made itself."""
-    held = 0
+def _holds(context, tensor):
     for part in gc.get_referents(context):
-        for value in part.values() if type(part) is dict else (part,):
-            if type(value) is tensor and value.grad_fn is context:
-                held += value.numel() * value.element_size()
-    return held
+        if any([value is tensor for value in part.values()]) if type(part) is dict else part is tensor:
+            return True
+    return False
 
 
 # --- loaders --------------------------------------------------------------------------------------------
@@ -137,8 +145,11 @@ def _awaits(iterator):
         _awaited = id(iterator), place, now, LEAST_WAITING
         return
     tasks = iterator._task_info
+    late = tasks[place][0]
     waiting = [task[1] for task in tasks.values() if len(task) == 2]
-    if len(waiting) < least and len(waiting) < max(LEAST_WAITING, len(tasks) - 1):
+    # Whatever is not made yet is in the queue of the late worker.
+    every = all([len(task) == 2 or task[0] == late for task in tasks.values()])
+    if len(waiting) < (LEAST_WAITING if every else least):
         return
     # Said again when it is twice as many.
     _awaited = id(iterator), place, since, 2 * len(waiting)
@@ -147,7 +158,7 @@ def _awaits(iterator):
             "kind": "waiting",
             "batches": len(waiting),
             "outstanding": len(tasks),
-            "worker": tasks[place][0],
+            "worker": late,
             "waited_s": now - since,
             "batch": hooks.weigher().weigh(waiting[-1], OBJECT_STEPS),
         }

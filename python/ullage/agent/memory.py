@@ -192,9 +192,6 @@ def _walk(figures, now):
     objects = gc.get_objects()
     figures["tensors"] = _tensors(objects)
     figures["python_large"] = _python_large(objects)
-    kept = sys.modules.get("_ullage_kept")
-    if kept is not None:
-        kept.among(objects)
     del objects
     _walked = figures
     _next_walk = now + max(1.0, SHARE * (thread_time() - began), (now - _began) / 20)

@@ -25,6 +25,8 @@ pub(crate) struct Keeps {
     pub(crate) waiting: Vec<(At, Waiting)>,
     /// Objects that went through collectives.
     pub(crate) sent: Vec<(At, Collective)>,
+    /// When its program was through: the process may take seconds more to go.
+    done: Option<At>,
 }
 
 impl Keeps {
@@ -40,6 +42,10 @@ impl Keeps {
     /// The most of them that was told.
     pub(crate) fn count(&self, what: &str) -> Option<u64> {
         self.counts.get(what)?.iter().map(|(_, kept)| kept.count).max()
+    }
+
+    pub(crate) fn ends(&mut self, at: At) {
+        self.done = Some(at);
     }
 
     pub(crate) fn waits(&mut self, at: At, waiting: &Waiting) {
@@ -82,7 +88,7 @@ impl Rising<'_> {
 pub(crate) fn rising<'a>(process: &'a ProcessHistory, what: &str, least: u64) -> Option<Rising<'a>> {
     let told = process.keeps.counts.get(what)?;
     let ((since, first), (at, last)) = (told.first()?, told.last()?);
-    let end = process.last_seen.max(*at);
+    let end = process.keeps.done.unwrap_or(process.last_seen).max(*at);
     let whole = end.since(*since);
     let middle = At::from_seconds(since.seconds() + whole / 2.0);
     let (_, half) = told.iter().rfind(|(at, _)| *at <= middle)?;

@@ -298,6 +298,7 @@ impl Timeline {
                 AgentMessage::Collective(collective) => history.keeps.sends(at, collective),
                 AgentMessage::Bye { kept_by_iterators, figures } => {
                     history.kept_by_iterators = kept_by_iterators.map(|kept| (at, kept));
+                    history.keeps.ends(at);
                     history.looks.end(figures);
                 }
                 AgentMessage::Fix { .. } | AgentMessage::Inside { .. } => {}

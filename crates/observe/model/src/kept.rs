@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Kept {
-    /// `process-groups`, `compiled-graphs`, `autograd-contexts`, `shuffle-buffer`.
+    /// `process-groups`, `compiled-graphs`, `autograd-circles`, `shuffle-buffer`.
     pub what: String,
     /// How many.
     pub count: u64,

@@ -41,6 +41,7 @@ mod page_cache_charged;
 mod per_rank_copies;
 mod persistent_workers_growth;
 mod pids_limit_cgroup;
+mod pil_image_decode;
 mod prefetch_times_workers;
 mod preload_allocator_mismatch;
 mod python_314_incremental_gc;
@@ -117,6 +118,7 @@ pub(crate) const ALL: &[Rule] = &[
     checkpoint_load_copies::RULE,
     checkpoint_save_staging::RULE,
     model_copies_on_cpu::RULE,
+    pil_image_decode::RULE,
     uva_vsz_illusion::RULE,
     preload_allocator_mismatch::RULE,
     per_rank_copies::RULE,

@@ -52,8 +52,7 @@ fn judge(case: &Case) -> Judgement {
         .timeline
         .processes()
         .flat_map(|process| process.keeps.waiting.iter().map(move |(at, waiting)| (process, *at, waiting)));
-    let half = told.filter(|(_, _, waiting)| 2 * waiting.batches >= waiting.outstanding);
-    let Some((process, at, waiting)) = half.max_by_key(|(_, at, waiting)| (bytes(waiting), *at)) else {
+    let Some((process, at, waiting)) = told.max_by_key(|(_, at, waiting)| (bytes(waiting), *at)) else {
         return Judgement::Nothing;
     };
     let held = bytes(waiting);

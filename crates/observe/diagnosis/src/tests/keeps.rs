@@ -81,7 +81,7 @@ fn threads_that_are_not_those_of_groups_stay_threads() {
 fn contexts_that_hold_themselves_are_told_from_their_bytes_on() {
     let contexts = |each: u64| {
         counted(
-            "autograd-contexts",
+            "autograd-circles",
             |second| 20 * second,
             move |second| 20 * second * each,
             move |second| 200 * MIB + 20 * second * each,
@@ -93,11 +93,7 @@ fn contexts_that_hold_themselves_are_told_from_their_bytes_on() {
     let found = &verdict.findings[0];
     assert_eq!((found.cause.as_str(), found.severity), ("autograd-function-ctx-leak", Severity::Warning));
     assert_eq!(found.status, Status::Established);
-    assert!(
-        sentences(found).contains("400 contexts of autograd functions (most of Double)"),
-        "{}",
-        sentences(found)
-    );
+    assert!(sentences(found).contains("held 400 MiB of 400 tensors in circles"), "{}", sentences(found));
     assert_eq!(contexts(50 << 10).findings[0].severity, Severity::Note);
     assert!(contexts(100).findings.is_empty());
 }
@@ -166,7 +162,7 @@ fn batches_behind_a_late_one_are_told_where_they_filled_the_shared_memory() {
     assert!(sentence.contains("kept 14 of the 16 batches"), "{sentence}");
     assert!(sentence.contains("the batch of loader worker 2"), "{sentence}");
     assert_eq!(run(14, 8 * MIB, 2.0).unwrap().0, Severity::Note, "long before");
-    assert_eq!(run(6, 8 * MIB, 28.0), None, "most are not made yet");
+    assert_eq!(run(4, 8 * MIB, 28.0), None, "few wait");
     assert_eq!(run(14, MIB, 28.0), None, "they are small");
 }
 
@@ -176,7 +172,7 @@ fn shuffle_buffers_of_workers_are_summed_up() {
         let mut run = Run::with_trainer();
         for worker in 0..2 {
             let pid = 301 + worker as i32;
-            run.process(0.5, pid, TRAINER, Role::LoaderWorker(worker), limits(), 1000);
+            run.process(0.5, pid, TRAINER, Role::LoaderWorker(Some(worker)), limits(), 1000);
         }
         let all = |held: u64| {
             let mut workers = vec![reading(MAIN, 1, "python"), grown(200 * MIB, 4)];
@@ -270,6 +266,31 @@ fn a_large_object_that_fits_is_a_note() {
     assert!(verdict.healthy);
     assert_eq!(verdict.findings[0].cause, "object-collectives-pickle");
     assert!(gathers(50 * MIB, 300 * MIB, 2.0, false).findings.is_empty());
+}
+
+#[test]
+fn an_image_that_is_too_large_is_told_by_its_decoder() {
+    let failed = |type_name: &str, text: &str, frame: &str| {
+        let mut run = Run::with_trainer();
+        run.quiet(1.0);
+        let mut report = raised(type_name, text);
+        report.stack = vec!["data.py:9 __getitem__".into(), frame.into()];
+        run.exception(2.1, TRAINER, report)
+            .ended(2.2, TRAINER, Ending::Exited(1))
+            .finish(2.3, Ending::Exited(1));
+        run.verdict().findings.into_iter().find(|finding| finding.cause == "pil-image-decode")
+    };
+    let bomb = "Image size (400000000 pixels) exceeds limit of 178956970 pixels, could be decompression bomb DOS attack.";
+    let refused =
+        failed("DecompressionBombError", bomb, "…/PIL/Image.py:3438 _decompression_bomb_check").unwrap();
+    assert_eq!((refused.severity, refused.status), (Severity::Fatal, Status::Established));
+    assert!(sentences(&refused).contains("it is 1.1 GiB of 3 bytes a pixel"), "{}", sentences(&refused));
+    let refused = failed("MemoryError", "", "…/PIL/ImageFile.py:260 load").unwrap();
+    assert_eq!((refused.severity, refused.status), (Severity::Warning, Status::Supported));
+    assert!(failed("MemoryError", "", "data.py:12 collate").is_none());
+    assert!(
+        failed("UnidentifiedImageError", "cannot identify image file", "…/PIL/Image.py:3498 open").is_none()
+    );
 }
 
 #[test]
