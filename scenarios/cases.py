@@ -8,7 +8,20 @@ except ImportError:  # before Python 3.11; every venv with pip has this copy
     from pip._vendor import tomli as tomllib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-KNOWN = {"name", "job", "needs", "setup", "expect", "healthy", "fix", "smoke", "by_hand", "timeout", "notes"}
+KNOWN = {
+    "name",
+    "job",
+    "needs",
+    "setup",
+    "expect",
+    "healthy",
+    "fix",
+    "smoke",
+    "by_hand",
+    "timeout",
+    "notes",
+    "constructed",
+}
 KNOWN_SETUP = {
     "inside",
     "tmpfs",
@@ -22,6 +35,7 @@ KNOWN_SETUP = {
     "limits",
     "user",
     "environment",
+    "files",
     "oom_group",
     "sysctl",
     "swap",
@@ -48,6 +62,8 @@ def read_scenarios():
             check_keys(path, case.get("name", "case"), case, KNOWN)
             check_keys(path, case["name"], case.get("setup", {}), KNOWN_SETUP)
             check_keys(path, case["name"], case.get("expect", {}), KNOWN_EXPECT)
+            if case.get("setup", {}).get("files") and not case.get("constructed"):
+                raise SystemExit(f"{path}: {case['name']}: files are made up, and `constructed` does not say so")
             if case.get("healthy"):
                 case["expect"] = {"finding": "", "outcome": {"kind": "exit", "code": 0}}
             cases.append({**case, "id": f"{folder}/{case['name']}", "here": os.path.join(HERE, folder)})

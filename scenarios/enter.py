@@ -1,6 +1,7 @@
 """Becomes COMMAND inside the surroundings that a scenario asks for: cgroups, mounts, limits, a user.
 
-    enter.py '{"cgroups": [...], "tmpfs": [...], "ipc": {...}, "first": [...], "limits": {...}, "user": 64646}' COMMAND...
+    enter.py '{"cgroups": [...], "tmpfs": [...], "files": [...], "ipc": {...}, "first": [...], "limits": {...},
+               "user": 64646}' COMMAND...
 
 The order is the point: mounts need root, the cgroup must be joined before a limit bites, and the user is
 given up last. It ends in exec, so that COMMAND keeps this pid.
@@ -37,9 +38,11 @@ def limit_system_v(settings):
             file.write(str(value))
 
 
-def mount_privately(mounts):
+def mount_privately(mounts, files):
     unshare(CLONE_NEWNS, "CLONE_NEWNS")
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+    for file in files:
+        subprocess.run(["mount", "--bind", file["from"], file["path"]], check=True)
     for mount in mounts:
         os.makedirs(mount["path"], exist_ok=True)
         subprocess.run(["mount", "-t", "tmpfs", "-o", mount["options"], "tmpfs", mount["path"]], check=True)
@@ -47,8 +50,8 @@ def mount_privately(mounts):
 
 def main():
     setup, command = json.loads(sys.argv[1]), sys.argv[2:]
-    if setup.get("tmpfs"):
-        mount_privately(setup["tmpfs"])
+    if setup.get("tmpfs") or setup.get("files"):
+        mount_privately(setup.get("tmpfs", []), setup.get("files", []))
     for cgroup in setup.get("cgroups", []):
         with open(os.path.join(cgroup, "cgroup.procs"), "w") as file:
             file.write(str(os.getpid()))

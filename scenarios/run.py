@@ -67,8 +67,22 @@ class Case:
         prepared["limits"] = {k: surroundings.in_bytes(v) for k, v in setup.get("limits", {}).items()}
         prepared["user"] = setup.get("user")
         prepared["ipc"] = setup.get("ipc")
+        prepared["files"] = [self.made_up(number, file) for number, file in enumerate(setup.get("files", []))]
         prepared["first"] = [self.fill(part) for part in setup.get("first", [])]
         return prepared
+
+    def made_up(self, number, file):
+        """A file of the kernel's with other content: `text`, or its own lines with some replaced (`lines`)."""
+        instead = self.fill(file.get("from", f"{{scratch}}/file-{number}"))
+        text = file.get("text", "")
+        if "lines" in file:
+            with open(file["path"]) as real:
+                own = real.readlines()
+            other = {name: f"{name}: {value}\n" for name, value in file["lines"].items()}
+            text = "".join(other.get(line.split(":")[0], line) for line in own)
+        with open(instead, "w") as out:
+            out.write(text)
+        return {"path": file["path"], "from": instead}
 
     def command(self):
         job = [self.fill(part) for part in self.case["job"]]

@@ -186,6 +186,18 @@ def missing(need, python, plain_python, ullage):
         name = need.split("-", 1)[1]
         rc = subprocess.run([plain_python, "-c", f"import ctypes; ctypes.CDLL({name!r})"], capture_output=True).returncode
         return None if rc == 0 else f"no {name}"
+    if need.startswith("torch-"):
+        told = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True)
+        version = tuple(int(part) for part in told.stdout.split(".")[:2])
+        wanted = tuple(int(part) for part in need.split("-")[1].split("."))
+        return None if version >= wanted else f"{python} has torch {told.stdout.strip() or 'not'}"
+    if need.startswith("python-"):
+        least, most = [tuple(int(part) for part in version.split(".")) for version in need.split("-")[1:]]
+        told = subprocess.run(
+            [python, "-c", "import sys; print(*sys.version_info[:3])"], capture_output=True, text=True
+        )
+        version = tuple(int(part) for part in told.stdout.split())
+        return None if least <= version <= most else f"{python} is Python {'.'.join(map(str, version))}"
     if need == "ullage-package":
         rc = subprocess.run([python, "-c", "import ullage._native"], capture_output=True).returncode
         return None if rc == 0 else f"{python} has no package ullage (pip install .)"

@@ -28,7 +28,7 @@ _next_look = 0.0  # at memory; by the same
 
 def install(load_part):
     """Hooks the modules that are there already, and waits for the others. `load_part` loads one of the
-    others: backlog.py, facts.py, memory.py, weigh.py."""
+    others: backlog.py, facts.py, kept.py, memory.py, weigh.py."""
     global _load_part, _began, _next_look
     _load_part = load_part
     agent.tell_inside = _tell_inside
@@ -70,6 +70,9 @@ def _moment(light=False):
     again = 60.0
     try:
         again = _memory().look(agent.send, light)
+        kept = sys.modules.get("_ullage_kept")
+        if kept is not None:
+            kept.look()
     except Exception:
         pass
     _next_look = time.monotonic() + again
@@ -93,15 +96,18 @@ def _look_no_more():
 def _on_collection(phase, _info):
     if phase == "stop":
         _moment()
+    elif "_ullage_kept" in sys.modules:
+        sys.modules["_ullage_kept"].before_collection()
 
 
 def _after_fork():
     global _began, _next_look
     _began = time.monotonic()
     _next_look = _began + FIRST_LOOK_S
-    memory = sys.modules.get("_ullage_memory")
-    if memory is not None:
-        memory.after_fork()
+    for name in ("_ullage_memory", "_ullage_kept"):
+        part = sys.modules.get(name)
+        if part is not None:
+            part.after_fork()
 
 
 def _on_heavy_import(_module):
@@ -150,6 +156,10 @@ class _InPassing:
 
     def __reduce__(self):
         return self._original.__name__
+
+
+def _kept():
+    return sys.modules.get("_ullage_kept") or _load_part("kept")
 
 
 # --- exceptions that leave ------------------------------------------------------------------------------
@@ -418,7 +428,12 @@ def _on_dataloader(module):
     module.DataLoader.check_worker_number_rationality = dress(check_worker_number_rationality, original)
     for kind in (module._SingleProcessDataLoaderIter, module._MultiProcessingDataLoaderIter):
         kind._next_data = _Method(kind._next_data)
+    _kept().on_dataloader(module)
     _fix()
+
+
+def _on_distributed(module):
+    _kept().on_distributed(module)
 
 
 def _fix():
@@ -511,6 +526,7 @@ _ON_IMPORT = {
     "concurrent.futures.process": _on_pool,
     "torch": _on_torch,
     "torch._utils": _on_torch_utils,
+    "torch.distributed.distributed_c10d": _on_distributed,
     "torch.multiprocessing.spawn": _on_torch_spawn,
     "torch.utils.data.dataloader": _on_dataloader,
 }

@@ -73,7 +73,7 @@ def weigh(root, most=MAX_STEPS):
             else:
                 todo.extend([(one, weight * length / few) for one in islice(plain.__iter__(value), few)])
         elif array is not None and issubclass(kind, array):
-            _weigh_array(value, weight, array, totals, todo)
+            _weigh_array(value, weight, array, tensor, totals, todo)
         elif tensor is not None and issubclass(kind, tensor):
             _weigh_tensor(value, weight, kind, torch, totals, seen)
         else:
@@ -87,12 +87,12 @@ def _count(totals, size, weight):
     totals[size >= LARGE] += weight * ((size + 15) & ~15)
 
 
-def _weigh_array(value, weight, array, totals, todo):
+def _weigh_array(value, weight, array, tensor, totals, todo):
     _count(totals, 112, weight)
     base = array.base.__get__(value)
     if base is not None:
-        # A view: of another array, of bytes; a mapped file or another's buffer is not this process's own.
-        if issubclass(type(base), (array, bytes, bytearray)):
+        # A view: of another array, of bytes, of a tensor; a mapped file or another's buffer is not this process's own.
+        if issubclass(type(base), (array, bytes, bytearray) + ((tensor,) if tensor is not None else ())):
             todo.append((base, weight))
         return
     size = array.nbytes.__get__(value)

@@ -2,6 +2,7 @@
 
 use crate::between::Between;
 use crate::growing::Looks;
+use crate::keeps::Keeps;
 use crate::series::Series;
 use std::borrow::Cow;
 use ullage_model::cgroup::CgroupVersion;
@@ -94,6 +95,8 @@ pub struct ProcessHistory {
     pub files: Series,
     /// What the agent said of its private memory, in order.
     pub(crate) looks: Looks,
+    /// What the agent said of what torch keeps in it.
+    pub(crate) keeps: Keeps,
     /// Minor faults over time.
     pub faults: Series,
     /// Probes of its pages, in order.
@@ -156,6 +159,7 @@ impl ProcessHistory {
             swapped: Series::default(),
             files: Series::default(),
             looks: Looks::default(),
+            keeps: Keeps::default(),
             faults: Series::default(),
             probes: Vec::new(),
             zombies: Series::default(),

@@ -20,6 +20,7 @@ mod growth;
 mod herd;
 mod history;
 mod kept;
+mod keeps;
 mod limits;
 mod met;
 mod oom;

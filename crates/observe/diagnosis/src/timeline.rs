@@ -299,8 +299,12 @@ impl Timeline {
                 AgentMessage::Hello { python, .. } => history.python = Some(python.clone()),
                 AgentMessage::Backlog(backlog) => history.has_backlog(at, backlog),
                 AgentMessage::Memory { figures } => history.looks.add(at, figures),
+                AgentMessage::Kept(kept) => history.keeps.more(at, kept),
+                AgentMessage::Waiting(waiting) => history.keeps.waits(at, waiting),
+                AgentMessage::Collective(collective) => history.keeps.sends(at, collective),
                 AgentMessage::Bye { kept_by_iterators, figures } => {
                     history.kept_by_iterators = kept_by_iterators.map(|kept| (at, kept));
+                    history.keeps.ends(at);
                     history.looks.end(figures);
                 }
                 AgentMessage::Fix { .. } | AgentMessage::Inside { .. } => {}

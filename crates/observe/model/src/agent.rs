@@ -3,7 +3,7 @@
 //! Written by `python/ullage/agent/agent.py`; every field may be absent, because at a limit the agent says
 //! what it can. Numbers are counts or bytes.
 
-use crate::Facts;
+use crate::{Collective, Facts, Kept, Waiting};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -69,6 +69,12 @@ pub enum AgentMessage {
         #[serde(default)]
         figures: BTreeMap<String, f64>,
     },
+    /// What a library keeps in this Python has become more.
+    Kept(Kept),
+    /// Finished batches wait behind a late one.
+    Waiting(Waiting),
+    /// An object goes through a collective.
+    Collective(Collective),
     /// The process ends normally; the figures at that moment.
     Bye {
         /// Allocator, collector and other figures by name.
@@ -160,6 +166,11 @@ impl Weight {
     /// What a spawned process gets a copy of: torch sends its storages through shared memory.
     pub fn copied_by_pickle(&self) -> u64 {
         self.objects.saturating_add(self.arrays)
+    }
+
+    /// All of it.
+    pub fn bytes(&self) -> u64 {
+        self.copied_by_pickle().saturating_add(self.tensors)
     }
 }
 

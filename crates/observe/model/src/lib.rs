@@ -14,6 +14,7 @@ pub mod finding;
 pub mod growth;
 pub mod host;
 pub mod identity;
+pub mod kept;
 pub mod limit;
 pub mod measured;
 pub mod met;
@@ -43,6 +44,7 @@ pub use finding::{
 pub use growth::{Growth, GrowthClass, GrowthLimit, GrowthPart};
 pub use host::{FilesystemReading, FilesystemUse, HostReading, MachineFacts};
 pub use identity::ProcessId;
+pub use kept::{Collective, Kept, Waiting};
 pub use limit::Limit;
 pub use measured::{Measured, Missing};
 pub use met::{cgroup_facts, filesystem_facts};

@@ -16,6 +16,7 @@ const AGENT: &str = include_str!("../../../../python/ullage/agent/agent.py");
 const BACKLOG: &str = include_str!("../../../../python/ullage/agent/backlog.py");
 const COUNTS: &str = include_str!("../../../../python/ullage/agent/counts.py");
 const HOOKS: &str = include_str!("../../../../python/ullage/agent/hooks.py");
+const KEPT: &str = include_str!("../../../../python/ullage/agent/kept.py");
 const MEMORY: &str = include_str!("../../../../python/ullage/agent/memory.py");
 const WEIGH: &str = include_str!("../../../../python/ullage/agent/weigh.py");
 /// Also what `ullage snapshot` asks a Python.
@@ -72,6 +73,7 @@ impl AgentFiles {
                         .and_then(|()| std::fs::write(files.directory.join("ullage_counts.py"), COUNTS))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_hooks.py"), HOOKS))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_backlog.py"), BACKLOG))
+                        .and_then(|()| std::fs::write(files.directory.join("ullage_kept.py"), KEPT))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_memory.py"), MEMORY))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_weigh.py"), WEIGH))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_facts.py"), FACTS))

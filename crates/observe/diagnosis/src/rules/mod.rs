@@ -3,6 +3,7 @@
 use crate::rule::Rule;
 
 mod arrow_memory_pool_retention;
+mod autograd_function_ctx_leak;
 mod cgroup_leftover_charge;
 mod cgroup_sizing_by_host_view;
 mod checkpoint_load_copies;
@@ -17,6 +18,7 @@ mod fork_parent_rewrites;
 mod forkserver_too_many_fds;
 mod glibc_arenas_per_core;
 mod glibc_dynamic_mmap_threshold;
+mod gloo_and_process_group_growth;
 mod host_oom_kill;
 mod hugetlb_reserved;
 mod inductor_compile_workers;
@@ -39,12 +41,15 @@ mod nccl_shm_segments;
 mod nofile_exhausted_shared_tensors;
 mod nproc_rlimit;
 mod numa_membind_oom;
+mod object_collectives_pickle;
 mod onednn_primitive_cache_shapes;
 mod orphan_workers;
+mod out_of_order_reorder_buffer;
 mod page_cache_charged;
 mod per_rank_copies;
 mod persistent_workers_growth;
 mod pids_limit_cgroup;
+mod pil_image_decode;
 mod prefetch_times_workers;
 mod preload_allocator_mismatch;
 mod pymalloc_fragmentation;
@@ -62,6 +67,7 @@ mod sigbus_file_truncated_or_netfs;
 mod slurm_rss_sum_overcount;
 mod spawn_forkserver_full_copy;
 mod stack_ulimit_thread_stacks;
+mod streaming_shuffle_buffer;
 mod strict_overcommit;
 mod subprocess_in_workers;
 mod swap_thrash;
@@ -70,6 +76,8 @@ mod tcmalloc_mimalloc_retention;
 mod thp_always_rss_bloat;
 mod threads_per_task;
 mod tmpfs_inodes;
+mod torch_compile_recompiles;
+mod torch_known_bad_versions;
 mod unaccounted_kernel_memory;
 mod userspace_oom_daemon;
 mod uva_vsz_illusion;
@@ -104,6 +112,8 @@ pub(crate) const ALL: &[Rule] = &[
     leaked_semaphore_warning::RULE,
     python_314_incremental_gc::RULE,
     prefetch_times_workers::RULE,
+    out_of_order_reorder_buffer::RULE,
+    streaming_shuffle_buffer::RULE,
     persistent_workers_growth::RULE,
     worker_processes_accumulate::RULE,
     itertools_cycle_caches::RULE,
@@ -111,6 +121,9 @@ pub(crate) const ALL: &[Rule] = &[
     sampler_index_lists::RULE,
     subprocess_in_workers::RULE,
     onednn_primitive_cache_shapes::RULE,
+    torch_compile_recompiles::RULE,
+    autograd_function_ctx_leak::RULE,
+    torch_known_bad_versions::RULE,
     inductor_compile_workers::RULE,
     checkpoint_load_copies::RULE,
     checkpoint_save_staging::RULE,
@@ -125,9 +138,12 @@ pub(crate) const ALL: &[Rule] = &[
     large_preallocation_lazy_touch::RULE,
     mmap_dataset_rss_illusion::RULE,
     arrow_memory_pool_retention::RULE,
+    pil_image_decode::RULE,
     uva_vsz_illusion::RULE,
     preload_allocator_mismatch::RULE,
     per_rank_copies::RULE,
+    object_collectives_pickle::RULE,
+    gloo_and_process_group_growth::RULE,
     nccl_shm_segments::RULE,
     ray_object_store::RULE,
     joblib_loky_memmap::RULE,

@@ -11,7 +11,8 @@
 //! ## How it is told apart
 //! The number of threads rises in a straight line to the end of what was seen. A pool fills and comes to rest at its size.
 //! Where a thread could not be started: the process had several times as many as it began with. A limit that is met by
-//! others, or by many processes of a few threads each, is not this.
+//! others, or by many processes of a few threads each, is not this; nor are the threads of process groups of torch.distributed
+//! that are never destroyed (gloo-and-process-group-growth).
 //!
 //! ## Known problems
 //! Threads that end as fast as they are started do not show, though each may leave something behind.
@@ -26,6 +27,7 @@
 //! - <https://docs.python.org/3/library/concurrent.futures.html#threadpoolexecutor>
 //! - <https://github.com/pytorch/pytorch/issues/64412>
 
+use super::gloo_and_process_group_growth::explains;
 use crate::failure::{Failure, Symptom};
 use crate::found::of_job;
 use crate::growth::Course;
@@ -72,7 +74,8 @@ fn at_refusal(case: &Case, failure: &Failure) -> Option<(f64, Judgement)> {
         .filter_map(|other| other.threads.at_or_before(failure.at).filter(|_| other.last_seen >= failure.at))
         .map(|(_, threads)| threads)
         .sum();
-    if threads - first < REFUSED || threads < 3.0 * first || threads < others {
+    let of_groups = explains(process, threads - first);
+    if threads - first < REFUSED || threads < 3.0 * first || threads < others || of_groups {
         return None;
     }
     let sentence = format!(
@@ -92,7 +95,8 @@ fn rising(case: &Case, process: &ProcessHistory) -> Option<(f64, Judgement)> {
     let (at, last) = process.threads.last()?;
     let Course::Growing(growth) = process.threads.course(at) else { return None };
     let more = growth.per_second * growth.lasted_s;
-    if !growth.goes_on || more < MANY || growth.lasted_s < LASTED_S || last < 3.0 * first {
+    let of_groups = explains(process, last - first);
+    if !growth.goes_on || more < MANY || growth.lasted_s < LASTED_S || last < 3.0 * first || of_groups {
         return None;
     }
     let sentence = format!(

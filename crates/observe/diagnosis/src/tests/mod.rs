@@ -8,6 +8,7 @@ mod descriptors;
 mod forecast;
 mod growing;
 mod hours;
+mod keeps;
 mod kills;
 mod loaders;
 mod log;

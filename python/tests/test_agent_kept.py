@@ -1,0 +1,127 @@
+"""What the agent says of things that torch keeps, and that nothing of it stands in what the job prints."""
+
+import sys
+
+import pytest
+
+from receiver import watched
+
+pytest.importorskip("torch")
+
+MIB = 1 << 20
+
+LATE = """
+import sys, time, torch
+from torch.utils.data import DataLoader, Dataset
+class Samples(Dataset):
+    def __len__(self):
+        return 24
+    def __getitem__(self, index):
+        time.sleep(2.0 if index == 4 and sys.argv[1] == "late" else 0.05)
+        if index == 6 and sys.argv[1] == "fails":
+            raise ValueError("bad sample")
+        return torch.ones(MIB, dtype=torch.uint8)
+MIB = 1 << 20
+if __name__ == "__main__":
+    loader = DataLoader(Samples(), batch_size=None, num_workers=2, prefetch_factor=4, multiprocessing_context="fork")
+    print(sum(int(batch[0]) for batch in loader))
+"""
+
+
+def run(script, program, *arguments):
+    return watched([sys.executable, script(program), *arguments], text=True)
+
+
+def test_batches_behind_a_late_one_are_counted(script):
+    done, receiver = run(script, LATE, "late")
+    assert done.stdout == "24\n", done.stderr
+    told = receiver.of("waiting")
+    # Half of them are the late worker's own.
+    most = max(told, key=lambda one: one["batches"])
+    assert most["batches"] == 4 and most["outstanding"] == 8, told
+    assert most["waited_s"] < 2.5 and most["worker"] in (0, 1)
+    assert MIB <= sum(most["batch"].values()) < 1.1 * MIB
+
+
+def test_a_loader_whose_samples_are_alike_says_little(script):
+    done, receiver = run(script, LATE, "alike")
+    assert done.stdout == "24\n", done.stderr
+    assert all(message["waited_s"] < 0.5 for message in receiver.of("waiting"))
+
+
+def test_no_frame_of_ours_is_in_a_loaders_traceback(script):
+    done, _ = run(script, LATE, "fails")
+    assert "ValueError: bad sample" in done.stderr
+    assert "/ullage_" not in done.stderr.partition("Traceback")[2], done.stderr
+
+
+CONTEXTS = """
+import sys, time, torch
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = 2 * x
+        if sys.argv[1] == "attribute":
+            ctx.y = y
+        elif sys.argv[1] == "input":
+            ctx.x = x
+        else:
+            ctx.save_for_backward(y)
+        return y
+    @staticmethod
+    def backward(ctx, gradient):
+        return 2 * gradient
+weight, kept = torch.ones(1 << 17, requires_grad=True), []
+for _ in range(40):
+    y = Double.apply(weight).sum()
+    y.backward()
+    kept.append(bytes(MIB := 1 << 20))
+    if sys.argv[1] != "attribute":
+        kept.append(y)  # the graph lives, and holds no circle
+    time.sleep(0.1)
+"""
+
+
+def test_contexts_that_hold_what_they_made_are_counted(script):
+    done, receiver = run(script, CONTEXTS, "attribute")
+    assert done.returncode == 0, done.stderr
+    told = [message for message in receiver.of("kept") if message["what"] == "autograd-circles"]
+    assert told[-1]["name"] == "Double" and told[-1]["count"] >= 8
+    assert told[-1]["bytes"] == told[-1]["count"] * (4 << 17)
+
+
+@pytest.mark.parametrize("how", ["input", "saved"])
+def test_contexts_that_hold_something_else_are_not(script, how):
+    done, receiver = run(script, CONTEXTS, how)
+    assert done.returncode == 0, done.stderr
+    assert [message for message in receiver.of("kept") if message["what"] == "autograd-circles"] == []
+
+
+ALONE = """
+import os, sys, time, torch, torch.distributed as dist
+dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=0, world_size=1)
+for _ in range(12):
+    dist.new_group(backend="gloo")
+    time.sleep(0.2)
+everything = [None]
+dist.all_gather_object(everything, ["x" * (1 << 20) for _ in range(4)])
+values = [b"y" * (8 << 20)]
+dist.broadcast_object_list(values, 0)
+print(len(everything[0]), len(values[0]))
+class Unwilling:
+    def __reduce__(self):
+        raise ValueError("not this one")
+dist.all_gather_object(everything, Unwilling())
+"""
+
+
+def test_groups_and_objects_of_collectives_are_told(script, tmp_path):
+    done, receiver = run(script, ALONE, str(tmp_path / "store"))
+    assert done.stdout == f"4 {8 << 20}\n", done.stderr
+    groups = [message["count"] for message in receiver.of("kept") if message["what"] == "process-groups"]
+    assert groups == sorted(groups) and groups[-1] >= 10
+    first, second = receiver.of("collective")
+    assert (first["of"], first["ranks"], first["line"]) == ("all_gather_object", 1, "program.py:8")
+    assert 4 * MIB <= sum(first["object"].values()) < 5 * MIB
+    assert (second["of"], second["line"]) == ("broadcast_object_list", "program.py:10")
+    assert "ValueError: not this one" in done.stderr and "/ullage_" not in done.stderr, done.stderr

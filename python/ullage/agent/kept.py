@@ -1,0 +1,297 @@
+"""What torch keeps in this Python: process groups, compiled graphs, circles through autograd, batches behind a
+late one, what a dataset's iterator shuffles in a buffer, and what goes through a collective of objects.
+
+Loaded with the module of torch that it is about. Counts are told when they are more than ever before by a quarter, or
+by anything after 5 s. The surprise: nothing here may stand in a traceback of the job or be called by it; so the moments
+are those at which torch looks up an attribute (hooks.py).
+"""
+
+import gc
+import os
+import sys
+import types
+from _collections import deque
+from time import monotonic, thread_time
+
+import _ullage_agent as agent
+import _ullage_hooks as hooks
+
+MORE = 1.25
+AGAIN_S = 5.0
+SHARE = 0.005  # of the time since the start, what collectives may be looked at for
+LEAST_WAITING = 2  # batches
+OBJECT = 1 << 20  # bytes, times ranks: less is not worth a word
+OBJECT_STEPS = 300
+MANY_CIRCLES = 8
+CIRCLES_S = 0.4
+LEAST_BUFFERED = 64  # samples
+FEW = 8  # of them that are compared
+PARTS = 300  # of a dataset's iterator that are looked at
+DEPTH = 10  # generators and objects below each other
+MANY_BUFFERS = 1000
+
+_told = {}  # what -> (count, when)
+_awaited = (None, None, 0.0, 0)  # iterator, place in the order, since when, batches that wait from which on it is told
+_seen = {}  # id of a list that a generator holds -> (length, ids of some elements)
+_next_fetch = _next_circles = 0.0
+_spent = 0.0  # seconds on collectives
+_began = monotonic()
+_collectives = {}  # name -> (bytes, when)
+
+
+def after_fork():
+    global _told, _awaited, _seen, _next_fetch, _next_circles, _spent, _began, _collectives
+    _told, _awaited, _seen = {}, (None, None, 0.0, 0), {}
+    _next_fetch = _next_circles = 0.0
+    _spent, _began, _collectives = 0.0, monotonic(), {}
+
+
+def look():
+    """At what is counted already."""
+    world = getattr(sys.modules.get("torch.distributed.distributed_c10d"), "_world", None)
+    if world is not None:
+        _more("process-groups", len(world.pg_map))
+    counters = getattr(sys.modules.get("torch._dynamo.utils"), "counters", None)
+    if counters is not None:
+        _more("compiled-graphs", counters.get("stats", {}).get("unique_graphs", 0))
+    _circles()
+
+
+def _more(what, count, size=None, name=""):
+    before, when = _told.get(what, (0, 0.0))
+    now = monotonic()
+    if count <= before or (count < MORE * before and now < when + AGAIN_S):
+        return
+    _told[what] = count, now
+    agent.send({"kind": "kept", "what": what, "count": count, "bytes": size, "name": name})
+
+
+# --- autograd -------------------------------------------------------------------------------------------
+
+
+def before_collection():
+    try:
+        _circles()
+    except Exception:
+        pass
+
+
+def _circles():
+    """Tensors that the function which made them holds as an attribute: circles that wait for the collector, and so are
+    among the youngest objects; it is asked for no others. It lists the tensor, not the function's context."""
+    global _next_circles
+    now = monotonic()
+    if now < _next_circles:
+        return
+    began = thread_time()
+    torch = sys.modules["torch"]
+    base = getattr(sys.modules.get("torch.autograd.function"), "BackwardCFunction", None)
+    quiet = getattr(torch._C, "DisableTorchFunction", None)
+    if base is None or quiet is None:
+        return
+    count, size, names = 0, 0, {}
+    with quiet():
+        for one in [one for one in gc.get_objects(generation=0) if type(one) is torch.Tensor]:
+            context = one.grad_fn
+            if context is not None and issubclass(type(context), base) and _holds(context, one):
+                count += 1
+                size += one.numel() * one.element_size()
+                name = type(context).__name__
+                names[name] = names.get(name, 0) + 1
+    if count >= MANY_CIRCLES:
+        _more("autograd-circles", count, size, max(names, key=names.get).removesuffix("Backward"))
+    _next_circles = now + max(CIRCLES_S, (thread_time() - began) / SHARE)
+
+
+def _holds(context, tensor):
+    for part in gc.get_referents(context):
+        if any([value is tensor for value in part.values()]) if type(part) is dict else part is tensor:
+            return True
+    return False
+
+
+# --- loaders --------------------------------------------------------------------------------------------
+
+
+class _Asked:
+    """Stands for a method: whoever asks for it tells of its object first. No frame of ours is below the method's."""
+
+    def __init__(self, function, tell):
+        self.function, self.tell = function, tell
+
+    def __get__(self, one, kind=None):
+        if one is not None:
+            try:
+                self.tell(one)
+            except Exception:
+                pass
+        return self.function.__get__(one, kind)
+
+
+def on_dataloader(module):
+    iterator = module._MultiProcessingDataLoaderIter
+    # Asked for once for each batch that is waited for.
+    iterator._get_data = _Asked(iterator._get_data, _awaits)
+    fetcher = sys.modules["torch.utils.data._utils.fetch"]._IterableDatasetFetcher
+    fetcher.fetch = _Asked(fetcher.fetch, _fetches)
+
+
+def _awaits(iterator):
+    """Asked for again while the same batch is waited for: others have arrived before it."""
+    global _awaited
+    place, now = iterator._rcvd_idx, monotonic()
+    who, where, since, least = _awaited
+    if who != id(iterator) or where != place:
+        _awaited = id(iterator), place, now, LEAST_WAITING
+        return
+    tasks = iterator._task_info
+    late = tasks[place][0]
+    waiting = [task[1] for task in tasks.values() if len(task) == 2]
+    # Whatever is not made yet is in the queue of the late worker.
+    every = all([len(task) == 2 or task[0] == late for task in tasks.values()])
+    if len(waiting) < (LEAST_WAITING if every else least):
+        return
+    # Said again when it is twice as many.
+    _awaited = id(iterator), place, since, 2 * len(waiting)
+    agent.send(
+        {
+            "kind": "waiting",
+            "batches": len(waiting),
+            "outstanding": len(tasks),
+            "worker": late,
+            "waited_s": now - since,
+            "batch": hooks.weigher().weigh(waiting[-1], OBJECT_STEPS),
+        }
+    )
+
+
+# --- buffers of datasets --------------------------------------------------------------------------------
+
+
+def _fetches(fetcher):
+    """Before a batch is fetched the dataset's generators are at rest, and what they hold can be asked for."""
+    global _next_fetch
+    now = monotonic()
+    if now < _next_fetch:
+        return
+    began = thread_time()
+    for holder, buffer in _buffers(fetcher.dataset_iter):
+        length = len(buffer)
+        some = [id(buffer[number * length // FEW]) for number in range(FEW)]
+        before = _seen.get(id(buffer))
+        _seen[id(buffer)] = length, some
+        if before is None or len(_seen) > MANY_BUFFERS:
+            continue
+        changed = sum([one != other for one, other in zip(some, before[1])])
+        # Full: as many as before, and others. Filling: more, in a function that draws lots.
+        full = length == before[0] and 2 <= changed
+        if full or (length != before[0] and _draws_lots(holder)):
+            size = sum(hooks.weigher().weigh(buffer, OBJECT_STEPS).values())
+            _more("shuffle-buffer", length, size, _place(holder))
+    _next_fetch = now + max(1.0, (thread_time() - began) / SHARE)
+
+
+def _buffers(root):
+    """Lists that the generators below an iterator hold, with the code of each generator."""
+    todo, seen, found = deque(((root, None, 0),)), set(), []
+    while todo and len(seen) < PARTS:
+        one, code, depth = todo.popleft()
+        kind = type(one)
+        if id(one) in seen or depth > DEPTH or issubclass(kind, (type, types.ModuleType, types.CodeType)):
+            continue
+        seen.add(id(one))
+        if kind is list or kind is deque:
+            # Of numbers and names it is no buffer of samples.
+            if len(one) >= LEAST_BUFFERED and not isinstance(one[0], (int, float, str)):
+                found.append((code, one))
+        elif kind is types.FrameType:
+            if one.f_code is code:  # up to CPython 3.10 a generator refers to its frame, and that to its locals
+                todo.extend([(part, code, depth) for part in gc.get_referents(one)])
+        elif kind is types.GeneratorType:
+            todo.extend([(part, one.gi_code, depth + 1) for part in gc.get_referents(one)])
+        elif gc.is_tracked(one) and not issubclass(kind, (dict, tuple, set, frozenset, types.FunctionType)):
+            step = getattr(kind, "__next__", None) or getattr(kind, "__iter__", None)
+            code = getattr(step, "__code__", code)
+            for part in gc.get_referents(one):
+                attributes = list(part.values())[:PARTS] if type(part) is dict else (part,)
+                todo.extend([(value, code, depth + 1) for value in attributes])
+    return found
+
+
+LOTS = {
+    "shuffle",
+    "randrange",
+    "randint",
+    "random",
+    "choice",
+    "choices",
+    "sample",
+    "integers",
+    "randperm",
+    "permutation",
+}
+
+
+def _draws_lots(code):
+    return code is not None and not LOTS.isdisjoint(code.co_names)
+
+
+def _place(code):
+    return "" if code is None else "%s, %s:%d" % (code.co_name, os.path.basename(code.co_filename), code.co_firstlineno)
+
+
+# --- torch.distributed ----------------------------------------------------------------------------------
+
+
+class _Call:
+    def __get__(self, one, kind=None):
+        if one is None:
+            return self
+        _collective(sys._getframe(1))
+        return one._original
+
+
+class _Sent(hooks._InPassing):
+    """Stands for `_object_to_tensor`, which each collective of objects calls for each object that it sends."""
+
+    __slots__ = ()
+    __call__ = _Call()
+
+
+def on_distributed(module):
+    # Called by their names in their module, so that nobody else holds them.
+    for name, kind in (("_new_process_group_helper", hooks._InPassing), ("_object_to_tensor", _Sent)):
+        original = getattr(module, name, None)
+        if original is not None:
+            setattr(module, name, kind(original))
+
+
+def _collective(frame):
+    global _spent
+    began = monotonic()
+    try:
+        if _spent > SHARE * (began - _began + 1.0):
+            return
+        # Its own name for the object, in the function or in a comprehension of it.
+        value = frame.f_locals.get("obj")
+        while frame.f_code.co_name.startswith("<"):
+            frame = frame.f_back
+        name = frame.f_code.co_name
+        group = frame.f_locals.get("group")
+        ranks = sys.modules["torch.distributed.distributed_c10d"].get_world_size(group)
+        weight = hooks.weigher().weigh(value, OBJECT_STEPS)
+        size = sum(weight.values())
+        before, when = _collectives.get(name, (0, 0.0))
+        if size * ranks >= OBJECT and (size >= MORE * before or began >= when + AGAIN_S):
+            _collectives[name] = size, began
+            agent.send({"kind": "collective", "of": name, "line": _line(frame), "ranks": ranks, "object": weight})
+    except Exception:
+        pass
+    _spent += monotonic() - began
+
+
+def _line(frame):
+    """Where the program calls it."""
+    while frame is not None and "/torch/" in frame.f_code.co_filename:
+        frame = frame.f_back
+    return "" if frame is None else "%s:%d" % (os.path.basename(frame.f_code.co_filename), frame.f_lineno)
