@@ -2,8 +2,8 @@
 
     enter.py '{"cgroups": [...], "tmpfs": [...], "ipc": {...}, "first": [...], "limits": {...}, "user": 64646}' COMMAND...
 
-A limit is a number, or a soft one and a hard one. The order is the point: mounts need root, the cgroup must be joined before a limit bites, and the user is
-given up last. It ends in exec, so that COMMAND keeps this pid.
+A limit is a number, or a soft one and a hard one. The order is the point: mounts need root, the cgroup must be
+joined before a limit bites, and the user is given up last. It ends in exec, so that COMMAND keeps this pid.
 """
 
 import ctypes
