@@ -7,7 +7,7 @@ situation whose scenario has not been run keeps the line that it has.
 import os
 import re
 
-from cases import HERE, above_note, growth_word, tomllib
+from cases import HERE, above_note, growth_word, read_scenarios, tomllib
 
 PAGE = os.path.join(os.path.dirname(HERE), "docs", "guide", "origin.md")
 BEGIN, END = "<!-- table: scenarios/run.py --origin -->", "<!-- end of table -->"
@@ -22,15 +22,17 @@ def wanted(situations):
     return {situation["case"] for situation in situations}
 
 
-def said(verdict):
-    """As the verdict has it: the first cause with its title and how certain it is, or that there is none."""
+def said(verdict, grows):
+    """As the verdict has it: the first cause with its title and how certain it is, or that there is none.
+
+    The word for the growth stands where the scenario judges it: that of a job of a few seconds is its start's.
+    """
     findings = above_note(verdict)
-    growth = growth_word(verdict)
     if findings:
         first = findings[0]
         return f"{first['title']} (`{first['cause']}`, {first['status']})"
     word = "healthy" if verdict["healthy"] else "no finding"
-    return word if growth in ("none", "not told") else f"{word}; growth: `{growth}`"
+    return f"{word}; growth: `{growth_word(verdict)}`" if grows else word
 
 
 def to_do(situation, verdict):
@@ -41,8 +43,8 @@ def to_do(situation, verdict):
     return findings[0]["fixes"][0]["title"]
 
 
-def row(situation, verdict):
-    cells = [situation["words"], f"`{situation['case']}`", said(verdict), to_do(situation, verdict)]
+def row(situation, verdict, grows):
+    cells = [situation["words"], f"`{situation['case']}`", said(verdict, grows), to_do(situation, verdict)]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
@@ -56,11 +58,12 @@ def check(verdicts, write):
         found = re.search(r"\| `([^`]+)` \|", line)
         if found:
             there[found.group(1)] = line
+    grow = {case["id"] for case in read_scenarios() if "growth" in case}
     rows, wrong = [], []
     for situation in read():
         case = situation["case"]
         if case in verdicts:
-            rows.append(row(situation, verdicts[case]))
+            rows.append(row(situation, verdicts[case], case in grow))
             if there.get(case) != rows[-1]:
                 wrong.append(f"{case}: the page has another line than\n    {rows[-1]}")
         elif case in there:
