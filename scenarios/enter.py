@@ -1,9 +1,9 @@
-"""Becomes COMMAND inside the surroundings that a scenario asks for: cgroups, mounts, limits, a user.
+"""Becomes JOB inside the surroundings that a scenario asks for: cgroups, mounts, limits, a user.
 
-    enter.py '{"cgroups": [...], "tmpfs": [...], "ipc": {...}, "first": [...], "limits": {...}, "user": 64646}' COMMAND...
+    enter.py '{"cgroups": [...], "tmpfs": [...], "ipc": {...}, "first": [...], "limits": {...}, "user": 64646}' JOB...
 
 A limit is a number, or a soft one and a hard one. The order is the point: mounts need root, the cgroup must be
-joined before a limit bites, and the user is given up last. It ends in exec, so that COMMAND keeps this pid.
+joined before a limit bites, and the user is given up last. It ends in exec, so that JOB keeps this pid.
 """
 
 import ctypes

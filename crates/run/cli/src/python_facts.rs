@@ -130,6 +130,16 @@ mod tests {
     }
 
     #[test]
+    fn the_first_line_is_enough_where_nothing_is_to_be_imported() {
+        let (_folder, path) = python("echo '{\"python.version\":\"3.11.7\"}'\nexec sleep 30");
+        let started = Instant::now();
+        let facts = ask(&path).without_importing(started + Duration::from_secs(20));
+        assert!(started.elapsed() < Duration::from_secs(10));
+        assert_eq!(facts["python.version"], "3.11.7".into());
+        assert!(!facts.contains_key("torch.mkl"), "it was not asked for");
+    }
+
+    #[test]
     fn a_python_that_is_not_there_says_so() {
         let facts = ask(Path::new("/no/such/python")).answer(Instant::now());
         assert!(facts["python.version"].is_missing());

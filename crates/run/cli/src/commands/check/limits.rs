@@ -147,3 +147,22 @@ fn locked(limit: Own) -> Check {
         _ => check,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_soft_limit_is_raised_by_anybody_and_a_hard_one_by_root() {
+        let own = |soft, hard| Own { soft: Limit::At(soft), hard };
+        let fix = |limit: Own| open_files(limit).row.fix;
+        assert_eq!(fix(own(1024, Limit::At(4096))), "ulimit -n $(ulimit -Hn)");
+        assert_eq!(fix(own(1024, Limit::Unlimited)), "ulimit -n $(ulimit -Hn)");
+        assert_eq!(fix(own(1024, Limit::At(2048))), "prlimit --pid $$ --nofile=65536:65536");
+        assert_eq!(fix(own(4096, Limit::At(4096))), "", "enough");
+        let space = address_space(own(2 << 30, Limit::At(2 << 30)));
+        assert_eq!(space.row.fix, "prlimit --pid $$ --as=unlimited:unlimited");
+        assert_eq!(space.row.state, CheckState::Warning);
+        assert_eq!(address_space(own(1 << 29, Limit::Unlimited)).row.state, CheckState::Bad);
+    }
+}

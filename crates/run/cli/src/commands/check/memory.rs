@@ -147,3 +147,42 @@ fn of_tasks(pids: &CgroupPids, path: &str) -> Option<Check> {
         _ => check,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ullage_model::Measured;
+
+    fn state(used_mib: u64, limit: Limit, machine_gib: u64) -> Option<CheckState> {
+        let memory = CgroupMemory {
+            current: Bytes(used_mib << 20),
+            limit,
+            high: Limit::Unlimited,
+            peak: Measured::default(),
+            swap: Measured::default(),
+            swap_limit: Measured::default(),
+            oom_kills: Measured::default(),
+            oom_kills_subtree: Measured::default(),
+            limit_hits: Measured::default(),
+            high_hits: Measured::default(),
+            anonymous_huge: Measured::default(),
+            oom_group: Measured::default(),
+            parts: Measured::default(),
+        };
+        let machine = MachineFacts {
+            memory_total: Measured::Known(Bytes(machine_gib << 30)),
+            ..MachineFacts::default()
+        };
+        of_memory(&memory, "/job", &machine).map(|check| check.row.state)
+    }
+
+    #[test]
+    fn what_is_left_counts_and_what_the_machine_seems_to_have() {
+        let gib = |n: u64| Limit::At(n << 30);
+        assert_eq!(state(100, gib(60), 64), Some(CheckState::Fine));
+        assert_eq!(state(58 << 10, gib(60), 64), Some(CheckState::Warning), "2 GiB left");
+        assert_eq!(state(100, gib(16), 64), Some(CheckState::Warning), "a quarter of the machine");
+        assert_eq!(state(100, Limit::At(300 << 20), 64), Some(CheckState::Bad));
+        assert_eq!(state(100, Limit::Unlimited, 64), None);
+    }
+}
