@@ -36,6 +36,7 @@ test-outside: install
 	$(BIN)/python tests/kill_recorder.py --ullage $(BIN)/ullage --times 12
 	$(BIN)/python tests/outage.py --ullage $(BIN)/ullage --stop 6 --kills 4
 	$(BIN)/python tests/clean.py --ullage $(BIN)/ullage --python $(BIN)/python
+	$(BIN)/python tests/check.py --ullage $(BIN)/ullage --python $(BIN)/python
 	$(BIN)/python tests/arena_kills.py --times 2
 	$(BIN)/python tests/arena_kills.py --points --times 1 --methods fork
 
@@ -57,6 +58,16 @@ target/integrations/torch-$(TORCH):
 # Every cause that can be provoked on this machine, and its healthy twin.
 scenarios: install
 	$(BIN)/python scenarios/run.py --ullage $(BIN)/ullage --python $(BIN)/python --set all
+
+# Causes that look alike, two by two: each is called what it is and not what the other is.
+.PHONY: lookalikes
+lookalikes: install
+	$(BIN)/python scenarios/run.py --ullage $(BIN)/ullage --python $(BIN)/python --lookalikes --guest-logs .guest/logs/6.1
+
+# What docs/guide/origin.md says of each situation, against what is said now.
+.PHONY: origin
+origin: install
+	$(BIN)/python scenarios/run.py --ullage $(BIN)/ullage --python $(BIN)/python --origin --guest-logs .guest/logs/6.1
 
 # Those that belong to a whole machine, in small virtual ones, and the Rust tests on their kernels (qemu; see guests/README.md).
 guests: install

@@ -21,6 +21,7 @@ KNOWN = {
     "timeout",
     "notes",
     "constructed",
+    "growth",
 }
 KNOWN_SETUP = {
     "inside",
@@ -37,6 +38,7 @@ KNOWN_SETUP = {
     "environment",
     "files",
     "oom_group",
+    "oom_kill_disable",
     "sysctl",
     "swap",
 }
@@ -107,6 +109,11 @@ def above_note(verdict):
     return [f for f in verdict["findings"] if RANK[f["severity"]] > 0]
 
 
+def growth_word(verdict):
+    """Its word; of a run that was too short there is none."""
+    return verdict["growth"].get("class", "not told")
+
+
 def differences(case, verdict, agent):
     """What is wrong with the verdict, one sentence each. Without the agent, "cannot tell" is a right answer."""
     expect, wrong = case["expect"], []
@@ -114,10 +121,12 @@ def differences(case, verdict, agent):
         wrong.append(f"schema is {verdict.get('schema')!r}")
     findings = above_note(verdict)
     got = findings[0]["cause"] if findings else ""
-    wanted = expect["finding"]
+    wanted = expect.get("finding")
     undetermined = [u["cause"] for u in verdict["undetermined"]]
     open_question = not agent and not findings and wanted in undetermined
-    if got != wanted and not open_question:
+    if wanted is None:
+        pass  # the growth is judged
+    elif got != wanted and not open_question:
         wrong.append(f"first finding is {got or 'none'}")
     elif findings and wanted:
         first = findings[0]
@@ -140,11 +149,14 @@ def differences(case, verdict, agent):
         notes = sorted(f["cause"] for f in verdict["findings"] if RANK[f["severity"]] == 0)
         if notes != sorted(case["notes"]):
             wrong.append(f"notes are {', '.join(notes) or 'none'}")
+    if agent and "growth" in case and growth_word(verdict) not in case["growth"]:
+        wrong.append(f"the growth is {verdict['growth']}, not {' or '.join(case['growth'])}")
     for key, value in expect.get("outcome", {}).items():
         if verdict["outcome"].get(key) != value:
             wrong.append(f"outcome {key} is {verdict['outcome'].get(key)!r}, not {value!r}")
     if case.get("healthy") and not verdict["healthy"]:
         wrong.append("healthy is false")
-    if not case.get("healthy") and verdict["healthy"] and not open_question:
+    judged = wanted is not None and "growth" not in case
+    if judged and not case.get("healthy") and verdict["healthy"] and not open_question:
         wrong.append("healthy is true")
     return wrong

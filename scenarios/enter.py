@@ -1,10 +1,10 @@
-"""Becomes COMMAND inside the surroundings that a scenario asks for: cgroups, mounts, limits, a user.
+"""Becomes JOB inside the surroundings that a scenario asks for: cgroups, mounts, limits, a user.
 
     enter.py '{"cgroups": [...], "tmpfs": [...], "files": [...], "ipc": {...}, "first": [...], "limits": {...},
-               "user": 64646}' COMMAND...
+               "user": 64646}' JOB...
 
-The order is the point: mounts need root, the cgroup must be joined before a limit bites, and the user is
-given up last. It ends in exec, so that COMMAND keeps this pid.
+A limit is a number, or a soft one and a hard one. The order is the point: mounts need root, the cgroup must be
+joined before a limit bites, and the user is given up last. It ends in exec, so that JOB keeps this pid.
 """
 
 import ctypes
@@ -61,7 +61,8 @@ def main():
         # It may end in any way: what it leaves behind is the point.
         subprocess.run(setup["first"])
     for name, value in setup.get("limits", {}).items():
-        resource.setrlimit(LIMITS[name], (value, value))
+        soft, hard = value if isinstance(value, list) else (value, value)
+        resource.setrlimit(LIMITS[name], (soft, hard))
     if setup.get("user"):
         os.setgroups([])
         os.setgid(setup["user"])

@@ -2,6 +2,7 @@
 """Runs each scenario under `ullage run --json` and compares the verdict with the one it must get.
 
     run.py --ullage PATH --python PYTHON-WITH-TORCH [--set smoke|all|matrix] [--only PATTERN]
+    run.py --ullage PATH --python PYTHON-WITH-TORCH --lookalikes | --origin [--guest-logs FOLDER]
 
 Prints a table and `N passed, N failed, N skipped`; a case that this machine cannot run is listed with the reason.
 """
@@ -18,6 +19,8 @@ import time
 import uuid
 
 import cases as descriptions
+import lookalikes
+import origin
 import surroundings
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -63,6 +66,9 @@ class Case:
                 made = surroundings.make_cgroup(key, limit, setup.get("cgroup_below", False))
                 self.cgroups += made
                 prepared["cgroups"].append(made[0])
+                if key == "memory" and setup.get("oom_kill_disable"):
+                    with open(f"{made[-1]}/memory.oom_control", "w") as file:
+                        file.write("1")
         prepared["tmpfs"] = [{**m, "path": self.fill(m["path"])} for m in setup.get("tmpfs", [])]
         prepared["limits"] = {k: surroundings.in_bytes(v) for k, v in setup.get("limits", {}).items()}
         prepared["user"] = setup.get("user")
@@ -174,7 +180,7 @@ def run_case(case, arguments, python):
         result = {
             "scenario": case["id"],
             "python": python,
-            "expected": case["expect"]["finding"] or "none",
+            "expected": expected(case),
             "got": "-",
             "status": "-",
             "role": "-",
@@ -187,16 +193,29 @@ def run_case(case, arguments, python):
     if verdict is not None:
         findings = descriptions.above_note(verdict)
         result["got"] = findings[0]["cause"] if findings else "none"
+        if "growth" in case:
+            result["got"] = descriptions.growth_word(verdict)
         if findings:
             result["status"] = findings[0]["status"]
             result["role"] = (findings[0]["process"] or {}).get("role", "-")
-        elif case["expect"]["finding"] in [u["cause"] for u in verdict["undetermined"]]:
+        elif case["expect"].get("finding") in [u["cause"] for u in verdict["undetermined"]]:
             result["got"] = "cannot tell"
     return result
 
 
+def expected(case):
+    return " ".join(case["growth"]) if "growth" in case else case["expect"]["finding"] or "none"
+
+
 def chosen(arguments):
-    if arguments.set == "matrix":
+    if arguments.lookalikes or arguments.origin:
+        names = lookalikes.wanted(lookalikes.read()) if arguments.lookalikes else origin.wanted(origin.read())
+        found = descriptions.read_scenarios() + descriptions.read_matrix()
+        absent = names - {case["id"] for case in found}
+        if absent:
+            raise SystemExit(f"there is no scenario {min(absent)}")
+        found = [case for case in found if case["id"] in names]
+    elif arguments.set == "matrix":
         found = descriptions.read_matrix()
     else:
         found = descriptions.read_scenarios()
@@ -225,6 +244,12 @@ def read_arguments():
     )
     parser.add_argument("--only", default="", metavar="PATTERN")
     parser.add_argument("--set", choices=["smoke", "all", "matrix"], default="all")
+    parser.add_argument("--lookalikes", action="store_true", help="the cases of lookalikes.toml, and each pair of them")
+    parser.add_argument("--origin", action="store_true", help="the cases of origin.toml, and the page made of them")
+    parser.add_argument("--write", action="store_true", help="with --origin: write the page instead of comparing it")
+    parser.add_argument(
+        "--guest-logs", metavar="FOLDER", help="verdicts of the cases that ran in a guest: .guest/logs/6.1"
+    )
     parser.add_argument("--no-agent", action="store_true")
     parser.add_argument(
         "--replaced-pythonpath", action="store_true", help="start jobs with a PYTHONPATH that hides the agent"
@@ -282,7 +307,29 @@ def main():
             json.dump({"results": results, "skipped": skipped}, file, indent=1)
     passed = sum(result["ok"] for result in results)
     print(f"{passed} passed, {len(results) - passed} failed, {len(skipped)} skipped")
-    return 0 if passed == len(results) and results else 1
+    good = passed == len(results) and bool(results)
+    if arguments.lookalikes or arguments.origin:
+        good &= together(arguments, results, [name for name, _ in skipped])
+    return 0 if good else 1
+
+
+def together(arguments, results, skipped):
+    """What the cases say of each other, or of the page: true where all of it is right."""
+    verdicts = {result["scenario"]: result["verdict"] for result in results if result["verdict"]}
+    for name in skipped if arguments.guest_logs else []:
+        path = os.path.join(arguments.guest_logs, name.replace("/", " "), "verdict.json")
+        if os.path.exists(path):
+            with open(path) as file:
+                verdicts[name] = json.load(file)
+    if arguments.origin:
+        wrong = origin.check(verdicts, arguments.write)
+        print(*wrong, f"{len(verdicts)} situations run, {len(wrong)} lines of the page are not right", sep="\n")
+        return not wrong
+    right, wrong, missing = lookalikes.table(lookalikes.read(), verdicts)
+    for name in sorted(missing):
+        print(f"  not run: {name}")
+    print(f"{right} pairs right, {wrong} wrong; {len(missing)} scenarios without a verdict")
+    return right > 0 and not wrong
 
 
 if __name__ == "__main__":

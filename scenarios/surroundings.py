@@ -173,6 +173,10 @@ def missing(need, python, plain_python, ullage):
             return None
         except OSError as error:
             return f"may not make a {controller} cgroup ({error})"
+    if need == "cgroup-v1":
+        folder = own_cgroup("memory")
+        there = folder and os.path.exists(f"{folder}/memory.oom_control")
+        return None if there else "the memory controller is not that of cgroup v1"
     if need == "torch":
         rc = subprocess.run([python, "-c", "import torch"], capture_output=True).returncode
         return None if rc == 0 else f"{python} has no torch"

@@ -139,44 +139,79 @@ def pairs(python, other):
     yield "huge pages", {"thp.process"}, [PLAIN, JOBS, "huge"], no_huge if enabled else "they are off here", {}
     newer = {"python": other} if other else "give another torch with --other"
     yield "torch", {"torch.version"}, product, {}, newer
-    keep = [python, jobs("max-map-count-exhausted/keep.py"), "70000"]
+    # What belongs to the whole machine is only made tighter than it is, and so that nobody else meets it.
     yield (
         "vm.max_map_count",
         {"sysctl.vm.max_map_count"},
-        keep,
-        *({"sysctl": ("vm.max_map_count", n)} for n in (262144, 65530)),
+        [python, jobs("max-map-count-exhausted/keep.py"), "40000"],
+        {"whole": True},
+        {"whole": True, "sysctl": {"vm.max_map_count": 30_000}},
     )
-    commit = [PLAIN, jobs("strict-overcommit/commit.py"), "100000"]
     yield (
         "overcommit",
         {"sysctl.vm.overcommit_memory"},
-        commit,
-        *({"sysctl": ("vm.overcommit_memory", n)} for n in (1, 2)),
+        [PLAIN, JOBS, "promises"],
+        {"whole": True},
+        {"whole": True, "sysctl": {"vm.overcommit_ratio": 1000, "vm.overcommit_memory": 2}},
     )
+    # Other cgroups get no swap of it: at a swappiness of 0 their limits kill as before.
+    small = {"whole": True, "cgroup": ("memory", 100 << 20), "sysctl": {"vm.swappiness": 0}}
+    yield (
+        "swap",
+        {"swap.total"},
+        [PLAIN, jobs("memcg-oom-kill/grow.py"), "160"],
+        {**small, "swap": 256 << 20},
+        small,
+    )
+
+
+def put(path, value):
+    with open(path, "w") as file:
+        file.write(str(value))
 
 
 class Machine:
     """Surroundings of one run; leaving puts everything back."""
 
     def __init__(self, setup, scratch):
-        self.setup, self.scratch, self.cgroups, self.before = setup, scratch, [], None
+        self.setup, self.scratch, self.cgroups, self.before, self.swap = setup, scratch, [], [], None
 
     def __enter__(self):
         if "cgroup" in self.setup:
             self.cgroups = surroundings.make_cgroup(*self.setup["cgroup"], self.setup.get("below", False))
-        if "sysctl" in self.setup:
-            name, value = self.setup["sysctl"]
-            self.path = "/proc/sys/" + name.replace(".", "/")
-            with open(self.path) as file:
-                self.before = file.read()
-            with open(self.path, "w") as file:
-                file.write(str(value))
+        try:
+            self.of_the_machine()
+        except OSError:
+            self.__exit__()
+            raise
         return self
 
+    def of_the_machine(self):
+        for name, value in self.setup.get("sysctl", {}).items():
+            path = "/proc/sys/" + name.replace(".", "/")
+            with open(path) as file:
+                self.before.append((path, file.read()))
+            put(path, value)
+        own = f"{self.cgroups[0]}/memory.swappiness" if self.cgroups else ""
+        if os.path.exists(own):
+            put(own, 60)
+        if "swap" in self.setup:
+            made = os.path.join(self.scratch, "swap")
+            with open(made, "wb") as file:
+                os.posix_fallocate(file.fileno(), 0, self.setup["swap"])
+            os.chmod(made, 0o600)
+            for command in (["mkswap", made], ["swapon", made]):
+                done = subprocess.run(command, capture_output=True, text=True)
+                if done.returncode:
+                    raise OSError(f"{command[0]}: {done.stderr.strip()}")
+            self.swap = made
+
     def __exit__(self, *_):
-        if self.before is not None:
-            with open(self.path, "w") as file:
-                file.write(self.before)
+        if self.swap:
+            subprocess.run(["swapoff", self.swap], check=True)
+            os.unlink(self.swap)
+        for path, value in reversed(self.before):
+            put(path, value)
         surroundings.remove_cgroups(self.cgroups)
 
     def fill(self, text):
@@ -247,7 +282,7 @@ def main():
         if arguments.only not in name:
             continue
         reason = next((side for side in (good, bad) if isinstance(side, str)), None)
-        if reason is None and "sysctl" in good and not arguments.system_wide:
+        if reason is None and "whole" in good and not arguments.system_wide:
             reason = "it would change the whole machine (--system-wide)"
         try:
             result, statuses = (None, None) if reason else compared(ullage, job, good, bad)

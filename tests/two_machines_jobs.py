@@ -52,5 +52,13 @@ def product():
         time.sleep(0.05)
 
 
+def promises():
+    """Reserves 400 GiB, 1 GiB at a time, and touches none of it."""
+    kept = []
+    for _ in range(400):
+        kept.append(mmap.mmap(-1, 1 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+        time.sleep(0.01)
+
+
 if __name__ == "__main__":
-    {"arenas": arenas, "huge": huge, "product": product}[sys.argv[1]]()
+    {"arenas": arenas, "huge": huge, "product": product, "promises": promises}[sys.argv[1]]()

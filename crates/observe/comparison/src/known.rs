@@ -73,7 +73,7 @@ const KNOWN: &[Bad] = &[
 ];
 
 /// What a version is known for; none for one that nothing is known of.
-pub(crate) fn known_bad(fact: &str, version: &str) -> Option<&'static str> {
+pub fn known_bad(fact: &str, version: &str) -> Option<&'static str> {
     let version = numbers(version);
     let bad =
         |one: &&Bad| one.fact == fact && one.from <= version.as_slice() && version.as_slice() < one.before;

@@ -11,6 +11,7 @@ mod table;
 mod view;
 mod weigh;
 
+pub use known::known_bad;
 use std::collections::{BTreeMap, BTreeSet};
 use table::Row;
 use ullage_model::{Against, Change, Comparison, Difference, Fact, Facts, Strength, Verdict};

@@ -136,6 +136,9 @@ pub struct CheckArguments {
     /// With --clean: remove all that is listed, and ask nothing
     #[arg(long, requires = "clean")]
     pub yes: bool,
+    /// The Python that runs the jobs, whose libraries are looked at (default: python3 on $PATH)
+    #[arg(long, value_name = "PATH", conflicts_with = "clean")]
+    pub python: Option<PathBuf>,
 }
 
 /// `ullage snapshot`.

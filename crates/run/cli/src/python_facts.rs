@@ -43,14 +43,16 @@ pub fn ask(python: &Path) -> Asked {
     let child = child.map(|mut child| {
         let (sender, receiver) = channel();
         if let Some(output) = child.stdout.take() {
-            std::thread::spawn(move || {
+            let listen = move || {
                 for line in BufReader::new(output).lines().map_while(Result::ok) {
                     let Ok(facts) = serde_json::from_str(&line) else { continue };
                     if sender.send(facts).is_err() {
                         return;
                     }
                 }
-            });
+            };
+            // Where no thread is to be had, nobody listens, and the answer is the same as of a Python that ended.
+            let _ = std::thread::Builder::new().spawn(listen);
         }
         (child, receiver)
     });
@@ -60,6 +62,17 @@ pub fn ask(python: &Path) -> Asked {
 impl Asked {
     /// What it has said by then; what it has not is missing.
     pub fn answer(self, deadline: Instant) -> Facts {
+        self.lines(2, deadline)
+    }
+
+    /// What it knows without importing torch and numpy; not waited for longer than that takes.
+    pub fn without_importing(self, deadline: Instant) -> Facts {
+        let mut facts = self.lines(1, deadline);
+        facts.retain(|name, fact| !(fact.is_missing() && BY_IMPORTING.contains(&name.as_str())));
+        facts
+    }
+
+    fn lines(self, count: usize, deadline: Instant) -> Facts {
         let mut facts =
             Facts::from([("python.path".to_owned(), self.python.to_string_lossy().as_ref().into())]);
         let (mut child, lines) = match self.child {
@@ -73,7 +86,7 @@ impl Asked {
             }
         };
         let mut late = None;
-        for _ in 0..2 {
+        for _ in 0..count {
             match lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(more) => facts.extend(more),
                 Err(RecvTimeoutError::Timeout) => late = Some("it was not told in time (--deadline)"),
@@ -114,6 +127,16 @@ mod tests {
         assert!(started.elapsed() < Duration::from_secs(5));
         assert_eq!(facts["python.version"], "3.11.7".into());
         assert!(facts["torch.mkl"].is_missing());
+    }
+
+    #[test]
+    fn the_first_line_is_enough_where_nothing_is_to_be_imported() {
+        let (_folder, path) = python("echo '{\"python.version\":\"3.11.7\"}'\nexec sleep 30");
+        let started = Instant::now();
+        let facts = ask(&path).without_importing(started + Duration::from_secs(20));
+        assert!(started.elapsed() < Duration::from_secs(10));
+        assert_eq!(facts["python.version"], "3.11.7".into());
+        assert!(!facts.contains_key("torch.mkl"), "it was not asked for");
     }
 
     #[test]

@@ -99,7 +99,8 @@ fn remove<'a>(root: &KernelRoot, shm: &Path, orphans: impl Iterator<Item = &'a L
     removal
 }
 
-fn what(place: &Place) -> String {
+/// Where it is, as a person would name it.
+pub(super) fn what(place: &Place) -> String {
     match place {
         Place::File { path, .. } => path.display().to_string(),
         Place::Sysv { id, key } => format!("shmid {id} (key {key:#x})"),
