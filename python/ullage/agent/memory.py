@@ -33,6 +33,9 @@ _walked = {}  # figures of the last walk
 _next_walk = 0.0
 _walks = 0.0  # seconds that the last walk took
 _libc = None
+_first = None  # private bytes at the first look
+_rising = 0  # looks in a row that found more than the one before
+_last_look = 0
 
 
 def look(send, light=False):
@@ -40,6 +43,8 @@ def look(send, light=False):
     global _told
     began = thread_time()
     figures = {"anonymous": _private(), "blocks": sys.getallocatedblocks()}
+    _rises(figures["anonymous"], light)
+    walked = False
     try:
         _malloc(figures)
     except Exception:
@@ -48,7 +53,7 @@ def look(send, light=False):
     took = thread_time() - began
     if not light and now >= _next_walk and _moved(figures, _walked, MOVED_MUCH):
         try:
-            _walk(figures, now)
+            walked = _walk(figures, now)
         except Exception:
             pass
     if "tensors" in figures or _moved(figures, _told, MOVED):
@@ -58,6 +63,12 @@ def look(send, light=False):
             pass
         _told = figures
         send({"kind": "memory", "figures": figures})
+    try:
+        before = thread_time()
+        _census(figures["anonymous"], walked, now, send)
+        took += thread_time() - before
+    except Exception:
+        pass
     return max(LEAST_APART_S, SHARE * took, (now - _began) / 20)
 
 
@@ -70,8 +81,12 @@ def files():
 
 def after_fork():
     """In a forked child: what was told was told by another."""
-    global _began, _told, _walked, _next_walk
+    global _began, _told, _walked, _next_walk, _first, _rising, _last_look
     _began, _told, _walked, _next_walk = monotonic(), {}, {}, 0.0
+    _first, _rising, _last_look = None, 0, 0
+    census = sys.modules.get("_ullage_census")
+    if census is not None:
+        census.after_fork()
 
 
 def _moved(now, before, least):
@@ -178,16 +193,48 @@ def _attribute(line, name):
     return int(line[start : line.index(b'"', start)])
 
 
+# --- growth that goes on --------------------------------------------------------------------------------
+
+GROWN = 32 << 20  # bytes since the first look
+GROWN_SHARE = 0.2
+RISING = 3  # looks in a row
+
+
+def _rises(private, light):
+    global _first, _rising, _last_look
+    if light or _first is None:  # what a library took that was just loaded counts for nothing
+        _first = private
+    _rising = _rising + 1 if private > _last_look and not light else 0
+    _last_look = private
+
+
+def _census(private, walked, now, send):
+    """Says what holds it, where growth goes on."""
+    grown = private - _first
+    if _rising < RISING or grown < max(GROWN, GROWN_SHARE * _first) or _torch_begins():
+        return
+    census = sys.modules.get("_ullage_census")
+    if census is None:
+        hooks = sys.modules["_ullage_hooks"]
+        hooks._load_module("paths")
+        census = hooks._load_module("census")
+    if census.due(grown, now):
+        census.take(send, private, grown, walked)
+
+
 # --- the collector's list -------------------------------------------------------------------------------
+
+
+def _torch_begins():
+    """A torch that is half there gives storages no type to have."""
+    return getattr(getattr(sys.modules.get("torch"), "__spec__", None), "_initializing", False)
 
 
 def _walk(figures, now):
     """`tensors`: bytes of torch's tensors that Python knows. `python_large`: of its objects, what lies in malloc."""
     global _walked, _next_walk
-    spec = getattr(sys.modules.get("torch"), "__spec__", None)
-    # A torch that is half there gives storages no type to have.
-    if figures["blocks"] > MOST_BLOCKS or getattr(spec, "_initializing", False):
-        return
+    if figures["blocks"] > MOST_BLOCKS or _torch_begins():
+        return False
     began = thread_time()
     objects = gc.get_objects()
     figures["tensors"] = _tensors(objects)
@@ -195,6 +242,7 @@ def _walk(figures, now):
     del objects
     _walked = figures
     _next_walk = now + max(1.0, SHARE * (thread_time() - began), (now - _began) / 20)
+    return True
 
 
 def _tensors(objects):

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use ullage_model::cgroup::CgroupVersion;
 use ullage_model::process::DescriptorKinds;
 use ullage_model::{
-    At, Backlog, CgroupReading, Ending, EndingSource, Exclusive, FilesystemReading, Held, HostReading,
+    At, Backlog, Census, CgroupReading, Ending, EndingSource, Exclusive, FilesystemReading, Held, HostReading,
     KeptByIterators, LoaderSettings, Mappings, Measured, ProcessFacts, ProcessId, ProcessMemory,
     ProcessReading, ProcessState, ResourceLimits, Role, Weight,
 };
@@ -16,6 +16,8 @@ use ullage_model::{
 const PROBES: usize = 64;
 /// Mapped files that moved by less are not worth a reading.
 const FILES_MOVED: f64 = (1 << 20) as f64;
+/// Censuses kept of one process: the latest.
+const CENSUSES: usize = 16;
 
 /// Queues of one process that are kept.
 const QUEUES: usize = 32;
@@ -94,6 +96,8 @@ pub struct ProcessHistory {
     pub files: Series,
     /// What the agent said of its private memory, in order.
     pub(crate) looks: Looks,
+    /// Censuses of what holds its growth, in order.
+    pub censuses: Vec<(At, Census)>,
     /// Minor faults over time.
     pub faults: Series,
     /// Probes of its pages, in order.
@@ -156,6 +160,7 @@ impl ProcessHistory {
             swapped: Series::default(),
             files: Series::default(),
             looks: Looks::default(),
+            censuses: Vec::new(),
             faults: Series::default(),
             probes: Vec::new(),
             zombies: Series::default(),
@@ -250,6 +255,14 @@ impl ProcessHistory {
             });
         }
         self.probes.push(probe);
+    }
+
+    /// The agent took a census.
+    pub(crate) fn counted(&mut self, at: At, census: &Census) {
+        if self.censuses.len() >= CENSUSES {
+            self.censuses.remove(0);
+        }
+        self.censuses.push((at, census.clone()));
     }
 
     /// It makes a loader.

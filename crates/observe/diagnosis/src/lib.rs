@@ -18,6 +18,7 @@ mod growing;
 mod growth;
 mod herd;
 mod history;
+mod holders;
 mod limits;
 mod met;
 mod oom;

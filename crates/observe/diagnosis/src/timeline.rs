@@ -292,6 +292,7 @@ impl Timeline {
                 }
                 AgentMessage::Hello { python, .. } => history.python = Some(python.clone()),
                 AgentMessage::Backlog(backlog) => history.has_backlog(at, backlog),
+                AgentMessage::Census(census) => history.counted(at, census),
                 AgentMessage::Memory { figures } => history.looks.add(at, figures),
                 AgentMessage::Bye { kept_by_iterators, figures } => {
                     history.kept_by_iterators = kept_by_iterators.map(|kept| (at, kept));

@@ -3,7 +3,7 @@
 //! Written by `python/ullage/agent/agent.py`; every field may be absent, because at a limit the agent says
 //! what it can. Numbers are counts or bytes.
 
-use crate::Facts;
+use crate::{Census, Facts};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -69,6 +69,8 @@ pub enum AgentMessage {
         #[serde(default)]
         figures: BTreeMap<String, f64>,
     },
+    /// What holds the memory by which this Python grows.
+    Census(Box<Census>),
     /// The process ends normally; the figures at that moment.
     Bye {
         /// Allocator, collector and other figures by name.

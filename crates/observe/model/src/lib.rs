@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
+pub mod census;
 pub mod cgroup;
 pub mod comparison;
 pub mod event;
@@ -31,6 +32,7 @@ pub mod units;
 pub use agent::{
     AgentMessage, Backlog, CountsAtFailure, ExceptionReport, Held, KeptByIterators, LoaderSettings, Weight,
 };
+pub use census::{Census, HeldGraph, Holder, TensorCount, TensorGroup};
 pub use cgroup::{CgroupReading, CgroupVersion};
 pub use comparison::{Against, Change, Comparison, Difference, Strength, Symptom, Tie};
 pub use event::{Event, EventKind, KernelOomKill, OomConstraint};

@@ -16,9 +16,10 @@ mod words;
 
 pub(crate) use looks::Looks;
 
+use crate::history::ProcessHistory;
 use crate::rule::Case;
 use counts::Counted;
-use rise::Rise;
+pub(crate) use rise::Rise;
 use sources::Source;
 use std::collections::BTreeMap;
 use ullage_model::{At, Growth, GrowthClass, GrowthLimit, GrowthPart, LimitState, ProcessId};
@@ -36,6 +37,11 @@ const WARM_UP_ENDS: f64 = 0.6;
 const LEAST_FILES: f64 = (64 << 20) as f64;
 /// Processes that hold this share of what grows are the story.
 const OF_PROCESSES: f64 = 0.5;
+
+/// How the private memory of a process rose, where it did so to the end. `least`: by less is none.
+pub(crate) fn still_rises(process: &ProcessHistory, least: f64) -> Option<Rise> {
+    rise::rise(&process.private(), sources::loaded(process), least).filter(|rise| rise.goes_on)
+}
 
 /// What kind of growth a run shows; none where too little was read. `limits` are those of the run.
 pub(crate) fn growth(case: &Case, limits: &[LimitState]) -> Option<Growth> {

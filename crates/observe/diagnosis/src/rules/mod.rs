@@ -2,17 +2,21 @@
 
 use crate::rule::Rule;
 
+mod accumulate_metrics_outputs;
+mod accumulate_tensors_with_graph;
 mod cgroup_leftover_charge;
 mod cgroup_sizing_by_host_view;
 mod checkpoint_load_copies;
 mod checkpoint_save_staging;
 mod clone3_seccomp_eperm;
 mod disk_full_tmp;
+mod exception_traceback_holds_frames;
 mod fd_leak_files_sockets;
 mod file_system_strategy_shm_manager;
 mod fork_enomem_large_parent;
 mod fork_parent_rewrites;
 mod forkserver_too_many_fds;
+mod hooks_and_closures_leak;
 mod host_oom_kill;
 mod hugetlb_reserved;
 mod inductor_compile_workers;
@@ -61,8 +65,10 @@ mod thp_always_rss_bloat;
 mod threads_per_task;
 mod tmpfs_inodes;
 mod unaccounted_kernel_memory;
+mod unbounded_caches;
 mod userspace_oom_daemon;
 mod uva_vsz_illusion;
+mod view_retains_base;
 mod worker_import_overhead;
 mod worker_processes_accumulate;
 mod wsl2_vm_limits;
@@ -86,6 +92,12 @@ pub(crate) const ALL: &[Rule] = &[
     refcount_cow_fork_workers::RULE,
     spawn_forkserver_full_copy::RULE,
     worker_import_overhead::RULE,
+    accumulate_tensors_with_graph::RULE,
+    accumulate_metrics_outputs::RULE,
+    unbounded_caches::RULE,
+    view_retains_base::RULE,
+    exception_traceback_holds_frames::RULE,
+    hooks_and_closures_leak::RULE,
     orphan_workers::RULE,
     zombie_children::RULE,
     fork_parent_rewrites::RULE,

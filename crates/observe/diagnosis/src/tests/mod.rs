@@ -6,6 +6,7 @@ mod corpus;
 mod descriptors;
 mod forecast;
 mod growing;
+mod holders;
 mod hours;
 mod kills;
 mod loaders;
