@@ -26,12 +26,12 @@ def census():
     before = {name: module for name, module in sys.modules.items() if name.startswith("_ullage_")}
     weigh = _load("weigh")
     hooks = types.ModuleType("_ullage_hooks")
-    hooks._weigh = lambda: weigh
+    hooks.weigher = lambda: weigh
     sys.modules["_ullage_hooks"] = hooks
     paths = _load("paths")
     # These tests lie beside the program, as pytest sees it.
     module = _load("census")
-    module.ALL_S = module.WALK_S = 5.0
+    module.WALK_S = module.HOLDERS_S = module.GRAPHS_S = 5.0
     module.paths = paths
     yield module
     for name in ("weigh", "hooks", "paths", "census"):
@@ -39,9 +39,9 @@ def census():
     sys.modules.update(before)
 
 
-def taken(census, grown, whole=False):
+def taken(census, grown):
     said = []
-    census.take(said.append, grown, grown, whole)
+    census.take(said.append, grown, grown)
     return said[0]
 
 
@@ -163,6 +163,78 @@ def test_a_sum_of_losses_reaches_back_and_a_loss_does_not(census):
     assert graphs[0]["operations"] > 300 and graphs[0]["line"]
 
 
+def test_losses_whose_graph_was_freed_keep_nothing(census):
+    torch = pytest.importorskip("torch")
+    net = torch.nn.Linear(256, 256)
+    losses, total = [], 0
+
+    def steps(number):
+        nonlocal total
+        for _ in range(number):
+            loss = net(torch.randn(1024, 256)).relu().mean()
+            loss.backward()
+            losses.append(loss)
+            total = total + loss
+
+    steps(10)
+    taken(census, 10 * MIB)
+    steps(200)
+    message = taken(census, 70 * MIB)
+    assert [one["more_bytes"] for one in message["graphs"]] == [0]
+    assert not [one for one in message["holders"] if one["name"] == "losses"]
+
+
+def test_what_a_function_of_the_programs_own_saved_is_seen(census):
+    torch = pytest.importorskip("torch")
+    if not hasattr(torch._C._autograd.SavedTensor, "unpack_hook"):
+        pytest.skip("this torch does not tell what is saved")
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, value):
+            ctx.save_for_backward(value + 1)
+            return 2 * value
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 2 * grad
+
+    leaf = torch.ones(256, 1024, requires_grad=True)
+    kept = [Double.apply(leaf) for _ in range(10)]
+    taken(census, 10 * MIB)
+    kept += [Double.apply(leaf) for _ in range(10)]
+    assert holder(taken(census, 30 * MIB), "kept")["hidden_bytes"] == 10 * MIB
+
+
+def test_the_graph_of_one_long_step_is_not_one_that_grows(census):
+    torch = pytest.importorskip("torch")
+    weight = torch.ones(64, requires_grad=True)
+
+    def step(length):
+        value = weight
+        for _ in range(length):
+            value = value * 1.01
+        return value
+
+    value = step(10)
+    taken(census, 10 * MIB)
+    value = step(2000)
+    assert taken(census, 60 * MIB)["graphs"] == [], value
+
+
+def test_a_list_that_a_hook_fills_says_so(census):
+    torch = pytest.importorskip("torch")
+    net = torch.nn.Linear(512, 512)
+    features = []
+    net.register_forward_hook(lambda module, inputs, output: features.append(output.detach()))
+    for _ in range(10):
+        net(torch.ones(512, 512))
+    taken(census, 10 * MIB)
+    for _ in range(20):
+        net(torch.ones(512, 512))
+    assert holder(taken(census, 30 * MIB), "features")["by_hook"] is True
+
+
 def test_rows_keep_their_batches_and_rows_of_one_batch_do_not(census):
     torch = pytest.importorskip("torch")
     views = [torch.ones(1024, 256)[0] for _ in range(10)]
@@ -217,9 +289,9 @@ def test_a_container_that_no_walk_comes_to_is_found_from_below(census):
     module.registry = {"found": [[bytes(MIB)] for _ in range(10)]}
     sys.modules["a_library"] = module
     try:
-        taken(census, 10 * MIB, True)
+        taken(census, 10 * MIB)
         module.registry["found"] += [[bytes(MIB)] for _ in range(20)]
-        message = taken(census, 30 * MIB, True)
+        message = taken(census, 30 * MIB)
         assert holder(message, "a_library.registry['found']")["length"] == 30
         assert message["tensors"] is not None
     finally:
@@ -266,9 +338,9 @@ def test_no_code_of_the_program_runs_and_nothing_is_kept(census):
     named = {"spy": spies[2], "odd": odd}
     mark = weakref.ref(odd)
     ran.clear()
-    taken(census, MIB, True)
+    taken(census, MIB)
     spies += [Spy() for _ in range(3000)]
-    taken(census, 20 * MIB, True)
+    taken(census, 20 * MIB)
     assert ran == []
     del odd, named
     assert mark() is None
@@ -288,18 +360,20 @@ def test_locals_of_a_running_function_do_not_live_on(census):
     assert own["mark"] is mark
 
 
-def test_it_is_due_when_more_came_and_seldom(census):
-    now = time.monotonic()
-    assert census.due(32 * MIB, now)
+def test_it_is_due_when_more_came_and_ever_more_seldom(census):
+    assert census.due(32 * MIB, time.monotonic())
     taken(census, 32 * MIB)
     assert not census.due(64 * MIB, time.monotonic())
-    later = time.monotonic() + 1000
+    later = time.monotonic() + census.APART_S
     assert census.due(64 * MIB, later) and not census.due(40 * MIB, later)
-    for number in range(2, 5):
-        taken(census, 64 * number * MIB)
-    assert not census.due(500 * MIB, later) and census.due(512 * MIB, later)
+    census._began -= 1000
+    taken(census, 64 * MIB)
+    later = time.monotonic() + 400
+    assert not census.due(500 * MIB, later) and census.due(500 * MIB, later + 200)
+    # What is large at first and is let go of hides no growth that comes later.
+    assert not census.due(10 * MIB, later + 200) and census.due(30 * MIB, later + 200)
     census.after_fork()
-    assert census.due(32 * MIB, now)
+    assert census.due(32 * MIB, time.monotonic())
 
 
 def test_deques_with_a_greatest_length_say_so(census):

@@ -1,7 +1,7 @@
 """What holds the memory by which this Python grows? Containers that become longer, values that become larger, tensors
 by shape, and autograd graphs that reach ever further back; each with the name by which the program reaches it.
 
-Loaded when growth goes on, and taken a few times in a process: memory.py asks when it is due, and counts what it costs.
+Loaded when growth goes on, and taken a few times in a process, ever further apart: memory.py asks when one is due.
 The surprise: a graph shows in no list. Its nodes are C++'s; only the tensor at its end is an object, often of 4 bytes.
 They are numbered in the order in which they were made, so that the oldest one within reach tells how far back it goes.
 
@@ -15,27 +15,29 @@ from time import monotonic, thread_time
 
 import _ullage_paths as paths
 
-MOST = 4  # then one whenever growth has doubled
 MORE = 16 << 20  # bytes, and share of what had grown: less is not worth another
 MORE_SHARE = 0.1
-APART_S = 2.0
-WALK_S = 0.02
-ALL_S = 0.05
+APART_S = 2.0  # the first two; then half of the time that has passed, and 200 times what one costs
+SHARE = 200
+MOST_BLOCKS = 2_000_000  # of Python's memory: with more, the collector's list is left alone
+LINE_S = 0.004
+WALK_S, HOLDERS_S, GRAPHS_S = 0.02, 0.02, 0.01  # of the processor, for each part
 LEAST_LONG = 8  # elements of a container worth a look
+LONG_UNNAMED = 32
 LEAST_MORE = 2
 LARGE = 1 << 20
 WORTH = 256 << 10
 MOST_WEIGHED = 40
 MOST_NAMED = 100
-HOLDERS, GROUPS, GRAPHS = 8, 5, 4
+HOLDERS, GROUPS, GRAPHS = 6, 5, 3
 WINDOWS, WINDOW = 3, 32  # elements next to each other often share a storage
 PARTS = 40  # of an element
 TENSORS = 1200  # that stand for all
-NODES, REACH = 150, 5_000  # of a graph: looked into, and gone back along
+NODES, REACH = 400, 6_000  # of a graph: looked into, and gone back along
 HOOKS = 16  # of a module, more than before
 OPERATIONS = 100  # by which a graph reaches further back
 VIEW = 8  # times larger is what a view keeps
-OF_MANY = 300_000  # objects: of more, every n-th stands for all
+OF_MANY = 200_000  # objects: of more, every n-th stands for all
 NO_ORDER = 1 << 62  # number of a node that stands for a parameter
 
 _taken = 0
@@ -52,39 +54,42 @@ _groups = {}
 
 def due(grown, now):
     """`grown`: private bytes more than at the first look."""
-    more = grown - _last >= max(MORE, MORE_SHARE * _last)
-    return _taken == 0 or more and now >= _next and (_taken < MOST or grown >= 2 * _last)
+    global _last
+    _last = min(_last, grown)
+    return now >= _next and (_taken == 0 or grown - _last >= max(MORE, MORE_SHARE * _last))
 
 
-def take(send, private, grown, whole):
-    """Takes a census and tells it. `whole`: the collector's list is gone through too."""
+def take(send, private, grown):
+    """Takes a census and tells it."""
     global _taken, _last, _next, _lengths, _unnamed, _sizes, _reaches, _groups
     _taken += 1
-    began, until = thread_time(), monotonic() + ALL_S
+    began = thread_time()
     look = _Look(sys.modules.get("torch"), grown)
     tensors = None
     with look.quiet():
-        spots = list(paths.walk(monotonic() + WALK_S))
+        spots = list(paths.walk(began + WALK_S))
         # Not before the walk: this list refers to the dicts of locals that the walk empties, where nobody else does.
-        objects = gc.get_objects() if whole else None
+        objects = gc.get_objects() if sys.getallocatedblocks() <= MOST_BLOCKS else None
+        look.hooks = paths.hooks(spots)
         large = {}
         for number, (value, _) in enumerate(spots):
             if type(value) in paths.CONTAINERS and len(value) >= LEAST_LONG:
                 large[id(value)] = value, number
         unnamed = {}
         if objects is not None and len(objects) <= OF_MANY:
-            for value in objects:
-                if type(value) in paths.CONTAINERS and len(value) >= LEAST_LONG and id(value) not in large:
-                    unnamed[id(value)] = value, None
+            kinds = paths.CONTAINERS
+            long = [value for value in objects if type(value) in kinds and len(value) >= LONG_UNNAMED]
+            unnamed = {id(value): (value, None) for value in long if id(value) not in large}
+            del long
         for ours in (objects, spots, _lengths, _unnamed, _sizes, _reaches, _groups):
             large.pop(id(ours), None)
             unnamed.pop(id(ours), None)
-        names = {}
+        names, until = {}, thread_time() + HOLDERS_S
         holders = _holders(look, large, unnamed, names, spots, until)
         holders += _values(look, names, spots, until)
         holders.sort(key=lambda one: -one["more_bytes"] - one["hidden_bytes"])
         reaches = {}
-        graphs = _graphs(look, spots, reaches, until)
+        graphs = _graphs(look, spots, reaches, thread_time() + GRAPHS_S)
         if objects is not None:
             tensors, groups = look.groups(objects)
             _groups = _groups or groups
@@ -92,7 +97,7 @@ def take(send, private, grown, whole):
         _lengths, _sizes, _reaches = look.first(large, _lengths), names, reaches
     took = thread_time() - began
     _last, now = grown, monotonic()
-    _next = now + max(APART_S, (now - _began) / 2)
+    _next = now + (max(APART_S, (now - _began) / 2, SHARE * took) if _taken > 1 else APART_S)
     message = {
         "kind": "census",
         "number": _taken,
@@ -100,6 +105,7 @@ def take(send, private, grown, whole):
         "grown": grown,
         "objects": None if objects is None else len(objects),
         "collects": gc.isenabled(),
+        "sees_saved": look.sees_saved,
         "holders": holders[:HOLDERS],
         "graphs": graphs,
         "tensors": tensors,
@@ -110,8 +116,8 @@ def take(send, private, grown, whole):
 
 def after_fork():
     """In a forked child: the censuses were another's."""
-    global _taken, _last, _began, _lengths, _unnamed, _sizes, _reaches, _groups
-    _taken, _last, _began = 0, 0, monotonic()
+    global _taken, _last, _next, _began, _lengths, _unnamed, _sizes, _reaches, _groups
+    _taken, _last, _next, _began = 0, 0, 0.0, monotonic()
     _lengths, _unnamed, _sizes, _reaches, _groups = {}, {}, {}, {}, {}
 
 
@@ -137,7 +143,7 @@ def _holders(look, large, unnamed, names, spots, until):
     candidates.sort(key=lambda one: (one[1] is None, one[2][0] - len(one[0])))
     found = []
     for value, number, base in candidates[:MOST_WEIGHED]:
-        if monotonic() > until:
+        if thread_time() > until:
             break
         length, inside = len(value), look.into(value, type(value))
         more = (length - base[0]) / max(1, length)
@@ -155,9 +161,10 @@ def _holders(look, large, unnamed, names, spots, until):
         found.append((inside, value, spot))
     found.sort(key=lambda one: -one[0]["more_bytes"] - one[0]["hidden_bytes"])
     for inside, value, spot in found[:HOLDERS]:
+        inside.setdefault("name", "")
         if spot is not None:
-            _say_where(inside, spot, until)
-        elif monotonic() < until:
+            _say_where(look, inside, spot, until)
+        elif thread_time() < until:
             inside["name"] = paths.backward(value, (id(large), id(unnamed), id(spots)), until)
     return [one[0] for one in found[:HOLDERS]]
 
@@ -177,9 +184,11 @@ def _values(look, names, spots, until):
             one = {"type": paths.type_name(type(spot[0])), "length": size, "before": base[0], "bytes": size}
             one.update(more_bytes=size - base[0], own_bytes=size, hidden_bytes=0, of_bytes=look.grown - base[1])
             one.update(graph=0.0, views=0.0, errors=0.0, element="", bounded=False)
-            _say_where(one, spot, until)
-            found.append(one)
-    return found
+            found.append((one, spot))
+    found.sort(key=lambda one: -one[0]["more_bytes"])
+    for one, spot in found[:HOLDERS]:
+        _say_where(look, one, spot, until)
+    return [one for one, _ in found[:HOLDERS]]
 
 
 def _name(spot):
@@ -193,9 +202,10 @@ def _kind(value, spot):
     return paths.type_name(type(value))
 
 
-def _say_where(one, spot, until):
+def _say_where(look, one, spot, until):
     name, root, owner, functions = paths.path(spot)
-    one.update(name=name, place=root.place, owner=owner, line=paths.line(spot, until))
+    line, code = paths.line(spot, max(until, thread_time() + LINE_S))
+    one.update(name=name, place=root.place, owner=owner, line=line, by_hook=code in look.hooks)
     if one["type"] == "lru_cache":
         function = paths.attributes_of(spot[1][0]).get("__wrapped__")
         code = getattr(function, "__code__", None)
@@ -207,25 +217,33 @@ def _say_where(one, spot, until):
 
 
 def _graphs(look, spots, reaches, until):
-    """Named tensors whose graph reaches further back than when the name was first seen."""
+    """Named tensors whose graph reaches further back than when the name was first seen, and from there on without a
+    break: a step's own graph does not reach back to what was made before the last census."""
     found = []
     for spot in spots:
         if type(spot[0]) not in look.tensor_types or type(spot[1]) is tuple and type(spot[1][0]) in paths.LISTS:
             continue
         node = look.grad_fn(spot[0])
-        if node is None or len(reaches) >= MOST_NAMED or monotonic() > until:
+        if node is None or len(reaches) >= MOST_NAMED or thread_time() > until:
             continue
-        name, reach = _name(spot), look.reach(node)
+        name, (oldest, newest, whole) = _name(spot), look.reach(node)
+        reach = max(0, newest - oldest)
         base = _reaches.get(name)
-        reaches[name] = look.base(reach, base)
-        if base is None or reach < base[0] + OPERATIONS or look.grown <= base[1]:
+        if base is None or reach < base[0] or look.grown < base[1]:
+            reaches[name] = reach, look.grown, newest, False
+            continue
+        # Of a graph too long to be gone along to its end, what was known before still holds.
+        held = oldest <= base[2] or not whole and base[3]
+        reaches[name] = base[:3] + (held,)
+        if not held or reach < base[0] + OPERATIONS or look.grown <= base[1]:
             continue
         one = {"operations": reach, "before": base[0], "of_bytes": look.grown - base[1], "type": "Tensor"}
-        one["more_bytes"] = int(look.saved(node) * (reach - base[0]))
-        _say_where(one, spot, until)
-        found.append(one)
-    found.sort(key=lambda one: one["before"] - one["operations"])
-    return found[:GRAPHS]
+        found.append((one, node, spot))
+    found.sort(key=lambda one: one[0]["before"] - one[0]["operations"])
+    for one, node, spot in found[:GRAPHS]:
+        one["more_bytes"] = int(look.saved(node) * (one["operations"] - one["before"]))
+        _say_where(look, one, spot, until)
+    return [one for one, _, _ in found[:GRAPHS]]
 
 
 class _Nothing:
@@ -242,6 +260,7 @@ class _Look:
     def __init__(self, torch, grown):
         self.torch = torch
         self.grown = grown
+        self.hooks = ()  # code of functions that models call
         self.fields = {}  # type of a node -> names of what it saved
         tensor = getattr(torch, "Tensor", None)
         parameter = getattr(getattr(torch, "nn", None), "Parameter", None)
@@ -249,11 +268,15 @@ class _Look:
         self.parameter = parameter
         self.function = getattr(getattr(torch, "_C", None), "_FunctionBase", None)
         self.array = getattr(sys.modules.get("numpy"), "ndarray", None)
-        self.weigh = sys.modules["_ullage_hooks"]._weigh().weigh
+        saved = getattr(getattr(getattr(torch, "_C", None), "_autograd", None), "SavedTensor", None)
+        self.sees_saved = hasattr(saved, "unpack_hook")
+        self.weigh = sys.modules["_ullage_hooks"].weigher().weigh
 
     def base(self, figure, before):
-        """What a figure is compared with from now on: with what it was at first, unless it has fallen below."""
-        return before if before is not None and before[0] <= figure else (figure, self.grown)
+        """What a figure is compared with from now on: with what it was at first, unless it has fallen below that, or
+        the process has."""
+        kept = before is not None and before[0] <= figure and before[1] <= self.grown
+        return before if kept else (figure, self.grown)
 
     def first(self, containers, before):
         return {key: self.base(len(value), before.get(key)) for key, (value, _) in containers.items()}
@@ -417,15 +440,15 @@ class _Look:
             return NO_ORDER
 
     def reach(self, node):
-        """Operations from this one back to the oldest that it leads to, by always going to the oldest next."""
-        last = first = self._number(node)
+        """(oldest operation that it leads to, this one, whether that is its end), always going to the oldest next."""
+        newest = oldest = self._number(node)
         for _ in range(REACH):
             older = [(self._number(one), one) for one in self._next(node)]
             older = [one for one in older if one[0] < NO_ORDER]
             if not older:
-                break
-            first, node = min(older, key=lambda one: one[0])
-        return max(0, last - first)
+                return oldest, newest, True
+            oldest, node = min(older, key=lambda one: one[0])
+        return oldest, newest, False
 
     def _saved(self, node):
         """(bytes that the nodes next to this one saved, operations that these are)"""
@@ -438,20 +461,22 @@ class _Look:
             number = self._number(one)
             if number < NO_ORDER:
                 low, high = min(low, number), max(high, number)
-            if self.function is None or not issubclass(type(one), self.function):
-                for name in self._fields(type(one)):
-                    self._place_saved(one, name, places)
+            for name in self._fields(type(one)):
+                self._place_saved(one, name, places)
             todo.extend(self._next(one))
         return sum(places.values()), max(1, high - low + 1)
 
     def _fields(self, kind):
+        """What it saved, by name; the program's own kinds of node have one for all, and code of the program."""
         if kind not in self.fields:
-            self.fields[kind] = [name for name in dir(kind) if name.startswith("_raw_saved_")]
+            own = self.function is not None and issubclass(kind, self.function)
+            names = [getattr(self.function, "_raw_saved_tensors", None)] if own else dir(kind)
+            self.fields[kind] = names if own else [name for name in names if name.startswith("_raw_saved_")]
         return self.fields[kind]
 
     def _place_saved(self, node, name, places):
         try:
-            saved = getattr(node, name)
+            saved = getattr(node, name) if type(name) is str else name.__get__(node)
             for one in saved if type(saved) in (list, tuple) else (saved,):
                 # Of what a hook has packed nothing is known. Newer torch tells what is saved and runs no hook.
                 if one is None or getattr(one, "unpack_hook", one) is not None:
@@ -461,7 +486,7 @@ class _Look:
                     place, size = self._storage(tensor)
                     if place and not (tensor.requires_grad and tensor.is_leaf):
                         places[place] = size
-        except Exception:
+        except Exception:  # freed by a backward pass
             pass
 
     def saved_by(self, node):

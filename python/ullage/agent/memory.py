@@ -3,7 +3,7 @@
 Loaded at the first look. A look is made in passing, where the program calls something anyway (hooks.py says where),
 and its own cost decides when the next one may come: 0.5 % of the time. The cheap half asks glibc for `malloc_info`,
 which walks the lists of free chunks and tells their sizes; the dear half walks the collector's list, and only after
-memory moved.
+memory moved. Where growth goes on, census.py says what holds it.
 
 The surprise: free is not what `malloc_trim` would give back. Only whole pages inside a free chunk go, so that a heap
 full of small holes keeps them all. Both figures are told.
@@ -31,11 +31,11 @@ _began = monotonic()
 _told = {}  # figures of the last message
 _walked = {}  # figures of the last walk
 _next_walk = 0.0
-_walks = 0.0  # seconds that the last walk took
 _libc = None
 _first = None  # private bytes at the first look
-_rising = 0  # looks in a row that found more than the one before
-_last_look = 0
+_highest = _last = 0  # private bytes
+_modules = 0  # that were loaded at the last look
+_rising = 0  # looks that found more than all before
 
 
 def look(send, light=False):
@@ -44,7 +44,6 @@ def look(send, light=False):
     began = thread_time()
     figures = {"anonymous": _private(), "blocks": sys.getallocatedblocks()}
     _rises(figures["anonymous"], light)
-    walked = False
     try:
         _malloc(figures)
     except Exception:
@@ -53,7 +52,7 @@ def look(send, light=False):
     took = thread_time() - began
     if not light and now >= _next_walk and _moved(figures, _walked, MOVED_MUCH):
         try:
-            walked = _walk(figures, now)
+            _walk(figures, now)
         except Exception:
             pass
     if "tensors" in figures or _moved(figures, _told, MOVED):
@@ -64,9 +63,7 @@ def look(send, light=False):
         _told = figures
         send({"kind": "memory", "figures": figures})
     try:
-        before = thread_time()
-        _census(figures["anonymous"], walked, now, send)
-        took += thread_time() - before
+        _census(send, figures["anonymous"], now)
     except Exception:
         pass
     return max(LEAST_APART_S, SHARE * took, (now - _began) / 20)
@@ -81,9 +78,9 @@ def files():
 
 def after_fork():
     """In a forked child: what was told was told by another."""
-    global _began, _told, _walked, _next_walk, _first, _rising, _last_look
+    global _began, _told, _walked, _next_walk, _first, _rising
     _began, _told, _walked, _next_walk = monotonic(), {}, {}, 0.0
-    _first, _rising, _last_look = None, 0, 0
+    _first, _rising = None, 0
     census = sys.modules.get("_ullage_census")
     if census is not None:
         census.after_fork()
@@ -195,20 +192,30 @@ def _attribute(line, name):
 
 # --- growth that goes on --------------------------------------------------------------------------------
 
-GROWN = 32 << 20  # bytes since the first look
-GROWN_SHARE = 0.2
-RISING = 3  # looks in a row
+GROWN = 24 << 20  # bytes since the first look
+GROWN_SHARE = 0.05
+LIBRARY = 10  # modules that came between two looks
+STEP = 1 << 20  # bytes: less is no rise
+FALLEN = 0.8  # of the highest: then it begins anew
+RISING = 3  # looks
 
 
 def _rises(private, light):
-    global _first, _rising, _last_look
-    if light or _first is None:  # what a library took that was just loaded counts for nothing
-        _first = private
-    _rising = _rising + 1 if private > _last_look and not light else 0
-    _last_look = private
+    global _first, _highest, _rising, _last, _modules
+    modules = len(sys.modules)
+    if _first is None:
+        _first = _highest = _last = private
+    # What a library takes as it is loaded counts for nothing.
+    if light or modules >= _modules + LIBRARY:
+        _first += max(0, private - _last)
+    elif private >= _highest + STEP:
+        _rising += 1
+    elif private < FALLEN * _highest:
+        _rising, _highest = 0, private
+    _highest, _last, _modules = max(_highest, private), private, modules
 
 
-def _census(private, walked, now, send):
+def _census(send, private, now):
     """Says what holds it, where growth goes on."""
     grown = private - _first
     if _rising < RISING or grown < max(GROWN, GROWN_SHARE * _first) or _torch_begins():
@@ -216,10 +223,15 @@ def _census(private, walked, now, send):
     census = sys.modules.get("_ullage_census")
     if census is None:
         hooks = sys.modules["_ullage_hooks"]
-        hooks._load_module("paths")
-        census = hooks._load_module("census")
+        hooks._load_part("paths")
+        census = hooks._load_part("census")
     if census.due(grown, now):
-        census.take(send, private, grown, walked)
+        census.take(send, private, grown)
+
+
+def rises():
+    """Growth goes on, as far as looks have shown."""
+    return _rising >= RISING
 
 
 # --- the collector's list -------------------------------------------------------------------------------
@@ -234,7 +246,7 @@ def _walk(figures, now):
     """`tensors`: bytes of torch's tensors that Python knows. `python_large`: of its objects, what lies in malloc."""
     global _walked, _next_walk
     if figures["blocks"] > MOST_BLOCKS or _torch_begins():
-        return False
+        return
     began = thread_time()
     objects = gc.get_objects()
     figures["tensors"] = _tensors(objects)
@@ -242,7 +254,6 @@ def _walk(figures, now):
     del objects
     _walked = figures
     _next_walk = now + max(1.0, SHARE * (thread_time() - began), (now - _began) / 20)
-    return True
 
 
 def _tensors(objects):

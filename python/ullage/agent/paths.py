@@ -11,7 +11,7 @@ import sys
 import types
 from _collections import OrderedDict, defaultdict, deque
 from itertools import islice
-from time import monotonic
+from time import thread_time
 
 DICTS = (dict, OrderedDict, defaultdict)
 LISTS = (list, tuple)
@@ -55,7 +55,7 @@ def walk(until):
                 continue
             seen.add(id(value))
             count += 1
-            if count > MOST_SPOTS or count % 64 == 0 and monotonic() > until:
+            if count > MOST_SPOTS or count % 64 == 0 and thread_time() > until:
                 return
             yield spot
             for part in parts(value):
@@ -191,6 +191,20 @@ def type_name(kind):
     return name if module == "builtins" else "%s.%s" % (module, name)
 
 
+def hooks(spots):
+    """Code of the functions that are hooks of a model."""
+    found = set()
+    for value, parent in spots:
+        if type(value) is not OrderedDict or not value or type(parent) is not tuple:
+            continue
+        if _step(parent[0], value, type(parent[0])).endswith(("_hooks", "_hooks']")):
+            for hook in some(value, OrderedDict, FEW):
+                hook = getattr(hook, "__func__", None) if type(hook) is types.MethodType else hook
+                if type(hook) is types.FunctionType:
+                    found.add(hook.__code__)
+    return found
+
+
 def _is_globals(value):
     return type(value) is dict and "__name__" in value and "__spec__" in value
 
@@ -260,14 +274,17 @@ def _globals():
 
 _ADDERS = frozenset(("append", "appendleft", "extend", "add", "update", "setdefault", "insert"))
 MOST_CODES = 150
+_ENDS = ("STORE_", "POP_", "RETURN_", "JUMP_")  # of a statement
+FAR = 80  # steps of byte code that one statement may take
 
 
 def line(spot, until):
-    """`train.py:31`, where the program adds to it, from the byte code of functions near; "" where none does."""
+    """(`train.py:31`, code): where the program adds to it, from the byte code of functions near; ("", None) where none
+    does."""
     name, root, owner, functions = path(spot)
     dis = sys.modules.get("dis")
     if dis is None:  # torch has loaded it; a program without it pays nothing
-        return ""
+        return "", None
     words = [word for word in name.replace("[", ".[").replace(",", ".").split(".") if word and word[0] != "["]
     last = words[-1].split(" of ")[0].split(" ")[-1] if words else ""
     codes = [function.__code__ for function in functions]
@@ -281,7 +298,7 @@ def line(spot, until):
         codes += _codes(_namespace(value))
     codes += _codes(getattr(sys.modules.get(root.module or module), "__dict__", {}))
     best, done = None, set()
-    while codes and len(done) < MOST_CODES and monotonic() < until:
+    while codes and len(done) < MOST_CODES and thread_time() < until:
         code = codes.pop(0)
         if id(code) in done:
             continue
@@ -291,10 +308,10 @@ def line(spot, until):
             continue
         found = _adds(dis, code, last)
         if found is not None and (best is None or found[0] < best[0]):
-            best = found[0], "%s:%d" % (code.co_filename.rpartition("/")[2], found[1])
+            best = found[0], "%s:%d" % (code.co_filename.rpartition("/")[2], found[1]), code
             if best[0] == 0:
                 break
-    return best[1] if best else ""
+    return best[1:] if best else ("", None)
 
 
 def _codes(names):
@@ -325,11 +342,11 @@ def _adds(dis, code, name):
         near = steps[place + 1 : place + 8]
         if near and near[0][0] in ("LOAD_ATTR", "LOAD_METHOD") and near[0][1] in _ADDERS:
             return 0, number
-        for other, argument_there, there in near:
-            if other == "STORE_SUBSCR" and there == number:
-                best = min(best or (9, 0), (1, number))
-            if other.startswith("STORE_") and argument_there == name and there == number:
-                best = min(best or (9, 0), (2, number))
+        if any(other == "STORE_SUBSCR" and there == number for other, _, there in near):
+            best = min(best or (9, 0), (1, number))
+        end = next((step for step in steps[place + 1 : place + FAR] if step[0].startswith(_ENDS)), ("", None))
+        if end[0].startswith("STORE_") and end[1] == name:
+            best = min(best or (9, 0), (2, number))
     return best
 
 
@@ -353,7 +370,7 @@ def backward(value, ours, until):
 def _climb(value, modules, trail, ours, until):
     here, found = [value], []
     for _ in range(LEVELS):
-        if monotonic() > until:
+        if thread_time() > until:
             break
         own = ours | {id(here), id(found)}
         found = [one for one in gc.get_referrers(*here) if id(one) not in own][:MOST_REFERRERS]

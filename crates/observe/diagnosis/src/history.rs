@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use ullage_model::cgroup::CgroupVersion;
 use ullage_model::process::DescriptorKinds;
 use ullage_model::{
-    At, Backlog, Census, CgroupReading, Ending, EndingSource, Exclusive, FilesystemReading, Held, HostReading,
-    KeptByIterators, LoaderSettings, Mappings, Measured, ProcessFacts, ProcessId, ProcessMemory,
+    At, Backlog, Census, CgroupReading, Ending, EndingSource, Exclusive, FilesystemReading, Held,
+    HostReading, KeptByIterators, LoaderSettings, Mappings, Measured, ProcessFacts, ProcessId, ProcessMemory,
     ProcessReading, ProcessState, ResourceLimits, Role, Weight,
 };
 

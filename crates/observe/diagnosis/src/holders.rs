@@ -57,17 +57,35 @@ impl Kind {
         let mapping = ["lru_cache", "dict", "set", "frozenset"].contains(&holder.type_name.as_str())
             || holder.type_name.starts_with("collections.") && holder.type_name != "collections.deque";
         match holder {
-            _ if is_hooks(holder) => Kind::Hook,
             _ if holder.errors >= MOST => Kind::Error,
+            _ if is_hooks(holder) || holder.by_hook || holder.name.contains("_hooks[") => Kind::Hook,
             _ if holder.graph >= MOST => Kind::Graph,
             _ if holder.views >= MOST && holder.own_bytes.saturating_mul(4) < holder.bytes => Kind::View,
+            _ if mapping || is_called_a_cache(holder) || is_of_a_class(holder) => Kind::Cache,
             _ if holder.name.contains("closure variable") => Kind::Hook,
-            _ if mapping => Kind::Cache,
-            // Of a module or a class, and no figures: what was looked up, made or met.
+            // Of a module, and no figures: what was looked up, made or met.
             _ if !of_data && holder.place.is_empty() => Kind::Cache,
             _ => Kind::Output,
         }
     }
+}
+
+fn is_called_a_cache(holder: &Holder) -> bool {
+    let last = holder.name.rsplit('.').next().unwrap_or_default().to_lowercase();
+    ["cache", "memo"].iter().any(|word| last.contains(word))
+}
+
+/// `__main__.Samples.kept`: an attribute of the class itself, which all its instances share.
+fn is_of_a_class(holder: &Holder) -> bool {
+    let of = holder.name.rsplit_once('.').map(|(before, _)| before);
+    !holder.owner.is_empty() && of == Some(holder.owner.as_str())
+}
+
+/// What waits in a queue is queue-backlog-unbounded's.
+fn is_of_a_queue(holder: &Holder) -> bool {
+    ["queue.", "asyncio.", "multiprocessing.", "concurrent."]
+        .iter()
+        .any(|module| holder.owner.starts_with(module))
 }
 
 fn is_hooks(holder: &Holder) -> bool {
@@ -108,7 +126,9 @@ fn held(process: &ProcessHistory, kind: Kind) -> Option<Held<'_>> {
     if at.seconds() < rise.since {
         return None;
     }
-    let grew = |holder: &&Holder| holder.before.is_some_and(|before| before < holder.length);
+    let grew = |holder: &&Holder| {
+        holder.before.is_some_and(|before| before < holder.length) && !is_of_a_queue(holder)
+    };
     let holders: Vec<&Holder> =
         census.holders.iter().filter(grew).filter(|holder| Kind::of(holder) == kind).collect();
     let graphs: Vec<&HeldGraph> =
@@ -119,7 +139,7 @@ fn held(process: &ProcessHistory, kind: Kind) -> Option<Held<'_>> {
     let of_graphs = graphs.iter().map(|graph| graph.more_bytes).max().unwrap_or(0);
     let hidden: u64 = holders.iter().map(|one| one.hidden_bytes).sum::<u64>().max(of_graphs);
     let mut explained = of_holders.saturating_add(hidden);
-    let seen = kind != Kind::Graph || hidden > 0;
+    let seen = kind != Kind::Graph || census.sees_saved || hidden > 0;
     if !seen {
         let others = census.holders.iter().filter(grew).filter(|holder| Kind::of(holder) != kind);
         let others: u64 = others.map(|one| one.more_bytes).sum();
@@ -146,10 +166,11 @@ fn finding(case: &Case, rule: &Rule, held: &Held) -> Option<Finding> {
     if share < SHARE && !hooks {
         return None;
     }
-    let known = match (held.seen && share >= CERTAIN, share >= CERTAIN) {
-        (true, _) => (Status::Established, 0.9),
-        (false, true) => (Status::Supported, 0.75),
-        (false, false) => (Status::Supported, 0.65),
+    let known = match (held.seen, share >= CERTAIN) {
+        (true, true) => (Status::Established, 0.9),
+        (true, false) => (Status::Supported, 0.65),
+        // A graph that a backward pass has freed is long and holds nothing: in an older torch it looks the same.
+        (false, _) => (Status::Hypothesis, 0.5),
     };
     let severity = severity(held, share);
     let mut evidence = vec![growth_sentence(held)];
@@ -179,6 +200,7 @@ fn severity(held: &Held, share: f64) -> Severity {
     let bounded = held.holders.iter().all(|holder| holder.bounded) && held.graphs.is_empty();
     match held.kind {
         _ if bounded && held.kind != Kind::Hook => Severity::Note,
+        Kind::Graph if !held.seen => Severity::Note,
         Kind::Graph | Kind::View | Kind::Error | Kind::Hook => Severity::Warning,
         Kind::Cache | Kind::Output if much && share >= CERTAIN => Severity::Warning,
         Kind::Cache | Kind::Output => Severity::Note,

@@ -19,6 +19,8 @@ pub struct Census {
     pub objects: Option<u64>,
     /// The collector is switched on.
     pub collects: bool,
+    /// This torch tells what a graph has saved, so that nothing seen is nothing saved.
+    pub sees_saved: bool,
     /// What holds most of what came.
     pub holders: Vec<Holder>,
     /// Tensors whose graph becomes longer.
@@ -66,6 +68,8 @@ pub struct Holder {
     pub views: f64,
     /// Share that are exceptions, with the frames that they passed.
     pub errors: f64,
+    /// A hook of a model adds to it.
+    pub by_hook: bool,
     /// It was made with a greatest length.
     pub bounded: bool,
 }

@@ -16,9 +16,10 @@
 //! came, and 96 MiB at least; else, and where it has a greatest length (`deque(maxlen=...)`), a note.
 //!
 //! ## Known problems
-//! The agent counts only where growth of 32 MiB has gone on for a while, a few times in a run, and where a moment comes: when
-//! the garbage collector has run, at a loader's batch, in `time.sleep`. Bytes are estimated from some elements that stand for
-//! all. A buffer that is still being filled when the run ends cannot be told from one without a bound.
+//! The agent counts only where growth of 32 MiB has gone on for a while, a few times in a run, and where a moment comes: at
+//! a loader's batch, after an optimizer's step, at a model's call, in `time.sleep`, when the garbage collector has run.
+//! Bytes are estimated from some elements that stand for all. A buffer that is still being filled when the run ends cannot
+//! be told from one without a bound.
 //!
 //! ## Example
 //! Memory rises through each evaluation and does not fall; the job is killed while it concatenates what it has collected.

@@ -16,9 +16,10 @@
 //! Kept outputs without a graph are accumulate-metrics-outputs. Established where what was seen explains half of the growth.
 //!
 //! ## Known problems
-//! The agent counts only where growth of 32 MiB has gone on for a while, a few times in a run, and where a moment comes: when
-//! the garbage collector has run, at a loader's batch, in `time.sleep`. Bytes are estimated from some elements that stand for
-//! all. What a graph saved is told by newer versions of torch only; else it is what no other holder explains.
+//! The agent counts only where growth of 32 MiB has gone on for a while, a few times in a run, and where a moment comes: at
+//! a loader's batch, after an optimizer's step, at a model's call, in `time.sleep`, when the garbage collector has run.
+//! Bytes are estimated from some elements that stand for all. What a graph saved is told by newer versions of torch only;
+//! else it is what no other holder explains.
 //!
 //! ## Example
 //! `RuntimeError: [enforce fail at alloc_cpu.cpp:121] . DefaultCPUAllocator: can't allocate memory`, an hour into an epoch.

@@ -13,9 +13,10 @@
 //! elements are exceptions; the tensors and arrays that are reached through their tracebacks are weighed.
 //!
 //! ## Known problems
-//! The agent counts only where growth of 32 MiB has gone on for a while, a few times in a run, and where a moment comes: when
-//! the garbage collector has run, at a loader's batch, in `time.sleep`. Bytes are estimated from some elements that stand for
-//! all. A single exception that is kept (`sys.last_exc`, an `except` block that retries) is one step and no growth: it is not told.
+//! The agent counts only where growth of 32 MiB has gone on for a while, a few times in a run, and where a moment comes: at
+//! a loader's batch, after an optimizer's step, at a model's call, in `time.sleep`, when the garbage collector has run.
+//! Bytes are estimated from some elements that stand for all. A single exception that is kept (`sys.last_exc`, an `except`
+//! block that retries) is one step and no growth: it is not told.
 //!
 //! ## Example
 //! Each bad sample is counted and its exception kept for a summary at the end; each keeps a decoded image.

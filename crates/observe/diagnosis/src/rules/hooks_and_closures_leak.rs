@@ -13,9 +13,9 @@
 //! because no program needs that. A container that is a variable of a closure must explain its part of the growth.
 //!
 //! ## Known problems
-//! The agent counts only where growth of 32 MiB has gone on for a while, a few times in a run, and where a moment comes: when
-//! the garbage collector has run, at a loader's batch, in `time.sleep`. Bytes are estimated from some elements that stand for
-//! all. What hooks keep in native memory is not weighed.
+//! The agent counts only where growth of 32 MiB has gone on for a while, a few times in a run, and where a moment comes: at
+//! a loader's batch, after an optimizer's step, at a model's call, in `time.sleep`, when the garbage collector has run.
+//! Bytes are estimated from some elements that stand for all. What hooks keep in native memory is not weighed.
 //!
 //! ## Example
 //! Steps become slower as memory grows: every forward pass runs all the hooks that were added before.

@@ -14,9 +14,10 @@
 //! has come to rest is none. It is a warning where a quarter of the process or more came, and 96 MiB at least, else a note.
 //!
 //! ## Known problems
-//! The agent counts only where growth of 32 MiB has gone on for a while, a few times in a run, and where a moment comes: when
-//! the garbage collector has run, at a loader's batch, in `time.sleep`. Bytes are estimated from some elements that stand for
-//! all. A cache that will hold all samples of a dataset, but had not by the end of the run, looks the same. What a cache with a `maxsize` holds is not weighed.
+//! The agent counts only where growth of 32 MiB has gone on for a while, a few times in a run, and where a moment comes: at
+//! a loader's batch, after an optimizer's step, at a model's call, in `time.sleep`, when the garbage collector has run.
+//! Bytes are estimated from some elements that stand for all. A cache that will hold all samples of a dataset, but had not
+//! by the end of the run, looks the same. What a cache with a `maxsize` holds is not weighed.
 //!
 //! ## Example
 //! Each worker grows through the first epoch, by the size of a decoded sample at a time.

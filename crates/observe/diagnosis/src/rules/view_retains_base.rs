@@ -15,9 +15,9 @@
 //! themselves: each storage counts once.
 //!
 //! ## Known problems
-//! The agent counts only where growth of 32 MiB has gone on for a while, a few times in a run, and where a moment comes: when
-//! the garbage collector has run, at a loader's batch, in `time.sleep`. Bytes are estimated from some elements that stand for
-//! all. Views of memory that is mapped from a file are left out.
+//! The agent counts only where growth of 32 MiB has gone on for a while, a few times in a run, and where a moment comes: at
+//! a loader's batch, after an optimizer's step, at a model's call, in `time.sleep`, when the garbage collector has run.
+//! Bytes are estimated from some elements that stand for all. Views of memory that is mapped from a file are left out.
 //!
 //! ## Example
 //! Features of 1 KB each are kept, and each costs as much as a batch.
