@@ -2,7 +2,9 @@
 
 import collections
 import functools
+import gc
 import pathlib
+import random
 import sys
 import time
 import types
@@ -27,6 +29,7 @@ def census():
     weigh = _load("weigh")
     hooks = types.ModuleType("_ullage_hooks")
     hooks.weigher = lambda: weigh
+    hooks._load_part = _load
     sys.modules["_ullage_hooks"] = hooks
     paths = _load("paths")
     # These tests lie beside the program, as pytest sees it.
@@ -34,7 +37,7 @@ def census():
     module.WALK_S = module.HOLDERS_S = module.GRAPHS_S = 5.0
     module.paths = paths
     yield module
-    for name in ("weigh", "hooks", "paths", "census"):
+    for name in ("weigh", "hooks", "paths", "census", "garbage"):
         sys.modules.pop(f"_ullage_{name}", None)
     sys.modules.update(before)
 
@@ -286,13 +289,13 @@ def test_hooks_of_a_module_are_counted(census):
 def test_a_container_that_no_walk_comes_to_is_found_from_below(census):
     module = types.ModuleType("a_library")
     module.__file__ = "/usr/lib/site-packages/a_library.py"
-    module.registry = {"found": [[bytes(MIB)] for _ in range(10)]}
+    module.registry = {"found": [[bytes(MIB)] for _ in range(40)]}
     sys.modules["a_library"] = module
     try:
-        taken(census, 10 * MIB)
-        module.registry["found"] += [[bytes(MIB)] for _ in range(20)]
-        message = taken(census, 30 * MIB)
-        assert holder(message, "a_library.registry['found']")["length"] == 30
+        taken(census, 40 * MIB)
+        module.registry["found"] += [[bytes(MIB)] for _ in range(30)]
+        message = taken(census, 70 * MIB)
+        assert holder(message, "a_library.registry['found']")["length"] == 70
         assert message["tensors"] is not None
     finally:
         del sys.modules["a_library"]
@@ -381,3 +384,75 @@ def test_deques_with_a_greatest_length_say_so(census):
     taken(census, 10 * MIB)
     recent.extend(bytes(MIB) for _ in range(20))
     assert holder(taken(census, 30 * MIB), "recent")["bounded"] is True
+
+
+@pytest.fixture
+def collector_off():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def circle():
+    ring = [bytes(MIB)]
+    ring.append({"back": ring})
+
+
+def more_garbage(census, make):
+    """What came of it by a function; pytest leaves some of its own."""
+    before = taken(census, MIB)["garbage"]
+    make()
+    after = taken(census, 40 * MIB)
+    assert after["collects"] is False
+    return after["garbage"]["garbage"] - before["garbage"], after["garbage"]["bytes"] - before["bytes"]
+
+
+def test_garbage_is_counted_where_nobody_collects_it(census, collector_off):
+    alive = []
+
+    def make():
+        for _ in range(20):
+            circle()
+            ring = [bytes(MIB)]
+            alive.append((ring, [ring]))
+
+    count, size = more_garbage(census, make)
+    assert 40 <= count < 60 and abs(size - 20 * MIB) < MIB
+    assert len(alive) == 20
+
+
+def test_it_finds_what_the_collector_finds(census, collector_off):
+    garbage = _load("garbage")
+    for seed in range(50):
+        chance, held = random.Random(seed), None
+        gc.collect()
+        nodes = [[] for _ in range(60)]
+        for number in range(60):
+            nodes[number].extend(chance.choice(nodes) for _ in range(chance.randrange(3)))
+        held = chance.sample(nodes, chance.randrange(10))
+        del nodes
+        found = len(garbage._circles(gc.get_objects(generation=0)))
+        assert found == gc.collect(), (seed, len(held))
+
+
+def test_what_a_local_of_a_running_function_refers_to_is_no_garbage(census, collector_off):
+    ring = [bytes(20 * MIB)]
+    ring.append(ring)
+    assert more_garbage(census, lambda: None)[1] < MIB
+    assert len(ring) == 2
+
+
+def test_tensors_in_a_circle_are_weighed(census, collector_off):
+    torch = pytest.importorskip("torch")
+
+    def make():
+        for _ in range(10):
+            ring = [torch.zeros(MIB // 4)]
+            ring.append(ring)
+
+    assert abs(more_garbage(census, make)[1] - 10 * MIB) < MIB
+
+
+def test_a_collector_at_work_is_not_asked(census):
+    assert taken(census, MIB)["garbage"] is None

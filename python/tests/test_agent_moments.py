@@ -47,7 +47,7 @@ while time.monotonic() < end:
 def test_an_optimizers_step_is_a_moment(script):
     _, receiver = watched([sys.executable, script(STEPS)])
     holder = receiver.of("census")[1]["holders"][0]
-    assert holder["name"] == "__main__.kept" and holder["line"] == "program.py:7"
+    assert holder["name"] == "__main__.kept" and holder["line"] == "program.py:8"
 
 
 WORKER = """
@@ -79,7 +79,8 @@ def test_a_loaders_worker_is_looked_into(script):
 
 
 UNSEEN = """
-import copy, inspect, io, pickle, torch
+import copy, inspect, logging, pickle, torch
+logging.disable(logging.WARNING)
 net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())
 print(torch.nn.Module.__call__.__qualname__, net.__call__.__func__ is torch.nn.Module.__call__)
 print(inspect.signature(torch.nn.Module.__call__), inspect.isfunction(torch.nn.Module.__call__))

@@ -65,8 +65,11 @@ def take(send, private, grown):
     _taken += 1
     began = thread_time()
     look = _Look(sys.modules.get("torch"), grown)
-    tensors = None
+    tensors = garbage = None
     with look.quiet():
+        # First, because it counts references, and those of the lists below would be too many.
+        if look.garbage.waits():
+            garbage = look.garbage.count(look)
         spots = list(paths.walk(began + WALK_S))
         # Not before the walk: this list refers to the dicts of locals that the walk empties, where nobody else does.
         objects = gc.get_objects() if sys.getallocatedblocks() <= MOST_BLOCKS else None
@@ -105,6 +108,8 @@ def take(send, private, grown):
         "grown": grown,
         "objects": None if objects is None else len(objects),
         "collects": gc.isenabled(),
+        "collects_after": gc.get_threshold()[0],
+        "garbage": garbage,
         "sees_saved": look.sees_saved,
         "holders": holders[:HOLDERS],
         "graphs": graphs,
@@ -270,7 +275,9 @@ class _Look:
         self.array = getattr(sys.modules.get("numpy"), "ndarray", None)
         saved = getattr(getattr(getattr(torch, "_C", None), "_autograd", None), "SavedTensor", None)
         self.sees_saved = hasattr(saved, "unpack_hook")
-        self.weigh = sys.modules["_ullage_hooks"].weigher().weigh
+        hooks = sys.modules["_ullage_hooks"]
+        self.weigh = hooks.weigher().weigh
+        self.garbage = sys.modules.get("_ullage_garbage") or hooks._load_part("garbage")
 
     def base(self, figure, before):
         """What a figure is compared with from now on: with what it was at first, unless it has fallen below that, or
@@ -292,7 +299,7 @@ class _Look:
         except Exception:
             return None
 
-    def _storage(self, tensor):
+    def storage(self, tensor):
         """(place, bytes) of private memory of the CPU."""
         try:
             if tensor.device.type != "cpu" or tensor.is_shared():
@@ -302,7 +309,7 @@ class _Look:
         except Exception:
             return 0, 0
 
-    def _base(self, array):
+    def base_of(self, array):
         """(place, bytes) of what an array's elements lie in; 0 where that is a file's or another's."""
         base = array
         while True:
@@ -314,16 +321,16 @@ class _Look:
             elif type(under) in (bytes, bytearray):
                 return id(under), len(under)
             elif type(under) in self.tensor_types:
-                return self._storage(under)
+                return self.storage(under)
             else:
                 return 0, 0
 
     def size(self, value):
         kind = type(value)
         if kind in self.tensor_types:
-            return self._storage(value)[1]
+            return self.storage(value)[1]
         if kind is self.array:
-            return self._base(value)[1]
+            return self.base_of(value)[1]
         return len(value) if kind in (bytes, bytearray) else 0
 
     def into(self, container, kind):
@@ -405,9 +412,9 @@ class _Look:
 
     def _data(self, value):
         if type(value) is self.array:
-            place, size = self._base(value)
+            place, size = self.base_of(value)
             return place, size, min(size, self.array.nbytes.__get__(value)), None
-        place, size = self._storage(value)
+        place, size = self.storage(value)
         try:
             shown = min(size, value.numel() * value.element_size())
         except Exception:
@@ -483,7 +490,7 @@ class _Look:
                     continue
                 tensor = one.data
                 if type(tensor) in self.tensor_types and type(tensor) is not self.parameter:
-                    place, size = self._storage(tensor)
+                    place, size = self.storage(tensor)
                     if place and not (tensor.requires_grad and tensor.is_leaf):
                         places[place] = size
         except Exception:  # freed by a backward pass

@@ -6,24 +6,25 @@
 //! run was that long, looks like one that is never emptied. So containers alone must hold much before it is a warning; a
 //! graph, a view or a traceback that is kept is one without that.
 
+use crate::copies::{starter, Copy};
 use crate::found::of_job;
 use crate::growing::{still_rises, Rise};
 use crate::history::ProcessHistory;
 use crate::rule::{Case, Judgement, Rule};
 use crate::say;
-use ullage_model::{At, Evidence, Finding, GrowthClass, HeldGraph, Holder, Severity, Status};
+use ullage_model::{At, Evidence, Finding, GrowthClass, HeldGraph, Holder, Role, Severity, Status};
 
 const MIB: u64 = 1 << 20;
 /// Growth of less is not told.
-const LEAST: u64 = 32 * MIB;
+pub(crate) const LEAST: u64 = 32 * MIB;
 /// Growth that nobody could look into is told from here on.
 const UNSEEN: u64 = 64 * MIB;
 /// From here on a container that only becomes longer is a warning, where it is this share of the process.
 const WARN: u64 = 96 * MIB;
 const WARN_SHARE: f64 = 0.25;
 /// Of the growth, what a cause must explain to be told, and to be certain.
-const SHARE: f64 = 0.3;
-const CERTAIN: f64 = 0.5;
+pub(crate) const SHARE: f64 = 0.3;
+pub(crate) const CERTAIN: f64 = 0.5;
 /// Most of its elements.
 const MOST: f64 = 0.5;
 /// Hooks that one module has more than before.
@@ -49,6 +50,15 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// In a process.
+    fn of_in(process: &ProcessHistory, holder: &Holder) -> Kind {
+        match (Kind::of(holder), &process.role) {
+            // It brings samples; what its dataset keeps of them is for later.
+            (Kind::Output, Role::LoaderWorker(_)) => Kind::Cache,
+            (kind, _) => kind,
+        }
+    }
+
     fn of(holder: &Holder) -> Kind {
         let of_data = ["Tensor", "ndarray", "float", "int", "complex", "numpy."]
             .iter()
@@ -106,14 +116,31 @@ struct Held<'a> {
     rise: Rise,
 }
 
+impl Held<'_> {
+    /// What the program calls it, and where it grows.
+    fn line(&self) -> Option<(&str, &str)> {
+        let holder = self.holders.first().map(|one| (one.name.as_str(), one.line.as_str()));
+        holder.or(self.graphs.first().map(|one| (one.name.as_str(), one.line.as_str())))
+    }
+
+    fn is_alike(&self, other: &Held) -> bool {
+        std::mem::discriminant(&self.process.role) == std::mem::discriminant(&other.process.role)
+            && self.line() == other.line()
+    }
+}
+
 /// What a rule about one kind of holder says.
 pub(crate) fn judge(case: &Case, rule: &Rule, kind: Kind) -> Judgement {
-    let found: Vec<Finding> = case
-        .timeline
-        .processes()
-        .filter_map(|process| held(process, kind))
-        .filter_map(|held| finding(case, rule, &held))
-        .collect();
+    let mut all: Vec<Held> = case.timeline.processes().filter_map(|process| held(process, kind)).collect();
+    all.sort_by_key(|held| std::cmp::Reverse(held.explained));
+    let mut found = Vec::new();
+    while !all.is_empty() {
+        let first = all.remove(0);
+        // Workers of one loader, ranks of one job: the same line in each of them is one finding.
+        let (same, others): (Vec<Held>, Vec<Held>) = all.into_iter().partition(|held| first.is_alike(held));
+        all = others;
+        found.extend(finding(case, rule, &first, &same));
+    }
     if found.is_empty() {
         return unseen(case).map_or(Judgement::Nothing, Judgement::cannot_tell);
     }
@@ -130,7 +157,7 @@ fn held(process: &ProcessHistory, kind: Kind) -> Option<Held<'_>> {
         holder.before.is_some_and(|before| before < holder.length) && !is_of_a_queue(holder)
     };
     let holders: Vec<&Holder> =
-        census.holders.iter().filter(grew).filter(|holder| Kind::of(holder) == kind).collect();
+        census.holders.iter().filter(grew).filter(|holder| Kind::of_in(process, holder) == kind).collect();
     let graphs: Vec<&HeldGraph> =
         if kind == Kind::Graph { census.graphs.iter().collect() } else { Vec::new() };
     let of = holders.iter().map(|one| one.of_bytes).chain(graphs.iter().map(|one| one.of_bytes)).max()?;
@@ -141,7 +168,7 @@ fn held(process: &ProcessHistory, kind: Kind) -> Option<Held<'_>> {
     let mut explained = of_holders.saturating_add(hidden);
     let seen = kind != Kind::Graph || census.sees_saved || hidden > 0;
     if !seen {
-        let others = census.holders.iter().filter(grew).filter(|holder| Kind::of(holder) != kind);
+        let others = census.holders.iter().filter(grew).filter(|holder| Kind::of_in(process, holder) != kind);
         let others: u64 = others.map(|one| one.more_bytes).sum();
         explained = of.saturating_sub(others);
     }
@@ -160,7 +187,8 @@ fn distinct(holders: &[&Holder]) -> u64 {
     own.map(|holder| holder.more_bytes).fold(0, u64::saturating_add)
 }
 
-fn finding(case: &Case, rule: &Rule, held: &Held) -> Option<Finding> {
+/// `same`: other processes in which it is so too.
+fn finding(case: &Case, rule: &Rule, held: &Held, same: &[Held]) -> Option<Finding> {
     let share = held.explained as f64 / held.of.max(1) as f64;
     let hooks = held.holders.iter().any(|one| is_hooks(one) && one.length >= one.before.unwrap_or(0) + HOOKS);
     if share < SHARE && !hooks {
@@ -172,13 +200,14 @@ fn finding(case: &Case, rule: &Rule, held: &Held) -> Option<Finding> {
         // A graph that a backward pass has freed is long and holds nothing: in an older torch it looks the same.
         (false, _) => (Status::Hypothesis, 0.5),
     };
-    let severity = severity(held, share);
-    let mut evidence = vec![growth_sentence(held)];
+    let severity = severity(case, held, share);
+    let mut evidence = vec![growth_sentence(held.process, &held.rise)];
     evidence.extend(graph_sentence(held));
     for holder in held.holders.iter().take(NAMED) {
         evidence.push(holder_sentence(held, holder));
     }
     evidence.push(share_sentence(held, share));
+    evidence.extend(same_sentence(held, same));
     let mut setting = case.setting_of(Some(held.process));
     let name = held.holders.first().map(|one| &one.name).or(held.graphs.first().map(|one| &one.name));
     setting.path = name.filter(|name| plain(name)).cloned();
@@ -193,13 +222,12 @@ fn plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "._".contains(c))
 }
 
-fn severity(held: &Held, share: f64) -> Severity {
-    let private = held.process.private().peak().map_or(0.0, |(_, bytes)| bytes);
-    let grown = held.rise.by;
-    let much = grown >= WARN as f64 && grown >= WARN_SHARE * private;
+fn severity(case: &Case, held: &Held, share: f64) -> Severity {
+    let much = is_much(held.process, &held.rise);
     let bounded = held.holders.iter().all(|holder| holder.bounded) && held.graphs.is_empty();
     match held.kind {
         _ if bounded && held.kind != Kind::Hook => Severity::Note,
+        Kind::Cache if is_persistent_workers(case, held) => Severity::Note,
         Kind::Graph if !held.seen => Severity::Note,
         Kind::Graph | Kind::View | Kind::Error | Kind::Hook => Severity::Warning,
         Kind::Cache | Kind::Output if much && share >= CERTAIN => Severity::Warning,
@@ -207,20 +235,35 @@ fn severity(held: &Held, share: f64) -> Severity {
     }
 }
 
+/// What workers keep that are never ended is persistent-workers-growth's, unless it is looked up by a key.
+fn is_persistent_workers(case: &Case, held: &Held) -> bool {
+    let copy = Copy { process: held.process, bytes: 0, error: 0, at: held.at };
+    let settings = starter(case, &[copy]).and_then(|starter| starter.loader.as_ref());
+    matches!(held.process.role, Role::LoaderWorker(_))
+        && held.holders.iter().all(|holder| Kind::of(holder) == Kind::Output)
+        && settings.is_some_and(|settings| settings.persistent_workers)
+}
+
+/// Enough to be a warning where it may be meant to be so.
+pub(crate) fn is_much(process: &ProcessHistory, rise: &Rise) -> bool {
+    let private = process.private().peak().map_or(0.0, |(_, bytes)| bytes);
+    rise.by >= WARN as f64 && rise.by >= WARN_SHARE * private
+}
+
 fn source(held: &Held) -> String {
     format!("agent in {}", held.process.id.pid)
 }
 
-fn growth_sentence(held: &Held) -> Evidence {
+pub(crate) fn growth_sentence(process: &ProcessHistory, rise: &Rise) -> Evidence {
     let sentence = format!(
         "{} grew by {} of private memory in the last {} of the run, and did so to its end.",
-        say::capital(&say::who(held.process)),
-        say::bytes(held.rise.by as u64),
-        say::seconds(held.rise.until - held.rise.since),
+        say::capital(&say::who(process)),
+        say::bytes(rise.by as u64),
+        say::seconds(rise.until - rise.since),
     );
-    let source = format!("/proc/{}/status", held.process.id.pid);
-    let at = At::from_seconds(held.rise.until);
-    say::number("private memory that came", held.rise.by as u64, "bytes", &source, at, sentence)
+    let source = format!("/proc/{}/status", process.id.pid);
+    let at = At::from_seconds(rise.until);
+    say::number("private memory that came", rise.by as u64, "bytes", &source, at, sentence)
 }
 
 /// `list losses in train(), train.py:31 (it grows at train.py:27)`.
@@ -304,6 +347,19 @@ fn graph_sentence(held: &Held) -> Option<Evidence> {
     Some(say::number(&what, graph.more_bytes, "bytes", &source(held), held.at, sentence))
 }
 
+fn same_sentence(held: &Held, same: &[Held]) -> Option<Evidence> {
+    if same.is_empty() {
+        return None;
+    }
+    let bytes: u64 = same.iter().map(|held| held.explained).fold(0, u64::saturating_add);
+    let sentence = format!(
+        "The same holds {} more in {}.",
+        say::bytes(bytes),
+        say::plural(same.len() as u64, "other process", "other processes")
+    );
+    Some(say::number("memory held in other processes", bytes, "bytes", &source(held), held.at, sentence))
+}
+
 fn share_sentence(held: &Held, share: f64) -> Evidence {
     let how = if held.seen { "explains" } else { "explains at most" };
     let sentence = format!(
@@ -316,8 +372,16 @@ fn share_sentence(held: &Held, share: f64) -> Evidence {
     say::of(evidence, held.of)
 }
 
+/// What holds most of the growth of a process, for another rule to name.
+pub(crate) fn what_grows(process: &ProcessHistory) -> Option<Evidence> {
+    let kinds = [Kind::Cache, Kind::Graph, Kind::View, Kind::Error, Kind::Hook, Kind::Output];
+    let most = kinds.into_iter().filter_map(|kind| held(process, kind)).max_by_key(|held| held.explained)?;
+    let much = most.explained as f64 >= SHARE * most.of as f64;
+    most.holders.first().filter(|_| much).map(|holder| holder_sentence(&most, holder))
+}
+
 /// A Python that grew to its end, into which nobody looked.
-fn unseen(case: &Case) -> Option<String> {
+pub(crate) fn unseen(case: &Case) -> Option<String> {
     case.timeline.processes().find_map(|process| {
         let rise = still_rises(process, UNSEEN as f64)?;
         let python = process.agent || process.name().starts_with("python");

@@ -19,6 +19,10 @@ pub struct Census {
     pub objects: Option<u64>,
     /// The collector is switched on.
     pub collects: bool,
+    /// New objects after which it works; 0 is never.
+    pub collects_after: u64,
+    /// What it would have found; none where it is at work.
+    pub garbage: Option<Garbage>,
     /// This torch tells what a graph has saved, so that nothing seen is nothing saved.
     pub sees_saved: bool,
     /// What holds most of what came.
@@ -128,4 +132,18 @@ pub struct TensorGroup {
     pub count_before: Option<u64>,
     /// What they kept then.
     pub bytes_before: Option<u64>,
+}
+
+/// Objects in a circle that nothing outside refers to, counted in a part of the youngest ones.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Garbage {
+    /// Objects that came since the last collection, and still are there.
+    pub objects: u64,
+    /// How many of them were looked at.
+    pub looked: u64,
+    /// How many of these are garbage.
+    pub garbage: u64,
+    /// What all garbage keeps, estimated from those.
+    pub bytes: u64,
 }

@@ -32,7 +32,7 @@ pub mod units;
 pub use agent::{
     AgentMessage, Backlog, CountsAtFailure, ExceptionReport, Held, KeptByIterators, LoaderSettings, Weight,
 };
-pub use census::{Census, HeldGraph, Holder, TensorCount, TensorGroup};
+pub use census::{Census, Garbage, HeldGraph, Holder, TensorCount, TensorGroup};
 pub use cgroup::{CgroupReading, CgroupVersion};
 pub use comparison::{Against, Change, Comparison, Difference, Strength, Symptom, Tie};
 pub use event::{Event, EventKind, KernelOomKill, OomConstraint};

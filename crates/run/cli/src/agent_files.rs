@@ -16,6 +16,7 @@ const AGENT: &str = include_str!("../../../../python/ullage/agent/agent.py");
 const BACKLOG: &str = include_str!("../../../../python/ullage/agent/backlog.py");
 const CENSUS: &str = include_str!("../../../../python/ullage/agent/census.py");
 const COUNTS: &str = include_str!("../../../../python/ullage/agent/counts.py");
+const GARBAGE: &str = include_str!("../../../../python/ullage/agent/garbage.py");
 const HOOKS: &str = include_str!("../../../../python/ullage/agent/hooks.py");
 const MEMORY: &str = include_str!("../../../../python/ullage/agent/memory.py");
 const PATHS: &str = include_str!("../../../../python/ullage/agent/paths.py");
@@ -73,6 +74,7 @@ impl AgentFiles {
                     std::fs::write(files.directory.join("ullage_agent.py"), AGENT)
                         .and_then(|()| std::fs::write(files.directory.join("ullage_census.py"), CENSUS))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_counts.py"), COUNTS))
+                        .and_then(|()| std::fs::write(files.directory.join("ullage_garbage.py"), GARBAGE))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_hooks.py"), HOOKS))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_backlog.py"), BACKLOG))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_memory.py"), MEMORY))

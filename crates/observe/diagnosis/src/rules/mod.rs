@@ -16,6 +16,7 @@ mod file_system_strategy_shm_manager;
 mod fork_enomem_large_parent;
 mod fork_parent_rewrites;
 mod forkserver_too_many_fds;
+mod gc_disabled_or_deferred;
 mod hooks_and_closures_leak;
 mod host_oom_kill;
 mod hugetlb_reserved;
@@ -98,6 +99,7 @@ pub(crate) const ALL: &[Rule] = &[
     view_retains_base::RULE,
     exception_traceback_holds_frames::RULE,
     hooks_and_closures_leak::RULE,
+    gc_disabled_or_deferred::RULE,
     orphan_workers::RULE,
     zombie_children::RULE,
     fork_parent_rewrites::RULE,

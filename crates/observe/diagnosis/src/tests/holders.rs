@@ -2,8 +2,8 @@
 
 use super::build::*;
 use ullage_model::{
-    AgentMessage, Bytes, Census, Ending, EventKind, HeldGraph, Holder, Measured, ProcessMemory, Severity,
-    Status, Verdict,
+    AgentMessage, Bytes, Census, Ending, EventKind, Garbage, HeldGraph, Holder, Measured, ProcessMemory,
+    Severity, Status, Verdict,
 };
 
 /// Main holds 200 MiB, and so many more at second `t` of 40. The agent takes a census at 10 s and one at 20 s, in which
@@ -195,4 +195,30 @@ fn what_lies_inside_another_holder_counts_once() {
     let inner = Holder { more_bytes: 60 * MIB, ..holder("model.outputs['logits']") };
     let verdict = run(steady, census(&[outer, inner]));
     assert!(one(&verdict).3.contains("explains 60 MiB of the 100 MiB"), "{}", one(&verdict).3);
+}
+
+#[test]
+fn garbage_that_nobody_collects_is_named_and_a_little_of_it_is_not() {
+    let with = |bytes: u64, collects: bool| {
+        let garbage = Garbage { objects: 8000, looked: 4000, garbage: 3900, bytes };
+        let census = Census {
+            number: 1,
+            grown: 150 * MIB,
+            collects,
+            collects_after: 100_000,
+            garbage: Some(garbage),
+            ..Census::default()
+        };
+        run(steady, Some(Census { number: 2, ..census }))
+    };
+    let verdict = with(120 * MIB, false);
+    let (cause, severity, status, said) = one(&verdict);
+    assert_eq!(
+        (cause, severity, status),
+        ("gc-disabled-or-deferred", Severity::Warning, Status::Established)
+    );
+    assert!(said.contains("is switched off; 8,000 objects came"), "{said}");
+    assert!(said.contains("about 120 MiB, of 150 MiB that came: 80 %"), "{said}");
+    assert!(one(&with(120 * MIB, true)).3.contains("only after 100,000 new objects"));
+    assert_eq!(with(20 * MIB, false).findings, []);
 }
