@@ -26,7 +26,19 @@ class Receiver:
     def __init__(self, acknowledge=True):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="ua-", dir="/tmp"))
         shutil.copy(AGENT / "sitecustomize.py", self.directory / "sitecustomize.py")
-        for name in ("agent", "backlog", "counts", "facts", "hooks", "kept", "memory", "weigh"):
+        for name in (
+            "agent",
+            "backlog",
+            "census",
+            "counts",
+            "facts",
+            "garbage",
+            "hooks",
+            "kept",
+            "memory",
+            "paths",
+            "weigh",
+        ):
             shutil.copy(AGENT / f"{name}.py", self.directory / f"ullage_{name}.py")
         self.path = str(self.directory / "agent")
         self.acknowledge = acknowledge

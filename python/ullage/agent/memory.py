@@ -4,7 +4,7 @@ And, where they are there: jemalloc or tcmalloc in malloc's place, and Arrow's p
 Loaded at the first look. A look is made in passing, where the program calls something anyway (hooks.py says where),
 and its own cost decides when the next one may come: 0.5 % of the time. The cheap half asks glibc for `malloc_info`,
 which walks the lists of free chunks and tells their sizes; the dear half walks the collector's list, and only after
-memory moved.
+memory moved. Where growth goes on, census.py says what holds it.
 
 The surprise: free is not what `malloc_trim` would give back. Only whole pages inside a free chunk go, so that a heap
 full of small holes keeps them all. Both figures are told.
@@ -32,10 +32,13 @@ _began = monotonic()
 _told = {}  # figures of the last message
 _walked = {}  # figures of the last walk
 _next_walk = 0.0
-_walks = 0.0  # seconds that the last walk took
 _libc = None
 _OTHERS = {"jemalloc": "mallctl", "tcmalloc": "MallocExtension_GetNumericProperty"}
 _other = None  # which of them; "" for none
+_first = None  # private bytes at the first look
+_highest = _last = 0  # private bytes
+_modules = 0  # that were loaded at the last look
+_rising = 0  # looks that found more than all before
 
 
 def look(send, light=False):
@@ -43,6 +46,7 @@ def look(send, light=False):
     global _told
     began = thread_time()
     figures = {"anonymous": _private(), "blocks": sys.getallocatedblocks()}
+    _rises(figures["anonymous"], light)
     for part in (_malloc, _arrow):
         try:
             part(figures)
@@ -62,6 +66,10 @@ def look(send, light=False):
             pass
         _told = figures
         send({"kind": "memory", "figures": figures})
+    try:
+        _census(send, figures["anonymous"], now)
+    except Exception:
+        pass
     return max(LEAST_APART_S, SHARE * took, (now - _began) / 20)
 
 
@@ -74,8 +82,12 @@ def files():
 
 def after_fork():
     """In a forked child: what was told was told by another."""
-    global _began, _told, _walked, _next_walk
+    global _began, _told, _walked, _next_walk, _first, _rising
     _began, _told, _walked, _next_walk = monotonic(), {}, {}, 0.0
+    _first, _rising = None, 0
+    census = sys.modules.get("_ullage_census")
+    if census is not None:
+        census.after_fork()
 
 
 def _moved(now, before, least):
@@ -231,15 +243,62 @@ def _attribute(line, name):
     return int(line[start : line.index(b'"', start)])
 
 
+# --- growth that goes on --------------------------------------------------------------------------------
+
+GROWN = 24 << 20  # bytes since the first look
+GROWN_SHARE = 0.05
+LIBRARY = 10  # modules that came between two looks
+STEP = 1 << 20  # bytes: less is no rise
+FALLEN = 0.8  # of the highest: then it begins anew
+RISING = 3  # looks
+
+
+def _rises(private, light):
+    global _first, _highest, _rising, _last, _modules
+    modules = len(sys.modules)
+    if _first is None:
+        _first = _highest = _last = private
+    # What a library takes as it is loaded counts for nothing.
+    if light or modules >= _modules + LIBRARY:
+        _first += max(0, private - _last)
+    elif private >= _highest + STEP:
+        _rising += 1
+    elif private < FALLEN * _highest:
+        _rising, _highest = 0, private
+    _highest, _last, _modules = max(_highest, private), private, modules
+
+
+def _census(send, private, now):
+    """Says what holds it, where growth goes on."""
+    grown = private - _first
+    if _rising < RISING or grown < max(GROWN, GROWN_SHARE * _first) or _torch_begins():
+        return
+    census = sys.modules.get("_ullage_census")
+    if census is None:
+        hooks = sys.modules["_ullage_hooks"]
+        hooks._load_part("paths")
+        census = hooks._load_part("census")
+    if census.due(grown, now):
+        census.take(send, private, grown)
+
+
+def rises():
+    """Growth goes on, as far as looks have shown."""
+    return _rising >= RISING
+
+
 # --- the collector's list -------------------------------------------------------------------------------
+
+
+def _torch_begins():
+    """A torch that is half there gives storages no type to have."""
+    return getattr(getattr(sys.modules.get("torch"), "__spec__", None), "_initializing", False)
 
 
 def _walk(figures, now):
     """`tensors`: bytes of torch's tensors that Python knows. `python_large`: of its objects, what lies in malloc."""
     global _walked, _next_walk
-    spec = getattr(sys.modules.get("torch"), "__spec__", None)
-    # A torch that is half there gives storages no type to have.
-    if figures["blocks"] > MOST_BLOCKS or getattr(spec, "_initializing", False):
+    if figures["blocks"] > MOST_BLOCKS or _torch_begins():
         return
     began = thread_time()
     objects = gc.get_objects()

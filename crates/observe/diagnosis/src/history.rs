@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use ullage_model::cgroup::CgroupVersion;
 use ullage_model::process::DescriptorKinds;
 use ullage_model::{
-    At, Backlog, CgroupReading, Ending, EndingSource, Exclusive, FilesystemReading, Held, HostReading,
-    KeptByIterators, LoaderSettings, Mappings, Measured, ProcessFacts, ProcessId, ProcessMemory,
+    At, Backlog, Census, CgroupReading, Ending, EndingSource, Exclusive, FilesystemReading, Held,
+    HostReading, KeptByIterators, LoaderSettings, Mappings, Measured, ProcessFacts, ProcessId, ProcessMemory,
     ProcessReading, ProcessState, ResourceLimits, Role, Weight,
 };
 
@@ -17,6 +17,8 @@ use ullage_model::{
 const PROBES: usize = 64;
 /// Mapped files that moved by less are not worth a reading.
 const FILES_MOVED: f64 = (1 << 20) as f64;
+/// Censuses kept of one process: the latest.
+const CENSUSES: usize = 16;
 
 /// Queues of one process that are kept.
 const QUEUES: usize = 32;
@@ -97,6 +99,8 @@ pub struct ProcessHistory {
     pub(crate) looks: Looks,
     /// What the agent said of what torch keeps in it.
     pub(crate) keeps: Keeps,
+    /// Censuses of what holds its growth, in order.
+    pub censuses: Vec<(At, Census)>,
     /// Minor faults over time.
     pub faults: Series,
     /// Probes of its pages, in order.
@@ -160,6 +164,7 @@ impl ProcessHistory {
             files: Series::default(),
             looks: Looks::default(),
             keeps: Keeps::default(),
+            censuses: Vec::new(),
             faults: Series::default(),
             probes: Vec::new(),
             zombies: Series::default(),
@@ -254,6 +259,14 @@ impl ProcessHistory {
             });
         }
         self.probes.push(probe);
+    }
+
+    /// The agent took a census.
+    pub(crate) fn counted(&mut self, at: At, census: &Census) {
+        if self.censuses.len() >= CENSUSES {
+            self.censuses.remove(0);
+        }
+        self.censuses.push((at, census.clone()));
     }
 
     /// It makes a loader.

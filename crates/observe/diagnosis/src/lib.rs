@@ -19,6 +19,7 @@ mod growing;
 mod growth;
 mod herd;
 mod history;
+mod holders;
 mod keeps;
 mod kept;
 mod limits;

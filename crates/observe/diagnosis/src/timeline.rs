@@ -298,6 +298,7 @@ impl Timeline {
                 }
                 AgentMessage::Hello { python, .. } => history.python = Some(python.clone()),
                 AgentMessage::Backlog(backlog) => history.has_backlog(at, backlog),
+                AgentMessage::Census(census) => history.counted(at, census),
                 AgentMessage::Memory { figures } => history.looks.add(at, figures),
                 AgentMessage::Kept(kept) => history.keeps.more(at, kept),
                 AgentMessage::Waiting(waiting) => history.keeps.waits(at, waiting),

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
+pub mod census;
 pub mod cgroup;
 pub mod comparison;
 pub mod event;
@@ -33,6 +34,7 @@ pub use agent::{
     figure, AgentMessage, Backlog, CountsAtFailure, ExceptionReport, Held, KeptByIterators, LoaderSettings,
     MallocFigures, Weight,
 };
+pub use census::{Census, Garbage, HeldGraph, Holder, TensorCount, TensorGroup};
 pub use cgroup::{CgroupReading, CgroupVersion};
 pub use comparison::{Against, Change, Comparison, Difference, Strength, Symptom, Tie};
 pub use event::{Event, EventKind, KernelOomKill, OomConstraint};

@@ -2,7 +2,7 @@
 
 mod verdicts;
 
-use ullage_model::Verdict;
+use ullage_model::{Undetermined, Verdict};
 use ullage_report::text::{self, CheckRow, CheckState, LogView, RunRow, Style};
 
 #[test]
@@ -47,6 +47,23 @@ fn a_finding_tells_the_command_whole_and_no_escape_of_the_job() {
     let screen = text::verdict(&verdicts::crash_established(), &Style::plain(44));
     assert!(screen.contains("DataLoader(dataset, num_workers=1, multiprocessing_context=\"fork\")"));
     assert!(!text::verdict(&verdicts::missing_values(), &Style::plain(80)).contains('\u{1b}'));
+}
+
+#[test]
+fn causes_that_cannot_be_told_for_one_reason_are_told_together() {
+    let open = |cause: &str, because: &str| Undetermined { cause: cause.into(), because: because.into() };
+    let verdict = Verdict {
+        undetermined: vec![
+            open("one", "nobody looked."),
+            open("other", "no log"),
+            open("two", "nobody looked."),
+        ],
+        ..verdicts::killed()
+    };
+    let screen = text::verdict(&verdict, &Style::plain(200));
+    assert!(screen.contains("Cannot tell whether it was one or two: nobody looked.\n"), "{screen}");
+    assert!(screen.contains("Cannot tell whether it was other: no log.\n"), "{screen}");
+    assert_eq!(screen.matches("nobody looked").count(), 1);
 }
 
 #[test]

@@ -14,10 +14,13 @@ use ullage_model::names;
 
 const AGENT: &str = include_str!("../../../../python/ullage/agent/agent.py");
 const BACKLOG: &str = include_str!("../../../../python/ullage/agent/backlog.py");
+const CENSUS: &str = include_str!("../../../../python/ullage/agent/census.py");
 const COUNTS: &str = include_str!("../../../../python/ullage/agent/counts.py");
+const GARBAGE: &str = include_str!("../../../../python/ullage/agent/garbage.py");
 const HOOKS: &str = include_str!("../../../../python/ullage/agent/hooks.py");
 const KEPT: &str = include_str!("../../../../python/ullage/agent/kept.py");
 const MEMORY: &str = include_str!("../../../../python/ullage/agent/memory.py");
+const PATHS: &str = include_str!("../../../../python/ullage/agent/paths.py");
 const WEIGH: &str = include_str!("../../../../python/ullage/agent/weigh.py");
 /// Also what `ullage snapshot` asks a Python.
 pub const FACTS: &str = include_str!("../../../../python/ullage/agent/facts.py");
@@ -70,11 +73,14 @@ impl AgentFiles {
                     let lock = File::open(&directory).ok().filter(lock);
                     let files = AgentFiles { directory, _lock: lock };
                     std::fs::write(files.directory.join("ullage_agent.py"), AGENT)
+                        .and_then(|()| std::fs::write(files.directory.join("ullage_census.py"), CENSUS))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_counts.py"), COUNTS))
+                        .and_then(|()| std::fs::write(files.directory.join("ullage_garbage.py"), GARBAGE))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_hooks.py"), HOOKS))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_backlog.py"), BACKLOG))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_kept.py"), KEPT))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_memory.py"), MEMORY))
+                        .and_then(|()| std::fs::write(files.directory.join("ullage_paths.py"), PATHS))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_weigh.py"), WEIGH))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_facts.py"), FACTS))
                         .and_then(|()| {

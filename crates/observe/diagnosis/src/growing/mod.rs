@@ -20,6 +20,7 @@ pub(crate) use looks::Looks;
 pub(crate) use rise::{rise, Rise};
 pub(crate) use sources::loaded;
 
+use crate::history::ProcessHistory;
 use crate::rule::Case;
 use counts::Counted;
 use sources::Source;
@@ -43,6 +44,11 @@ const CODE_S: f64 = 15.0;
 const RESTED_SHARE: f64 = 0.1;
 /// Processes that hold this share of what grows are the story.
 const OF_PROCESSES: f64 = 0.5;
+
+/// How the private memory of a process rose, where it did so to the end. `least`: by less is none.
+pub(crate) fn still_rises(process: &ProcessHistory, least: f64) -> Option<Rise> {
+    rise::rise(&process.private(), sources::loaded(process), least).filter(|rise| rise.goes_on)
+}
 
 /// What kind of growth a run shows, and whether it goes on at its end; none where too little was read. `limits` are those of
 /// the run.

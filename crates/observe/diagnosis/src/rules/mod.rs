@@ -2,6 +2,8 @@
 
 use crate::rule::Rule;
 
+mod accumulate_metrics_outputs;
+mod accumulate_tensors_with_graph;
 mod arrow_memory_pool_retention;
 mod autograd_function_ctx_leak;
 mod cgroup_leftover_charge;
@@ -11,14 +13,17 @@ mod checkpoint_save_staging;
 mod clone3_seccomp_eperm;
 mod disk_full_tmp;
 mod dual_openmp_runtime;
+mod exception_traceback_holds_frames;
 mod fd_leak_files_sockets;
 mod file_system_strategy_shm_manager;
 mod fork_enomem_large_parent;
 mod fork_parent_rewrites;
 mod forkserver_too_many_fds;
+mod gc_disabled_or_deferred;
 mod glibc_arenas_per_core;
 mod glibc_dynamic_mmap_threshold;
 mod gloo_and_process_group_growth;
+mod hooks_and_closures_leak;
 mod host_oom_kill;
 mod hugetlb_reserved;
 mod inductor_compile_workers;
@@ -79,8 +84,10 @@ mod tmpfs_inodes;
 mod torch_compile_recompiles;
 mod torch_known_bad_versions;
 mod unaccounted_kernel_memory;
+mod unbounded_caches;
 mod userspace_oom_daemon;
 mod uva_vsz_illusion;
+mod view_retains_base;
 mod worker_import_overhead;
 mod worker_processes_accumulate;
 mod wsl2_vm_limits;
@@ -104,6 +111,13 @@ pub(crate) const ALL: &[Rule] = &[
     refcount_cow_fork_workers::RULE,
     spawn_forkserver_full_copy::RULE,
     worker_import_overhead::RULE,
+    accumulate_tensors_with_graph::RULE,
+    accumulate_metrics_outputs::RULE,
+    unbounded_caches::RULE,
+    view_retains_base::RULE,
+    exception_traceback_holds_frames::RULE,
+    hooks_and_closures_leak::RULE,
+    gc_disabled_or_deferred::RULE,
     orphan_workers::RULE,
     zombie_children::RULE,
     fork_parent_rewrites::RULE,

@@ -31,6 +31,7 @@ use crate::found::of_job;
 use crate::growth::{Course, Growth};
 use crate::herd::Herd;
 use crate::history::ProcessHistory;
+use crate::holders::what_grows;
 use crate::rule::{Case, Judgement, Rule, Setting};
 use crate::say;
 use ullage_model::{Fix, Role, Severity, Status};
@@ -115,6 +116,7 @@ fn of_loader(case: &Case, herd: &Herd) -> Judgement {
     );
     let source = starter.map_or("agent".to_owned(), |starter| format!("agent in {}", starter.id.pid));
     evidence.push(say::text("persistent_workers", "True", &source, Some(most.first_seen), sentence));
+    evidence.extend(what_grows(most));
     let mut finding = of_job(&RULE, severity, (Status::Supported, 0.85), evidence, &case.setting_of(starter));
     finding.process = Some(say::process_ref(most));
     Judgement::one(finding)

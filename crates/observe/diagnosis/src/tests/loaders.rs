@@ -2,9 +2,9 @@
 
 use super::build::*;
 use ullage_model::{
-    AgentMessage, Backlog, Bytes, Creator, CreatorSource, Ending, EventKind, ExceptionReport, Exclusive,
-    Finding, KeptByIterators, Limit, LoaderSettings, Maker, Mappings, Measured, ProcessId, ProcessMemory,
-    ProcessReading, Role, Segment, SegmentKind, Severity, Status, Verdict, Weight,
+    AgentMessage, Backlog, Bytes, Census, Creator, CreatorSource, Ending, EventKind, ExceptionReport,
+    Exclusive, Finding, Holder, KeptByIterators, Limit, LoaderSettings, Maker, Mappings, Measured, ProcessId,
+    ProcessMemory, ProcessReading, Role, Segment, SegmentKind, Severity, Status, Verdict, Weight,
 };
 
 fn of<'a>(verdict: &'a Verdict, cause: &str) -> Option<&'a Finding> {
@@ -127,6 +127,41 @@ fn grow(persistent: Option<bool>, seconds: usize, anonymous: impl Fn(usize) -> u
     }
     run.finish(seconds as f64 + 1.0, Ending::Exited(0));
     run
+}
+
+/// So do their censuses, of a container of the dataset.
+fn keeps(run: &mut Run, type_name: &str) -> Verdict {
+    let holder = Holder {
+        name: "dataset.kept".into(),
+        place: "_worker_loop(), worker.py:349".into(),
+        type_name: type_name.into(),
+        element: "bytes".into(),
+        length: 200,
+        before: Some(20),
+        more_bytes: 180 * MIB,
+        of_bytes: 200 * MIB,
+        ..Holder::default()
+    };
+    for pid in [300, 301] {
+        let census = Census { number: 2, holders: vec![holder.clone()], ..Census::default() };
+        agent(run, 30.0, pid, AgentMessage::Census(Box::new(census)));
+    }
+    run.verdict()
+}
+
+#[test]
+fn what_a_worker_keeps_is_one_finding_and_no_output() {
+    let leak = |second: usize| (200 + 8 * second as u64) * MIB;
+    let cache = keeps(&mut grow(Some(false), 40, leak), "list");
+    assert_eq!(causes(&cache), ["unbounded-caches"]);
+    assert!(sentences(&cache.findings[0]).contains("The same holds 180 MiB more in 1 other process."));
+    // Ending the workers is the first answer, where nothing else says that it is a cache.
+    let persistent = keeps(&mut grow(Some(true), 40, leak), "list");
+    assert_eq!(causes(&persistent), ["persistent-workers-growth", "unbounded-caches"]);
+    assert_eq!(persistent.findings[1].severity, Severity::Note);
+    assert!(sentences(&persistent.findings[0]).contains("The list dataset.kept became longer"));
+    let by_key = keeps(&mut grow(Some(true), 40, leak), "dict");
+    assert_eq!(causes(&by_key)[0], "unbounded-caches");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod corpus;
 mod descriptors;
 mod forecast;
 mod growing;
+mod holders;
 mod hours;
 mod keeps;
 mod kills;

@@ -6,7 +6,8 @@ use super::segments::segments;
 use super::style::{Ink, Style};
 use crate::format;
 use ullage_model::{
-    Cost, Evidence, Finding, Limit, LimitState, Outcome, OutcomeKind, ProcessRef, Severity, Status, Verdict,
+    Cost, Evidence, Finding, Limit, LimitState, Outcome, OutcomeKind, ProcessRef, Severity, Status,
+    Undetermined, Verdict,
 };
 
 /// Readings told of the first finding; the rest is in the JSON.
@@ -306,19 +307,31 @@ fn not_told(screen: &mut Screen, style: Style, verdict: &Verdict) {
     if proven {
         return;
     }
-    for open in verdict.undetermined.iter().take(NOT_SEEN_SHOWN) {
-        let because = format::clean(&open.because);
-        screen.prose(
-            0,
-            2,
-            &format!(
-                "Cannot tell whether it was {}: {}.",
-                format::clean(&open.cause),
-                because.trim_end_matches('.')
-            ),
-        );
+    let open = by_reason(&verdict.undetermined);
+    for (because, causes) in open.iter().take(NOT_SEEN_SHOWN) {
+        let which = match causes.split_last() {
+            Some((last, [])) => format!("it was {last}"),
+            Some((last, [one])) => format!("it was {one} or {last}"),
+            Some((last, several)) => format!("it was one of {} or {last}", several.join(", ")),
+            None => continue,
+        };
+        screen.prose(0, 2, &format!("Cannot tell whether {which}: {}.", because.trim_end_matches('.')));
     }
-    more(screen, style, verdict.undetermined.len(), NOT_SEEN_SHOWN, "causes not told: ullage report --json");
+    let left = open.iter().skip(NOT_SEEN_SHOWN).map(|(_, causes)| causes.len()).sum::<usize>();
+    more(screen, style, left + NOT_SEEN_SHOWN, NOT_SEEN_SHOWN, "causes not told: ullage report --json");
+}
+
+/// Causes that cannot be told for the same reason: it is said once.
+fn by_reason(undetermined: &[Undetermined]) -> Vec<(String, Vec<String>)> {
+    let mut open: Vec<(String, Vec<String>)> = Vec::new();
+    for one in undetermined {
+        let (because, cause) = (format::clean(&one.because), format::clean(&one.cause));
+        match open.iter_mut().find(|(known, _)| *known == because) {
+            Some((_, causes)) => causes.push(cause),
+            None => open.push((because, vec![cause])),
+        }
+    }
+    open
 }
 
 fn cost(screen: &mut Screen, style: Style, verdict: &Verdict) {

@@ -1,0 +1,56 @@
+//! # view-retains-base
+//!
+//! ## What it does
+//! Finds a container of small tensors or arrays, each of which keeps a much larger storage alive; says its name, the line where
+//! it grows, what its elements show, and what they keep.
+//!
+//! ## Why it happens
+//! `batch[0]`, `array[:10]`, `torch.from_numpy` and `split` copy nothing: the new tensor shares the storage of the old one, and
+//! the whole of it lives as long as any part is referred to. A hundred rows of 1 KB from a hundred batches keep a hundred
+//! batches.
+//!
+//! ## How it is told apart
+//! The process must grow to the end of the run, the container must be longer than at an earlier census, and most of its
+//! elements must show an eighth or less of what they keep. Rows of one batch that are all kept keep nothing more than
+//! themselves: each storage counts once.
+//!
+//! ## Known problems
+//! The agent counts only where growth of 32 MiB has gone on for a while, a few times in a run, and where a moment comes: at
+//! a loader's batch, after an optimizer's step, at a model's call, in `time.sleep`, when the garbage collector has run.
+//! Bytes are estimated from some elements that stand for all. Views of memory that is mapped from a file are left out.
+//!
+//! ## Example
+//! Features of 1 KB each are kept, and each costs as much as a batch.
+//!
+//! ## Remedy
+//! Copy the part.
+//!
+//! ## References
+//! - <https://pytorch.org/docs/stable/notes/serialization.html#saving-and-loading-tensors-preserves-views>
+
+use crate::holders::{self, Kind};
+use crate::rule::{Case, Judgement, Rule, Setting};
+use ullage_model::Fix;
+
+pub(super) const RULE: Rule = Rule {
+    id: "view-retains-base",
+    title: "A small view keeps a large base buffer alive (slices, numpy views, torch.save of slices)",
+    source: include_str!("view_retains_base.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(case: &Case) -> Judgement {
+    holders::judge(case, &RULE, Kind::View)
+}
+
+fn fixes(setting: &Setting) -> Vec<Fix> {
+    vec![Fix {
+        title: "Copy the part that is kept".into(),
+        command: match &setting.path {
+            Some(name) => format!("{name}.append(batch[0].clone())  # an array: array[:10].copy()"),
+            None => "kept.append(batch[0].clone())  # an array: array[:10].copy()".into(),
+        },
+        automatic: None,
+    }]
+}

@@ -1,0 +1,458 @@
+"""The census: which name holds what grows, what a graph keeps, and that no code of the program runs."""
+
+import collections
+import functools
+import gc
+import pathlib
+import random
+import sys
+import time
+import types
+import weakref
+
+import pytest
+
+AGENT = pathlib.Path(__file__).resolve().parent.parent / "ullage" / "agent"
+MIB = 1 << 20
+
+
+def _load(name):
+    module = types.ModuleType(f"_ullage_{name}")
+    sys.modules[module.__name__] = module
+    exec(compile((AGENT / f"{name}.py").read_text(), f"/agent/ullage_{name}.py", "exec"), module.__dict__)
+    return module
+
+
+@pytest.fixture
+def census():
+    before = {name: module for name, module in sys.modules.items() if name.startswith("_ullage_")}
+    weigh = _load("weigh")
+    hooks = types.ModuleType("_ullage_hooks")
+    hooks.weigher = lambda: weigh
+    hooks._load_part = _load
+    sys.modules["_ullage_hooks"] = hooks
+    paths = _load("paths")
+    # These tests lie beside the program, as pytest sees it.
+    module = _load("census")
+    module.WALK_S = module.HOLDERS_S = module.GRAPHS_S = 5.0
+    module.paths = paths
+    yield module
+    for name in ("weigh", "hooks", "paths", "census", "garbage"):
+        sys.modules.pop(f"_ullage_{name}", None)
+    sys.modules.update(before)
+
+
+def taken(census, grown):
+    said = []
+    census.take(said.append, grown, grown)
+    return said[0]
+
+
+def holder(message, name):
+    found = [one for one in message["holders"] if one.get("name") == name]
+    assert found, [one.get("name") for one in message["holders"]]
+    return found[0]
+
+
+def test_a_list_has_the_name_the_place_and_the_line_of_its_function(census):
+    kept = [bytes(MIB) for _ in range(8)]
+    taken(census, 8 * MIB)
+    for _ in range(16):
+        kept.append(bytes(MIB))
+    found = holder(taken(census, 24 * MIB), "kept")
+    assert (found["before"], found["length"], found["type"]) == (8, 24, "list")
+    assert found["place"].startswith("test_a_list_has_the_name_the_place_and_the_line_of_its_function(), test_agent_")
+    assert abs(found["more_bytes"] - 16 * MIB) < MIB and found["of_bytes"] == 16 * MIB
+    lines = pathlib.Path(__file__).read_text().splitlines()
+    file, _, number = found["line"].rpartition(":")
+    assert file == "test_agent_census.py" and "kept.append" in lines[int(number) - 1]
+
+
+class Dataset:
+    def __init__(self):
+        self.cache = {}
+
+    def read(self, index):
+        self.cache[index] = bytes(MIB)
+
+
+def test_an_attribute_has_its_class_and_the_line_in_its_method(census):
+    dataset = Dataset()
+    for number in range(10):
+        dataset.read(number)
+    taken(census, 10 * MIB)
+    for number in range(10, 40):
+        dataset.read(number)
+    found = holder(taken(census, 40 * MIB), "dataset.cache")
+    assert found["owner"].endswith("test_agent_census.Dataset")
+    lines = pathlib.Path(__file__).read_text().splitlines()
+    assert "self.cache[index] =" in lines[int(found["line"].rpartition(":")[2]) - 1]
+
+
+@functools.cache
+def cached(number):
+    return bytes(MIB)
+
+
+def test_a_cached_function_and_a_list_of_another_function(census):
+    kept = []
+
+    def deep(steps):
+        for number in range(steps):
+            kept.append(bytes(MIB))
+            cached(number)
+
+    deep(10)
+    taken(census, 20 * MIB)
+    deep(30)
+    message = taken(census, 60 * MIB)
+    found = [one for one in message["holders"] if one["type"] == "lru_cache"]
+    assert found and "cached" in found[0]["name"] and found[0]["length"] == 30
+    assert holder(message, "kept")["before"] == 10
+    cached.cache_clear()
+
+
+def test_what_falls_and_what_rests_is_not_told(census):
+    rests = [bytes(MIB) for _ in range(20)]
+    falls = [bytes(MIB) for _ in range(20)]
+    taken(census, 40 * MIB)
+    del falls[10:]
+    message = taken(census, 60 * MIB)
+    assert not [one for one in message["holders"] if one.get("name") in ("rests", "falls")]
+    assert len(rests) == 20
+
+
+def test_a_value_that_is_made_anew_and_longer(census):
+    numpy = pytest.importorskip("numpy")
+    everything = numpy.zeros(2 * MIB, numpy.uint8)
+    taken(census, 2 * MIB)
+    everything = numpy.concatenate([everything, numpy.zeros(6 * MIB, numpy.uint8)])
+    found = holder(taken(census, 8 * MIB), "everything")
+    assert (found["before"], found["length"]) == (2 * MIB, 8 * MIB)
+
+
+def test_losses_carry_their_graphs(census):
+    torch = pytest.importorskip("torch")
+    net = torch.nn.Linear(256, 256)
+    losses = []
+
+    def steps(number):
+        for _ in range(number):
+            losses.append(net(torch.randn(1024, 256)).relu().mean())
+
+    steps(10)
+    taken(census, 10 * MIB)
+    steps(20)
+    found = holder(taken(census, 70 * MIB), "losses")
+    assert found["graph"] == 1.0 and found["before"] == 10
+    if hasattr(torch._C._autograd.SavedTensor, "unpack_hook"):
+        # Each step saved its batch and what came out of relu: 1 MiB each.
+        assert 36 * MIB <= found["hidden_bytes"] <= 44 * MIB
+
+
+def test_a_sum_of_losses_reaches_back_and_a_loss_does_not(census):
+    torch = pytest.importorskip("torch")
+    net = torch.nn.Linear(64, 64)
+    total, loss = 0, None
+    for _ in range(20):
+        loss = net(torch.randn(64, 64)).mean()
+        total = total + loss
+    taken(census, 10 * MIB)
+    for _ in range(100):
+        loss = net(torch.randn(64, 64)).mean()
+        total = total + loss
+    graphs = taken(census, 20 * MIB)["graphs"]
+    assert [one["name"] for one in graphs] == ["total"], loss
+    assert graphs[0]["operations"] > 300 and graphs[0]["line"]
+
+
+def test_losses_whose_graph_was_freed_keep_nothing(census):
+    torch = pytest.importorskip("torch")
+    net = torch.nn.Linear(256, 256)
+    losses, total = [], 0
+
+    def steps(number):
+        nonlocal total
+        for _ in range(number):
+            loss = net(torch.randn(1024, 256)).relu().mean()
+            loss.backward()
+            losses.append(loss)
+            total = total + loss
+
+    steps(10)
+    taken(census, 10 * MIB)
+    steps(200)
+    message = taken(census, 70 * MIB)
+    assert [one["more_bytes"] for one in message["graphs"]] == [0]
+    assert not [one for one in message["holders"] if one["name"] == "losses"]
+
+
+def test_what_a_function_of_the_programs_own_saved_is_seen(census):
+    torch = pytest.importorskip("torch")
+    if not hasattr(torch._C._autograd.SavedTensor, "unpack_hook"):
+        pytest.skip("this torch does not tell what is saved")
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, value):
+            ctx.save_for_backward(value + 1)
+            return 2 * value
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 2 * grad
+
+    leaf = torch.ones(256, 1024, requires_grad=True)
+    kept = [Double.apply(leaf) for _ in range(10)]
+    taken(census, 10 * MIB)
+    kept += [Double.apply(leaf) for _ in range(10)]
+    assert holder(taken(census, 30 * MIB), "kept")["hidden_bytes"] == 10 * MIB
+
+
+def test_the_graph_of_one_long_step_is_not_one_that_grows(census):
+    torch = pytest.importorskip("torch")
+    weight = torch.ones(64, requires_grad=True)
+
+    def step(length):
+        value = weight
+        for _ in range(length):
+            value = value * 1.01
+        return value
+
+    value = step(10)
+    taken(census, 10 * MIB)
+    value = step(2000)
+    assert taken(census, 60 * MIB)["graphs"] == [], value
+
+
+def test_a_list_that_a_hook_fills_says_so(census):
+    torch = pytest.importorskip("torch")
+    net = torch.nn.Linear(512, 512)
+    features = []
+    net.register_forward_hook(lambda module, inputs, output: features.append(output.detach()))
+    for _ in range(10):
+        net(torch.ones(512, 512))
+    taken(census, 10 * MIB)
+    for _ in range(20):
+        net(torch.ones(512, 512))
+    assert holder(taken(census, 30 * MIB), "features")["by_hook"] is True
+
+
+def test_rows_keep_their_batches_and_rows_of_one_batch_do_not(census):
+    torch = pytest.importorskip("torch")
+    views = [torch.ones(1024, 256)[0] for _ in range(10)]
+    whole = torch.ones(1024, 256)
+    rows = list(whole[:10])
+    taken(census, 12 * MIB)
+    views += [torch.ones(1024, 256)[0] for _ in range(20)]
+    rows += list(whole[10:900])
+    found = holder(taken(census, 32 * MIB), "views")
+    assert found["views"] == 1.0 and abs(found["bytes"] - 30 * MIB) < MIB and found["own_bytes"] < MIB
+    look = census._Look(torch, 0)
+    assert look.into(rows, list)["bytes"] < 2 * MIB
+
+
+def test_exceptions_keep_what_their_frames_held(census):
+    torch = pytest.importorskip("torch")
+    failed = []
+
+    def step():
+        image = torch.ones(1024, 256)
+        raise ValueError(image.shape)
+
+    def steps(number):
+        for _ in range(number):
+            try:
+                step()
+            except ValueError as error:
+                failed.append(error)
+
+    steps(10)
+    taken(census, 10 * MIB)
+    steps(20)
+    found = holder(taken(census, 30 * MIB), "failed")
+    assert found["errors"] == 1.0 and found["more_bytes"] >= 19 * MIB
+
+
+def test_hooks_of_a_module_are_counted(census):
+    torch = pytest.importorskip("torch")
+    net = torch.nn.Linear(4, 4)
+    for _ in range(10):
+        net.register_forward_hook(lambda *_: None)
+    taken(census, MIB)
+    for _ in range(30):
+        net.register_forward_hook(lambda *_: None)
+    found = holder(taken(census, 2 * MIB), "net._forward_hooks")
+    assert (found["before"], found["length"]) == (10, 40)
+
+
+def test_a_container_that_no_walk_comes_to_is_found_from_below(census):
+    module = types.ModuleType("a_library")
+    module.__file__ = "/usr/lib/site-packages/a_library.py"
+    module.registry = {"found": [[bytes(MIB)] for _ in range(40)]}
+    sys.modules["a_library"] = module
+    try:
+        taken(census, 40 * MIB)
+        module.registry["found"] += [[bytes(MIB)] for _ in range(30)]
+        message = taken(census, 70 * MIB)
+        assert holder(message, "a_library.registry['found']")["length"] == 70
+        assert message["tensors"] is not None
+    finally:
+        del sys.modules["a_library"]
+
+
+def test_no_code_of_the_program_runs_and_nothing_is_kept(census):
+    ran = []
+
+    class Spy:
+        def __getattribute__(self, name):
+            ran.append(name)
+            return object.__getattribute__(self, name)
+
+        def __len__(self):
+            ran.append("len")
+            return 3
+
+        def __eq__(self, other):
+            ran.append("eq")
+            return False
+
+        __hash__ = None
+
+        def __repr__(self):
+            ran.append("repr")
+            return "spy"
+
+        def __del__(self):
+            pass
+
+    class Odd(list):
+        def __len__(self):
+            ran.append("len of a list")
+            return 0
+
+        def __iter__(self):
+            ran.append("iter")
+            return iter(())
+
+    spies = [Spy() for _ in range(10)]
+    spies[0].__dict__["inside"] = spies[1]
+    odd = Odd([bytes(MIB)] * 20)
+    named = {"spy": spies[2], "odd": odd}
+    mark = weakref.ref(odd)
+    ran.clear()
+    taken(census, MIB)
+    spies += [Spy() for _ in range(3000)]
+    taken(census, 20 * MIB)
+    assert ran == []
+    del odd, named
+    assert mark() is None
+
+
+def test_locals_of_a_running_function_do_not_live_on(census):
+    class Batch:
+        pass
+
+    batch = Batch()
+    mark = weakref.ref(batch)
+    taken(census, MIB)
+    batch = None
+    assert mark() is None and batch is None
+    own = locals()
+    taken(census, 20 * MIB)
+    assert own["mark"] is mark
+
+
+def test_it_is_due_when_more_came_and_ever_more_seldom(census):
+    assert census.due(32 * MIB, time.monotonic())
+    taken(census, 32 * MIB)
+    assert not census.due(64 * MIB, time.monotonic())
+    later = time.monotonic() + census.APART_S
+    assert census.due(64 * MIB, later) and not census.due(40 * MIB, later)
+    census._began -= 1000
+    taken(census, 64 * MIB)
+    later = time.monotonic() + 400
+    assert not census.due(500 * MIB, later) and census.due(500 * MIB, later + 200)
+    # What is large at first and is let go of hides no growth that comes later.
+    assert not census.due(10 * MIB, later + 200) and census.due(30 * MIB, later + 200)
+    census.after_fork()
+    assert census.due(32 * MIB, time.monotonic())
+
+
+def test_deques_with_a_greatest_length_say_so(census):
+    recent = collections.deque((bytes(MIB) for _ in range(10)), maxlen=30)
+    taken(census, 10 * MIB)
+    recent.extend(bytes(MIB) for _ in range(20))
+    assert holder(taken(census, 30 * MIB), "recent")["bounded"] is True
+
+
+@pytest.fixture
+def collector_off():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def circle():
+    ring = [bytes(MIB)]
+    ring.append({"back": ring})
+
+
+def more_garbage(census, make):
+    """What came of it by a function; pytest leaves some of its own."""
+    before = taken(census, MIB)["garbage"]
+    make()
+    after = taken(census, 40 * MIB)
+    assert after["collects"] is False
+    return after["garbage"]["garbage"] - before["garbage"], after["garbage"]["bytes"] - before["bytes"]
+
+
+def test_garbage_is_counted_where_nobody_collects_it(census, collector_off):
+    alive = []
+
+    def make():
+        for _ in range(20):
+            circle()
+            ring = [bytes(MIB)]
+            alive.append((ring, [ring]))
+
+    count, size = more_garbage(census, make)
+    assert 40 <= count < 60 and abs(size - 20 * MIB) < MIB
+    assert len(alive) == 20
+
+
+def test_it_finds_what_the_collector_finds(census, collector_off):
+    garbage = _load("garbage")
+    for seed in range(50):
+        chance, held = random.Random(seed), None
+        gc.collect()
+        nodes = [[] for _ in range(60)]
+        for number in range(60):
+            nodes[number].extend(chance.choice(nodes) for _ in range(chance.randrange(3)))
+        held = chance.sample(nodes, chance.randrange(10))
+        del nodes
+        found = len(garbage._circles(gc.get_objects(generation=0)))
+        assert found == gc.collect(), (seed, len(held))
+
+
+def test_what_a_local_of_a_running_function_refers_to_is_no_garbage(census, collector_off):
+    ring = [bytes(20 * MIB)]
+    ring.append(ring)
+    assert more_garbage(census, lambda: None)[1] < MIB
+    assert len(ring) == 2
+
+
+def test_tensors_in_a_circle_are_weighed(census, collector_off):
+    torch = pytest.importorskip("torch")
+
+    def make():
+        for _ in range(10):
+            ring = [torch.zeros(MIB // 4)]
+            ring.append(ring)
+
+    assert abs(more_garbage(census, make)[1] - 10 * MIB) < MIB
+
+
+def test_a_collector_at_work_is_not_asked(census):
+    assert taken(census, MIB)["garbage"] is None

@@ -1,0 +1,410 @@
+"""By which name can the program reach an object? From the names that a person reads in the source, the locals of
+running functions and the globals of the program's own modules, down through containers and instances, nearest first.
+
+No code of the program runs: types are told by type(), parts come from the built-in types' own functions and from the
+collector (gc.get_referents). The surprise: up to Python 3.12 a frame keeps the dict that `f_locals` makes, with all
+that was in it: a batch would live on in there. So the dict is emptied again, where nobody else holds it.
+"""
+
+import gc
+import sys
+import types
+from _collections import OrderedDict, defaultdict, deque
+from itertools import islice
+from time import thread_time
+
+DICTS = (dict, OrderedDict, defaultdict)
+LISTS = (list, tuple)
+OTHERS = (set, frozenset, deque)
+CONTAINERS = frozenset(DICTS + LISTS + OTHERS)
+FEW = 24  # elements of a container that are gone into: of a larger one, the last and some others
+MOST_SPOTS = 20_000
+MOST_FRAMES = 100
+MOST_STEPS = 12  # of a name
+OPTIMIZED = 1  # CO_OPTIMIZED: its locals are no dict of the program's
+
+CACHE = type(__import__("functools").lru_cache(int))
+_PASSED_BY = frozenset(
+    (
+        type(None), bool, int, float, complex, str, range, slice, type(Ellipsis),
+        types.ModuleType, types.CodeType, types.FrameType, types.TracebackType, types.BuiltinFunctionType,
+        types.GetSetDescriptorType, types.MemberDescriptorType, types.MappingProxyType, property,
+    )
+)  # fmt: skip
+_HERE = "ullage_"
+
+
+class Root:
+    """A name: of a local of a running function, or of a module's global."""
+
+    __slots__ = ("name", "place", "code", "module")
+
+    def __init__(self, name, place, code, module):
+        self.name, self.place, self.code, self.module = name, place, code, module
+
+
+def walk(until):
+    """Spots, nearest first: (object, spot of what holds it, or its Root)."""
+    seen, count = set(), 0
+    for roots in (_locals(True), _globals(), _locals(False)):
+        todo = deque(roots)
+        while todo:
+            spot = todo.popleft()
+            value = spot[0]
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
+            count += 1
+            if count > MOST_SPOTS or count % 64 == 0 and thread_time() > until:
+                return
+            yield spot
+            for part in parts(value):
+                if type(part) not in _PASSED_BY:
+                    todo.append((part, spot))
+
+
+def parts(value):
+    """What an object refers to, as far as it is worth a look."""
+    kind = type(value)
+    if kind in CONTAINERS:
+        return some(value, kind, FEW)
+    if kind is types.FunctionType:
+        found = []
+        for cell in value.__closure__ or ():
+            try:
+                found.append(cell.cell_contents)
+            except ValueError:
+                pass
+        found.extend(value.__defaults__ or ())
+        return found
+    if issubclass(kind, type):
+        return list(_namespace(value).values()) if is_program(sys.modules.get(module_of(value))) else ()
+    if not gc.is_tracked(value) or module_of(kind) in ("numpy", "threading", "weakref"):
+        return ()
+    if kind is CACHE:  # of one with a bound, the dict holds what the collector does not see into
+        return [part for part in gc.get_referents(value) if type(part) is dict]
+    # An instance's dict may not have been made yet: then its values come by themselves.
+    return [part for part in gc.get_referents(value) if not issubclass(type(part), type) and not _is_globals(part)]
+
+
+def some(value, kind, most):
+    """All elements of a small container; of a larger one the last half of so many, and others evenly spread."""
+    try:
+        length = len(value)
+        if kind in LISTS:
+            if length <= most:
+                return list(value)
+            half = most // 2
+            return [value[number * (length - half) // half] for number in range(half)] + list(value[-half:])
+        if kind in DICTS:
+            if length <= most:
+                return list(dict.values(value))
+            return list(islice(value.values(), most // 2)) + list(islice(reversed(value.values()), most // 2))
+        return list(islice(value, most))
+    except (RuntimeError, IndexError, TypeError):  # another thread changed it
+        return ()
+
+
+def path(spot):
+    """(name, root, owner, functions): `model.cache`, what it begins with, the class whose attribute it is, functions on
+    the way."""
+    chain = []
+    while type(spot[1]) is tuple:
+        chain.append(spot[0])
+        spot = spot[1]
+    chain.append(spot[0])
+    chain.reverse()
+    root = spot[1]
+    name, owner, functions = root.name, "", []
+    for number in range(1, min(len(chain), MOST_STEPS)):
+        holder, held = chain[number - 1], chain[number]
+        kind = type(holder)
+        if kind is types.FunctionType:
+            functions.append(holder)
+        if kind in DICTS and number >= 2 and attributes_of(chain[number - 2]) is holder:
+            step, kind = "." + _key(holder, held), type(chain[number - 2])
+        else:
+            step = _step(holder, held, kind)
+        if step.startswith(".") and step != ".":
+            owner = type_name(holder if issubclass(kind, type) else kind)
+        name += step if step != "." else ""
+    if type(chain[-1]) is types.FunctionType:
+        functions.append(chain[-1])
+    return name, root, owner, functions
+
+
+def _step(holder, held, kind):
+    if kind in DICTS:
+        if len(holder) > FEW:
+            return "[...]"
+        key = _key(holder, held)
+        return "[%r]" % key if key else "[...]"
+    if kind in CONTAINERS:
+        return "[...]"
+    if kind is types.FunctionType:
+        for name, cell in zip(holder.__code__.co_freevars, holder.__closure__ or ()):
+            try:
+                if cell.cell_contents is held:
+                    return ", closure variable %s of %s()" % (name, holder.__qualname__)
+            except ValueError:
+                pass
+        return ", a default of %s()" % holder.__qualname__
+    if kind is CACHE:
+        return ""
+    names = _namespace(holder) if issubclass(kind, type) else attributes_of(holder)
+    if names is held:
+        return "."
+    key = _key(names, held) if names is not None else ""
+    return "." + key if key else ""
+
+
+def _key(names, held):
+    for key, value in list(names.items()):
+        if value is held and type(key) is str:
+            return key[:60]
+    return ""
+
+
+def attributes_of(value):
+    """The dict of an instance, without asking code of its class; made here where it was not there yet."""
+    kind = type(value)
+    if kind in CONTAINERS or kind in _PASSED_BY or issubclass(kind, type):
+        return None
+    for base in kind.__mro__:
+        found = _namespace(base).get("__dict__")
+        if found is not None:
+            return found.__get__(value) if type(found) is types.GetSetDescriptorType else None
+    return None
+
+
+def _namespace(kind):
+    return type.__dict__["__dict__"].__get__(kind)
+
+
+def module_of(kind):
+    module = type.__dict__["__module__"].__get__(kind)
+    return module if type(module) is str else ""
+
+
+def type_name(kind):
+    name, module = type.__dict__["__qualname__"].__get__(kind), module_of(kind)
+    return name if module == "builtins" else "%s.%s" % (module, name)
+
+
+def hooks(spots):
+    """Code of the functions that are hooks of a model."""
+    found = set()
+    for value, parent in spots:
+        if type(value) is not OrderedDict or not value or type(parent) is not tuple:
+            continue
+        if _step(parent[0], value, type(parent[0])).endswith(("_hooks", "_hooks']")):
+            for hook in some(value, OrderedDict, FEW):
+                hook = getattr(hook, "__func__", None) if type(hook) is types.MethodType else hook
+                if type(hook) is types.FunctionType:
+                    found.add(hook.__code__)
+    return found
+
+
+def _is_globals(value):
+    return type(value) is dict and "__name__" in value and "__spec__" in value
+
+
+# --- names ----------------------------------------------------------------------------------------------
+
+
+def is_program(module):
+    if type(module) is not types.ModuleType:
+        return False
+    file = module.__dict__.get("__file__")
+    return module.__dict__.get("__name__") == "__main__" or type(file) is str and is_program_file(file)
+
+
+def is_program_file(file):
+    """Neither Python's, nor an installed library's, nor ours."""
+    if file.startswith("<") or "/site-packages/" in file or "/dist-packages/" in file or _HERE in file:
+        return False
+    version = "/lib/python%d.%d/" % sys.version_info[:2]
+    return not any(file.startswith(prefix + version) for prefix in (sys.prefix, sys.base_prefix))
+
+
+def frames():
+    """Running functions of all threads, innermost first, without ours."""
+    found = []
+    for frame in list(sys._current_frames().values()):
+        count = 0
+        while frame is not None and count < MOST_FRAMES:
+            if not str(frame.f_globals.get("__name__")).startswith("_" + _HERE):
+                found.append(frame)
+            frame = frame.f_back
+            count += 1
+    return found
+
+
+def _locals(of_program):
+    for frame in frames():
+        code = frame.f_code
+        if not code.co_flags & OPTIMIZED or is_program_file(code.co_filename) is not of_program or frame.f_trace:
+            continue
+        names = frame.f_locals
+        pairs = list(names.items())
+        # The frame's, ours and the call's.
+        if type(names) is dict and sys.getrefcount(names) <= 3:
+            names.clear()
+        place = "%s(), %s:%d" % (code.co_name, code.co_filename.rpartition("/")[2], frame.f_lineno or 0)
+        module = frame.f_globals.get("__name__")
+        for name, value in pairs:
+            if type(value) not in _PASSED_BY and name[:2] != "__":
+                yield value, Root(name, place, code, module)
+
+
+def _globals():
+    done = set()
+    for module in list(sys.modules.values()):
+        if not is_program(module) or id(module.__dict__) in done:
+            continue
+        names = module.__dict__
+        done.add(id(names))
+        prefix = str(names.get("__name__"))
+        for name, value in list(names.items()):
+            if type(name) is str and name[:2] != "__" and type(value) not in _PASSED_BY:
+                yield value, Root("%s.%s" % (prefix, name), "", None, prefix)
+
+
+# --- lines ----------------------------------------------------------------------------------------------
+
+_ADDERS = frozenset(("append", "appendleft", "extend", "add", "update", "setdefault", "insert"))
+MOST_CODES = 150
+_ENDS = ("STORE_", "POP_", "RETURN_", "JUMP_")  # of a statement
+FAR = 80  # steps of byte code that one statement may take
+
+
+def line(spot, until):
+    """(`train.py:31`, code): where the program adds to it, from the byte code of functions near; ("", None) where none
+    does."""
+    name, root, owner, functions = path(spot)
+    dis = sys.modules.get("dis")
+    if dis is None:  # torch has loaded it; a program without it pays nothing
+        return "", None
+    words = [word for word in name.replace("[", ".[").replace(",", ".").split(".") if word and word[0] != "["]
+    last = words[-1].split(" of ")[0].split(" ")[-1] if words else ""
+    codes = [function.__code__ for function in functions]
+    if root.code is not None:
+        codes.append(root.code)
+    running = frames()
+    codes += [frame.f_code for frame in running if is_program_file(frame.f_code.co_filename)]
+    module, _, kind = owner.rpartition(".")
+    value = getattr(sys.modules.get(module), "__dict__", {}).get(kind)
+    if issubclass(type(value), type):
+        codes += _codes(_namespace(value))
+    codes += _codes(getattr(sys.modules.get(root.module or module), "__dict__", {}))
+    best, done = None, set()
+    while codes and len(done) < MOST_CODES and thread_time() < until:
+        code = codes.pop(0)
+        if id(code) in done:
+            continue
+        done.add(id(code))
+        codes += [one for one in code.co_consts if type(one) is types.CodeType]
+        if last not in code.co_names and last not in code.co_varnames + code.co_cellvars + code.co_freevars:
+            continue
+        found = _adds(dis, code, last)
+        if found is not None and (best is None or found[0] < best[0]):
+            best = found[0], "%s:%d" % (code.co_filename.rpartition("/")[2], found[1]), code
+            if best[0] == 0:
+                break
+    return best[1:] if best else ("", None)
+
+
+def _codes(names):
+    found = []
+    for value in list(names.values()):
+        value = getattr(value, "__func__", value) if type(value) in (staticmethod, classmethod) else value
+        if type(value) is types.FunctionType and is_program_file(value.__code__.co_filename):
+            found.append(value.__code__)
+    return found
+
+
+def _adds(dis, code, name):
+    """(how sure, line) of the first place of a code object that makes `name` grow: 0 a call that adds, 1 an item that
+    is set, 2 a value computed from itself."""
+    steps, number, best = [], code.co_firstlineno, None
+    for step in dis.get_instructions(code):
+        start = step.starts_line
+        if start is True:
+            number = step.line_number
+        elif type(start) is int and start is not False:
+            number = start
+        if step.opname not in ("CACHE", "PUSH_NULL", "NOP", "RESUME"):
+            steps.append((step.opname, step.argval, number))
+    for place, (what, argument, number) in enumerate(steps):
+        named = argument == name or type(argument) is tuple and name in argument
+        if not named or not what.startswith("LOAD_"):
+            continue
+        near = steps[place + 1 : place + 8]
+        if near and near[0][0] in ("LOAD_ATTR", "LOAD_METHOD") and near[0][1] in _ADDERS:
+            return 0, number
+        if any(other == "STORE_SUBSCR" and there == number for other, _, there in near):
+            best = min(best or (9, 0), (1, number))
+        end = next((step for step in steps[place + 1 : place + FAR] if step[0].startswith(_ENDS)), ("", None))
+        if end[0].startswith("STORE_") and end[1] == name:
+            best = min(best or (9, 0), (2, number))
+    return best
+
+
+# --- without a name from above --------------------------------------------------------------------------
+
+MOST_REFERRERS = 12
+LEVELS = 4
+
+
+def backward(value, ours, until):
+    """A name in a module for what no walk came to, by asking who refers to it. Asking costs a look at every object."""
+    modules = {id(module.__dict__): str(module.__dict__.get("__name__")) for module in list(sys.modules.values())
+               if type(module) is types.ModuleType}  # fmt: skip
+    trail = {}
+    try:
+        return _climb(value, modules, trail, {id(trail), id(modules), *ours}, until)
+    finally:
+        trail.clear()  # it may have come to hold itself
+
+
+def _climb(value, modules, trail, ours, until):
+    here, found = [value], []
+    for _ in range(LEVELS):
+        if thread_time() > until:
+            break
+        own = ours | {id(here), id(found)}
+        found = [one for one in gc.get_referrers(*here) if id(one) not in own][:MOST_REFERRERS]
+        for one in found:
+            if type(one) is types.FrameType or id(one) in trail:
+                continue
+            held = _held_by(one, here)
+            if held is None:
+                continue
+            trail[id(one)] = held
+            if id(one) in modules:
+                return _down(modules[id(one)] + "." + _key(one, held), held, trail)
+        here = [one for one in found if id(one) in trail]
+        if not here:
+            break
+    return ""
+
+
+def _held_by(one, here):
+    # No closure: its cells would be among those who refer, and hold what was found in a circle.
+    parts_of_it = gc.get_referents(one)
+    for held in here:
+        for part in parts_of_it:
+            if part is held:
+                return held
+    return None
+
+
+def _down(name, value, trail):
+    for _ in range(LEVELS):
+        held = trail.get(id(value))
+        if held is None:
+            break
+        step = _step(value, held, type(value))
+        name += step if step != "." else ""
+        value = held
+    return name
