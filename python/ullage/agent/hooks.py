@@ -456,8 +456,8 @@ def _on_torch(module):
 
 
 def _tell_inside():
-    """Of the program itself only: what multiprocessing starts is made of the same. At its end once more, with no more than
-    the libraries that it has loaded since."""
+    """Of the program itself only: what multiprocessing starts is made of the same. At its end once more, with no more
+    than the libraries that it has loaded since."""
     global _inside_told
     process = sys.modules.get("multiprocessing.process")
     current = getattr(process, "_current_process", None)

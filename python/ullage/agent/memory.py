@@ -202,8 +202,8 @@ def _malloc_info(ctypes):
 
 
 def read_malloc_info(text):
-    """`malloc_used`, `malloc_mapped` (large blocks, each a mapping), `malloc_free`, and of this `malloc_trimmable` and
-    `malloc_free_main` (in the first heap, the others are arenas of threads); `malloc_arenas`: how many, the first too."""
+    """`malloc_used`, `malloc_mapped` (large blocks, each a mapping), `malloc_free`, and of this `malloc_trimmable`
+    and `malloc_free_main` (in the first heap, the others are arenas of threads); `malloc_arenas`: how many of all."""
     free = trimmable = current = mapped = main = 0
     number = -1
     for number, heap in enumerate(text.split(b"<heap ")[1:]):

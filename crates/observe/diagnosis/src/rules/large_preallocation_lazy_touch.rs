@@ -84,7 +84,8 @@ fn touched<'a>(case: &Case, process: &'a ProcessHistory) -> Option<(&'a ProcessH
     let before = process.virtual_size.at_or_before(since).or(process.virtual_size.first())?.1;
     // What came in one step came between two readings.
     let after = process.virtual_size.peak_between(since, end)?.1;
-    if rise.by < LEAST_SHARE * most || after - before > STILL * rise.by {
+    // An address space that was never read holds nothing.
+    if rise.by < LEAST_SHARE * most || after - before > STILL * rise.by || before < rise.by {
         return None;
     }
     // Looks are made in passing: one that came a little later still stands for the beginning.
