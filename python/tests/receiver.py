@@ -37,6 +37,7 @@ class Receiver:
             "kept",
             "memory",
             "paths",
+            "training",
             "weigh",
         ):
             shutil.copy(AGENT / f"{name}.py", self.directory / f"ullage_{name}.py")

@@ -277,7 +277,7 @@ class _Look:
         self.sees_saved = hasattr(saved, "unpack_hook")
         hooks = sys.modules["_ullage_hooks"]
         self.weigh = hooks.weigher().weigh
-        self.garbage = sys.modules.get("_ullage_garbage") or hooks._load_part("garbage")
+        self.garbage = hooks.load("garbage")
 
     def base(self, figure, before):
         """What a figure is compared with from now on: with what it was at first, unless it has fallen below that, or

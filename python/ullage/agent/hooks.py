@@ -23,17 +23,17 @@ _callers = {}  # id of a code object that prints an exception it swallows -> whe
 _load_part = None
 _weighed = None  # (id, length, weight) of the dataset weighed last
 _began = 0.0  # by time.monotonic()
-_next_look = 0.0  # at memory; by the same
+next_look = 0.0  # at memory; by the same
 
 
 def install(load_part):
     """Hooks the modules that are there already, and waits for the others. `load_part` loads one of the
-    others: backlog.py, facts.py, kept.py, memory.py, weigh.py."""
-    global _load_part, _began, _next_look
+    others: backlog.py, facts.py, kept.py, memory.py, training.py, weigh.py."""
+    global _load_part, _began, next_look
     _load_part = load_part
     agent.tell_inside = _tell_inside
     _began = time.monotonic()
-    _next_look = _began + FIRST_LOOK_S
+    next_look = _began + FIRST_LOOK_S
     atexit.register(_look_no_more)
     os.register_at_fork(after_in_child=_after_fork)
     agent.figures_at_end = _figures_at_end
@@ -60,50 +60,55 @@ def dress(function, original):
 # --- moments to look at memory --------------------------------------------------------------------------
 
 
-def _moment(light=False):
+def moment(light=False):
     """Nearly always it is too early. No thread waits for the time to come: so it is asked wherever a program comes by,
     when the collector has run, when it sleeps, at a loader's batch, after an optimizer's step, at a model's call."""
-    global _next_look
-    if time.monotonic() < _next_look and not (light and _next_look < float("inf")):
+    global next_look
+    if time.monotonic() < next_look and not (light and next_look < float("inf")):
         return
-    _next_look = float("inf")
+    next_look = float("inf")
     again = 60.0
     try:
-        again = _memory().look(agent.send, light)
+        again = load("memory").look(agent.send, light)
         kept = sys.modules.get("_ullage_kept")
         if kept is not None:
             kept.look()
     except Exception:
         pass
-    _next_look = time.monotonic() + again
+    next_look = time.monotonic() + again
 
 
-def _memory():
-    return sys.modules.get("_ullage_memory") or _load_part("memory")
+def load(name):
+    return sys.modules.get("_ullage_" + name) or _load_part(name)
+
+
+def _in(part, name):
+    """A hook of another file, which is loaded when it is needed."""
+    return lambda module: getattr(load(part), name)(module)
 
 
 def _figures_at_end():
     """Of a process that was there for a while: another pays for nothing."""
-    return _memory().files() if time.monotonic() >= _began + FIRST_LOOK_S else {}
+    return load("memory").files() if time.monotonic() >= _began + FIRST_LOOK_S else {}
 
 
 def _look_no_more():
     # The collector runs for the last time when libraries are gone, and what the program held with them.
-    global _next_look
-    _next_look = float("inf")
+    global next_look
+    next_look = float("inf")
 
 
 def _on_collection(phase, _info):
     if phase == "stop":
-        _moment()
+        moment()
     elif "_ullage_kept" in sys.modules:
         sys.modules["_ullage_kept"].before_collection()
 
 
 def _after_fork():
-    global _began, _next_look
+    global _began, next_look
     _began = time.monotonic()
-    _next_look = _began + FIRST_LOOK_S
+    next_look = _began + FIRST_LOOK_S
     for name in ("_ullage_memory", "_ullage_kept"):
         part = sys.modules.get(name)
         if part is not None:
@@ -112,21 +117,10 @@ def _after_fork():
 
 def _on_heavy_import(_module):
     """What a library takes for itself is no growth of the program's."""
-    _moment(light=True)
+    moment(light=True)
 
 
-def _on_optimizer(module):
-    register = getattr(module, "register_optimizer_step_post_hook", None)  # torch 2.0 up
-    if register is not None:
-        register(_after_step)
-
-
-def _after_step(_optimizer, _arguments, _keywords):
-    _forward_no_more()
-    _moment()
-
-
-class _Method:
+class Method:
     """Stands for a method: that somebody asks for it is the moment. No frame of ours is below the method's."""
 
     def __init__(self, function):
@@ -134,66 +128,15 @@ class _Method:
 
     def __get__(self, one, kind=None):
         if one is not None:
-            _moment()
+            moment()
         return self.function.__get__(one, kind)
-
-
-class _Forward(_Method):
-    """Stands for the method by which a model is called: the dearest moment, and the only one that a loop has which just
-    computes. So it makes way as soon as an optimizer or a loader tells the time as well, where calls come too thick,
-    and before torch.compile looks at it. Not inside of another model's call: what one step computes is no growth."""
-
-    MOST = 20_000  # calls in a second: at about 0.25 us each, 0.5 % of the time
-
-    def __init__(self, kind, function, inside):
-        _Method.__init__(self, function)
-        self.kind, self.inside, self.calls, self.since = kind, inside, 0, time.monotonic()
-
-    def __get__(self, one, kind=None):
-        if one is not None:
-            self.calls += 1
-            if time.monotonic() >= _next_look:
-                self.look()
-        return self.function.__get__(one, kind)
-
-    def look(self):
-        frame = sys._getframe(2)
-        while frame is not None:
-            if frame.f_code is self.inside:
-                return
-            frame = frame.f_back
-        _moment()
-        now, memory = time.monotonic(), sys.modules.get("_ullage_memory")
-        often = self.calls > self.MOST * (now - self.since)
-        self.calls, self.since = 0, now
-        if often and not (memory is not None and memory.rises()):
-            _forward_no_more()
-
-
-_forward = None
-
-
-def _on_modules(module):
-    global _forward
-    kind = module.Module
-    function = kind.__dict__.get("__call__")
-    if type(function) is type(_on_modules) and "torch._dynamo" not in sys.modules:
-        _forward = _Forward(kind, function, function.__code__)
-        kind.__call__ = _forward
-
-
-def _forward_no_more(_module=None):
-    global _forward
-    before, _forward = _forward, None
-    if before is not None and before.kind.__dict__.get("__call__") is before:
-        before.kind.__call__ = before.function
 
 
 class _Call:
     def __get__(self, one, kind=None):
         if one is None:
             return self
-        _moment()
+        moment()
         return one._original
 
 
@@ -218,10 +161,6 @@ class _InPassing:
 
     def __reduce__(self):
         return self._original.__name__
-
-
-def _kept():
-    return sys.modules.get("_ullage_kept") or _load_part("kept")
 
 
 # --- exceptions that leave ------------------------------------------------------------------------------
@@ -364,7 +303,7 @@ def _weigh_arguments(target, process, message):
 
 
 def weigher():
-    return sys.modules.get("_ullage_weigh") or _load_part("weigh")
+    return load("weigh")
 
 
 def _watch_results(queue):
@@ -389,7 +328,7 @@ def _watch_results(queue):
 
 def _watch_items(*described):
     """Watches what collects in a queue: see backlog.py."""
-    (sys.modules.get("_ullage_backlog") or _load_part("backlog")).watch(*described)
+    load("backlog").watch(*described)
 
 
 def _on_queue(module):
@@ -467,7 +406,7 @@ def _tell_inside():
     helper = any(str(getattr(entry, "__module__", "")).startswith("multiprocessing.") for entry in entries)
     if agent.forked or child or helper:
         return
-    part = sys.modules.get("_ullage_facts") or _load_part("facts")
+    part = load("facts")
     facts = part.inside() if _inside_told is None else part.loaded_since(_inside_told)
     if facts:
         agent.send({"kind": "inside", "facts": facts})
@@ -489,18 +428,9 @@ def _on_dataloader(module):
 
     module.DataLoader.check_worker_number_rationality = dress(check_worker_number_rationality, original)
     for kind in (module._SingleProcessDataLoaderIter, module._MultiProcessingDataLoaderIter):
-        kind._next_data = _Method(kind._next_data)
-    _kept().on_dataloader(module)
+        kind._next_data = Method(kind._next_data)
+    _in("kept", "on_dataloader")(module)
     _fix()
-
-
-def _on_distributed(module):
-    _kept().on_distributed(module)
-
-
-def _on_worker(module):
-    """A loader's worker asks before each batch whether its parent still lives."""
-    module.ManagerWatchdog.is_alive = _Method(module.ManagerWatchdog.is_alive)
 
 
 def _fix():
@@ -519,7 +449,7 @@ def _fix():
 
 
 def _loader_begins(loader):
-    _forward_no_more()
+    _in("training", "forward_no_more")(loader)
     context = loader.multiprocessing_context
     dataset = type(loader.dataset)
     try:
@@ -593,13 +523,13 @@ _ON_IMPORT = {
     "multiprocessing.pool": _on_pool,
     "concurrent.futures.process": _on_pool,
     "torch": _on_torch,
-    "torch._dynamo": _forward_no_more,
+    "torch._dynamo": _in("training", "forward_no_more"),
     "torch._utils": _on_torch_utils,
-    "torch.distributed.distributed_c10d": _on_distributed,
+    "torch.distributed.distributed_c10d": _in("kept", "on_distributed"),
     "torch.multiprocessing.spawn": _on_torch_spawn,
-    "torch.nn.modules.module": _on_modules,
-    "torch.optim.optimizer": _on_optimizer,
-    "torch.utils.data._utils.worker": _on_worker,
+    "torch.nn.modules.module": _in("training", "on_modules"),
+    "torch.optim.optimizer": _in("training", "on_optimizer"),
+    "torch.utils.data._utils.worker": _in("training", "on_worker"),
     "torch.utils.data.dataloader": _on_dataloader,
 }
 

@@ -273,11 +273,9 @@ def _census(send, private, now):
     grown = private - _first
     if _rising < RISING or grown < max(GROWN, GROWN_SHARE * _first) or _torch_begins():
         return
-    census = sys.modules.get("_ullage_census")
-    if census is None:
-        hooks = sys.modules["_ullage_hooks"]
-        hooks._load_part("paths")
-        census = hooks._load_part("census")
+    hooks = sys.modules["_ullage_hooks"]
+    hooks.load("paths")
+    census = hooks.load("census")
     if census.due(grown, now):
         census.take(send, private, grown)
 

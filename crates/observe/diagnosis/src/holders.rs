@@ -8,7 +8,7 @@
 
 use crate::copies::{starter, Copy};
 use crate::found::of_job;
-use crate::growing::{still_rises, Rise};
+use crate::growing::{rising, still_rises, Rise};
 use crate::history::ProcessHistory;
 use crate::rule::{Case, Judgement, Rule};
 use crate::say;
@@ -131,7 +131,8 @@ impl Held<'_> {
 
 /// What a rule about one kind of holder says.
 pub(crate) fn judge(case: &Case, rule: &Rule, kind: Kind) -> Judgement {
-    let mut all: Vec<Held> = case.timeline.processes().filter_map(|process| held(process, kind)).collect();
+    let rising = rising(case, LEAST as f64).into_iter();
+    let mut all: Vec<Held> = rising.filter_map(|(process, rise)| held(process, rise, kind)).collect();
     all.sort_by_key(|held| std::cmp::Reverse(held.explained));
     let mut found = Vec::new();
     while !all.is_empty() {
@@ -147,8 +148,7 @@ pub(crate) fn judge(case: &Case, rule: &Rule, kind: Kind) -> Judgement {
     Judgement::Found(found)
 }
 
-fn held(process: &ProcessHistory, kind: Kind) -> Option<Held<'_>> {
-    let rise = still_rises(process, LEAST as f64)?;
+fn held(process: &ProcessHistory, rise: Rise, kind: Kind) -> Option<Held<'_>> {
     let (at, census) = process.censuses.last()?;
     if at.seconds() < rise.since {
         return None;
@@ -375,15 +375,16 @@ fn share_sentence(held: &Held, share: f64) -> Evidence {
 /// What holds most of the growth of a process, for another rule to name.
 pub(crate) fn what_grows(process: &ProcessHistory) -> Option<Evidence> {
     let kinds = [Kind::Cache, Kind::Graph, Kind::View, Kind::Error, Kind::Hook, Kind::Output];
-    let most = kinds.into_iter().filter_map(|kind| held(process, kind)).max_by_key(|held| held.explained)?;
+    let rise = still_rises(process, LEAST as f64)?;
+    let held = kinds.into_iter().filter_map(|kind| held(process, rise, kind));
+    let most = held.max_by_key(|held| held.explained)?;
     let much = most.explained as f64 >= SHARE * most.of as f64;
     most.holders.first().filter(|_| much).map(|holder| holder_sentence(&most, holder))
 }
 
 /// A Python that grew to its end, into which nobody looked.
 pub(crate) fn unseen(case: &Case) -> Option<String> {
-    case.timeline.processes().find_map(|process| {
-        let rise = still_rises(process, UNSEEN as f64)?;
+    rising(case, UNSEEN as f64).into_iter().find_map(|(process, rise)| {
         let python = process.agent || process.name().starts_with("python");
         let counted =
             process.censuses.iter().any(|(at, census)| census.number > 1 && at.seconds() >= rise.since);

@@ -21,6 +21,7 @@ const HOOKS: &str = include_str!("../../../../python/ullage/agent/hooks.py");
 const KEPT: &str = include_str!("../../../../python/ullage/agent/kept.py");
 const MEMORY: &str = include_str!("../../../../python/ullage/agent/memory.py");
 const PATHS: &str = include_str!("../../../../python/ullage/agent/paths.py");
+const TRAINING: &str = include_str!("../../../../python/ullage/agent/training.py");
 const WEIGH: &str = include_str!("../../../../python/ullage/agent/weigh.py");
 /// Also what `ullage snapshot` asks a Python.
 pub const FACTS: &str = include_str!("../../../../python/ullage/agent/facts.py");
@@ -81,6 +82,7 @@ impl AgentFiles {
                         .and_then(|()| std::fs::write(files.directory.join("ullage_kept.py"), KEPT))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_memory.py"), MEMORY))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_paths.py"), PATHS))
+                        .and_then(|()| std::fs::write(files.directory.join("ullage_training.py"), TRAINING))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_weigh.py"), WEIGH))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_facts.py"), FACTS))
                         .and_then(|()| {

@@ -25,7 +25,7 @@ use crate::rule::Case;
 use counts::Counted;
 use sources::Source;
 use std::collections::BTreeMap;
-use ullage_model::{At, Growth, GrowthClass, GrowthLimit, GrowthPart, LimitState, ProcessId};
+use ullage_model::{At, Growth, GrowthClass, GrowthLimit, GrowthPart, LimitState, ProcessId, Role};
 
 /// Seconds, and readings, that an answer needs.
 const LEAST_S: f64 = 2.0;
@@ -48,6 +48,28 @@ const OF_PROCESSES: f64 = 0.5;
 /// How the private memory of a process rose, where it did so to the end. `least`: by less is none.
 pub(crate) fn still_rises(process: &ProcessHistory, least: f64) -> Option<Rise> {
     rise::rise(&process.private(), sources::loaded(process), least).filter(|rise| rise.goes_on)
+}
+
+/// Processes whose private memory rose to the end of the run, or to their own where that was a failure, and how. What a
+/// worker takes that the one before it took as well, and gave back as it ended, is no growth.
+pub(crate) fn rising<'a>(case: &Case<'a>, least: f64) -> Vec<(&'a ProcessHistory, Rise)> {
+    let rose = sources::not_done(case)
+        .into_iter()
+        .filter_map(|process| Some((process, still_rises(process, least)?)));
+    rose.filter(|(process, rise)| !gave_back(case, process, rise)).collect()
+}
+
+/// Of this part of what rises, a worker before it has given back as much.
+const GIVEN_BACK: f64 = 0.5;
+
+fn gave_back(case: &Case, process: &ProcessHistory, rise: &Rise) -> bool {
+    let is_worker =
+        |process: &ProcessHistory| matches!(process.role, Role::LoaderWorker(_) | Role::PoolWorker);
+    let before = |other: &ProcessHistory| {
+        is_worker(other) && other.last_seen < process.first_seen && other.born_to() == process.born_to()
+    };
+    let as_much = |other: &ProcessHistory| still_rises(other, GIVEN_BACK * rise.by).is_some();
+    is_worker(process) && case.timeline.processes().any(|other| before(other) && as_much(other))
 }
 
 /// What kind of growth a run shows, and whether it goes on at its end; none where too little was read. `limits` are those of

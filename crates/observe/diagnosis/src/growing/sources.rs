@@ -8,7 +8,7 @@ use super::rise::{rise, Rise};
 use crate::history::ProcessHistory;
 use crate::rule::Case;
 use crate::series::Series;
-use ullage_model::{GrowthClass, ProcessId};
+use ullage_model::{Ending, GrowthClass, ProcessId};
 
 /// Growth of less is not told: bytes, and of what the job holds.
 const LEAST: f64 = (32 << 20) as f64;
@@ -63,6 +63,17 @@ pub(crate) fn present<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a ProcessHi
     let (end, timeline) = (end(case), case.timeline);
     let since = end - GONE_S.max(GONE_SHARE * end);
     timeline.processes().filter(move |process| process.last_seen.seconds() >= since)
+}
+
+/// Those, and processes whose end was a failure.
+pub(crate) fn not_done<'a>(case: &Case<'a>) -> Vec<&'a ProcessHistory> {
+    let failed = |process: &&ProcessHistory| {
+        process.ended.is_some_and(|(_, ending, _)| !matches!(ending, Ending::Exited(0)))
+    };
+    let there: Vec<&ProcessHistory> = present(case).collect();
+    let others = case.timeline.processes().filter(failed);
+    let others = others.filter(|process| there.iter().all(|one| one.id != process.id));
+    there.iter().copied().chain(others).collect()
 }
 
 /// When it had loaded what it needs, seconds.

@@ -30,7 +30,7 @@
 //! - <https://github.com/pytorch/pytorch/issues/155778>
 
 use crate::found::of_job;
-use crate::growing::still_rises;
+use crate::growing::{rising, Rise};
 use crate::history::ProcessHistory;
 use crate::holders::{growth_sentence, is_much, unseen, CERTAIN, LEAST, SHARE};
 use crate::rule::{Case, Judgement, Rule, Setting};
@@ -46,16 +46,15 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn judge(case: &Case) -> Judgement {
-    let found: Vec<Finding> =
-        case.timeline.processes().filter_map(|process| finding(case, process)).collect();
+    let rising = rising(case, LEAST as f64).into_iter();
+    let found: Vec<Finding> = rising.filter_map(|(process, rise)| finding(case, process, rise)).collect();
     if found.is_empty() {
         return unseen(case).map_or(Judgement::Nothing, Judgement::cannot_tell);
     }
     Judgement::Found(found)
 }
 
-fn finding(case: &Case, process: &ProcessHistory) -> Option<Finding> {
-    let rise = still_rises(process, LEAST as f64)?;
+fn finding(case: &Case, process: &ProcessHistory, rise: Rise) -> Option<Finding> {
     let (at, census) = process.censuses.last().filter(|(at, _)| at.seconds() >= rise.since)?;
     let garbage = census.garbage.as_ref()?;
     let share = garbage.bytes.min(census.grown) as f64 / census.grown.max(1) as f64;

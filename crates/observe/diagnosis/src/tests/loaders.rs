@@ -130,7 +130,7 @@ fn grow(persistent: Option<bool>, seconds: usize, anonymous: impl Fn(usize) -> u
 }
 
 /// So do their censuses, of a container of the dataset.
-fn keeps(run: &mut Run, type_name: &str) -> Verdict {
+fn keeps(run: &mut Run, at: f64, type_name: &str) -> Verdict {
     let holder = Holder {
         name: "dataset.kept".into(),
         place: "_worker_loop(), worker.py:349".into(),
@@ -144,7 +144,7 @@ fn keeps(run: &mut Run, type_name: &str) -> Verdict {
     };
     for pid in [300, 301] {
         let census = Census { number: 2, holders: vec![holder.clone()], ..Census::default() };
-        agent(run, 30.0, pid, AgentMessage::Census(Box::new(census)));
+        agent(run, at, pid, AgentMessage::Census(Box::new(census)));
     }
     run.verdict()
 }
@@ -152,11 +152,11 @@ fn keeps(run: &mut Run, type_name: &str) -> Verdict {
 #[test]
 fn what_a_worker_keeps_is_one_finding_and_no_output() {
     let leak = |second: usize| (200 + 8 * second as u64) * MIB;
-    let cache = keeps(&mut grow(Some(false), 40, leak), "list");
+    let cache = keeps(&mut grow(Some(false), 40, leak), 30.0, "list");
     assert_eq!(causes(&cache), ["unbounded-caches"]);
     assert!(sentences(&cache.findings[0]).contains("The same holds 180 MiB more in 1 other process."));
     // Ending the workers is the first answer, where nothing else says that it is a cache.
-    let persistent = keeps(&mut grow(Some(true), 40, leak), "list");
+    let persistent = keeps(&mut grow(Some(true), 40, leak), 30.0, "list");
     let told: Vec<_> =
         persistent.findings.iter().map(|found| (found.cause.as_str(), found.severity)).collect();
     assert_eq!(
@@ -165,8 +165,24 @@ fn what_a_worker_keeps_is_one_finding_and_no_output() {
     );
     let why = sentences(&persistent.findings[0]);
     assert!(why.contains("The list dataset.kept in _worker_loop(), worker.py:349 became longer"), "{why}");
-    let by_key = keeps(&mut grow(Some(true), 40, leak), "dict");
+    let by_key = keeps(&mut grow(Some(true), 40, leak), 30.0, "dict");
     assert_eq!(causes(&by_key)[0], "unbounded-caches");
+}
+
+#[test]
+fn what_workers_take_in_each_epoch_and_give_back_is_no_growth() {
+    let leak = |second: usize| (200 + 8 * second as u64) * MIB;
+    let mut run = Run::new();
+    agent(&mut run, 0.9, MAIN, AgentMessage::Loader(Box::new(loader(1, false))));
+    for (epoch, pid) in [200, 300].into_iter().enumerate() {
+        let begins = 1 + 40 * epoch;
+        run.process(begins as f64, pid, MAIN, Role::LoaderWorker(None), limits(), 1000);
+        for second in 0..38 {
+            run.tick((begins + second) as f64, main_and([worker(pid, leak(second))]), |_| {});
+        }
+    }
+    run.finish(79.0, Ending::Exited(0));
+    assert_eq!(causes(&keeps(&mut run, 70.0, "dict")), Vec::<&str>::new());
 }
 
 #[test]
