@@ -188,7 +188,8 @@ def missing(need, python, plain_python, ullage):
         return None if rc == 0 else f"{python} has no {module}"
     if need.startswith("library-"):
         name = need.split("-", 1)[1]
-        rc = subprocess.run([plain_python, "-c", f"import ctypes; ctypes.CDLL({name!r})"], capture_output=True).returncode
+        command = ["env", f"LD_PRELOAD={name}", plain_python, "-c", f"import ctypes; ctypes.CDLL({name!r})"]
+        rc = subprocess.run(command, capture_output=True).returncode
         return None if rc == 0 else f"no {name}"
     if need.startswith("torch-"):
         told = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True)

@@ -16,7 +16,8 @@ if __name__ == "__main__":
     time.sleep(1.5)
     if sys.argv[1] == "objects":
         rows = list(read())
-        time.sleep(1.0)
+        for _ in range(10):
+            time.sleep(0.2)
         kept = rows[::1000]
         del rows
     else:

@@ -89,11 +89,12 @@ impl Looks {
         })
     }
 
-    /// What was handed out by allocators that say so, and the private memory, at the last look before a moment, in seconds;
-    /// none where none came in time.
-    pub(crate) fn handed_out(&self, before: f64) -> Option<(f64, f64)> {
+    /// What allocators have had from the kernel, touched or not, and the private memory, at the last look before a moment, in
+    /// seconds; none where none came in time.
+    pub(crate) fn taken(&self, before: f64) -> Option<(f64, f64)> {
         let look = self.all.iter().rfind(|look| look.malloc.is_some() && look.at <= before)?;
-        Some((look.in_use() + look.arrow.map_or(0.0, |(used, _)| used), look.anonymous))
+        let pool = look.arrow.map_or(0.0, |(_, most)| most);
+        Some((look.in_use() + look.free() + pool, look.anonymous))
     }
 
     /// Private memory that is in no malloc, and was not there at the first look; that one must have come in time.

@@ -10,7 +10,8 @@
 //! known only then.
 //!
 //! ## How it is told apart
-//! The address space stood still while private memory rose, and malloc handed out nothing more. In a leak all of them rise.
+//! The address space stood still while private memory rose, and malloc took nothing more, in use or free. In a leak all of
+//! them rise.
 //!
 //! ## Known problems
 //! Without the agent, arenas of malloc that threads fill look the same: it is said only of more than they can hold. Always a
@@ -44,9 +45,11 @@ const MIB: f64 = (1 << 20) as f64;
 /// Less is not worth a word: bytes, and of its private memory.
 const LEAST: f64 = 128.0 * MIB;
 const LEAST_SHARE: f64 = 0.2;
-/// Address space that came with it, as a share of it; and what malloc handed out.
+/// Address space that came with it, as a share of it; and what malloc took.
 const STILL: f64 = 0.1;
-const HANDED_OUT: f64 = 0.2;
+/// By this part of the rise the buffer was there.
+const MADE: f64 = 0.2;
+const TAKEN: f64 = 0.2;
 /// What an arena of a thread holds at most, of address space that it has from the beginning.
 const ARENA: f64 = 64.0 * MIB;
 
@@ -74,33 +77,34 @@ fn judge(case: &Case) -> Judgement {
     Judgement::one(finding)
 }
 
-/// What was handed out when it began and when it was over, and private memory at these moments.
+/// What malloc had when it began and when it was over, and private memory at these moments.
 type Said = ((f64, f64), (f64, f64));
 
 fn touched<'a>(case: &Case, process: &'a ProcessHistory) -> Option<(&'a ProcessHistory, Rise, Option<Said>)> {
-    let rise = rise(&process.private(), loaded(process), LEAST)?;
-    let most = process.anonymous.peak().map_or(0.0, |(_, bytes)| bytes);
-    let (since, end) = (At::from_seconds(rise.since.max(0.0)), process.last_seen);
-    let before = process.virtual_size.at_or_before(since).or(process.virtual_size.first())?.1;
+    let private = process.private();
+    let rise = rise(&private, loaded(process), LEAST)?;
+    let most = private.peak().map_or(0.0, |(_, bytes)| bytes);
+    // It may have been made when the rise had begun already.
+    let (begin, end) = (rise.since + MADE * (rise.until - rise.since), process.last_seen);
+    let begin_at = At::from_seconds(begin.max(0.0));
+    let by = most - private.at_or_before(begin_at).or(private.first())?.1;
+    let before = process.virtual_size.at_or_before(begin_at).or(process.virtual_size.first())?.1;
     // What came in one step came between two readings.
-    let after = process.virtual_size.peak_between(since, end)?.1;
+    let after = process.virtual_size.peak_between(begin_at, end)?.1;
     // An address space that was never read holds nothing.
-    if rise.by < LEAST_SHARE * most || after - before > STILL * rise.by || before < rise.by {
+    if by < LEAST.max(LEAST_SHARE * most) || after - before > STILL * by || before < by {
         return None;
     }
-    // Looks are made in passing: one that came a little later still stands for the beginning.
-    let begin = rise.since + 0.2 * (rise.until - rise.since);
-    match process.looks.handed_out(begin).zip(process.looks.handed_out(rise.until + 1.0)) {
+    match process.looks.taken(begin).zip(process.looks.taken(rise.until + 1.0)) {
         Some((before, after)) => {
             let silent = allocator(case).is_some_and(|name| name.contains("mimalloc"));
-            let same = after.0 - before.0 <= HANDED_OUT * rise.by;
+            let same = after.0 - before.0 <= TAKEN * by;
             (same && !silent).then_some((process, rise, Some((before, after))))
         }
         None => {
             let threads = process.threads.peak().map_or(1.0, |(_, threads)| threads);
             let allocators = allocator(case).or(case.variable("LD_PRELOAD")).unwrap_or_default();
-            (rise.by > ARENA * (threads + 1.0) && !allocators.contains("malloc"))
-                .then_some((process, rise, None))
+            (by > ARENA * (threads + 1.0) && !allocators.contains("malloc")).then_some((process, rise, None))
         }
     }
 }
@@ -120,12 +124,12 @@ fn told(process: &ProcessHistory, rise: &Rise, (before, after): Said) -> Evidenc
         false => String::new(),
     };
     let sentence = format!(
-        "malloc had handed out {} when it began and {} when it was over: nothing was allocated for it meanwhile.{more}",
+        "malloc had {} when it began and {} when it was over: nothing was allocated for it meanwhile.{more}",
         say::bytes(before.0 as u64),
         say::bytes(after.0 as u64)
     );
     let (source, at) = (format!("agent in {}", process.id.pid), At::from_seconds(rise.until));
-    say::number("handed out by malloc", after.0 as u64, "bytes", &source, at, sentence)
+    say::number("memory of malloc", after.0 as u64, "bytes", &source, at, sentence)
 }
 
 fn fixes(_setting: &Setting) -> Vec<Fix> {
