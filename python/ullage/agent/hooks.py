@@ -96,13 +96,16 @@ def _look_no_more():
     # The collector runs for the last time when libraries are gone, and what the program held with them.
     global next_look
     next_look = float("inf")
+    if _on_collection in gc.callbacks:
+        gc.callbacks.remove(_on_collection)
 
 
 def _on_collection(phase, _info):
     if phase == "stop":
-        moment()
-    elif "_ullage_kept" in sys.modules:
-        sys.modules["_ullage_kept"].before_collection()
+        return moment()
+    kept = sys.modules.get("_ullage_kept")
+    if kept is not None:
+        kept.before_collection()
 
 
 def _after_fork():
