@@ -10,14 +10,14 @@ use crate::growing::{Hoard, Keeper};
 use crate::history::ProcessHistory;
 use crate::rule::{Case, Judgement, Rule, Setting};
 use crate::say;
-use ullage_model::{At, Evidence, GrowthClass, Severity, Status};
+use ullage_model::{At, Evidence, GrowthClass, Role, Severity, Status};
 
 const MIB: f64 = (1 << 20) as f64;
 /// Less is not worth a word: of one process, or of its private memory.
 const NOTE: f64 = 64.0 * MIB;
 const NOTE_SHARE: f64 = 0.2;
-/// Growth of more is a warning.
-const WARN: f64 = 128.0 * MIB;
+/// Growth of more is a warning, but for a loader's worker: batches come and go there.
+const WARN: f64 = 256.0 * MIB;
 /// Memory ran out, and this share of it was kept.
 const MUCH: f64 = 0.3;
 /// A look so long before the end, seconds or share of its life, says nothing of a process that held much more or less then.
@@ -84,7 +84,9 @@ pub(crate) fn judge(
     let growing = case.growth().filter(|(growth, _)| growth.class == GrowthClass::FreedButHeld);
     let goes_on = growing.is_some_and(|(growth, goes_on)| *goes_on && growth.bytes as f64 >= WARN);
     let short = ran_out(case) && kept.bytes >= MUCH * case.timeline.memory().peak_bytes as f64;
-    let severity = if short || (goes_on && kept.bytes >= most) { Severity::Warning } else { Severity::Note };
+    let worker = matches!(kept.process.role, Role::LoaderWorker(_));
+    let severity =
+        if short || (goes_on && !worker && kept.bytes >= most) { Severity::Warning } else { Severity::Note };
     let pid = kept.process.id.pid;
     let source = format!("agent in {pid}");
     let text = format!("{}{}", sentence(&kept), others(&kept));
