@@ -31,6 +31,7 @@ KNOWN_SETUP = {
     "cgroup_pids",
     "cgroup_cpu",
     "cgroup_memory_high",
+    "neighbour",
     "first",
     "ipc",
     "limits",

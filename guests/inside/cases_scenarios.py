@@ -41,11 +41,16 @@ SWAP = "/dev/nvme0n1"
 JOB_TIMEOUT = 60
 
 
+def filled(command, folder):
+    return [part.replace("{plain}", PYTHON).replace("{here}", folder) for part in command]
+
+
 class Setup:
     """The `[case.setup]` table, undone at the end."""
 
-    def __init__(self, name, table):
+    def __init__(self, name, table, folder):
         self.table, self.group, self.restore = dict(table), None, {}
+        self.neighbour, self.beside = filled(self.table.pop("neighbour", []), folder), None
         memory, below = self.table.pop("cgroup_memory", None), self.table.pop("cgroup_below", False)
         high = self.table.pop("cgroup_memory_high", None)
         together = self.table.pop("oom_group", False)
@@ -67,9 +72,14 @@ class Setup:
         if self.swap:
             subprocess.run(["mkswap", SWAP], check=True, capture_output=True)
             subprocess.run(["swapon", SWAP], check=True, capture_output=True)
+        if self.neighbour:
+            self.beside = subprocess.Popen(self.neighbour)
         return self
 
     def __exit__(self, *_):
+        if self.beside:
+            self.beside.kill()
+            self.beside.wait()
         if self.swap:
             subprocess.run(["swapoff", SWAP], capture_output=True)
         for path, value in self.restore.items():
@@ -125,9 +135,9 @@ def judged(verdict, wanted, agent, by):
 def run_scenario(folder, about, agent, artifacts):
     name = f"{os.path.basename(folder)}-{about['name']}{'' if agent else '-no-agent'}"
     record, verdict_file = f"/runs/{name}", f"/tmp/{name}.json"
-    argv = [part.replace("{plain}", PYTHON).replace("{here}", folder) for part in about["job"]]
+    argv = filled(about["job"], folder)
     wanted = None if about.get("healthy") else about["expect"]
-    setup = Setup(name, about.get("setup", {}))
+    setup = Setup(name, about.get("setup", {}), folder)
     before = kernel_log()
     with setup:
         ended = watched(

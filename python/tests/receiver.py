@@ -37,6 +37,7 @@ class Receiver:
             "kept",
             "memory",
             "paths",
+            "sites",
             "training",
             "weigh",
         ):

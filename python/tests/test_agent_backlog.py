@@ -84,20 +84,22 @@ queue.Queue(1).put(1, False, bad=1)
 CYCLE = """
 from torch.utils.data import DataLoader
 if __name__ == "__main__":
-    loader = DataLoader(range(40), batch_size=1, num_workers=1, multiprocessing_context="fork")
+    workers = {{"num_workers": 1, "multiprocessing_context": "fork"}} if {} else {{}}
+    loader = DataLoader(range(40), batch_size=1, **workers)
     batches = {}(loader)
     for _ in range(100):
         next(batches)
 """
 
 
+@pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("kind", ["cycle", "tee", "forever"])
-def test_what_iterators_keep_is_told_at_the_end(script, kind):
+def test_what_iterators_keep_is_told_at_the_end(script, kind, workers):
     pytest.importorskip("torch")
     head = "import itertools\ndef forever(loader):\n    while True:\n        yield from loader\n"
     head += "def tee(loader):\n    global slow\n    fast, slow = itertools.tee(forever(loader))\n    return fast\n"
     name = "itertools.cycle" if kind == "cycle" else kind
-    _, receiver = watched([sys.executable, script(head + CYCLE.format(name))])
+    _, receiver = watched([sys.executable, script(head + CYCLE.format(workers, name))])
     bye = [message for message in receiver.of("bye") if "kept_by_iterators" in message]
     expected = {"cycle": [("cycle", 40)], "tee": [("tee", 100)], "forever": []}[kind]
     assert [(kind, message["kept_by_iterators"][kind]) for message in bye] == expected

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from receiver import watched
+from test_agent_transparency import same
 
 pytest.importorskip("torch")
 
@@ -53,6 +54,25 @@ def test_no_frame_of_ours_is_in_a_loaders_traceback(script):
     done, _ = run(script, LATE, "fails")
     assert "ValueError: bad sample" in done.stderr
     assert "/ullage_" not in done.stderr.partition("Traceback")[2], done.stderr
+
+
+MANY_WORKERS = """
+import torch, warnings
+from torch.utils.data import DataLoader
+warnings.simplefilter("always")
+loader = DataLoader([torch.ones(1)], num_workers=500)
+try:
+    kind = torch.utils.data.dataloader._MultiProcessingDataLoaderIter
+    kind.__init__, kind.__del__ = lambda *arguments: 1 / 0, lambda self: None
+    iter(loader)
+except ZeroDivisionError:
+    print("made no workers")
+"""
+
+
+def test_a_warning_blames_the_line_of_torch(script):
+    _, receiver = same([sys.executable, script(MANY_WORKERS)])
+    assert receiver.of("loader")[0]["workers"] == 500
 
 
 CONTEXTS = """

@@ -37,11 +37,14 @@ NODES, REACH = 400, 6_000  # of a graph: looked into, and gone back along
 HOOKS = 16  # of a module, more than before
 OPERATIONS = 100  # by which a graph reaches further back
 VIEW = 8  # times larger is what a view keeps
+EXPLAINED = 0.3  # of the growth: with less, sites.py is asked where it is allocated
 OF_MANY = 200_000  # objects: of more, every n-th stands for all
 NO_ORDER = 1 << 62  # number of a node that stands for a parameter
 
+unexplained = False  # by the last one
+
 _taken = 0
-_last = 0  # what had grown at the last one
+_last = _at_first = 0  # what had grown at the last one, and at the first
 _next = 0.0
 _began = monotonic()
 # What was seen first, and what had grown by then: of containers by their id, and of what has a name.
@@ -61,7 +64,7 @@ def due(grown, now):
 
 def take(send, private, grown):
     """Takes a census and tells it."""
-    global _taken, _last, _next, _lengths, _unnamed, _sizes, _reaches, _groups
+    global unexplained, _at_first, _taken, _last, _next, _lengths, _unnamed, _sizes, _reaches, _groups
     _taken += 1
     began = thread_time()
     look = _Look(sys.modules.get("torch"), grown)
@@ -98,6 +101,8 @@ def take(send, private, grown):
             _groups = _groups or groups
             _unnamed = look.first(unnamed, _unnamed)
         _lengths, _sizes, _reaches = look.first(large, _lengths), names, reaches
+    _at_first = grown if _taken == 1 else min(_at_first, grown)
+    unexplained = _taken > 1 and not _explained(grown - _at_first, holders, graphs, tensors)
     took = thread_time() - began
     _last, now = grown, monotonic()
     _next = now + (max(APART_S, (now - _began) / 2, SHARE * took) if _taken > 1 else APART_S)
@@ -117,6 +122,14 @@ def take(send, private, grown):
         "took_us": int(took * 1e6),
     }
     send(message)
+
+
+def _explained(came, holders, graphs, tensors):
+    """Names hold a good part of what came, or tensors are it, of which sites.py would see nothing."""
+    held = sum([one["more_bytes"] + one["hidden_bytes"] for one in holders])
+    held += sum([one["more_bytes"] for one in graphs])
+    more = [one["bytes"] - (one["bytes_before"] or 0) for one in tensors["groups"]] if tensors else []
+    return held + sum([size for size in more if size > 0]) >= EXPLAINED * came
 
 
 def after_fork():

@@ -123,15 +123,19 @@ def _on_heavy_import(_module):
     moment(light=True)
 
 
-class Method:
-    """Stands for a method: that somebody asks for it is the moment. No frame of ours is below the method's."""
+class Asked:
+    """Stands for a method: that somebody asks for it is the moment to tell of its object. No frame of ours is below the
+    method's, nor above it, where a warning would look for who is to blame."""
 
-    def __init__(self, function):
-        self.function = function
+    def __init__(self, function, tell):
+        self.function, self.tell = function, tell
 
     def __get__(self, one, kind=None):
         if one is not None:
-            moment()
+            try:
+                self.tell(one)
+            except Exception:
+                pass
         return self.function.__get__(one, kind)
 
 
@@ -417,21 +421,12 @@ def _tell_inside():
 
 
 def _on_dataloader(module):
-    # Called by `_get_iterator` just before it makes the iterator, and back before anything can fail: a
-    # wrapper around the iterator itself would stand in the user's traceback.
-    original = module.DataLoader.check_worker_number_rationality
-
-    def check_worker_number_rationality(self, *args, **kwargs):
-        try:
-            if sys._getframe(1).f_code.co_name == "_get_iterator":
-                _loader_begins(self)
-        except Exception:
-            pass
-        return original(self, *args, **kwargs)
-
-    module.DataLoader.check_worker_number_rationality = dress(check_worker_number_rationality, original)
-    for kind in (module._SingleProcessDataLoaderIter, module._MultiProcessingDataLoaderIter):
-        kind._next_data = Method(kind._next_data)
+    # Asked for by `_get_iterator` just before it makes the iterator.
+    loader = module.DataLoader
+    loader.check_worker_number_rationality = Asked(loader.check_worker_number_rationality, _checks_workers)
+    single, several = module._SingleProcessDataLoaderIter, module._MultiProcessingDataLoaderIter
+    single._next_data = Asked(single._next_data, _loads_here)
+    several._next_data = Asked(several._next_data, lambda _iterator: moment())
     _in("kept", "on_dataloader")(module)
     _fix()
 
@@ -449,6 +444,19 @@ def _fix():
         agent.send({"kind": "fix", "remedy": remedy})
     except Exception as error:
         agent.send({"kind": "fix", "remedy": remedy, "failed": "%s: %s" % (type(error).__name__, error)})
+
+
+def _checks_workers(loader):
+    if sys._getframe(2).f_code.co_name == "_get_iterator":
+        _loader_begins(loader)
+
+
+def _loads_here(_iterator):
+    """A loader without workers is told of by nobody, but what is made of its batches may be kept as any other's."""
+    if agent.loader_of != os.getpid():
+        weigher()
+        agent.loader_of = os.getpid()
+    moment()
 
 
 def _loader_begins(loader):
@@ -493,6 +501,8 @@ def _index_list(loader):
         if kind.__module__.startswith("torch.utils.data."):
             if kind.__qualname__ == "RandomSampler" and not sampler.replacement:
                 return _count(len(sampler.data_source))
+            if kind.__qualname__ == "WeightedRandomSampler":
+                return _count(sampler.num_samples)
             if kind.__qualname__ == "DistributedSampler":
                 return _count(len(sampler.dataset))
     except Exception:

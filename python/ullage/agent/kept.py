@@ -113,27 +113,12 @@ def _holds(context, tensor):
 # --- loaders --------------------------------------------------------------------------------------------
 
 
-class _Asked:
-    """Stands for a method: whoever asks for it tells of its object first. No frame of ours is below the method's."""
-
-    def __init__(self, function, tell):
-        self.function, self.tell = function, tell
-
-    def __get__(self, one, kind=None):
-        if one is not None:
-            try:
-                self.tell(one)
-            except Exception:
-                pass
-        return self.function.__get__(one, kind)
-
-
 def on_dataloader(module):
     iterator = module._MultiProcessingDataLoaderIter
     # Asked for once for each batch that is waited for.
-    iterator._get_data = _Asked(iterator._get_data, _awaits)
+    iterator._get_data = hooks.Asked(iterator._get_data, _awaits)
     fetcher = sys.modules["torch.utils.data._utils.fetch"]._IterableDatasetFetcher
-    fetcher.fetch = _Asked(fetcher.fetch, _fetches)
+    fetcher.fetch = hooks.Asked(fetcher.fetch, _fetches)
 
 
 def _awaits(iterator):

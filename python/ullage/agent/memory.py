@@ -4,7 +4,8 @@ And, where they are there: jemalloc or tcmalloc in malloc's place, and Arrow's p
 Loaded at the first look. A look is made in passing, where the program calls something anyway (hooks.py says where),
 and its own cost decides when the next one may come: 0.5 % of the time. The cheap half asks glibc for `malloc_info`,
 which walks the lists of free chunks and tells their sizes; the dear half walks the collector's list, and only after
-memory moved. Where growth goes on, census.py says what holds it.
+memory moved. Where growth goes on, census.py says what holds it, and where it finds nothing sites.py
+says where it is allocated.
 
 The surprise: free is not what `malloc_trim` would give back. Only whole pages inside a free chunk go, so that a heap
 full of small holes keeps them all. Both figures are told.
@@ -46,6 +47,9 @@ def look(send, light=False):
     global _told
     began = thread_time()
     figures = {"anonymous": _private(), "blocks": sys.getallocatedblocks()}
+    again = _sites(send, figures["anonymous"])
+    if again is not None:
+        return again
     _rises(figures["anonymous"], light)
     for part in (_malloc, _arrow):
         try:
@@ -85,9 +89,10 @@ def after_fork():
     global _began, _told, _walked, _next_walk, _first, _rising
     _began, _told, _walked, _next_walk = monotonic(), {}, {}, 0.0
     _first, _rising = None, 0
-    census = sys.modules.get("_ullage_census")
-    if census is not None:
-        census.after_fork()
+    for name in ("_ullage_census", "_ullage_sites"):
+        part = sys.modules.get(name)
+        if part is not None:
+            part.after_fork()
 
 
 def _moved(now, before, least):
@@ -278,6 +283,17 @@ def _census(send, private, now):
     census = hooks.load("census")
     if census.due(grown, now):
         census.take(send, private, grown)
+        if census.unexplained:
+            hooks.load("sites").start(private)
+
+
+def _sites(send, private):
+    """While allocations are traced nothing else is looked at: it is over in seconds."""
+    sites = sys.modules.get("_ullage_sites")
+    try:
+        return sites.look(send, private) if sites is not None else None
+    except Exception:
+        return None
 
 
 def rises():

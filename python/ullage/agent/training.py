@@ -28,7 +28,8 @@ def _after_step(_optimizer, _arguments, _keywords):
 
 def on_worker(module):
     """A loader's worker asks before each batch whether its parent still lives."""
-    module.ManagerWatchdog.is_alive = hooks.Method(module.ManagerWatchdog.is_alive)
+    watchdog = module.ManagerWatchdog
+    watchdog.is_alive = hooks.Asked(watchdog.is_alive, lambda _watchdog: hooks.moment())
 
 
 class _Forward:

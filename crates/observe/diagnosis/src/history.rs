@@ -10,7 +10,7 @@ use ullage_model::process::DescriptorKinds;
 use ullage_model::{
     At, Backlog, Census, CgroupReading, Ending, EndingSource, Exclusive, FilesystemReading, Held,
     HostReading, KeptByIterators, LoaderSettings, Mappings, Measured, ProcessFacts, ProcessId, ProcessMemory,
-    ProcessReading, ProcessState, ResourceLimits, Role, Weight,
+    ProcessReading, ProcessState, ResourceLimits, Role, Sites, Weight,
 };
 
 /// Probes kept of one process; beyond it, every second one is forgotten.
@@ -101,6 +101,8 @@ pub struct ProcessHistory {
     pub(crate) keeps: Keeps,
     /// Censuses of what holds its growth, in order.
     pub censuses: Vec<(At, Census)>,
+    /// Where was allocated what no census could name, as last told.
+    pub sites: Option<(At, Sites)>,
     /// Minor faults over time.
     pub faults: Series,
     /// Probes of its pages, in order.
@@ -165,6 +167,7 @@ impl ProcessHistory {
             looks: Looks::default(),
             keeps: Keeps::default(),
             censuses: Vec::new(),
+            sites: None,
             faults: Series::default(),
             probes: Vec::new(),
             zombies: Series::default(),

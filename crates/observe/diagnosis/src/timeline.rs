@@ -13,7 +13,8 @@ use ullage_attribution::Accountant;
 use ullage_model::cgroup::CgroupVersion;
 use ullage_model::{
     AgentMessage, At, ClockTicks, Ending, Event, EventKind, ExceptionReport, Facts, FilesystemUse, Item,
-    KernelOomKill, MachineFacts, MemorySummary, ProcessId, ProcessReading, Role, Sample, Source, SourceError,
+    KernelOomKill, MachineFacts, MemorySummary, Neighbours, ProcessId, ProcessReading, Role, Sample, Source,
+    SourceError,
 };
 
 /// Histories kept; beyond it, processes that ended well are forgotten, oldest first.
@@ -83,6 +84,7 @@ pub struct Timeline {
     exceptions: Vec<ExceptionSeen>,
     oom_kills: Vec<(At, KernelOomKill)>,
     fork_rejections: Vec<(At, String)>,
+    neighbours: Vec<(At, Neighbours)>,
     budget: Vec<BudgetStep>,
     not_seen: Vec<String>,
     /// Bytes of messages that went through arenas, and past them, as their makers said at their end.
@@ -248,6 +250,11 @@ impl Timeline {
             EventKind::KernelForkRejected { cgroup } if self.fork_rejections.len() < EVENTS => {
                 self.fork_rejections.push((at, cgroup));
             }
+            // The first, to compare with, and the latest.
+            EventKind::Neighbours(neighbours) => {
+                self.neighbours.truncate(EVENTS);
+                self.neighbours.push((at, neighbours));
+            }
             EventKind::Budget { action, used, budget } if self.budget.len() < EVENTS => {
                 self.budget.push(BudgetStep { at, action, used, budget });
             }
@@ -299,6 +306,7 @@ impl Timeline {
                 AgentMessage::Hello { python, .. } => history.python = Some(python.clone()),
                 AgentMessage::Backlog(backlog) => history.has_backlog(at, backlog),
                 AgentMessage::Census(census) => history.counted(at, census),
+                AgentMessage::Sites(sites) => history.sites = Some((at, sites.clone())),
                 AgentMessage::Memory { figures } => history.looks.add(at, figures),
                 AgentMessage::Kept(kept) => history.keeps.more(at, kept),
                 AgentMessage::Waiting(waiting) => history.keeps.waits(at, waiting),
@@ -400,6 +408,11 @@ impl Timeline {
     /// Cgroups in which the kernel log says that a fork was refused.
     pub fn fork_rejections(&self) -> &[(At, String)] {
         &self.fork_rejections
+    }
+
+    /// Who else had the machine's memory, as it was looked at.
+    pub fn neighbours(&self) -> &[(At, Neighbours)] {
+        &self.neighbours
     }
 
     /// Steps of the budget.

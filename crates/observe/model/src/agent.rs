@@ -3,7 +3,7 @@
 //! Written by `python/ullage/agent/agent.py`; every field may be absent, because at a limit the agent says
 //! what it can. Numbers are counts or bytes.
 
-use crate::{Census, Collective, Facts, Kept, Waiting};
+use crate::{Census, Collective, Facts, Kept, Sites, Waiting};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -77,6 +77,8 @@ pub enum AgentMessage {
     Collective(Collective),
     /// What holds the memory by which this Python grows.
     Census(Box<Census>),
+    /// Where that is allocated which no name holds.
+    Sites(Sites),
     /// The process ends normally; the figures at that moment.
     Bye {
         /// Allocator, collector and other figures by name.

@@ -147,3 +147,32 @@ pub struct Garbage {
     /// What all garbage keeps, estimated from those.
     pub bytes: u64,
 }
+
+/// Where what lives on was allocated, in some seconds of growth that no name holds. Written by `python/ullage/agent/sites.py`.
+/// Tensors are not in it: their storages are not Python's.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sites {
+    /// For how long it was traced.
+    pub seconds: f64,
+    /// By how much the private memory of the process grew meanwhile, bytes.
+    pub came: i64,
+    /// Traced, and still in use at the end.
+    pub bytes: u64,
+    /// In so many blocks.
+    pub blocks: u64,
+    /// The lines that allocated most of it.
+    pub sites: Vec<Site>,
+}
+
+/// A line of the program, and what it allocated.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Site {
+    /// `train.py:27`.
+    pub line: String,
+    /// Still in use.
+    pub bytes: u64,
+    /// In so many blocks.
+    pub blocks: u64,
+}

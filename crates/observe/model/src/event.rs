@@ -78,6 +78,8 @@ pub enum EventKind {
         /// Cgroup path.
         cgroup: String,
     },
+    /// Processes that are not of the job, by the memory that is theirs alone.
+    Neighbours(Neighbours),
     /// A budget set by `--memory-max`: what ullage did (`warn`, `terminate`, `kill`).
     Budget {
         /// What was done.
@@ -97,6 +99,30 @@ pub enum EventKind {
         /// Survivors.
         survivors: Vec<ProcessId>,
     },
+}
+
+/// Who else has the machine's memory. Of other containers, whose processes are not in this `/proc`, nothing is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Neighbours {
+    /// Processes that could be read, and are not of the job.
+    pub processes: u64,
+    /// Anonymous memory of all of them, swapped out or not, bytes. A page that parent and child share counts in both.
+    pub bytes: u64,
+    /// Those with most of it, largest first.
+    pub largest: Vec<Neighbour>,
+}
+
+/// A process that is not of the job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Neighbour {
+    /// Which.
+    pub id: ProcessId,
+    /// Its comm.
+    pub name: String,
+    /// Real user id of its owner.
+    pub uid: Option<u32>,
+    /// Anonymous memory, swapped out or not (RssAnon and VmSwap of status), bytes.
+    pub bytes: u64,
 }
 
 /// One OOM kill as the kernel log tells it (mm/oom_kill.c, `oom-kill:constraint=…` and `Killed process …`).

@@ -34,10 +34,10 @@ pub use agent::{
     figure, AgentMessage, Backlog, CountsAtFailure, ExceptionReport, Held, KeptByIterators, LoaderSettings,
     MallocFigures, Weight,
 };
-pub use census::{Census, Garbage, HeldGraph, Holder, TensorCount, TensorGroup};
+pub use census::{Census, Garbage, HeldGraph, Holder, Site, Sites, TensorCount, TensorGroup};
 pub use cgroup::{CgroupReading, CgroupVersion};
 pub use comparison::{Against, Change, Comparison, Difference, Strength, Symptom, Tie};
-pub use event::{Event, EventKind, KernelOomKill, OomConstraint};
+pub use event::{Event, EventKind, KernelOomKill, Neighbour, Neighbours, OomConstraint};
 pub use fact::{Fact, Facts, Snapshot, Unlimited};
 pub use finding::{
     Confidence, CopyOnWrite, Evidence, EvidenceValue, Finding, FirstFailure, Fix, LimitState, MemoryAt,

@@ -416,3 +416,32 @@ fn tasks_of_a_user_set_the_pace_unless_he_is_root() {
         assert!(waits[0] >= 0.9 && (waits[8] <= 0.22) == near, "19 of 20 tasks: {waits:?}");
     }
 }
+
+#[test]
+fn processes_that_are_not_of_the_job_are_ranked_once_and_again_when_memory_is_short() {
+    let fake = FakeRoot::new();
+    fake.process(10).start(100).write();
+    fake.process(900).start(7).comm("indexer").memory(3 << 20, 0, 4 << 20).write();
+    fake.process(901).comm("small").memory(1 << 10, 0, 4 << 20).write();
+    let mut sampler = sampler(&fake);
+    let mut ranked = |at: f64| {
+        let events = sampler.tick(seconds(at)).events;
+        events.into_iter().find_map(|event| match event.what {
+            EventKind::Neighbours(neighbours) => Some(neighbours),
+            _ => None,
+        })
+    };
+    assert_eq!(ranked(0.0), None, "the job has not settled");
+    let first = ranked(2.0).unwrap();
+    let names = |ranked: &ullage_model::Neighbours| {
+        ranked.largest.iter().map(|one| (one.name.clone(), one.bytes >> 30)).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&first), [("indexer".to_owned(), 3)]);
+    assert_eq!((first.processes, first.largest[0].id.start), (2, ClockTicks(7)));
+    assert_eq!(ranked(60.0), None, "memory is not short");
+    fake.meminfo(16 << 20, 1 << 20);
+    fake.process(901).comm("small").memory(5 << 20, 0, 6 << 20).write();
+    let short = ranked(61.0).unwrap();
+    assert_eq!(names(&short), [("small".to_owned(), 5), ("indexer".to_owned(), 3)]);
+    assert_eq!(ranked(90.0), None, "no less is available than at the last look");
+}

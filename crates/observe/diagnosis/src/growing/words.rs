@@ -75,7 +75,37 @@ pub(super) fn grew(
         | GrowthClass::SwapThrash
         | GrowthClass::None => "counted",
     };
-    format!("{who} grew by {amount} {how_long}{part}: {known}.")
+    format!("{who} grew by {amount} {how_long}{part}: {known}.{}", allocated(case, class, largest))
+}
+
+/// Lines that are named.
+const LINES: usize = 3;
+/// A line is, that allocated this share.
+const SHARE: f64 = 0.1;
+
+/// Where, for what Python or native code holds and no name was found for.
+fn allocated(case: &Case, class: GrowthClass, largest: &Source) -> String {
+    let traced = [GrowthClass::LivePythonObjects, GrowthClass::LiveNativeBlocks, GrowthClass::LiveGrowth]
+        .contains(&class);
+    let process = largest.process.and_then(|id| case.timeline.process(id)).filter(|_| traced);
+    let Some((at, sites)) = process.and_then(|process| process.sites.as_ref()) else { return String::new() };
+    let share = |bytes: u64| bytes as f64 / sites.bytes.max(1) as f64;
+    let lines: Vec<String> = sites
+        .sites
+        .iter()
+        .take(LINES)
+        .filter(|site| share(site.bytes) >= SHARE)
+        .map(|site| format!("{} ({:.0} %)", site.line, 100.0 * share(site.bytes)))
+        .collect();
+    if at.seconds() < largest.rise.since || lines.is_empty() {
+        return String::new();
+    }
+    format!(
+        " No name was found that holds it; of {} that Python allocated in {} and still held then, most was allocated at {}.",
+        say::bytes(sites.bytes),
+        say::seconds(sites.seconds),
+        lines.join(", ")
+    )
 }
 
 /// For what rose in number, and for what is not the job's own.

@@ -35,6 +35,7 @@ mod kmem_slab_growth;
 mod kmem_v1_bug_old_kernel;
 mod large_preallocation_lazy_touch;
 mod leaked_semaphore_warning;
+mod machine_neighbour_load;
 mod max_map_count_exhausted;
 mod memcg_oom_kill;
 mod memlock_rdma_registration;
@@ -165,6 +166,7 @@ pub(crate) const ALL: &[Rule] = &[
     clone3_seccomp_eperm::RULE,
     fork_enomem_large_parent::RULE,
     memlock_rdma_registration::RULE,
+    machine_neighbour_load::RULE,
     swap_thrash::RULE,
     thp_always_rss_bloat::RULE,
     sigbus_file_truncated_or_netfs::RULE,

@@ -2,7 +2,10 @@
 
 use super::build::*;
 use ullage_model::host::{HostKernel, HostMemory};
-use ullage_model::{Bytes, Ending, KernelOomKill, Measured, OomConstraint, Severity, Status, Verdict};
+use ullage_model::{
+    Bytes, Ending, EventKind, KernelOomKill, Measured, Neighbour, Neighbours, OomConstraint, Severity,
+    Status, Verdict,
+};
 
 /// Twenty seconds of so many pages a second in and out, faults of the job, MiB of it swapped out, and share of waiting; its
 /// anonymous memory and swap grow by this factor.
@@ -109,4 +112,49 @@ fn under_wsl_the_machine_is_a_virtual_one() {
         run.exception(2.0, TRAINER, raised("RuntimeError", text)).finish(2.1, Ending::Exited(1));
         assert_eq!(causes(&run.verdict()).contains(&"wsl2-vm-limits"), found, "{kernel}");
     }
+}
+
+/// A machine of 64 GiB in which 50 are available and then 4, while the job comes to hold so many GiB and others so many
+/// more.
+fn beside(job: u64, others: u64) -> Verdict {
+    let mut run = Run::new();
+    for (at, available, own, bytes) in [(2.0, 50, 1, 6), (60.0, 4, job, 6 + others)] {
+        let mut main = reading(MAIN, 1, "python");
+        if let Measured::Known(memory) = &mut main.memory {
+            memory.anonymous = Bytes(own * GIB);
+        }
+        run.tick(at, vec![main], |sample| {
+            sample.host.memory = Measured::Known(host(available * GIB, 0));
+        });
+        let largest = vec![
+            Neighbour { id: id(901), name: "indexer".into(), uid: Some(33), bytes: (bytes - 2) * GIB },
+            Neighbour { id: id(902), name: "desktop".into(), uid: None, bytes: 2 * GIB },
+        ];
+        run.event(at, EventKind::Neighbours(Neighbours { processes: 120, bytes: bytes * GIB, largest }));
+    }
+    run.finish(61.0, Ending::Exited(0));
+    run.verdict()
+}
+
+#[test]
+fn others_that_take_the_memory_of_the_machine_are_ranked() {
+    let verdict = beside(2, 44);
+    assert_eq!(causes(&verdict), ["machine-neighbour-load"]);
+    let first = &verdict.findings[0];
+    assert_eq!((first.severity, first.status), (Severity::Warning, Status::Established));
+    let told = sentences(first);
+    assert!(
+        told.contains("fell by 46 GiB between 2.0 s and 60.0 s after the start, to 4 GiB of 64 GiB"),
+        "{told}"
+    );
+    assert!(told.contains("indexer (pid 901, user 33) held 48 GiB, 44 GiB more than before."), "{told}");
+    assert!(told.contains("desktop (pid 902) held 2 GiB, no more than before."), "{told}");
+}
+
+#[test]
+fn a_job_that_grows_itself_and_memory_that_nobody_shows_are_not_its_neighbours() {
+    assert!(!causes(&beside(30, 16)).contains(&"machine-neighbour-load"));
+    let unseen = beside(2, 3);
+    assert!(unseen.healthy);
+    assert!(undetermined(&unseen).contains(&"machine-neighbour-load"));
 }

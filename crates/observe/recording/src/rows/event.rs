@@ -58,6 +58,7 @@ fn word_and_pid(what: &EventKind) -> (&'static str, Option<i32>) {
         EventKind::MappedFileShort { id, .. } => ("mapped_file_short", Some(id.pid)),
         EventKind::KernelOomKill(kill) => ("kernel_oom_kill", Some(kill.pid)),
         EventKind::KernelForkRejected { .. } => ("kernel_fork_rejected", None),
+        EventKind::Neighbours(_) => ("neighbours", None),
         EventKind::Budget { .. } => ("budget", None),
         EventKind::NotSeen { .. } => ("not_seen", None),
         EventKind::Finished { .. } => ("finished", None),

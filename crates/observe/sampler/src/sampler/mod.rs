@@ -3,6 +3,7 @@
 mod cost;
 mod membership;
 mod nearness;
+mod neighbours;
 mod reading;
 mod segments;
 mod surveying;
@@ -70,6 +71,7 @@ pub struct Sampler {
     log: Option<KernelLog>,
     budget: Budget,
     segments: Segments,
+    neighbours: neighbours::Looks,
     schedule: Schedule,
     /// CPU time of this process when the last tick was read.
     cpu_at_end: Option<u64>,
@@ -114,6 +116,7 @@ impl Sampler {
             log: None,
             budget: Budget::new(settings.cpu_share),
             segments: Segments::default(),
+            neighbours: neighbours::Looks::default(),
             schedule: Schedule::default(),
             cpu_at_end: None,
             tick_ns: 0.0,
@@ -279,6 +282,9 @@ impl Sampler {
         time_left = sooner(time_left, self.groups_left(now, &cgroups));
         let host = self.root.host(&mut self.buffer);
         time_left = sooner(time_left, self.host_left(now, &host));
+        if deep {
+            self.look_at_neighbours(now, &host, &mut spent_ns);
+        }
         let forks = self.root.forks(&mut self.buffer).known();
         let forks_since_last =
             forks.zip(self.forks).map_or(0, |(forks, before)| forks.saturating_sub(before));

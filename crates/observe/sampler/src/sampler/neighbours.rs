@@ -1,0 +1,124 @@
+//! Who else has the machine's memory, when it is short? Processes that are not of the job, ranked by what is theirs alone.
+//!
+//! From `status` of each, which everyone may read. Looked at once when the job has settled, to compare with, and again when
+//! memory is short, each time that a fifth of what was available is gone. The surprise: where `/proc` is that of a
+//! container, the processes of others are not in it, though they take the same memory.
+
+use super::cost::thread_cpu_ns;
+use super::Sampler;
+use crate::learned::Learned;
+use ullage_model::{At, EventKind, HostReading, Neighbour, Neighbours};
+
+/// The first look: programs that start take memory.
+const FIRST_S: f64 = 2.0;
+/// Two looks are so far apart at least.
+const APART_S: f64 = 5.0;
+/// With less of the machine's memory available it is short.
+const SHORT: f64 = 0.125;
+/// Less is available than at the last look by so much that it is worth another.
+const LESS: f64 = 0.8;
+/// The first look may take this part of what is saved.
+const PART: f64 = 3.0;
+/// How many are told by name, and from how much on, bytes.
+const TOLD: usize = 8;
+const WORTH: u64 = 32 << 20;
+
+/// When it was looked last, and what that costs.
+#[derive(Debug)]
+pub(super) struct Looks {
+    /// When, and what was available.
+    last: Option<(At, u64)>,
+    each: Learned,
+}
+
+impl Default for Looks {
+    fn default() -> Looks {
+        Looks { last: None, each: Learned::guess(30_000.0) }
+    }
+}
+
+impl Looks {
+    fn due(&self, now: At, available: u64, total: u64) -> bool {
+        match self.last {
+            None => now.seconds() >= FIRST_S,
+            Some((at, before)) => {
+                let short = (available as f64) < SHORT * total as f64;
+                short && (available as f64) < LESS * before as f64 && now.since(at) >= APART_S
+            }
+        }
+    }
+}
+
+impl Sampler {
+    pub(super) fn look_at_neighbours(&mut self, now: At, host: &HostReading, spent_ns: &mut f64) {
+        let Some(memory) = host.memory.as_known() else { return };
+        let (available, total) = (memory.available.0, memory.total.0);
+        if !self.neighbours.due(now, available, total) {
+            return;
+        }
+        let began = thread_cpu_ns();
+        let mut pids = Vec::new();
+        if self.root.pids(&mut pids).is_err() {
+            return;
+        }
+        let own = std::process::id() as i32;
+        pids.retain(|(pid, _)| *pid != own && !self.members.contains_key(pid));
+        let expected = self.neighbours.each.expect(pids.len() as u64);
+        let first = self.neighbours.last.is_none();
+        let wanted = *spent_ns + if first { PART * expected } else { expected };
+        if self.budget.allows(wanted, !first) {
+            let told = self.rank(&pids);
+            self.neighbours.last = Some((now, available));
+            self.neighbours.each.took(pids.len() as u64, 16, (thread_cpu_ns() - began) as f64);
+            self.say(now, EventKind::Neighbours(told));
+        }
+        *spent_ns += (thread_cpu_ns() - began) as f64;
+    }
+
+    fn rank(&mut self, pids: &[(i32, u64)]) -> Neighbours {
+        let mut told = Neighbours::default();
+        let mut all: Vec<(u64, i32, Option<u32>)> = Vec::new();
+        for (pid, _) in pids {
+            let status = self.root.process(*pid).and_then(|process| process.status(&mut self.buffer));
+            // A kernel thread has no memory; a process may be gone by now.
+            let Ok((uid, Some(memory))) = status.map(|status| (status.uid, status.memory)) else { continue };
+            let bytes = memory.anonymous.0.saturating_add(memory.swap.0);
+            told.processes += 1;
+            told.bytes = told.bytes.saturating_add(bytes);
+            all.push((bytes, *pid, uid));
+        }
+        all.sort_unstable_by_key(|(bytes, pid, _)| (std::cmp::Reverse(*bytes), *pid));
+        for (bytes, pid, uid) in all.into_iter().take(TOLD).filter(|(bytes, ..)| *bytes >= WORTH) {
+            let Ok(process) = self.root.process(pid) else { continue };
+            let Ok(stat) = process.stat(&mut self.buffer) else { continue };
+            let name = String::from_utf8_lossy(stat.comm).into_owned();
+            told.largest.push(Neighbour { id: stat.id, name, uid, bytes });
+        }
+        told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOTAL: u64 = 1000;
+
+    #[test]
+    fn the_first_look_waits_until_the_job_has_settled() {
+        let looks = Looks::default();
+        assert!(!looks.due(At::from_seconds(1.9), 900, TOTAL));
+        assert!(looks.due(At::from_seconds(2.0), 900, TOTAL));
+    }
+
+    #[test]
+    fn another_is_due_when_memory_is_short_and_became_less_by_a_fifth() {
+        let at = |available| Looks { last: Some((At::from_seconds(2.0), available)), ..Looks::default() };
+        let late = At::from_seconds(60.0);
+        assert!(!at(900).due(late, 200, TOTAL), "it is not short");
+        assert!(at(900).due(late, 120, TOTAL));
+        assert!(!at(900).due(At::from_seconds(6.9), 120, TOTAL), "too soon");
+        assert!(!at(100).due(late, 90, TOTAL), "not much less than at the last look");
+        assert!(at(100).due(late, 79, TOTAL));
+    }
+}

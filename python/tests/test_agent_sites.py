@@ -1,0 +1,137 @@
+"""Where it is allocated that a Python grows by: the line is named, tracing ends, and a program's own tracing is left alone."""
+
+import pathlib
+import sys
+import tracemalloc
+import types
+
+import pytest
+
+from receiver import watched
+
+AGENT = pathlib.Path(__file__).resolve().parent.parent / "ullage" / "agent"
+MIB = 1 << 20
+
+
+@pytest.fixture
+def sites():
+    module = types.ModuleType("_ullage_sites")
+    exec(compile((AGENT / "sites.py").read_text(), "/agent/ullage_sites.py", "exec"), module.__dict__)
+    yield module
+    tracemalloc.stop()
+
+
+def line_of(function, offset):
+    code = function.__code__
+    return f"{pathlib.Path(code.co_filename).name}:{code.co_firstlineno + offset}"
+
+
+def keeps(some):
+    some.extend(bytes(MIB) for _ in range(4))
+    some.append(bytearray(MIB))
+    bytes(8 * MIB)  # given back at once
+
+
+def test_the_line_that_allocated_what_is_kept_is_named(sites):
+    said, some = [], []
+    sites.start(100 * MIB)
+    assert sites.look(said.append, 101 * MIB) == sites.AGAIN_S
+    keeps(some)
+    assert sites.look(said.append, 100 * MIB + sites.ENOUGH) is None
+    message = said[0]
+    assert message["kind"] == "sites" and message["came"] == sites.ENOUGH
+    assert 5 * MIB <= message["bytes"] < 6 * MIB
+    first, second = message["sites"][:2]
+    # The list's own room is a block, too.
+    assert first["line"] == line_of(keeps, 1) and first["blocks"] >= 4
+    assert 4 * MIB <= first["bytes"] < 4 * MIB + 4096
+    assert second["line"] == line_of(keeps, 2)
+    assert not tracemalloc.is_tracing()
+    assert sites.look(said.append, 0) is None and len(said) == 1
+
+
+@pytest.mark.parametrize("reason", ["blocks", "time"])
+def test_it_ends_where_nothing_large_comes(sites, reason):
+    said, some = [], []
+    sites.start(0)
+    if reason == "blocks":
+        some.extend(str(number) + "." for number in range(sites.MANY + 100))
+    else:
+        sites._began -= sites.LONGEST_S
+        some.append(bytes(MIB))
+    assert sites.look(said.append, 0) is None
+    assert len(said) == 1 and said[0]["blocks"] >= 1
+    assert not tracemalloc.is_tracing()
+
+
+def test_a_process_is_traced_twice_at_most_and_not_at_once_again(sites):
+    said = []
+    sites.start(0)
+    kept = [bytes(MIB)]
+    sites.look(said.append, sites.ENOUGH)
+    sites.start(0)
+    assert not tracemalloc.is_tracing(), "too soon"
+    for _ in range(3):
+        sites._next = 0.0
+        sites.start(0)
+        kept.append(bytes(MIB))
+        sites.look(said.append, sites.ENOUGH)
+    assert len(said) == sites.TIMES
+
+
+def test_a_program_that_traces_by_itself_is_left_alone(sites):
+    tracemalloc.start(3)
+    said = []
+    sites.start(0)
+    assert sites.look(said.append, sites.ENOUGH) is None and said == []
+    assert tracemalloc.is_tracing() and tracemalloc.get_traceback_limit() == 3
+
+
+def test_a_program_that_stops_the_tracing_is_left_alone(sites):
+    said = []
+    sites.start(0)
+    tracemalloc.stop()
+    assert sites.look(said.append, sites.ENOUGH) is None and said == []
+
+
+def test_a_forked_child_traces_no_more(sites):
+    sites.start(0)
+    sites.after_fork()
+    assert not tracemalloc.is_tracing()
+    assert sites.look([].append, sites.ENOUGH) is None
+
+
+def test_the_innermost_line_that_is_no_librarys_counts(sites):
+    library = "/usr/lib/python3.11/copy.py", 146
+    own, outer = ("/home/me/train.py", 27), ("/home/me/main.py", 3)
+    assert sites._line((library, own, outer)) == "train.py:27"
+    assert sites._line((library,)) == "copy.py:146"
+
+
+LINKED = """
+import time, tracemalloc
+class Node:
+    def __init__(self, before):
+        self.before, self.text = before, "%08d" % id(before) * 250
+last, most = None, time.monotonic() + 40
+# Until it was traced, and is no more.
+traced = False
+while time.monotonic() < most and not (traced and not tracemalloc.is_tracing()):
+    traced = traced or tracemalloc.is_tracing()
+    for _ in range(200):
+        last = Node(last)
+    time.sleep(0.02)
+while last is not None:
+    last = last.before
+print("done")
+"""
+
+
+def test_what_grows_in_a_chain_that_no_container_holds_has_its_line(script):
+    done, receiver = watched([sys.executable, script(LINKED)], text=True)
+    assert (done.stdout, done.stderr) == ("done\n", "")
+    message = receiver.of("sites")[0]
+    first = message["sites"][0]
+    assert first["line"] == "program.py:5" and first["bytes"] > 0.9 * message["bytes"]
+    # The growth and what is said to have been allocated are the same.
+    assert 0.7 * message["came"] < message["bytes"] < 1.1 * message["came"]

@@ -1,0 +1,102 @@
+"""Where in the program was that allocated by which this Python grows? tracemalloc, switched on late and for seconds.
+
+Asked by memory.py where a census found that growth goes on, and no name that holds it. The surprise: to come late is no
+loss. tracemalloc knows only what was allocated while it traced, and what lives on of that is the growth. Of torch's
+tensors it knows nothing, their storages are C++'s; of numpy's arrays it does.
+
+A program that traces by itself is left alone. While it traces, Python allocates at about half its speed.
+"""
+
+import sys
+from time import monotonic
+
+ENOUGH = 16 << 20  # private bytes that came meanwhile
+MANY = 50_000  # blocks that came: each costs memory, and the reader time
+LONGEST_S = 10.0
+TIMES = 2  # in a process
+APART_S = 60.0
+AGAIN_S = 0.1
+FRAMES = 6
+NAMED = 5
+OF_OTHERS = ("/site-packages/", "/dist-packages/", "/lib/python", "<frozen ")
+
+_began = 0.0
+_blocks = _private = 0
+_done = 0
+_next = 0.0
+_tracing = False
+
+
+def start(private):
+    """Begins to trace, where that is due."""
+    global _began, _blocks, _private, _next, _tracing
+    now = monotonic()
+    if _tracing or _done >= TIMES or now < _next:
+        return
+    import tracemalloc
+
+    if tracemalloc.is_tracing():
+        return
+    tracemalloc.start(FRAMES)
+    _tracing = True
+    _began, _next = now, now + APART_S
+    _blocks, _private = sys.getallocatedblocks(), private
+
+
+def look(send, private):
+    """Seconds after which it wants to be asked again; none where it does not trace. Tells and ends when enough came."""
+    global _tracing, _done
+    if not _tracing:
+        return None
+    came = private - _private
+    seconds = monotonic() - _began
+    if came < ENOUGH and sys.getallocatedblocks() - _blocks < MANY and seconds < LONGEST_S:
+        return AGAIN_S
+    _tracing = False
+    _done += 1
+    import tracemalloc
+
+    if not tracemalloc.is_tracing():  # the program has stopped it
+        return None
+    try:
+        message = _by_line(sys.modules["_tracemalloc"]._get_traces())
+    finally:
+        tracemalloc.stop()
+    if message["bytes"] > 0:
+        send(dict(message, kind="sites", seconds=seconds, came=came))
+    return None
+
+
+def after_fork():
+    """In a forked child: it would trace to its end."""
+    global _tracing, _done, _next
+    if _tracing:
+        import tracemalloc
+
+        tracemalloc.stop()
+    _tracing, _done, _next = False, 0, 0.0
+
+
+def _by_line(traces):
+    """`bytes` and `blocks` of all, and the lines of the program that allocated most."""
+    lines, whole, blocks, known = {}, 0, 0, {}
+    for trace in traces:
+        size, frames = trace[1], trace[2]
+        line = known.get(frames)
+        if line is None:
+            line = known[frames] = _line(frames)
+        whole += size
+        blocks += 1
+        one = lines.setdefault(line, [0, 0])
+        one[0] += size
+        one[1] += 1
+    most = sorted(lines.items(), key=lambda one: -one[1][0])[:NAMED]
+    named = [{"line": line, "bytes": size, "blocks": count} for line, (size, count) in most]
+    return {"bytes": whole, "blocks": blocks, "sites": named}
+
+
+def _line(frames):
+    """`train.py:27`, of the innermost frame that is no library's."""
+    own = [frame for frame in frames if not any([part in frame[0] for part in OF_OTHERS])]
+    place, number = (own or frames)[0]
+    return "%s:%d" % (place.rpartition("/")[2], number)
