@@ -310,6 +310,7 @@ def _weigh_arguments(target, process, message):
 
 
 def weigher():
+    load("slots")
     return load("weigh")
 
 

@@ -179,6 +179,7 @@ def _fetches(fetcher):
 def _buffers(root):
     """Lists that the generators below an iterator hold, with the code of each generator."""
     todo, seen, found = deque(((root, None, 0),)), set(), []
+    complete = hooks.load("slots").complete
     while todo and len(seen) < PARTS:
         one, code, depth = todo.popleft()
         kind = type(one)
@@ -187,7 +188,7 @@ def _buffers(root):
         seen.add(id(one))
         if kind is list or kind is deque:
             # Of numbers and names it is no buffer of samples.
-            if len(one) >= LEAST_BUFFERED and not isinstance(one[0], (int, float, str)):
+            if len(one) >= LEAST_BUFFERED and complete(one) and not isinstance(one[0], (int, float, str)):
                 found.append((code, one))
         elif kind is types.FrameType:
             if one.f_code is code:  # up to CPython 3.10 a generator refers to its frame, and that to its locals

@@ -13,6 +13,8 @@ from _collections import OrderedDict, defaultdict, deque
 from itertools import islice
 from time import thread_time
 
+_complete = sys.modules["_ullage_hooks"].load("slots").complete
+
 DICTS = (dict, OrderedDict, defaultdict)
 LISTS = (list, tuple)
 OTHERS = (set, frozenset, deque)
@@ -93,7 +95,9 @@ def some(value, kind, most):
         length = len(value)
         if kind in LISTS:
             if length <= most:
-                return list(value)
+                return gc.get_referents(value)  # passes by slots without an object
+            if not _complete(value):
+                return ()
             half = most // 2
             return [value[number * (length - half) // half] for number in range(half)] + list(value[-half:])
         if kind in DICTS:
@@ -240,9 +244,19 @@ def frames():
     return found
 
 
+# Who asks for a dict of locals may be in the midst of it, as the collector runs: then it must not be emptied.
+_ASK_FOR_LOCALS = frozenset(("locals", "vars", "dir", "eval", "exec") if sys.version_info < (3, 13) else ())
+_ASK_FOR_OTHERS = frozenset(("f_locals",) if sys.version_info < (3, 13) else ())
+
+
 def _locals(of_program):
-    for frame in frames():
+    running = frames()
+    if any([not _ASK_FOR_OTHERS.isdisjoint(frame.f_code.co_names) for frame in running]):
+        return
+    for frame in running:
         code = frame.f_code
+        if not _ASK_FOR_LOCALS.isdisjoint(code.co_names):
+            continue
         if not code.co_flags & OPTIMIZED or is_program_file(code.co_filename) is not of_program or frame.f_trace:
             continue
         names = frame.f_locals

@@ -54,6 +54,9 @@ def weigh(root, most=MAX_STEPS):
                 plain = next(leaf for leaf in _LEAVES if issubclass(kind, leaf))
                 _count(totals, plain.__sizeof__(value), weight)
         elif issubclass(kind, _LISTS):
+            slots = sys.modules.get("_ullage_slots")
+            if slots is not None and not slots.complete(value):
+                continue
             plain = list if issubclass(kind, list) else tuple
             _count(totals, plain.__sizeof__(value) + 16, weight)
             length = plain.__len__(value)
