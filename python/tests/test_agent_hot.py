@@ -35,7 +35,9 @@ class Point:
     y: dict
 def named(first, second=None):
     third = [first, second]
-    return "{first} {second} {third}".format(**locals())
+    # That this name has no value yet is a KeyError inside, and while another is handled an object that is collected.
+    text = "{first} {second} {third}".format(**locals())
+    return text
 def several(count):
     for number in range(count):
         yield [number]
@@ -47,7 +49,10 @@ while time.monotonic() < end:
     # So many objects are made from here to the dict of locals.
     for few in range(1, 7):
         gc.set_threshold(few)
-        assert named(number, "b") == "%d b [%d, 'b']" % (number, number)
+        try:
+            kept[-1]
+        except KeyError:
+            assert named(number, "b") == "%d b [%d, 'b']" % (number, number)
     gc.set_threshold(150)
     assert [one[0] for one in tuple(several(40))] == list(range(40))
     assert len(marshal.loads(text)) == 400

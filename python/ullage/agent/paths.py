@@ -244,7 +244,8 @@ def frames():
     return found
 
 
-# Who asks for a dict of locals may be in the midst of it, as the collector runs: then it must not be emptied.
+# Who asks for a dict of locals may be in the midst of it, as the collector runs (up to Python 3.11 CPython may make a
+# KeyError for each name without a value, half-way): then it must not be emptied.
 _ASK_FOR_LOCALS = frozenset(("locals", "vars", "dir", "eval", "exec") if sys.version_info < (3, 13) else ())
 _ASK_FOR_OTHERS = frozenset(("f_locals",) if sys.version_info < (3, 13) else ())
 
