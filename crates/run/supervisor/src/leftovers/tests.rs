@@ -20,6 +20,15 @@ fn path(survey: &Survey) -> Vec<String> {
         .collect()
 }
 
+/// A test beside this one may have forked meanwhile: until its child executes, that has all files open too.
+fn until_closed(path: &Path) {
+    let end = Instant::now() + Duration::from_secs(10);
+    let free = || Lease::take(fs::OpenOptions::new().write(true).open(path).unwrap().into()).is_ok();
+    while !free() && Instant::now() < end {
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn only_unused_files_of_dead_makers_are_orphans() {
     let folder = tempfile::tempdir().unwrap();
@@ -44,6 +53,7 @@ fn only_unused_files_of_dead_makers_are_orphans() {
     let late = fs::File::open(shm.join(&left)).unwrap();
     assert!(matches!(Remover::new(&root, shm).remove(&orphan), Err(Refusal::InUse)));
     drop(late);
+    until_closed(&shm.join(&left));
     // Another file takes its name.
     fs::rename(shm.join(&left), shm.join("aside")).unwrap();
     write(&left);
@@ -54,6 +64,7 @@ fn only_unused_files_of_dead_makers_are_orphans() {
     assert!(!shm.join(&left).exists() && shm.join(&held).exists());
     assert!(matches!(Remover::new(&root, shm).remove(&orphan), Err(Refusal::Gone)));
     drop(user);
+    until_closed(&shm.join(&held));
     assert_eq!(path(&survey(&root, shm)), [held]);
 }
 
