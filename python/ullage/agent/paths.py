@@ -231,32 +231,38 @@ def is_program_file(file):
     return not any(file.startswith(prefix + version) for prefix in (sys.prefix, sys.base_prefix))
 
 
-def frames():
-    """Running functions of all threads, innermost first, without ours."""
+def frames(innermost=None):
+    """Running functions of all threads, innermost first, without ours; into `innermost` the first of each thread."""
     found = []
     for frame in list(sys._current_frames().values()):
-        count = 0
+        count, first = 0, len(found)
         while frame is not None and count < MOST_FRAMES:
             if not str(frame.f_globals.get("__name__")).startswith("_" + _HERE):
                 found.append(frame)
+                if innermost is not None and len(found) == first + 1:
+                    innermost.append(frame)
             frame = frame.f_back
             count += 1
     return found
 
 
-# Who asks for a dict of locals may be in the midst of it, as the collector runs (up to Python 3.11 CPython may make a
-# KeyError for each name without a value, half-way): then it must not be emptied.
-_ASK_FOR_LOCALS = frozenset(("locals", "vars", "dir", "eval", "exec") if sys.version_info < (3, 13) else ())
-_ASK_FOR_OTHERS = frozenset(("f_locals",) if sys.version_info < (3, 13) else ())
+# The innermost function of a thread may be in the midst of making a dict of locals, as the collector runs: its own, or
+# that of one that called it. Up to Python 3.11 CPython may make a KeyError for each name without a value, half-way.
+# Such a dict must not be emptied.
+_OF_ITS_OWN = frozenset(("locals", "vars", "dir", "eval", "exec") if sys.version_info < (3, 13) else ())
+_OF_OTHERS = frozenset(("f_locals",) if sys.version_info < (3, 13) else ())
 
 
 def _locals(of_program):
-    running = frames()
-    if any([not _ASK_FOR_OTHERS.isdisjoint(frame.f_code.co_names) for frame in running]):
+    innermost = []
+    running = frames(innermost)
+    names = [name for frame in innermost for name in frame.f_code.co_names]
+    if not _OF_OTHERS.isdisjoint(names):
         return
+    busy = [frame for frame in innermost if not _OF_ITS_OWN.isdisjoint(frame.f_code.co_names)]
     for frame in running:
         code = frame.f_code
-        if not _ASK_FOR_LOCALS.isdisjoint(code.co_names):
+        if frame in busy:
             continue
         if not code.co_flags & OPTIMIZED or is_program_file(code.co_filename) is not of_program or frame.f_trace:
             continue

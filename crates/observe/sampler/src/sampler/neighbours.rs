@@ -17,8 +17,10 @@ const APART_S: f64 = 5.0;
 const SHORT: f64 = 0.125;
 /// Less is available than at the last look by so much that it is worth another.
 const LESS: f64 = 0.8;
-/// The first look may take this part of what is saved.
-const PART: f64 = 3.0;
+/// The first look may take half of what is saved.
+const PART: f64 = 2.0;
+/// A machine with so many processes that this is too dear is asked for them again after this long.
+const TOO_DEAR_S: f64 = 30.0;
 /// How many are told by name, and from how much on, bytes.
 const TOLD: usize = 8;
 const WORTH: u64 = 32 << 20;
@@ -28,24 +30,22 @@ const WORTH: u64 = 32 << 20;
 pub(super) struct Looks {
     /// When, and what was available.
     last: Option<(At, u64)>,
+    not_before_s: f64,
     each: Learned,
 }
 
 impl Default for Looks {
     fn default() -> Looks {
-        Looks { last: None, each: Learned::guess(30_000.0) }
+        Looks { last: None, not_before_s: FIRST_S, each: Learned::guess(30_000.0) }
     }
 }
 
 impl Looks {
     fn due(&self, now: At, available: u64, total: u64) -> bool {
-        match self.last {
-            None => now.seconds() >= FIRST_S,
-            Some((at, before)) => {
-                let short = (available as f64) < SHORT * total as f64;
-                short && (available as f64) < LESS * before as f64 && now.since(at) >= APART_S
-            }
-        }
+        let less = self.last.is_none_or(|(_, before)| {
+            (available as f64) < SHORT * total as f64 && (available as f64) < LESS * before as f64
+        });
+        less && now.seconds() >= self.not_before_s
     }
 }
 
@@ -69,8 +69,11 @@ impl Sampler {
         if self.budget.allows(wanted, !first) {
             let told = self.rank(&pids);
             self.neighbours.last = Some((now, available));
+            self.neighbours.not_before_s = now.seconds() + APART_S;
             self.neighbours.each.took(pids.len() as u64, 16, (thread_cpu_ns() - began) as f64);
             self.say(now, EventKind::Neighbours(told));
+        } else {
+            self.neighbours.not_before_s = now.seconds() + TOO_DEAR_S;
         }
         *spent_ns += (thread_cpu_ns() - began) as f64;
     }
@@ -113,7 +116,11 @@ mod tests {
 
     #[test]
     fn another_is_due_when_memory_is_short_and_became_less_by_a_fifth() {
-        let at = |available| Looks { last: Some((At::from_seconds(2.0), available)), ..Looks::default() };
+        let at = |available| Looks {
+            last: Some((At::from_seconds(2.0), available)),
+            not_before_s: 2.0 + APART_S,
+            ..Looks::default()
+        };
         let late = At::from_seconds(60.0);
         assert!(!at(900).due(late, 200, TOTAL), "it is not short");
         assert!(at(900).due(late, 120, TOTAL));
