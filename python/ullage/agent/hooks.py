@@ -484,31 +484,13 @@ def _loader_begins(loader):
         "persistent_workers": bool(loader.persistent_workers),
         "dataset": "%s.%s" % (where, dataset.__qualname__),
         "dataset_len": _count(length),
-        "index_list": _index_list(loader),
+        "index_list": weigher().index_list(loader),
         "weight": _weight_of(loader.dataset, length),
     }
     agent.loader, agent.loader_of = settings, os.getpid()
     message = {"kind": "loader"}
     message.update(settings)
     agent.send(message)
-
-
-def _index_list(loader):
-    """Length of the list of Python ints that torch's own samplers make for each epoch."""
-    try:
-        batches = loader.batch_sampler
-        sampler = loader.sampler if batches is None else getattr(batches, "sampler", None)
-        kind = type(sampler)
-        if kind.__module__.startswith("torch.utils.data."):
-            if kind.__qualname__ == "RandomSampler" and not sampler.replacement:
-                return _count(len(sampler.data_source))
-            if kind.__qualname__ == "WeightedRandomSampler":
-                return _count(sampler.num_samples)
-            if kind.__qualname__ == "DistributedSampler":
-                return _count(len(sampler.dataset))
-    except Exception:
-        pass
-    return None
 
 
 def _weight_of(dataset, length):

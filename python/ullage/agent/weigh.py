@@ -126,6 +126,32 @@ def anonymous():
     return None
 
 
+# --- samplers -------------------------------------------------------------------------------------------
+
+
+def index_list(loader):
+    """Length of the list of Python ints that torch's own samplers make for each epoch."""
+    try:
+        batches = loader.batch_sampler
+        sampler = loader.sampler if batches is None else getattr(batches, "sampler", None)
+        kind = type(sampler)
+        if kind.__module__.startswith("torch.utils.data."):
+            if kind.__qualname__ == "RandomSampler" and not sampler.replacement:
+                return _length(sampler.data_source)
+            if kind.__qualname__ == "WeightedRandomSampler":
+                return sampler.num_samples if type(sampler.num_samples) is int else None
+            if kind.__qualname__ == "DistributedSampler":
+                return _length(sampler.dataset)
+    except Exception:
+        pass
+    return None
+
+
+def _length(data):
+    length = len(data)
+    return length if type(length) is int else None
+
+
 # --- iterators that keep what they have seen ------------------------------------------------------------
 
 MAX_OBJECTS = 3_000_000
