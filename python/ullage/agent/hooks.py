@@ -28,7 +28,7 @@ next_look = 0.0  # at memory; by the same
 
 def install(load_part):
     """Hooks the modules that are there already, and waits for the others. `load_part` loads one of the
-    others: backlog.py, facts.py, kept.py, memory.py, training.py, weigh.py."""
+    other files beside this one, when it is needed."""
     global _load_part, _began, next_look
     _load_part = load_part
     agent.tell_inside = _tell_inside
