@@ -112,6 +112,11 @@ pub struct Neighbours {
     pub largest: Vec<Neighbour>,
 }
 
+impl Neighbours {
+    /// They matter where less than this share of the machine's memory is available.
+    pub const SHORT: f64 = 0.125;
+}
+
 /// A process that is not of the job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Neighbour {

@@ -41,8 +41,6 @@ pub(super) const RULE: Rule = Rule {
     fixes,
 };
 
-/// With less of the machine's memory available it is short.
-const SHORT: f64 = 0.125;
 /// What went must be so much of the machine's memory.
 const FELL: f64 = 0.05;
 /// A job that took less of what went stood still.
@@ -63,7 +61,7 @@ fn judge(case: &Case) -> Judgement {
         return Judgement::Nothing;
     };
     let fell = at_first - at_last;
-    if at_last >= SHORT * total || fell < FELL * total {
+    if at_last >= Neighbours::SHORT * total || fell < FELL * total {
         return Judgement::Nothing;
     }
     let tree = |at: At| case.timeline.tree.at_or_before(at).map_or(0.0, |(_, bytes)| bytes);

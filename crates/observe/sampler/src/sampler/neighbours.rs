@@ -13,8 +13,6 @@ use ullage_model::{At, EventKind, HostReading, Neighbour, Neighbours};
 const FIRST_S: f64 = 2.0;
 /// Two looks are so far apart at least.
 const APART_S: f64 = 5.0;
-/// With less of the machine's memory available it is short.
-const SHORT: f64 = 0.125;
 /// Less is available than at the last look by so much that it is worth another.
 const LESS: f64 = 0.8;
 /// The first look may take half of what is saved.
@@ -43,7 +41,7 @@ impl Default for Looks {
 impl Looks {
     fn due(&self, now: At, available: u64, total: u64) -> bool {
         let less = self.last.is_none_or(|(_, before)| {
-            (available as f64) < SHORT * total as f64 && (available as f64) < LESS * before as f64
+            (available as f64) < Neighbours::SHORT * total as f64 && (available as f64) < LESS * before as f64
         });
         less && now.seconds() >= self.not_before_s
     }
