@@ -124,8 +124,13 @@ impl AreaParser {
         let own = match (kind.counted(), private) {
             (Counted::Anonymous, _) if guarded(&pages, guard.as_ref(), kind) => Some(PageKind::Stacks),
             (Counted::Anonymous, _) => Some(kind),
-            // Code is never written to; variables are, and what was relocated is read-only afterwards.
-            (Counted::File | Counted::Shared, true) if rights[2] != b'x' => Some(PageKind::Anonymous),
+            // Code is never written to, nor what is read from the head of a file; variables are, and what was relocated is
+            // read-only afterwards.
+            (Counted::File | Counted::Shared, true)
+                if rights[2] != b'x' && (offset > 0 || rights[1] == b'w') =>
+            {
+                Some(PageKind::Anonymous)
+            }
             _ => None,
         };
         self.names_its_heap |= kind == PageKind::PythonHeap;
@@ -259,12 +264,18 @@ mod tests {
     #[test]
     fn a_file_has_a_device_and_an_inode_and_private_pages_of_it_may_be_the_process_s_own() {
         let text = "1000-3000 rw-p 00005000 fe:10 325843             /usr/lib/x y.so\n\
-                    3000-4000 r-xp 00007000 fe:10 325843             /usr/lib/x y.so\n";
+                    3000-4000 r-xp 00007000 fe:10 325843             /usr/lib/x y.so\n\
+                    4000-5000 r--p 00000000 fe:10 325844             /usr/lib/z.so\n\
+                    5000-6000 r--p 00003000 fe:10 325844             /usr/lib/z.so\n\
+                    6000-7000 rw-p 00000000 fe:10 325845             /data/x.bin\n";
         let found = areas(text);
         assert_eq!(found[0].file, Some((rustix::fs::makedev(0xfe, 0x10), 325_843)));
         assert_eq!((found[0].pages.clone(), found[0].offset), (1..3, 5));
         assert_eq!(found[0].own, Some(PageKind::Anonymous));
         assert_eq!(found[1].own, None, "code");
+        assert_eq!(found[2].own, None, "the head of a library");
+        assert_eq!(found[3].own, Some(PageKind::Anonymous), "what may have been relocated");
+        assert_eq!(found[4].own, Some(PageKind::Anonymous), "a private mapping of data");
         assert_eq!(
             kinds("1000-3000 rw-p 00000000 00:01 7  /memfd:ullage-shared (deleted)\n")[0].1,
             Some(PageKind::Anonymous)

@@ -15,6 +15,8 @@ const MOST_MAPPINGS: u64 = 100_000;
 const LEAST_INHERITED: u64 = 32 << 20;
 /// A survey may take so many times what was expected before it stops short.
 const OVERRUN: f64 = 2.0;
+/// No survey is made longer than this for the sake of more places, nanoseconds: readings wait for it.
+const LONGEST_NS: f64 = 80e6;
 
 impl Sampler {
     /// Makes one where it is due; the readings learn what their processes have alone.
@@ -34,9 +36,17 @@ impl Sampler {
         if candidates.is_empty() || !self.budget.allows(*spent_ns + price, false) {
             return Vec::new();
         }
+        let expected = self.schedule.expected_ns(count);
+        let forked = signs.youngest_fork.is_some();
+        // What was saved pays for more places where shares are asked for: four times as many halve the error.
+        let affordable = |times: f64| {
+            let more = (times - 1.0) * expected;
+            forked && times * expected <= LONGEST_NS && self.budget.allows(*spent_ns + price + more, false)
+        };
+        let times = [4u32, 2].into_iter().find(|times| affordable(f64::from(*times))).unwrap_or(1);
         let effort = Effort {
-            reads: self.schedule.reads(count, signs.youngest_fork.is_some()),
-            most_ns: (self.schedule.expected_ns(count) * OVERRUN) as u64,
+            reads: self.schedule.reads(count, forked) * u64::from(times),
+            most_ns: (expected * OVERRUN) as u64 * u64::from(times),
         };
         let before = thread_cpu_ns();
         let bits = &mut self.jitter;
@@ -45,7 +55,7 @@ impl Sampler {
         let cost = (thread_cpu_ns() - before) as f64;
         *spent_ns += cost;
         let (reads, reads_ns) = made.as_ref().map_or((0, 0), |made| (made.reads, made.reads_ns));
-        self.schedule.made(now, signs, cost, reads, reads_ns);
+        self.schedule.made(now, signs, cost / f64::from(times), reads, reads_ns);
         let Some(made) = made else { return Vec::new() };
         for reading in readings {
             let forked = self.members.get(&reading.id.pid).is_some_and(|member| member.forked);

@@ -114,7 +114,7 @@ impl Schedule {
         }
     }
 
-    /// One was made.
+    /// One was made; its cost is told for a single helping of places.
     pub(crate) fn made(&mut self, now: At, signs: Signs, cost_ns: f64, reads: u64, reads_ns: u64) {
         self.last = Some(Last { at: now, signs });
         self.cost_ns = Some(self.cost_ns.map_or(cost_ns, |before| before * 0.5 + cost_ns * 0.5));

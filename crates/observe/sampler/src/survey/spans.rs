@@ -9,6 +9,10 @@ use std::ops::Range;
 use ullage_kernel::process::areas::Area;
 use ullage_model::{PageKind, ProcessId, ProcessMemory};
 
+/// Relocated and variable data of a library is smaller, in pages, and mostly written to; what is larger was read from the
+/// file as it is, but for a page here and there.
+const LARGE_FILE: u64 = 1024;
+
 /// A process that is looked at.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
@@ -37,6 +41,8 @@ pub(crate) struct Span {
     pub(crate) kind: PageKind,
     /// Pages of the processes' own, without a file.
     pub(crate) own: bool,
+    /// Few of these pages were ever written to: a large piece of a file lies there.
+    pub(crate) seldom: bool,
     pub(crate) pages: u64,
     views: Range<u32>,
 }
@@ -62,6 +68,7 @@ struct Stretch {
     subject: u32,
     end: u64,
     page: u64,
+    seldom: bool,
     kind: PageKind,
 }
 
@@ -72,14 +79,23 @@ impl Spans {
         for (subject, number) in subjects.iter_mut().zip(0..) {
             for area in std::mem::take(&mut subject.areas) {
                 let (page, length) = (area.pages.start, area.pages.end - area.pages.start);
+                let seldom = area.file.is_some() && length > LARGE_FILE;
                 if let Some(kind) = area.own {
                     let (object, end) = (Object::Family(subject.family), area.pages.end);
-                    stretches.push(Stretch { object, start: page, subject: number, end, page, kind });
+                    stretches.push(Stretch { object, start: page, subject: number, end, page, seldom, kind });
                 }
                 if let Some((device, inode)) = area.file {
                     let (object, start) = (Object::File(device, inode), area.offset);
                     let end = start.saturating_add(length);
-                    stretches.push(Stretch { object, start, subject: number, end, page, kind: area.kind });
+                    stretches.push(Stretch {
+                        object,
+                        start,
+                        subject: number,
+                        end,
+                        page,
+                        seldom: false,
+                        kind: area.kind,
+                    });
                 }
             }
         }
@@ -119,6 +135,7 @@ impl Spans {
             self.list.push(Span {
                 kind: first.kind,
                 own: matches!(first.object, Object::Family(_)),
+                seldom: here.iter().all(|stretch| stretch.seldom),
                 pages: end - start,
                 views: before..self.views.len() as u32,
             });

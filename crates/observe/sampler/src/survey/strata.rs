@@ -10,6 +10,8 @@ use ullage_model::Counted;
 
 /// Parts that the whole is divided into, about.
 const PARTS: u64 = 48;
+/// Where a file is mapped, few pages are a process's own: parts are larger there by this.
+const SELDOM: u64 = 8;
 const NEIGHBOURS: u64 = TOGETHER as u64;
 
 /// A run of pages to look at: at most [`TOGETHER`], in one span.
@@ -68,12 +70,13 @@ impl Stratum {
 /// Divides them. Parts are of one kind each, and shared or not as a whole.
 pub(crate) fn divide(spans: &Spans, subjects: &[Subject]) -> Vec<Stratum> {
     let most: Vec<u64> = spans.list.iter().map(|span| most_resident(span, spans, subjects)).collect();
-    let size = |index: usize| spans.list[index].pages.min(most[index].max(1));
+    let share = |index: usize| if spans.list[index].seldom { SELDOM } else { 1 };
+    let size = |index: usize| spans.list[index].pages.min(most[index].max(1)) / share(index);
     let whole: u64 = (0..spans.list.len()).map(size).fold(0, u64::saturating_add);
     let cut = (whole / PARTS).max(NEIGHBOURS);
     let alike = |index: usize| {
         let span = &spans.list[index];
-        (span.own, span.kind, spans.views(span).len() > 1)
+        (span.own, span.seldom, span.kind, spans.views(span).len() > 1)
     };
     let mut order: Vec<usize> = (0..spans.list.len()).collect();
     order.sort_by_key(|index| alike(*index));
@@ -82,6 +85,7 @@ pub(crate) fn divide(spans: &Spans, subjects: &[Subject]) -> Vec<Stratum> {
         let mut small = Stratum::default();
         for &index in group {
             let (span, number) = (&spans.list[index], index as u32);
+            let cut = cut * share(index);
             if span.pages >= cut {
                 cut_large(&mut strata, number, span.pages, cut, most[index]);
                 continue;
@@ -136,9 +140,10 @@ mod tests {
     use super::super::spans::tests::{of_file, own, subject};
     use super::*;
     use proptest::prelude::*;
+    use ullage_kernel::process::areas::Area;
     use ullage_model::{Bytes, PageKind};
 
-    fn divided(areas: Vec<ullage_kernel::process::areas::Area>, resident: u64) -> (Spans, Vec<Stratum>) {
+    fn divided(areas: Vec<Area>, resident: u64) -> (Spans, Vec<Stratum>) {
         let mut one = subject(1, 1, areas);
         one.sizes.anonymous = Bytes(resident * PAGE);
         one.sizes.shared = Bytes(resident * PAGE);
@@ -161,6 +166,27 @@ mod tests {
                 stratum.pieces.iter().map(|piece| spans.list[piece.span as usize].kind).collect();
             assert!(kinds.windows(2).all(|pair| pair[0] == pair[1]));
         }
+    }
+
+    #[test]
+    fn large_pieces_of_files_take_few_places_from_what_is_written_to() {
+        let mapped = |start: u64, pages: u64| Area {
+            own: Some(PageKind::Anonymous),
+            ..of_file(start..start + pages, start, PageKind::MappedFiles)
+        };
+        let (spans, strata) =
+            divided(vec![own(0..100_000), mapped(200_000, 100_000), mapped(400_000, 100)], 100_000);
+        let of = |pieces: std::ops::Range<u64>| {
+            let private = |stratum: &&Stratum| spans.list[stratum.span() as usize].own;
+            let begins = |stratum: &&Stratum| {
+                let first =
+                    spans.views(&spans.list[stratum.span() as usize])[0].page + stratum.pieces[0].offset;
+                pieces.contains(&first)
+            };
+            strata.iter().filter(private).filter(begins).count()
+        };
+        let (written, read, small) = (of(0..200_000), of(200_000..400_000), of(400_000..500_000));
+        assert!(written >= 40 && read <= written / 6 && small == 1, "{written}, {read}, {small}");
     }
 
     #[test]
