@@ -112,20 +112,24 @@ pub(crate) fn processes(case: &Case) -> Option<Counted> {
     Some(Counted { class: GrowthClass::ProcessAccumulation, bytes, rise, process: None, number })
 }
 
-/// Files in memory: those that a cgroup of the job's own counts, or as many as its Pythons read and wrote.
+/// Files in memory: those that the job's cgroup counts, or as many as its Pythons read and wrote. Others may be in that
+/// cgroup too: no more is the job's than what went through a disk for it, where its processes said how much that was.
 pub(crate) fn page_cache(case: &Case) -> Option<Counted> {
     let (least, began) = (least(case), began(case));
     let counted =
         |bytes, rise| Counted { class: GrowthClass::PageCache, bytes, rise, process: None, number: None };
-    if let Some(rise) = rise(&case.timeline.groups.cache, began, least) {
-        return Some(counted(rise.by, rise));
-    }
-    // What a child read counts for its parent too, once that has waited for it.
     let of = |process: &ProcessHistory| {
         let libraries = process.files.peak().map_or(0.0, |(_, bytes)| bytes);
-        process.looks.disk(loaded(process) + LOADS_ON_S, libraries).unwrap_or(0.0)
+        process.looks.disk(loaded(process) + LOADS_ON_S, libraries)
     };
-    let disk = case.timeline.processes().map(of).fold(0.0, f64::max);
+    let told: Vec<f64> = case.timeline.processes().filter_map(of).collect();
+    if let Some(rise) = rise(&case.timeline.groups.cache, began, least) {
+        let most = if told.is_empty() { rise.by } else { told.iter().sum() };
+        let bytes = rise.by.min(most);
+        return (bytes >= least).then(|| counted(bytes, rise));
+    }
+    // What a child read counts for its parent too, once that has waited for it.
+    let disk = told.into_iter().fold(0.0, f64::max);
     if disk < least {
         return None;
     }

@@ -2,6 +2,7 @@
 
 use super::build::*;
 use std::collections::BTreeMap;
+use ullage_model::cgroup::CgroupMemoryParts;
 use ullage_model::{
     AgentMessage, Bytes, Descriptors, Ending, EventKind, GrowthClass, Measured, Missing, ProcessReading,
     Sample,
@@ -158,6 +159,27 @@ fn files_that_the_job_read_are_page_cache_and_those_of_others_are_not() {
     let mut leaks = run(|second| with(5 * second, 0, 0, 0), cached);
     look(&mut leaks, 58.0, &[("anonymous", 490), ("io_disk", 520)]);
     assert_eq!(word(&mut leaks), GrowthClass::LiveGrowth, "a leak that reads files is a leak");
+}
+
+#[test]
+fn what_others_of_the_cgroup_read_is_no_page_cache_of_the_job() {
+    let beside = |second: u64, sample: &mut Sample| {
+        let file = Bytes(10 * second * MIB);
+        let mut job = group("/job", (300 + 10 * second) * MIB, 0, 0, 0);
+        if let Measured::Known(memory) = &mut job.memory {
+            let parts =
+                CgroupMemoryParts { anonymous: Bytes(300 * MIB), file, ..CgroupMemoryParts::default() };
+            memory.parts = Measured::Known(parts);
+        }
+        sample.cgroups = vec![job];
+    };
+    assert_eq!(word(&mut run(still, beside)), GrowthClass::PageCache, "nobody says how much the job read");
+    for (read, expected) in [(25, GrowthClass::None), (700, GrowthClass::PageCache)] {
+        let mut reads = run(still, beside);
+        look(&mut reads, 1.5, &[("anonymous", 200), ("io_disk", 20)]);
+        look(&mut reads, 58.0, &[("anonymous", 200), ("io_disk", read)]);
+        assert_eq!(word(&mut reads), expected);
+    }
 }
 
 #[test]
