@@ -17,6 +17,8 @@ const LEAST_READINGS: usize = 4;
 const FALL: f64 = 0.07;
 const FALL_S: f64 = 2.5;
 const FALL_READINGS: usize = 4;
+/// Or within this, seconds: each process that ends is a reading, and many may end at once.
+const AT_ONCE_S: f64 = 0.5;
 /// So much of the rise has happened: it has come to rest.
 const RISEN: f64 = 0.9;
 /// At rest for this part of the time, a rise is over.
@@ -88,20 +90,19 @@ pub(crate) fn rise(series: &Series, start: f64, least: f64) -> Option<Rise> {
 fn without_end(points: &[(f64, f64)]) -> &[(f64, f64)] {
     let end = points.last().map_or(0.0, |last| last.0);
     let mut kept = points;
-    for _ in 0..FALL_READINGS {
-        let Some((last, before)) = kept.split_last() else { break };
+    while let Some((last, before)) = kept.split_last() {
+        let since = end - last.0;
         let peak = before.iter().map(|p| p.1).fold(0.0, f64::max);
-        if end - last.0 > FALL_S || last.1 >= (1.0 - FALL) * peak {
+        if since > FALL_S || last.1 >= (1.0 - FALL) * peak {
             break;
+        }
+        // It falls for longer: that is no end.
+        if points.len() - kept.len() >= FALL_READINGS && since > AT_ONCE_S {
+            return points;
         }
         kept = before;
     }
-    // All of them fall: that is no end.
-    if kept.len() + FALL_READINGS == points.len() {
-        points
-    } else {
-        kept
-    }
+    kept
 }
 
 /// The median of each eighth; one without a reading is as the one before.
@@ -134,6 +135,20 @@ mod tests {
         assert!(rise.goes_on && (rise.by - 200.0).abs() < 1.0 && (rise.per_second - 5.0).abs() < 0.1);
         let rise = of(40, |t| if t > 38.5 { 20.0 } else { 100.0 + 5.0 * t }).unwrap();
         assert!(rise.goes_on && rise.by > 180.0, "{rise:?}");
+    }
+
+    #[test]
+    fn an_end_at_which_all_that_rose_goes_one_by_one_is_left_out_and_a_long_fall_is_not() {
+        let with_end = |apart: f64| {
+            let mut series = Series::default();
+            (0..=40).for_each(|t| series.push(At::from_seconds(t as f64), 10.0 + t as f64));
+            for gone in 1..=40 {
+                series.push(At::from_seconds(40.0 + apart * gone as f64), 50.0 - gone as f64);
+            }
+            rise(&series, 0.0, 8.0)
+        };
+        assert!(with_end(0.005).is_some_and(|rise| rise.goes_on && rise.by > 35.0));
+        assert!(with_end(0.05).is_none_or(|rise| !rise.goes_on), "a fall of two seconds");
     }
 
     #[test]
