@@ -149,6 +149,8 @@ impl<'a> Failure<'a> {
         {
             Symptom::NoSpace
         } else if self.passes("torch/serialization.py")
+            // Into a buffer in memory it fails with the same words, after an error that does say why.
+            && !has("MemoryError")
             && ["unexpected pos ", "iostream error", "failed writing file"].into_iter().any(has)
         {
             Symptom::Unwritten

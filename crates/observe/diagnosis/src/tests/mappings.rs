@@ -153,6 +153,22 @@ fn an_address_space_at_its_limit_is_told_from_the_mapping_count() {
 }
 
 #[test]
+fn a_checkpoint_written_into_memory_fails_for_want_of_address_space_and_not_of_disk() {
+    let mut run = Run::with_trainer();
+    run.quiet(1.0);
+    let mut report = raised(
+        "RuntimeError",
+        "[enforce fail at inline_container.cc:672] . unexpected pos 262145536 vs 262145488",
+    );
+    report.stack = vec!["/lib/torch/serialization.py:1002 save".into()];
+    report.chain = vec!["MemoryError: ".into()];
+    report.counts.address_space_limit = Some(4 * GIB);
+    report.counts.virtual_size = Some(4 * GIB - 100 * MIB);
+    run.exception(2.0, TRAINER, report).ended(2.1, TRAINER, Ending::Exited(1)).finish(2.2, Ending::Exited(1));
+    assert_eq!(causes(&run.verdict())[0], "rlimit-as-virtual-memory");
+}
+
+#[test]
 fn a_failed_import_under_a_limit_is_the_limit() {
     let verdict = enomem("libtorch_python.so: failed to map segment from shared object", |counts| {
         counts.address_space_limit = Some(700 * MIB);
