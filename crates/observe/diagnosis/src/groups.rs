@@ -12,7 +12,7 @@ pub(crate) struct Groups {
     pub(crate) shared: Series,
     /// Page tables and other kernel memory.
     pub(crate) kernel: Series,
-    /// Files in memory that nobody maps, where a cgroup of the job's own counts them.
+    /// Files in memory that no process of the job maps, where the cgroup it is in counts them; others may be in it too.
     pub(crate) cache: Series,
     /// Swapped out.
     pub(crate) swap: Series,

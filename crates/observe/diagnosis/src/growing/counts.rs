@@ -123,12 +123,12 @@ pub(crate) fn page_cache(case: &Case) -> Option<Counted> {
         process.looks.disk(loaded(process) + LOADS_ON_S, libraries)
     };
     let told: Vec<f64> = case.timeline.processes().filter_map(of).collect();
+    // What a child read counts for its parent too, once that has waited for it: the sum is a bound, the largest is not twice.
     if let Some(rise) = rise(&case.timeline.groups.cache, began, least) {
         let most = if told.is_empty() { rise.by } else { told.iter().sum() };
         let bytes = rise.by.min(most);
         return (bytes >= least).then(|| counted(bytes, rise));
     }
-    // What a child read counts for its parent too, once that has waited for it.
     let disk = told.into_iter().fold(0.0, f64::max);
     if disk < least {
         return None;

@@ -13,11 +13,11 @@ use ullage_model::At;
 const PARTS: usize = 8;
 /// Readings that an answer needs.
 const LEAST_READINGS: usize = 4;
-/// A fall of this much, within so many seconds of the end and so many readings, is the end itself.
+/// A fall of this much, within so many seconds of the end and so many readings, is the end itself;
 const FALL: f64 = 0.07;
 const FALL_S: f64 = 2.5;
 const FALL_READINGS: usize = 4;
-/// Or within this, seconds: each process that ends is a reading, and many may end at once.
+/// or of any number within these seconds: each process that ends is a reading, and many may end at once.
 const AT_ONCE_S: f64 = 0.5;
 /// So much of the rise has happened: it has come to rest.
 const RISEN: f64 = 0.9;
