@@ -3,7 +3,7 @@
 use super::cost::thread_cpu_ns;
 use super::Sampler;
 use crate::pace::random;
-use crate::survey::schedule::Signs;
+use crate::survey::schedule::{Signs, RESERVE_NS};
 use crate::survey::{survey, Candidate, Effort, MOST_PROCESSES};
 use ullage_model::{At, Bytes, Counted, Exclusive, Measured, Missing, Pages, ProcessReading};
 
@@ -38,10 +38,11 @@ impl Sampler {
         }
         let expected = self.schedule.expected_ns(count);
         let forked = signs.youngest_fork.is_some();
-        // What was saved pays for more places where shares are asked for: four times as many halve the error.
+        // What was saved pays for more places where shares are asked for: four times as many halve the error. What others
+        // may need at once is not taken for them.
         let affordable = |times: f64| {
-            let more = (times - 1.0) * expected;
-            forked && times * expected <= LONGEST_NS && self.budget.allows(*spent_ns + price + more, false)
+            let whole = times * expected;
+            forked && whole <= LONGEST_NS && self.budget.allows(*spent_ns + whole + RESERVE_NS, false)
         };
         let times = [4u32, 2].into_iter().find(|times| affordable(f64::from(*times))).unwrap_or(1);
         let effort = Effort {

@@ -19,7 +19,7 @@ const LEAST_HELD: u64 = 16 << 20;
 /// However old the job is, it is looked at this often while it moves, seconds.
 const MOST_APART_S: f64 = 60.0;
 /// Left in the bucket for what is more urgent, nanoseconds.
-const RESERVE_NS: f64 = 0.1e9;
+pub(crate) const RESERVE_NS: f64 = 0.1e9;
 /// Share of the budget that surveys may take in the long run.
 const SHARE: f64 = 0.5;
 
