@@ -50,6 +50,29 @@ def test_a_collection_is_a_moment_too(python, script):
     assert figures(receiver)
 
 
+COLLECTS = """
+import gc, time
+class Node:
+    pass
+gc.disable()
+time.sleep(1.1)
+time.sleep(0)
+pins = []
+for number in range(4000):
+    node = Node()
+    node.me, node.data = node, bytes(20_000)
+    pins.append(bytes(2000))
+del node
+gc.collect()
+"""
+
+
+def test_after_much_was_collected_a_look_says_what_is_kept_of_it(python, script):
+    _, receiver = watched([python, script(COLLECTS)])
+    last = figures(receiver)[-1]
+    assert last["malloc_free"] > 60 * MIB and last["malloc_used"] < 30 * MIB
+
+
 SLEEPS = """
 import inspect, pickle, time, types
 print(repr(time.sleep), time.sleep.__name__, time.sleep.__module__, time.sleep.__doc__[:20])

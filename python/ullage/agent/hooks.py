@@ -18,12 +18,15 @@ import _ullage_agent as agent  # put into sys.modules by sitecustomize.py
 AGENT_CODE = "<frozen importlib._bootstrap>"  # frames of this name are cut out of tracebacks
 
 FIRST_LOOK_S = 1.0
+MUCH_COLLECTED = 1000  # objects: then a look shows what the allocator keeps of them,
+EARLY_APART = 10  # and no more often, so that the full look that it puts off comes all the same
 
 _callers = {}  # id of a code object that prints an exception it swallows -> where that exception left
 _load_part = None
 _weighed = None  # (id, length, weight) of the dataset weighed last
 _began = 0.0  # by time.monotonic()
 next_look = 0.0  # at memory; by the same
+_next_early = 0.0
 
 
 def install(load_part):
@@ -60,22 +63,26 @@ def dress(function, original):
 # --- moments to look at memory --------------------------------------------------------------------------
 
 
-def moment(light=False):
-    """Nearly always it is too early. No thread waits for the time to come: so it is asked wherever a program comes by,
-    when the collector has run, when it sleeps, at a loader's batch, after an optimizer's step, at a model's call."""
-    global next_look
-    if time.monotonic() < next_look and not (light and next_look < float("inf")):
+def moment(light=False, early=False):
+    """Nearly always it is too early. No thread waits for the time to come: so it is asked wherever a program comes by:
+    collection, sleep, batch, optimizer's step, model's call. `early`: a short look, which puts the next one off."""
+    global next_look, _next_early
+    now, due = time.monotonic(), next_look
+    early = early and _next_early <= now < due
+    if due == float("inf") or now < due and not (early or light):
         return
     next_look = float("inf")
     again = 60.0
     try:
-        again = load("memory").look(agent.send, light)
+        again = load("memory").look(agent.send, light, early)
         kept = sys.modules.get("_ullage_kept")
-        if kept is not None:
+        if kept is not None and not early:
             kept.look()
     except Exception:
         pass
-    next_look = time.monotonic() + again
+    next_look = (due if early else time.monotonic()) + again
+    if early:
+        _next_early = now + EARLY_APART * again
 
 
 def load(name):
@@ -100,9 +107,10 @@ def _look_no_more():
         gc.callbacks.remove(_on_collection)
 
 
-def _on_collection(phase, _info):
+def _on_collection(phase, info):
     if phase == "stop":
-        return moment()
+        # A program that waits after it has collected comes by nowhere else for long.
+        return moment(early=info["collected"] >= MUCH_COLLECTED and "_ullage_memory" in sys.modules)
     kept = sys.modules.get("_ullage_kept")
     if kept is not None:
         kept.before_collection()

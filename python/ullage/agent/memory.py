@@ -42,8 +42,9 @@ _modules = 0  # that were loaded at the last look
 _rising = 0  # looks that found more than all before
 
 
-def look(send, light=False):
-    """Looks, tells what moved, and says for how many seconds nobody needs to ask again. `light`: no walk."""
+def look(send, light=False, early=False):
+    """Looks, tells what moved, and says for how many seconds nobody needs to ask again. `light`: no walk, and what grew
+    is no growth of the program's. `early`: no walk, no census."""
     global _told
     began = thread_time()
     figures = {"anonymous": _private(), "blocks": sys.getallocatedblocks()}
@@ -58,7 +59,7 @@ def look(send, light=False):
             pass
     now = monotonic()
     took = thread_time() - began
-    if not light and now >= _next_walk and _moved(figures, _walked, MOVED_MUCH):
+    if not light and not early and now >= _next_walk and _moved(figures, _walked, MOVED_MUCH):
         try:
             _walk(figures, now)
         except Exception:
@@ -71,7 +72,8 @@ def look(send, light=False):
         _told = figures
         send({"kind": "memory", "figures": figures})
     try:
-        _census(send, figures["anonymous"], now)
+        if not early:
+            _census(send, figures["anonymous"], now)
     except Exception:
         pass
     return max(LEAST_APART_S, SHARE * took, (now - _began) / 20)
