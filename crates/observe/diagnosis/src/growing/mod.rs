@@ -18,7 +18,7 @@ mod words;
 pub(crate) use hoard::{Hoard, Keeper};
 pub(crate) use looks::Looks;
 pub(crate) use rise::{rise, Rise};
-pub(crate) use sources::loaded;
+pub(crate) use sources::{loaded, COPIED_AT_ONCE};
 
 use crate::history::ProcessHistory;
 use crate::rule::Case;

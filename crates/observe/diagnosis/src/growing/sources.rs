@@ -19,7 +19,7 @@ const LOADING_SHARE: f64 = 1.0 / 3.0;
 /// Every forked process copies some of what it began with, at once, and of a Python that has loaded torch some 50 MiB:
 /// less than this part of it, or this much, is not told.
 const COPIED: f64 = 0.15;
-const COPIED_AT_ONCE: f64 = (64 << 20) as f64;
+pub(crate) const COPIED_AT_ONCE: u64 = 64 << 20;
 /// The first part of a run, in which the processes begin that it is about.
 const EARLY: f64 = 0.25;
 /// They are there.
@@ -158,7 +158,7 @@ fn copied(case: &Case, least: f64) -> Vec<Source> {
         .filter_map(|cow| {
             // What cannot be told from the parent's own writing is no longer shared either way.
             let by = cow.copied.saturating_add(cow.unknown) as f64;
-            if by < (COPIED * cow.inherited as f64).max(COPIED_AT_ONCE) {
+            if by < (COPIED * cow.inherited as f64).max(COPIED_AT_ONCE as f64) {
                 return None;
             }
             let process = case.timeline.process(cow.process.id)?;

@@ -11,7 +11,7 @@
 //!
 //! ## How it is told apart
 //! The address space stood still while private memory rose, and malloc took nothing more, in use or free. In a leak all of
-//! them rise.
+//! them rise. Where a limit is met with huge pages, `thp-always-rss-bloat` is told and not this: each touch took a whole one.
 //!
 //! ## Known problems
 //! Without the agent, arenas of malloc that threads fill look the same: it is said only of more than they can hold. Always a
@@ -26,6 +26,7 @@
 //! ## References
 //! - <https://github.com/DLR-RM/stable-baselines3/issues/37>
 
+use super::thp_always_rss_bloat;
 use crate::found::of_job;
 use crate::growing::{loaded, rise, Rise};
 use crate::history::ProcessHistory;
@@ -54,6 +55,9 @@ const TAKEN: f64 = 0.2;
 const ARENA: f64 = 64.0 * MIB;
 
 fn judge(case: &Case) -> Judgement {
+    if thp_always_rss_bloat::is_told(case) {
+        return Judgement::Nothing;
+    }
     let found = case.timeline.processes().filter_map(|process| touched(case, process));
     let Some((process, rise, said)) = found.max_by(|a, b| a.1.by.total_cmp(&b.1.by)) else {
         return Judgement::Nothing;

@@ -11,7 +11,9 @@
 //! ## How it is told apart
 //! Mappings without a file that may be executed are generated code, and nothing else in such a job has them. Their address
 //! space grew late in the run, and the private memory with it. With fixed shapes there are few, and they stay as they are.
-//! Arenas of malloc, a leak and page cache have none.
+//! Arenas of malloc, a leak and page cache have none. What the cache keeps of each shape lies in the heap, between the buffers
+//! of the calls: where these become ever larger, most of the growth is free memory below such blocks
+//! (`glibc-dynamic-mmap-threshold`, which is told after it).
 //!
 //! ## Known problems
 //! Other generators of code (numba, TorchScript's fuser, Triton on the CPU) look the same, hence never established. The cache
@@ -28,10 +30,12 @@
 
 use crate::copies::ran_out;
 use crate::found::of_job;
+use crate::growing::Keeper;
 use crate::history::ProcessHistory;
+use crate::kept::{kept, Kept};
 use crate::rule::{Case, Judgement, Rule, Setting};
 use crate::say;
-use ullage_model::{At, Fix, Severity, Status};
+use ullage_model::{At, Evidence, Fix, Severity, Status};
 
 pub(super) const RULE: Rule = Rule {
     id: "onednn-primitive-cache-shapes",
@@ -47,10 +51,13 @@ const CODE: u64 = 64 * MIB;
 /// Private memory that came with it: worth a note, and worth a warning.
 const NOTE: u64 = 32 * MIB;
 const WARN: u64 = 256 * MIB;
+/// More than the most that is said of what a heap keeps.
+const BEFORE_THE_HEAP: f64 = 0.92;
 
 /// Code that was generated, and what came with it.
 struct Grown<'a> {
     process: &'a ProcessHistory,
+    since: At,
     at: At,
     code: u64,
     before: u64,
@@ -82,10 +89,28 @@ fn judge(case: &Case) -> Judgement {
         let sentence = format!("ONEDNN_PRIMITIVE_CACHE_CAPACITY={capacity} was set.");
         evidence.push(say::text("ONEDNN_PRIMITIVE_CACHE_CAPACITY", capacity, "environment", None, sentence));
     }
+    let heap = kept(case, Keeper::Heap).filter(|kept| kept.process.id == most.process.id);
+    evidence.extend(heap.as_ref().map(between));
     let setting = case.setting_of(Some(most.process));
-    let mut finding = of_job(&RULE, severity, (Status::Supported, 0.75), evidence, &setting);
+    // Then what the heap keeps comes of the cache, and not the other way round: it is told before it.
+    let confidence = if most.goes_on && heap.is_some() { BEFORE_THE_HEAP } else { 0.75 };
+    let mut finding = of_job(&RULE, severity, (Status::Supported, confidence), evidence, &setting);
     finding.process = Some(say::process_ref(most.process));
+    if heap.is_some() && most.goes_on {
+        let growth = case.growth().and_then(|(growth, _)| growth.since);
+        finding.at = Some(growth.map_or(most.since, |since| since.min(most.since)));
+    }
     Judgement::one(finding)
+}
+
+/// The cache's objects are small, live on, and lie between the buffers of each call.
+fn between(kept: &Kept) -> Evidence {
+    let sentence = format!(
+        "{} of its heap lay free between blocks that live on, and those that the cache keeps for each shape are such blocks.",
+        say::bytes(kept.hoard.bytes as u64)
+    );
+    let source = format!("agent in {}", kept.process.id.pid);
+    say::number("free in the heap", kept.hoard.bytes as u64, "bytes", &source, kept.hoard.at, sentence)
 }
 
 fn grown(process: &ProcessHistory) -> Option<Grown<'_>> {
@@ -103,6 +128,7 @@ fn grown(process: &ProcessHistory) -> Option<Grown<'_>> {
     let memory = (after - before).max(0.0) as u64;
     (memory >= NOTE).then(|| Grown {
         process,
+        since: first_at,
         at: last_at,
         code: last as u64,
         before: first as u64,

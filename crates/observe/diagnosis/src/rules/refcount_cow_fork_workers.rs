@@ -39,6 +39,7 @@ use crate::copies::{
     at_once, copied, held_in_all, parent, ran_out, severity, share, starter, sum, zygote, Copy,
 };
 use crate::found::of_job;
+use crate::growing::COPIED_AT_ONCE;
 use crate::history::ProcessHistory;
 use crate::rule::{Case, Judgement, Rule, Setting};
 use crate::say;
@@ -52,10 +53,8 @@ pub(super) const RULE: Rule = Rule {
     fixes,
 };
 
-/// An interpreter that runs and collects its garbage copies less than this of what torch has left in the heap.
+/// Fewer are not looked at: an interpreter that only runs copies as much of what torch has left in the heap.
 const OF_EVERY_WORKER: u64 = 24 << 20;
-/// Where it is not known that the dataset holds objects: other libraries may have left more.
-const OF_UNKNOWN_ORIGIN: u64 = 48 << 20;
 
 fn judge(case: &Case) -> Judgement {
     let copies: Vec<Copy> = workers(case)
@@ -70,7 +69,8 @@ fn judge(case: &Case) -> Judgement {
         .and_then(|starter| starter.heaviest.as_ref())
         .filter(|loader| loader.start_method.as_deref() == Some("fork"));
     let objects = loader.and_then(|loader| loader.weight).map(|weight| weight.objects);
-    if objects.is_none() && most.bytes < OF_UNKNOWN_ORIGIN {
+    // As much is copied of a Python that collects its garbage, whatever the dataset is.
+    if objects.is_none_or(|objects| objects < most.bytes / 2) && most.bytes < COPIED_AT_ONCE {
         return Judgement::Nothing;
     }
     let of_a_loader =

@@ -45,6 +45,11 @@ const LEAST: u64 = 64 << 20;
 /// Share of the limit from which memory counts as near it.
 const NEAR: f64 = 0.9;
 
+/// Whether huge pages are most of what the job had as it met its limit: then that much came of them for each touch.
+pub(super) fn is_told(case: &Case) -> bool {
+    matches!(judge(case), Judgement::Found(_))
+}
+
 fn judge(case: &Case) -> Judgement {
     let Some(mode) = case.machine().transparent_hugepages.as_known() else { return Judgement::Nothing };
     let killed = case.oom_victims().iter().any(|victim| victim.of_cgroup());

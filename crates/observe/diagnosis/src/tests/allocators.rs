@@ -108,6 +108,38 @@ fn the_heap_that_keeps_most_is_named_and_growth_of_it_is_a_warning() {
 }
 
 #[test]
+fn code_that_is_generated_all_along_is_told_before_the_heap_that_its_cache_holds_open() {
+    let first = |code: fn(u64) -> u64| {
+        let mut run = run(|second| {
+            let mut main = main_with(100 + 10 * second, 50, 3000 + 30 * second);
+            if let Measured::Known(mappings) = &mut main.mappings {
+                mappings.executable_bytes = Measured::Known(Bytes(code(second) * MIB));
+            }
+            main
+        });
+        look(&mut run, 1.2, START);
+        look(
+            &mut run,
+            59.0,
+            &[
+                ("anonymous", 690),
+                ("malloc_used", 60),
+                ("malloc_free", 500),
+                ("malloc_free_main", 490),
+                ("malloc_arenas", 2),
+            ],
+        );
+        let verdict = verdict(&mut run);
+        causes(&verdict).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        first(|second| 20 * second),
+        ["onednn-primitive-cache-shapes", "glibc-dynamic-mmap-threshold"]
+    );
+    assert_eq!(first(|_| 20), ["glibc-dynamic-mmap-threshold"]);
+}
+
+#[test]
 fn what_is_kept_and_stands_still_is_a_note() {
     let mut run = run(|second| main_with(100 + 30 * second.min(10), 50, 3000 + 30 * second.min(10)));
     look(&mut run, 1.2, START);
