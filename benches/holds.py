@@ -106,7 +106,9 @@ class Holds:
 
 @contextlib.contextmanager
 def traced(pid):
-    """Traces a process meanwhile. PermissionError or FileNotFoundError where this may not be done."""
+    """Traces a process meanwhile. PermissionError where this may not be done."""
+    if not os.path.isdir(os.path.join(TRACING, "instances")):
+        raise SystemExit(f"{TRACING} is not there: mount -t tracefs none {TRACING} (root), or --no-holds")
     instance = os.path.join(TRACING, "instances", f"holds-{os.getpid()}")
     os.mkdir(instance)
 

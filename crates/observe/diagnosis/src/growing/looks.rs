@@ -108,11 +108,17 @@ impl Looks {
         Some((last - first).max(0.0))
     }
 
-    /// How growth of private memory by `by` bytes between two moments splits; none where nothing was said that tells.
-    pub(crate) fn split(&self, since: f64, by: f64) -> Option<Vec<(GrowthClass, f64)>> {
+    /// How growth of private memory by `by` bytes splits that began at `since`; none where nothing was said that tells.
+    /// `rests`: since when it is at rest. Blocks that come and go meanwhile are as a look happens to find them: then
+    /// the one with the median in use stands for all.
+    pub(crate) fn split(&self, since: f64, by: f64, rests: Option<f64>) -> Option<Vec<(GrowthClass, f64)>> {
         let asked = || self.all.iter().filter(|look| look.malloc.is_some());
         let saw = |before: &Look| {
-            asked().rfind(|look| look.at > before.at && look.anonymous - before.anonymous >= ENOUGH * by)
+            let seen = |look: &&Look| look.at > before.at && look.anonymous - before.anonymous >= ENOUGH * by;
+            let rested = |look: &&Look| rests.is_some_and(|rests| look.at >= rests) && seen(look);
+            let mut at_rest: Vec<&Look> = asked().filter(rested).collect();
+            at_rest.sort_by(|a, b| a.in_use().total_cmp(&b.in_use()));
+            at_rest.get(at_rest.len() / 2).copied().or_else(|| asked().rfind(seen))
         };
         let with_growth = |before: Option<&'_ Look>| before.and_then(|before| Some((*before, *saw(before)?)));
         let at_once = || with_growth(asked().rfind(|look| look.at <= since + 0.5).or(asked().next()));
@@ -190,7 +196,7 @@ mod tests {
     }
 
     fn shares(looks: &Looks, by: f64) -> Vec<(GrowthClass, f64)> {
-        let parts = looks.split(2.0, by * MIB).unwrap();
+        let parts = looks.split(2.0, by * MIB, None).unwrap();
         parts.into_iter().map(|(class, bytes)| (class, (bytes / MIB).round())).collect()
     }
 
@@ -247,8 +253,38 @@ mod tests {
 
     #[test]
     fn without_a_look_at_the_growth_nothing_is_said() {
-        assert_eq!(looks(&[START]).split(2.0, 100.0 * MIB), None);
-        assert_eq!(Looks::default().split(2.0, 100.0 * MIB), None);
+        assert_eq!(looks(&[START]).split(2.0, 100.0 * MIB, None), None);
+        assert_eq!(Looks::default().split(2.0, 100.0 * MIB, None), None);
+    }
+
+    #[test]
+    fn of_a_growth_at_rest_the_look_with_the_median_in_use_stands_for_all() {
+        let look = |used: f64| {
+            [
+                ("anonymous", 400.0),
+                ("blocks", 600_000.0),
+                ("malloc_used", used),
+                ("malloc_free", 300.0 - used),
+            ]
+        };
+        let (busy, idle) = (look(290.0), look(100.0));
+        let all = looks(&[
+            START,
+            (20.0, &busy),
+            (24.0, &idle),
+            (27.0, &idle),
+            (30.0, &busy),
+            (31.0, &idle),
+            (32.0, &busy),
+        ]);
+        let freed = |rests| {
+            let parts = all.split(2.0, 200.0 * MIB, rests).unwrap();
+            parts
+                .into_iter()
+                .find(|part| part.0 == GrowthClass::FreedButHeld)
+                .map_or(0.0, |part| part.1 / MIB)
+        };
+        assert_eq!((freed(None), freed(Some(22.0)), freed(Some(40.0))), (8.0, 198.0, 8.0));
     }
 
     #[test]

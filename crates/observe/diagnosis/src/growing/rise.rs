@@ -43,6 +43,13 @@ pub(crate) struct Rise {
     pub(crate) goes_on: bool,
 }
 
+impl Rise {
+    /// Since when it is at rest, seconds; none where it goes on.
+    pub(crate) fn rests(&self) -> Option<f64> {
+        (!self.goes_on).then_some(self.until)
+    }
+}
+
 /// The rise of a figure from `start` on; none where it does not, or too little was read. `least`: less is none.
 pub(crate) fn rise(series: &Series, start: f64, least: f64) -> Option<Rise> {
     let all: Vec<(f64, f64)> = series.points().map(|(at, value)| (at.seconds(), value)).collect();
@@ -105,15 +112,16 @@ fn without_end(points: &[(f64, f64)]) -> &[(f64, f64)] {
     kept
 }
 
-/// The median of each eighth; one without a reading is as the one before.
+/// The median of each eighth; one without a reading is as the last reading before it: what does not move is not kept.
 fn levels(points: &[(f64, f64)], span: f64) -> [f64; PARTS] {
-    let (start, mut level) = points[0];
+    let (start, mut last) = points[0];
     let part = |t: f64| (((t - start) / span * PARTS as f64) as usize).min(PARTS - 1);
     std::array::from_fn(|number| {
         let mut here: Vec<f64> = points.iter().filter(|p| part(p.0) == number).map(|p| p.1).collect();
+        let before = last;
+        last = here.last().copied().unwrap_or(last);
         here.sort_unstable_by(f64::total_cmp);
-        level = here.get(here.len() / 2).copied().unwrap_or(level);
-        level
+        here.get(here.len() / 2).copied().unwrap_or(before)
     })
 }
 
@@ -159,6 +167,16 @@ mod tests {
         assert!(!late.goes_on && late.since >= 20.0 && late.until <= 35.0, "{late:?}");
         let curve = of(60, |t| 1000.0 * (1.0 - (-t / 6.0).exp())).unwrap();
         assert!(!curve.goes_on, "{curve:?}");
+    }
+
+    #[test]
+    fn what_is_read_only_as_it_moves_rests_where_it_moved_last() {
+        let mut series = Series::default();
+        for (t, value) in [(1.0, 100.0), (2.0, 150.0), (3.0, 200.0), (4.0, 260.0), (60.0, 260.0)] {
+            series.push(At::from_seconds(t), value);
+        }
+        let rise = rise(&series, 0.0, 30.0).unwrap();
+        assert!(!rise.goes_on && rise.until == 4.0, "{rise:?}");
     }
 
     #[test]
