@@ -406,7 +406,7 @@ pub(crate) fn unseen(case: &Case) -> Option<String> {
 
 /// Most of what came is free inside the allocator.
 fn is_not_live(process: &ProcessHistory, rise: &Rise) -> bool {
-    let parts = process.looks.split(rise.since, rise.by, rise.rests()).unwrap_or_default();
+    let parts = process.looks.split(rise.since, rise.by, rise.rests(process.last_seen)).unwrap_or_default();
     let free: f64 = parts.iter().filter(|part| part.0 == GrowthClass::FreedButHeld).map(|part| part.1).sum();
     free > 0.5 * rise.by
 }

@@ -109,16 +109,18 @@ impl Looks {
     }
 
     /// How growth of private memory by `by` bytes splits that began at `since`; none where nothing was said that tells.
-    /// `rests`: since when it is at rest. Blocks that come and go meanwhile are as a look happens to find them: then
-    /// the one with the median in use stands for all.
-    pub(crate) fn split(&self, since: f64, by: f64, rests: Option<f64>) -> Option<Vec<(GrowthClass, f64)>> {
+    /// `rests`: from when to when it is at rest. Blocks that come and go meanwhile are as a look happens to find them: then
+    /// the median of that time stands for all of it.
+    pub(crate) fn split(
+        &self,
+        since: f64,
+        by: f64,
+        rests: Option<(f64, f64)>,
+    ) -> Option<Vec<(GrowthClass, f64)>> {
         let asked = || self.all.iter().filter(|look| look.malloc.is_some());
         let saw = |before: &Look| {
             let seen = |look: &&Look| look.at > before.at && look.anonymous - before.anonymous >= ENOUGH * by;
-            let rested = |look: &&Look| rests.is_some_and(|rests| look.at >= rests) && seen(look);
-            let mut at_rest: Vec<&Look> = asked().filter(rested).collect();
-            at_rest.sort_by(|a, b| a.in_use().total_cmp(&b.in_use()));
-            at_rest.get(at_rest.len() / 2).copied().or_else(|| asked().rfind(seen))
+            rests.and_then(|rests| median(asked().filter(seen), rests)).or_else(|| asked().rfind(seen))
         };
         let with_growth = |before: Option<&'_ Look>| before.and_then(|before| Some((*before, *saw(before)?)));
         let at_once = || with_growth(asked().rfind(|look| look.at <= since + 0.5).or(asked().next()));
@@ -176,6 +178,22 @@ impl Looks {
             python: (walk.python - base.python) * scale,
         })
     }
+}
+
+/// The look of the median in use over a stretch of time. Nothing is told while nothing moves, so that each stands until the
+/// next.
+fn median<'a>(looks: impl Iterator<Item = &'a Look>, (from, to): (f64, f64)) -> Option<&'a Look> {
+    let looks: Vec<&Look> = looks.collect();
+    let until = looks.iter().skip(1).map(|look| look.at).chain([to]);
+    let stood = looks.iter().zip(until).map(|(look, until)| (*look, until.min(to) - look.at.max(from)));
+    let mut stood: Vec<(&Look, f64)> = stood.filter(|(_, seconds)| *seconds > 0.0).collect();
+    stood.sort_by(|a, b| a.0.in_use().total_cmp(&b.0.in_use()));
+    let half = stood.iter().map(|(_, seconds)| seconds).sum::<f64>() / 2.0;
+    let mut passed = 0.0;
+    stood.into_iter().find_map(|(look, seconds)| {
+        passed += seconds;
+        (passed >= half).then_some(look)
+    })
 }
 
 #[cfg(test)]
@@ -258,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_growth_at_rest_the_look_with_the_median_in_use_stands_for_all() {
+    fn of_a_growth_at_rest_what_stood_for_most_of_the_time_stands_for_all() {
         let look = |used: f64| {
             [
                 ("anonymous", 400.0),
@@ -268,15 +286,9 @@ mod tests {
             ]
         };
         let (busy, idle) = (look(290.0), look(100.0));
-        let all = looks(&[
-            START,
-            (20.0, &busy),
-            (24.0, &idle),
-            (27.0, &idle),
-            (30.0, &busy),
-            (31.0, &idle),
-            (32.0, &busy),
-        ]);
+        let all = [(20.0, &busy), (24.0, &busy), (25.0, &busy), (26.0, &idle), (31.0, &busy), (32.0, &busy)];
+        let all: Vec<(f64, &[_])> = all.iter().map(|(at, look)| (*at, &look[..])).collect();
+        let all = looks(&[&[START], &all[..]].concat());
         let freed = |rests| {
             let parts = all.split(2.0, 200.0 * MIB, rests).unwrap();
             parts
@@ -284,7 +296,7 @@ mod tests {
                 .find(|part| part.0 == GrowthClass::FreedButHeld)
                 .map_or(0.0, |part| part.1 / MIB)
         };
-        assert_eq!((freed(None), freed(Some(22.0)), freed(Some(40.0))), (8.0, 198.0, 8.0));
+        assert_eq!((freed(None), freed(Some((24.0, 33.0))), freed(Some((24.0, 37.0)))), (8.0, 198.0, 8.0));
     }
 
     #[test]

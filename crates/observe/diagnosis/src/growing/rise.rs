@@ -44,9 +44,9 @@ pub(crate) struct Rise {
 }
 
 impl Rise {
-    /// Since when it is at rest, seconds; none where it goes on.
-    pub(crate) fn rests(&self) -> Option<f64> {
-        (!self.goes_on).then_some(self.until)
+    /// From when to when it is at rest, seconds, up to an end; none where it goes on.
+    pub(crate) fn rests(&self, end: At) -> Option<(f64, f64)> {
+        (!self.goes_on).then_some((self.until, end.seconds()))
     }
 }
 

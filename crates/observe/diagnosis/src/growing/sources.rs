@@ -132,7 +132,7 @@ fn private(case: &Case, least: f64) -> Vec<Source> {
     let each = (least / processes.len().max(1) as f64).max(LEAST / 16.0);
     let rises = processes.iter().filter_map(|process| {
         let rise = rise(&process.private(), loaded(process), each)?;
-        let split = process.looks.split(rise.since, rise.by, rise.rests());
+        let split = process.looks.split(rise.since, rise.by, rise.rests(process.last_seen));
         let not_split = split.is_none();
         let parts = split.unwrap_or_else(|| vec![(GrowthClass::LiveGrowth, rise.by)]);
         Some(Source { parts, rise, process: Some(process.id), not_split })
