@@ -92,11 +92,13 @@ fn judge(case: &Case) -> Judgement {
     let heap = kept(case, Keeper::Heap).filter(|kept| kept.process.id == most.process.id);
     evidence.extend(heap.as_ref().map(between));
     let setting = case.setting_of(Some(most.process));
-    // Then what the heap keeps comes of the cache, and not the other way round: it is told before it.
-    let confidence = if most.goes_on && heap.is_some() { BEFORE_THE_HEAP } else { 0.75 };
+    // Then what the heap keeps comes of the cache, and not the other way round.
+    let explains_heap = most.goes_on && heap.is_some();
+    let confidence = if explains_heap { BEFORE_THE_HEAP } else { 0.75 };
     let mut finding = of_job(&RULE, severity, (Status::Supported, confidence), evidence, &setting);
     finding.process = Some(say::process_ref(most.process));
-    if heap.is_some() && most.goes_on {
+    if explains_heap {
+        // Findings are told in the order of time: no later than the heap's growth.
         let growth = case.growth().and_then(|(growth, _)| growth.since);
         finding.at = Some(growth.map_or(most.since, |since| since.min(most.since)));
     }

@@ -17,7 +17,8 @@
 //! its pages (fork-parent-rewrites). A worker that leaks grows in resident size; page cache is no anonymous memory.
 //! Established where the agent weighed the dataset in the parent, and at least half of what was copied fits into its Python
 //! objects; supported for the workers of a loader or a pool without that; a hypothesis, and a note, where the dataset holds
-//! few objects: then the workers write into what they inherited, or read objects that lie elsewhere.
+//! few objects: then the workers write into what they inherited, or read objects that lie elsewhere. What the dataset does not
+//! explain is told from 64 MiB a worker on: a Python with torch that collects its garbage copies some 50 MiB by itself.
 //!
 //! ## Known problems
 //! A survey looks at some thousand places, so that its figures have an error, which is told. It is made when the job has
@@ -53,7 +54,7 @@ pub(super) const RULE: Rule = Rule {
     fixes,
 };
 
-/// Fewer are not looked at: an interpreter that only runs copies as much of what torch has left in the heap.
+/// Less is not looked at: an interpreter that only runs copies as much of what torch has left in the heap.
 const OF_EVERY_WORKER: u64 = 24 << 20;
 
 fn judge(case: &Case) -> Judgement {
