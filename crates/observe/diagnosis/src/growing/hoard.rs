@@ -97,6 +97,11 @@ impl Looks {
         Some((look.in_use() + look.free() + pool, look.anonymous))
     }
 
+    /// Whether Arrow's memory pool, which has an allocator of its own, was ever seen in it.
+    pub(crate) fn has_arrow(&self) -> bool {
+        self.all.iter().any(|look| look.arrow.is_some())
+    }
+
     /// Private memory that is in no malloc, and was not there at the first look; that one must have come in time.
     fn outside_more(&self, look: &Look, in_time: impl Fn(&Look) -> bool) -> f64 {
         let first = self.all.first().filter(|first| in_time(first));

@@ -51,6 +51,8 @@ const STILL: f64 = 0.1;
 /// By this part of the rise the buffer was there.
 const MADE: f64 = 0.2;
 const TAKEN: f64 = 0.2;
+/// Of the rise, what looks must have seen that are to tell what it was.
+const SEEN: f64 = 0.5;
 /// What an arena of a thread holds at most, of address space that it has from the beginning.
 const ARENA: f64 = 64.0 * MIB;
 
@@ -99,7 +101,9 @@ fn touched<'a>(case: &Case, process: &'a ProcessHistory) -> Option<(&'a ProcessH
     if by < LEAST.max(LEAST_SHARE * most) || after - before > STILL * by || before < by {
         return None;
     }
-    match process.looks.taken(begin).zip(process.looks.taken(rise.until + 1.0)) {
+    let said = process.looks.taken(begin).zip(process.looks.taken(rise.until + 1.0));
+    // A look that came too early knows nothing of it.
+    match said.filter(|(before, after)| after.1 - before.1 >= SEEN * by) {
         Some((before, after)) => {
             let silent = allocator(case).is_some_and(|name| name.contains("mimalloc"));
             let same = after.0 - before.0 <= TAKEN * by;
@@ -108,6 +112,10 @@ fn touched<'a>(case: &Case, process: &'a ProcessHistory) -> Option<(&'a ProcessH
         None => {
             let threads = process.threads.peak().map_or(1.0, |(_, threads)| threads);
             let allocators = allocator(case).or(case.variable("LD_PRELOAD")).unwrap_or_default();
+            // Arrow's own takes address space by the gigabyte.
+            if process.looks.has_arrow() {
+                return None;
+            }
             (by > ARENA * (threads + 1.0) && !allocators.contains("malloc")).then_some((process, rise, None))
         }
     }

@@ -29,6 +29,7 @@
 use crate::failure::Failure;
 use crate::found::{no_memory_in, of_job};
 use crate::history::ProcessHistory;
+use crate::oom::Victim;
 use crate::rule::{Case, Judgement, Rule, Setting};
 use crate::say;
 use ullage_model::{At, Collective, Evidence, Finding, Fix, OutcomeKind, Severity, Status};
@@ -45,6 +46,8 @@ pub(super) const RULE: Rule = Rule {
 const BEFORE_S: f64 = 30.0;
 /// A process that was not read since then may be killed within this time.
 const UNREAD_S: f64 = 5.0;
+/// Of what the job held at its peak, what the ranks took until one was killed: the kill comes in the midst of it.
+const TAKEN: u64 = 8;
 /// Worth a note where nothing failed: so much, and a quarter of all that the job held.
 const MUCH: u64 = 512 << 20;
 
@@ -121,12 +124,12 @@ fn killed(case: &Case) -> Option<Finding> {
     let most: u64 = ranks.iter().map(gathered).fold(0, u64::saturating_add);
     // As bytes and as objects, and what pickling takes meanwhile.
     let room = |sent: &Sent| 3 * gathered(sent).saturating_add(gathered(sent) / sent.what.ranks.max(1) * 4);
-    let rises: Vec<Option<u64>> = ranks.iter().map(|sent| rise(sent, at)).collect();
+    let rises: Vec<Option<u64>> = ranks.iter().map(|sent| rise(case, sent, at)).collect();
     let fits = ranks.iter().zip(&rises).all(|(sent, rise)| rise.is_none_or(|rise| rise <= room(sent)));
     let took: u64 = rises.iter().flatten().fold(0, |sum, rise| sum.saturating_add(*rise));
     let peak = case.timeline.memory().peak_bytes;
     let unread = rises.iter().all(Option::is_none) && since <= UNREAD_S;
-    if !fits || (if unread { most } else { took }).saturating_mul(5) < peak {
+    if !fits || (if unread { most } else { took }).saturating_mul(TAKEN) < peak {
         return None;
     }
     let largest = ranks.iter().max_by_key(|sent| gathered(sent))?;
@@ -141,17 +144,34 @@ fn killed(case: &Case) -> Option<Finding> {
             say::bytes(took)
         )
     };
-    evidence.push(say::number("taken since then", took, "bytes", "/proc/PID/status of each", at, how));
+    evidence.push(say::number(
+        "taken since then",
+        took,
+        "bytes",
+        "/proc/PID/status of each, and the kernel log",
+        at,
+        how,
+    ));
     let known = if unread { (Status::Hypothesis, 0.5) } else { (Status::Supported, 0.8) };
     Some(found(case, largest, Severity::Warning, known, evidence))
 }
 
-/// Private memory that a rank took since it began; none where it was not read again.
-fn rise(sent: &Sent, until: At) -> Option<u64> {
+/// Private memory that a rank took since it began; none where it was not read again, and not killed with a word of the kernel.
+fn rise(case: &Case, sent: &Sent, until: At) -> Option<u64> {
     let held = &sent.process.anonymous;
     let before = held.at_or_before(sent.at).or(held.first())?.1;
-    let (_, peak) = held.peak_between(At(sent.at.0 + 1), until)?;
-    Some((peak - before).max(0.0) as u64)
+    let read = held.peak_between(At(sent.at.0 + 1), until).map(|(_, peak)| peak);
+    // A second and more may pass between two readings of a busy machine, and this is quicker.
+    let killed = at_kill(case, sent.process).map(|bytes| bytes as f64);
+    let most = read.into_iter().chain(killed).reduce(f64::max)?;
+    Some((most - before).max(0.0) as u64)
+}
+
+/// What the kernel found in a process that it killed.
+fn at_kill(case: &Case, process: &ProcessHistory) -> Option<u64> {
+    let is_it = |victim: &&Victim| victim.process.is_some_and(|killed| killed.id == process.id);
+    let line = case.oom_victims().iter().find(is_it)?.line?;
+    (line.anonymous > 0).then_some(line.anonymous)
 }
 
 /// Nothing failed: a large part of what the job held.

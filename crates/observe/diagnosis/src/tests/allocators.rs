@@ -2,6 +2,7 @@
 
 use super::build::*;
 use std::collections::BTreeMap;
+use ullage_model::cgroup::CgroupMemoryParts;
 use ullage_model::{
     AgentMessage, Bytes, Ending, EventKind, Facts, Finding, Measured, ProcessReading, Severity, Status,
     Verdict,
@@ -198,27 +199,63 @@ fn small_objects_that_are_gone_are_a_note_of_python_s_own_allocator() {
     assert_eq!(verdict.findings[0].severity, Severity::Note);
 }
 
+/// Address space in MiB by the second, and what malloc has handed out at the end.
+fn fills(space: fn(u64) -> u64, handed_out: u64) -> Run {
+    let mut run = run(|second| main_with(100 + 5 * second, 50, space(second)));
+    let begin = [("anonymous", 105), ("malloc_used", 40), ("malloc_mapped", 600), ("malloc_free", 0)];
+    look(&mut run, 1.2, &begin);
+    let end = [("anonymous", 395), ("malloc_used", 40), ("malloc_mapped", handed_out), ("malloc_free", 0)];
+    look(&mut run, 59.0, &end);
+    run
+}
+
+const FILLED: &str = "large-preallocation-lazy-touch";
+
 #[test]
 fn a_buffer_that_is_filled_is_a_note_and_a_leak_is_none() {
-    let fills = |space: fn(u64) -> u64, handed_out: u64| {
-        let mut run = run(|second| main_with(100 + 5 * second, 50, space(second)));
-        look(
-            &mut run,
-            1.2,
-            &[("anonymous", 105), ("malloc_used", 40), ("malloc_mapped", 600), ("malloc_free", 0)],
-        );
-        let end =
-            [("anonymous", 395), ("malloc_used", 40), ("malloc_mapped", handed_out), ("malloc_free", 0)];
-        look(&mut run, 59.0, &end);
-        verdict(&mut run)
-    };
-    let lazy = fills(|_| 3000, 600);
-    let note = found(&lazy, "large-preallocation-lazy-touch").unwrap();
+    let lazy = verdict(&mut fills(|_| 3000, 600));
+    let note = found(&lazy, FILLED).unwrap();
     assert_eq!((note.severity, note.status), (Severity::Note, Status::Supported));
     assert!(sentences(note).contains("245 MiB of it were still untouched"), "{}", sentences(note));
-    let cause = "large-preallocation-lazy-touch";
-    assert!(found(&fills(|second| 3000 + 5 * second, 890), cause).is_none(), "its address space grows");
-    assert!(found(&fills(|_| 3000, 890), cause).is_none(), "malloc handed out more");
+    let of = |space, handed_out| verdict(&mut fills(space, handed_out));
+    assert!(found(&of(|second| 3000 + 5 * second, 890), FILLED).is_none(), "its address space grows");
+    assert!(found(&of(|_| 3000, 890), FILLED).is_none(), "malloc handed out more");
+}
+
+#[test]
+fn looks_that_came_before_the_rise_say_nothing_of_it() {
+    // At rest, and so many MiB more in two seconds.
+    let steps = |mib: u64, figures: &[(&str, u64)]| {
+        let mut run = run(|second| main_with(100 + mib / 2 * (second.clamp(50, 52) - 50), 50, 3000));
+        for at in [1.2, 49.0] {
+            look(&mut run, at, figures);
+        }
+        found(&verdict(&mut run), FILLED).map(|note| note.status)
+    };
+    let malloc = [("anonymous", 100), ("malloc_used", 90), ("malloc_mapped", 0), ("malloc_free", 0)];
+    assert_eq!(steps(200, &malloc), None, "arenas of four threads hold as much");
+    assert_eq!(steps(400, &malloc), Some(Status::Hypothesis));
+    let arrow = [&malloc[..], &[("arrow_used", 10), ("arrow_peak", 60)]].concat();
+    assert_eq!(steps(400, &arrow), None, "its allocator takes address space by the gigabyte");
+}
+
+/// Then it is the huge pages that fill it: one for each touch.
+#[test]
+fn a_buffer_that_is_filled_with_huge_pages_at_a_limit_is_theirs() {
+    for (huge, told) in [(300, "thp-always-rss-bloat"), (10, FILLED)] {
+        let mut run = fills(|_| 3000, 600);
+        run.facts.machine.transparent_hugepages = Measured::Known("always".into());
+        let mut group = group("/job", 400 * MIB, 410 * MIB, 0, 0);
+        if let Measured::Known(memory) = &mut group.memory {
+            memory.anonymous_huge = Measured::Known(Bytes(huge * MIB));
+            let parts = CgroupMemoryParts { anonymous: Bytes(390 * MIB), ..CgroupMemoryParts::default() };
+            memory.parts = Measured::Known(parts);
+        }
+        run.tick(60.2, vec![main_with(400, 50, 3000)], |sample| sample.cgroups = vec![group]);
+        let verdict = verdict(&mut run);
+        let causes: Vec<&str> = verdict.findings.iter().map(|finding| &*finding.cause).collect();
+        assert_eq!(causes, [told], "{huge} MiB in huge pages");
+    }
 }
 
 #[test]

@@ -160,6 +160,20 @@ fn what_the_agent_said_decides_how_sure_it_is() {
     }
 }
 
+/// A Python with torch that collects its garbage copies some 50 MiB of what it inherited, whatever the dataset is.
+#[test]
+fn what_the_dataset_does_not_explain_is_told_from_64_mib_a_worker_on() {
+    let few = Some(Weight { objects: MIB, arrays: 900 * MIB, tensors: 0 });
+    let told = |weight, mib: u64| {
+        let looks = [(500 * MIB, mib * MIB, faults(mib * MIB))];
+        Forked { weight, ..Forked::looking(&looks) }.finding().is_some()
+    };
+    for (weight, explained) in [(Some(objects(100 * MIB)), true), (Some(few), false), (None, false)] {
+        assert_eq!(told(weight, 56), explained, "{weight:?}");
+        assert!(told(weight, 80), "{weight:?}");
+    }
+}
+
 #[test]
 fn healthy_looks_are_not_blamed() {
     let (m, f) = (MIB, faults);

@@ -3,8 +3,8 @@
 
 use super::build::*;
 use ullage_model::{
-    AgentMessage, Bytes, Collective, Ending, EventKind, Fact, Kept, Measured, ProcessReading, Role, Severity,
-    Status, Verdict, Waiting, Weight,
+    AgentMessage, Bytes, Collective, Ending, EventKind, Fact, Kept, KernelOomKill, Measured, OomConstraint,
+    ProcessReading, Role, Severity, Status, Verdict, Waiting, Weight,
 };
 
 fn says(run: &mut Run, at: f64, message: AgentMessage) {
@@ -258,6 +258,37 @@ fn an_object_on_its_way_when_a_rank_is_killed_is_told_beside_the_limit() {
     ] {
         assert_eq!(causes(&gathers(size, takes, after, true)), ["memcg-oom-kill"], "{what}");
     }
+}
+
+/// On a busy machine the kill comes before the next reading.
+#[test]
+fn what_the_kernel_found_in_a_rank_counts_as_a_reading() {
+    let killed_with = |mib: u64| {
+        let mut run = Run::with_trainer();
+        let tick = |run: &mut Run, at: f64, processes: Vec<ProcessReading>, kills: u64| {
+            run.tick(at, processes, |sample| sample.cgroups = vec![group("/job", GIB, GIB, kills, kills)]);
+        };
+        tick(&mut run, 1.0, vec![reading(MAIN, 1, "python"), grown(200 * MIB, 4)], 0);
+        says(&mut run, 1.5, object(100 * MIB));
+        let kill = KernelOomKill {
+            constraint: OomConstraint::Cgroup,
+            pid: TRAINER,
+            task: "python".into(),
+            oom_cgroup: Some("/job".into()),
+            task_cgroup: Some("/job".into()),
+            anonymous: mib * MIB,
+            file: 0,
+            shared: 0,
+        };
+        run.kernel_kill(1.7, kill).ended(1.75, TRAINER, Ending::Signaled(9));
+        tick(&mut run, 1.8, vec![reading(MAIN, 1, "python")], 1);
+        run.finish(2.0, Ending::Exited(1));
+        run.verdict()
+    };
+    let verdict = killed_with(500);
+    assert_eq!(causes(&verdict), ["memcg-oom-kill", "object-collectives-pickle"]);
+    assert_eq!(verdict.findings[1].status, Status::Supported);
+    assert_eq!(causes(&killed_with(210)), ["memcg-oom-kill"], "it took little");
 }
 
 #[test]
