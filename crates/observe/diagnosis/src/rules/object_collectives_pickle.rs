@@ -129,7 +129,10 @@ fn killed(case: &Case) -> Option<Finding> {
     let took: u64 = rises.iter().flatten().fold(0, |sum, rise| sum.saturating_add(*rise));
     let peak = case.timeline.memory().peak_bytes;
     let unread = rises.iter().all(Option::is_none) && since <= UNREAD_S;
-    if !fits || (if unread { most } else { took }).saturating_mul(TAKEN) < peak {
+    // They take alike: one that was not read counts as the others.
+    let number = rises.iter().flatten().count().max(1) as u64;
+    let of_all = if unread { most } else { took / number * ranks.len() as u64 };
+    if !fits || of_all.saturating_mul(TAKEN) < peak {
         return None;
     }
     let largest = ranks.iter().max_by_key(|sent| gathered(sent))?;
@@ -140,7 +143,7 @@ fn killed(case: &Case) -> Option<Finding> {
         format!(
             "In the {} until a process of the job was killed for memory, {} took {} of private memory.",
             say::seconds(since),
-            say::plural(ranks.len() as u64, "rank", "ranks"),
+            say::plural(number, "rank", "ranks"),
             say::bytes(took)
         )
     };

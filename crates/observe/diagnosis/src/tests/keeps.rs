@@ -263,13 +263,23 @@ fn an_object_on_its_way_when_a_rank_is_killed_is_told_beside_the_limit() {
 /// On a busy machine the kill comes before the next reading.
 #[test]
 fn what_the_kernel_found_in_a_rank_counts_as_a_reading() {
-    let killed_with = |mib: u64| {
+    let killed_with = |mib: u64, second: bool| {
         let mut run = Run::with_trainer();
+        let other = |mut trainer: ProcessReading| {
+            trainer.id = id(TRAINER + 1);
+            trainer
+        };
         let tick = |run: &mut Run, at: f64, processes: Vec<ProcessReading>, kills: u64| {
             run.tick(at, processes, |sample| sample.cgroups = vec![group("/job", GIB, GIB, kills, kills)]);
         };
-        tick(&mut run, 1.0, vec![reading(MAIN, 1, "python"), grown(200 * MIB, 4)], 0);
+        let ranks =
+            [grown(200 * MIB, 4), other(grown(200 * MIB, 4))].into_iter().take(1 + usize::from(second));
+        tick(&mut run, 1.0, std::iter::once(reading(MAIN, 1, "python")).chain(ranks).collect(), 0);
         says(&mut run, 1.5, object(100 * MIB));
+        if second {
+            let (pid, message) = (TRAINER + 1, object(100 * MIB));
+            run.event(1.5, EventKind::Agent { id: Some(id(pid)), pid, message });
+        }
         let kill = KernelOomKill {
             constraint: OomConstraint::Cgroup,
             pid: TRAINER,
@@ -285,10 +295,11 @@ fn what_the_kernel_found_in_a_rank_counts_as_a_reading() {
         run.finish(2.0, Ending::Exited(1));
         run.verdict()
     };
-    let verdict = killed_with(500);
+    let verdict = killed_with(500, false);
     assert_eq!(causes(&verdict), ["memcg-oom-kill", "object-collectives-pickle"]);
     assert_eq!(verdict.findings[1].status, Status::Supported);
-    assert_eq!(causes(&killed_with(210)), ["memcg-oom-kill"], "it took little");
+    assert_eq!(causes(&killed_with(255, false)), ["memcg-oom-kill"], "it took little");
+    assert_eq!(causes(&killed_with(255, true)).len(), 2, "the other took as much, and was not read again");
 }
 
 #[test]
