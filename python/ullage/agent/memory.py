@@ -46,11 +46,12 @@ def look(send, light=False, early=False):
     """Looks, tells what moved, and says for how many seconds nobody needs to ask again. `light`: no walk, and what grew
     is no growth of the program's. `early`: no walk, no census."""
     global _told
-    began = thread_time()
     figures = {"anonymous": _private(), "blocks": sys.getallocatedblocks()}
     again = _sites(send, figures["anonymous"])
     if again is not None:
         return again
+    # What sites.py took comes twice in a process at most: counted in, it would blind this one for minutes.
+    began = thread_time()
     _rises(figures["anonymous"], light)
     for part in (_malloc, _arrow):
         try:
