@@ -4,6 +4,7 @@ import importlib.util
 import pathlib
 import subprocess
 import sys
+import time
 import types
 
 from receiver import AGENT, watched
@@ -153,6 +154,20 @@ def test_walks_of_dicts_that_the_collector_does_not_list(monkeypatch):
     objects = module.gc.get_objects()
     assert 18 * MIB < module._python_large(objects) < 60 * MIB
     del kept
+
+
+def test_what_reading_traces_took_puts_no_look_off(monkeypatch):
+    memory, said = memory_module(), []
+
+    def reads(_send, _private):
+        until = time.thread_time() + 0.1
+        while time.thread_time() < until:
+            pass
+
+    monkeypatch.setitem(sys.modules, "_ullage_sites", types.SimpleNamespace(look=reads))
+    again = memory.look(said.append, light=True)
+    assert [message["kind"] for message in said] == ["memory"]
+    assert again < 0.1 * memory.SHARE
 
 
 def test_a_look_costs_little_of_the_time(python, script):
