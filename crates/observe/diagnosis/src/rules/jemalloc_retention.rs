@@ -18,7 +18,7 @@
 //! or where memory ran out.
 //!
 //! ## Example
-//! `LD_PRELOAD=libjemalloc.so.2`: 1 GiB freed at once, and none of it given back while the program sleeps
+//! `LD_PRELOAD=libjemalloc.so.2`: 1 GiB of small blocks freed at once, and most of it not given back while the program sleeps
 //!
 //! ## Remedy
 //! A shorter time, and a thread that keeps it.
