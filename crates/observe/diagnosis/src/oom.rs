@@ -73,6 +73,13 @@ pub(crate) fn victims<'a>(case: &Case<'a>) -> Vec<Victim<'a>> {
     let mut victims: Vec<Victim<'a>> = Vec::new();
     for (at, line) in case.timeline.oom_kills() {
         if let Some(process) = named_by(case, line) {
+            // Its sizes came late, and it was told without them.
+            let told =
+                victims.iter_mut().find(|told| told.process.is_some_and(|known| known.id == process.id));
+            if let Some(told) = told {
+                told.line = Some(line);
+                continue;
+            }
             let at = process.ended.map_or((*at).min(process.last_seen.max(At(1))), |(ended, _, _)| ended);
             let (host, bound) =
                 (line.constraint == OomConstraint::Host, line.constraint == OomConstraint::Numa);

@@ -14,8 +14,9 @@
 //! them rise. Where a limit is met with huge pages, `thp-always-rss-bloat` is told and not this: each touch took a whole one.
 //!
 //! ## Known problems
-//! Without the agent, arenas of malloc that threads fill look the same: it is said only of more than they can hold. Always a
-//! note; where memory runs out before the buffer is full, the limit is what is found.
+//! Without the agent, or where it did not look between the rise and the end, arenas of malloc that threads fill look the same:
+//! it is said only of more than they can hold, and not beside Arrow's pool, which takes address space by the gigabyte. Always
+//! a note; where memory runs out before the buffer is full, the limit is what is found.
 //!
 //! ## Example
 //! `frames = numpy.zeros((1_000_000, 84, 84, 4), numpy.uint8)`, one row a step

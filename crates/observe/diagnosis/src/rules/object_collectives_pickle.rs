@@ -46,7 +46,7 @@ pub(super) const RULE: Rule = Rule {
 const BEFORE_S: f64 = 30.0;
 /// A process that was not read since then may be killed within this time.
 const UNREAD_S: f64 = 5.0;
-/// Of what the job held at its peak, what the ranks took until one was killed: the kill comes in the midst of it.
+/// The ranks took at least one part in so many of the job's peak until one was killed: the kill comes in the midst of it.
 const TAKEN: u64 = 8;
 /// Worth a note where nothing failed: so much, and a quarter of all that the job held.
 const MUCH: u64 = 512 << 20;
@@ -131,7 +131,7 @@ fn killed(case: &Case) -> Option<Finding> {
     let unread = rises.iter().all(Option::is_none) && since <= UNREAD_S;
     // They take alike: one that was not read counts as the others.
     let number = rises.iter().flatten().count().max(1) as u64;
-    let of_all = if unread { most } else { took / number * ranks.len() as u64 };
+    let of_all = if unread { most } else { (took / number).saturating_mul(ranks.len() as u64) };
     if !fits || of_all.saturating_mul(TAKEN) < peak {
         return None;
     }

@@ -206,6 +206,26 @@ fn a_kill_of_bound_nodes_is_no_cgroups_and_no_hosts() {
     }
 }
 
+#[test]
+fn a_kill_that_is_told_again_with_its_sizes_is_one() {
+    let mut run = Run::with_trainer();
+    run.quiet(1.0);
+    let kill = KernelOomKill {
+        constraint: OomConstraint::Numa,
+        pid: TRAINER,
+        task: "python".into(),
+        task_cgroup: Some("/job".into()),
+        ..KernelOomKill::default()
+    };
+    let late = KernelOomKill { anonymous: 300 * MIB, ..kill.clone() };
+    run.kernel_kill(1.6, kill).kernel_kill(1.8, late);
+    run.ended(1.5, TRAINER, Ending::Signaled(9)).finish(2.0, Ending::Exited(1));
+    let verdict = run.verdict();
+    assert_eq!(causes(&verdict), ["numa-membind-oom"]);
+    let text = sentences(&verdict.findings[0]);
+    assert!(text.contains("it held 300 MiB anonymous") && !text.contains(" 2 "), "{text}");
+}
+
 /// The trainer is ended by a signal with so much memory available, on a machine with these daemons.
 fn signalled(signal: i32, available: u64, daemons: &[&str]) -> Verdict {
     let mut run = Run::with_trainer();

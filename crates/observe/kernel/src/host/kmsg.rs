@@ -104,26 +104,31 @@ fn text(bytes: &[u8]) -> String {
 #[derive(Debug, Default)]
 pub struct OomJoiner {
     decided: Option<KernelOomKill>,
-    /// Constraint and cgroup of the last decision, for further victims of memory.oom.group.
-    last: Option<(OomConstraint, Option<String>)>,
+    /// The last decision, for further victims of memory.oom.group, and for its own where that comes late.
+    last: Option<KernelOomKill>,
 }
 
 impl OomJoiner {
-    /// Takes a record; returns the kills that are complete with it.
+    /// Takes a record; returns the kill that is complete with it, or that [`Self::take_unfinished`] gave without sizes.
     pub fn push(&mut self, record: KernelRecord) -> Option<KernelOomKill> {
         match record {
             KernelRecord::OomDecision(decision) => {
-                self.last = Some((decision.constraint, decision.oom_cgroup.clone()));
+                self.last = Some(decision.clone());
                 self.decided.replace(decision)
             }
             KernelRecord::OomVictim(victim) => {
-                if let Some(decision) = self.decided.take_if(|decision| decision.pid == victim.pid) {
+                let late = || self.last.clone().filter(|decision| decision.pid == victim.pid);
+                if let Some(decision) =
+                    self.decided.take_if(|decision| decision.pid == victim.pid).or_else(late)
+                {
                     let KernelOomKill { anonymous, file, shared, .. } = victim;
                     return Some(KernelOomKill { anonymous, file, shared, ..decision });
                 }
                 let (constraint, oom_cgroup) = match &self.last {
-                    Some((OomConstraint::Cgroup, group)) if victim.constraint == OomConstraint::Cgroup => {
-                        (OomConstraint::Cgroup, group.clone())
+                    Some(KernelOomKill { constraint: OomConstraint::Cgroup, oom_cgroup, .. })
+                        if victim.constraint == OomConstraint::Cgroup =>
+                    {
+                        (OomConstraint::Cgroup, oom_cgroup.clone())
                     }
                     _ => (victim.constraint, None),
                 };
@@ -252,6 +257,16 @@ mod tests {
         let kill = joiner.push(parse_kernel_record(other).unwrap()).unwrap();
         assert_eq!((kill.pid, kill.oom_cgroup.as_deref()), (124, Some("/a,b")));
         assert_eq!(kill.constraint, OomConstraint::Cgroup);
+    }
+
+    #[test]
+    fn a_victim_that_comes_late_is_of_the_decision_that_was_told() {
+        let mut joiner = OomJoiner::default();
+        joiner.push(parse_kernel_record(GLOBAL).unwrap());
+        assert_eq!(joiner.take_unfinished().map(|kill| kill.anonymous), Some(0));
+        let line = b"Out of memory: Killed process 77 (stress) total-vm:9kB, anon-rss:8kB, file-rss:0kB, shmem-rss:0kB";
+        let kill = joiner.push(parse_kernel_record(line).unwrap()).unwrap();
+        assert_eq!((kill.constraint, kill.anonymous), (OomConstraint::Host, 8192));
     }
 
     #[test]
