@@ -4,10 +4,12 @@
     run.py --ullage PATH --python PYTHON-WITH-TORCH [--set smoke|all|matrix] [--only PATTERN]
     run.py --ullage PATH --python PYTHON-WITH-TORCH --lookalikes | --origin [--guest-logs FOLDER]
 
-Prints a table and `N passed, N failed, N skipped`; a case that this machine cannot run is listed with the reason.
+Prints a row a case, the confusion table, and `N passed, N failed, N skipped`; a case that this machine cannot run is
+listed with the reason.
 """
 
 import argparse
+import collections
 import concurrent.futures
 import fnmatch
 import json
@@ -22,6 +24,7 @@ import cases as descriptions
 import lookalikes
 import origin
 import surroundings
+from cases import above_note
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ENTER = os.path.join(HERE, "enter.py")
@@ -235,6 +238,28 @@ def print_row(result):
         print(f"    {sentence}", flush=True)
 
 
+def print_confusion(results):
+    """What was told where each cause was expected, and what all of it comes to."""
+    told = collections.defaultdict(collections.Counter)
+    for result in results:
+        told[result["expected"]][result["got"]] += 1
+    print("\nexpected -> told x times")
+    for expected in sorted(told):
+        words = ", ".join(f"{got} x {number}" for got, number in told[expected].most_common())
+        print(f"  {expected:<34} {words}")
+    right = [result for result in results if result["got"] in (result["expected"], *result["expected"].split())]
+    wrong = [result for result in results if result not in right]
+    sure = [result["scenario"] for result in wrong if result["status"] in ("established", "supported")]
+    loud = [
+        result["scenario"]
+        for result in results
+        if result["expected"] == "none" and result["verdict"] and above_note(result["verdict"])
+    ]
+    print(f"first answer right: {len(right)} of {len(results)} ({100 * len(right) / max(1, len(results)):.1f} %)")
+    print(f"wrong and said to be established or supported: {len(sure)} {' '.join(sure)}")
+    print(f"above a note where nothing is expected: {len(loud)} {' '.join(loud)}")
+
+
 def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ullage", required=True, help="the binary to try")
@@ -305,6 +330,7 @@ def main():
     if arguments.json:
         with open(arguments.json, "w") as file:
             json.dump({"results": results, "skipped": skipped}, file, indent=1)
+    print_confusion(results)
     passed = sum(result["ok"] for result in results)
     print(f"{passed} passed, {len(results) - passed} failed, {len(skipped)} skipped")
     good = passed == len(results) and bool(results)
