@@ -24,7 +24,6 @@ import cases as descriptions
 import lookalikes
 import origin
 import surroundings
-from cases import above_note
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ENTER = os.path.join(HERE, "enter.py")
@@ -253,7 +252,7 @@ def print_confusion(results):
     loud = [
         result["scenario"]
         for result in results
-        if result["expected"] == "none" and result["verdict"] and above_note(result["verdict"])
+        if result["expected"] == "none" and result["verdict"] and descriptions.above_note(result["verdict"])
     ]
     print(f"first answer right: {len(right)} of {len(results)} ({100 * len(right) / max(1, len(results)):.1f} %)")
     print(f"wrong and said to be established or supported: {len(sure)} {' '.join(sure)}")
