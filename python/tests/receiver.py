@@ -1,10 +1,15 @@
 """The other end of the agent's socket, for tests: what each process said, with the kernel's word for who it is.
 
+A program under test goes on until the receiver has heard enough: it asks `heard()` (HEARD below), which is true once
+the condition that the test gave holds for the messages so far. So no test says for how many seconds a program runs.
+
 Run as a program it listens, runs a command with the agent on its path, and prints one JSON object a line:
 `python receiver.py -- python train.py`.
 """
 
+import atexit
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -18,31 +23,38 @@ import tempfile
 import threading
 
 AGENT = pathlib.Path(__file__).resolve().parent.parent / "ullage" / "agent"
+AT_MOST_S = 600  # for a program whose condition never comes true: only a failure takes so long
+
+# For the head of a program: whether the condition of this number holds. Nothing in it is a moment at which the agent looks.
+HEARD = """
+import os
+def heard(number=0):
+    return os.path.exists(os.environ["ULLAGE_TEST_HEARD"] + str(number))
+"""
+
+
+@functools.cache
+def library():
+    """The agent's library, as the installed command writes it beside the agent's files."""
+    place = tempfile.mkdtemp(prefix="ullage-library-")
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    command = pathlib.Path(sys.executable).parent / "ullage"
+    copy = f'cp "${{PYTHONPATH%%:*}}/ullage_native.so" {place}'
+    subprocess.run([command, "run", "-q", "--record", f"{place}/run", "--", "sh", "-c", copy], check=True)
+    return pathlib.Path(place) / "ullage_native.so"
 
 
 class Receiver:
     """Listens in a private directory that also holds the agent's files."""
 
-    def __init__(self, acknowledge=True):
+    def __init__(self, acknowledge=True, until=()):
+        """`until`: a condition of the messages so far, or several: `heard(n)` is true from when the n-th holds."""
+        self._until = dict(enumerate([until] if callable(until) else until))
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="ua-", dir="/tmp"))
-        shutil.copy(AGENT / "sitecustomize.py", self.directory / "sitecustomize.py")
-        for name in (
-            "agent",
-            "backlog",
-            "census",
-            "counts",
-            "facts",
-            "garbage",
-            "hooks",
-            "kept",
-            "memory",
-            "paths",
-            "sites",
-            "slots",
-            "training",
-            "weigh",
-        ):
-            shutil.copy(AGENT / f"{name}.py", self.directory / f"ullage_{name}.py")
+        for file in AGENT.glob("*.py"):
+            name = file.name if file.name == "sitecustomize.py" else f"ullage_{file.name}"
+            shutil.copy(file, self.directory / name)
+        shutil.copy(library(), self.directory / "ullage_native.so")
         self.path = str(self.directory / "agent")
         self.acknowledge = acknowledge
         self.messages = []
@@ -97,6 +109,9 @@ class Receiver:
         message = json.loads(data.decode("utf-8"))
         message["pid"] = pid
         self.messages.append(message)
+        for number in [number for number, holds in self._until.items() if holds(self.messages)]:
+            (self.directory / f"heard{number}").touch()
+            del self._until[number]
         if message["kind"] == "exception" and self.acknowledge:
             with contextlib.suppress(OSError):
                 peer.send(b"\1")
@@ -116,6 +131,7 @@ class Receiver:
         before = environment.get("PYTHONPATH")
         environment["PYTHONPATH"] = f"{self.directory}:{before}" if before else str(self.directory)
         environment["ULLAGE_AGENT_SOCKET"] = self.path
+        environment["ULLAGE_TEST_HEARD"] = str(self.directory / "heard")
         return environment
 
     def of(self, kind):
@@ -128,13 +144,41 @@ class Receiver:
         self.close()
 
 
-def watched(command, *, acknowledge=True, env=None, **kwargs):
+def watched(command, *, acknowledge=True, until=(), env=None, **kwargs):
     """Runs a command to its end with the agent; the finished process and what was said."""
-    with Receiver(acknowledge) as receiver:
+    with Receiver(acknowledge, until) as receiver:
         done = subprocess.run(
-            command, env=receiver.environment(env), stdin=subprocess.DEVNULL, capture_output=True, check=False, **kwargs
+            command,
+            env=receiver.environment(env),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=AT_MOST_S,
+            **kwargs,
         )
     return done, receiver
+
+
+def place_of(words, program):
+    """Where a program of the `script` fixture says this, as the agent names it."""
+    number = next(number for number, line in enumerate(program.split("\n"), 1) if words in line)
+    return f"program.py:{number}"
+
+
+def several(number, kind, **content):
+    """The condition that so many messages were of this kind and content; content that is a function is asked."""
+
+    def holds(messages):
+        return number <= sum(
+            message["kind"] == kind
+            and all(
+                key in message and (value(message[key]) if callable(value) else message[key] == value)
+                for key, value in content.items()
+            )
+            for message in messages
+        )
+
+    return holds
 
 
 if __name__ == "__main__":

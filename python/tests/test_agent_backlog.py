@@ -4,14 +4,17 @@ import sys
 
 import pytest
 
-from receiver import watched
+from receiver import HEARD, several, watched
 from test_agent_transparency import same
 
-HEAD = """
+HEAD = (
+    HEARD
+    + """
 import asyncio, itertools, multiprocessing, queue, sys, threading, time
 import multiprocessing.pool
 ITEM = b"x" * (1 << 20)
 """
+)
 
 QUEUES = {
     "multiprocessing.Queue": "q = multiprocessing.Queue()\nfor _ in range(70): q.put(bytes(ITEM))\nq.cancel_join_thread()",
@@ -25,13 +28,16 @@ asyncio.run(main())""",
     "Pool.imap": """
 with multiprocessing.get_context("fork").Pool(1) as pool:
     results = pool.imap(bytes, [1 << 20] * 70)
-    time.sleep(2)""",
+    while not heard():
+        time.sleep(0.01)
+    # A pool that is ended while its results arrive may wait for ever.
+    assert len(list(results)) == 70""",
 }
 
 
 @pytest.mark.parametrize("kind", list(QUEUES))
 def test_a_queue_tells_each_time_that_it_is_twice_as_long(python, script, kind):
-    _, receiver = watched([python, script(HEAD + QUEUES[kind])])
+    _, receiver = watched([python, script(HEAD + QUEUES[kind])], until=several(2, "backlog", of=kind))
     told = [message for message in receiver.of("backlog") if message["of"] == kind]
     assert [message["items"] for message in told][:2] == [16, 32], receiver.messages
     assert sum(told[0]["item"].values()) == pytest.approx(1 << 20, rel=0.01)

@@ -12,35 +12,27 @@ import weakref
 
 import pytest
 
-AGENT = pathlib.Path(__file__).resolve().parent.parent / "ullage" / "agent"
+import agent_parts
+import receiver
+
 MIB = 1 << 20
-
-
-def _load(name):
-    module = types.ModuleType(f"_ullage_{name}")
-    sys.modules[module.__name__] = module
-    exec(compile((AGENT / f"{name}.py").read_text(), f"/agent/ullage_{name}.py", "exec"), module.__dict__)
-    return module
 
 
 @pytest.fixture
 def census():
     before = {name: module for name, module in sys.modules.items() if name.startswith("_ullage_")}
-    weigh = _load("weigh")
-    hooks = types.ModuleType("_ullage_hooks")
-    hooks.weigher = lambda: weigh
-    hooks.load = _load
-    sys.modules["_ullage_hooks"] = hooks
-    paths = _load("paths")
+    agent_parts.forget()
+    hooks = agent_parts.hooks(receiver.library())
+    hooks.weigher()
+    paths = hooks.load("paths")
     # These tests lie beside the program, as pytest sees it.
-    module = _load("census")
+    module = hooks.load("census")
     module.WALK_S = module.HOLDERS_S = module.GRAPHS_S = 5.0
     # With all tests collected pytest has more objects than are looked at one by one.
     module.OF_MANY = 1 << 40
     module.paths = paths
     yield module
-    for name in ("weigh", "hooks", "paths", "census", "garbage"):
-        sys.modules.pop(f"_ullage_{name}", None)
+    agent_parts.forget()
     sys.modules.update(before)
 
 
@@ -425,7 +417,7 @@ def test_garbage_is_counted_where_nobody_collects_it(census, collector_off):
 
 
 def test_it_finds_what_the_collector_finds(census, collector_off):
-    garbage = _load("garbage")
+    garbage = agent_parts.load("garbage")
     for seed in range(50):
         chance, held = random.Random(seed), None
         gc.collect()

@@ -23,7 +23,9 @@ EAGER = {
     ],
 }
 
-BUSY = """
+BUSY = (
+    receiver.HEARD
+    + """
 import collections, ctypes, dataclasses, enum, gc, json, marshal, sys, time
 gc.set_threshold(150)
 text = marshal.dumps(tuple(tuple([str(n), (n, [])] for n in range(m, m + 5)) for m in range(400)))
@@ -42,9 +44,8 @@ def several(count):
     for number in range(count):
         yield [number]
 kept = {}
-end = time.monotonic() + 6
 number = 0
-while time.monotonic() < end:
+while not heard():
     number += 1
     # So many objects are made from here to the dict of locals.
     for few in range(1, 7):
@@ -64,6 +65,7 @@ while time.monotonic() < end:
     kept[number] = points[:2]
 print("done")
 """
+)
 
 
 def eager(folder, monkeypatch):
@@ -79,13 +81,14 @@ def eager(folder, monkeypatch):
 
 def test_a_job_does_not_notice_looks_at_every_moment(python, script, tmp_path, monkeypatch):
     eager(tmp_path / "agent", monkeypatch)
-    with receiver.Receiver() as heard:
+    with receiver.Receiver(until=receiver.several(20, "census")) as heard:
         done = subprocess.run(
             [python, "-X", "faulthandler", script(BUSY)],
             env=heard.environment(),
             capture_output=True,
             text=True,
             check=False,
+            timeout=receiver.AT_MOST_S,
         )
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", ""), done.stderr[-2000:]
     assert len(heard.of("census")) >= 20

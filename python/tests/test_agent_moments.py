@@ -4,25 +4,34 @@ import sys
 
 import pytest
 
-from receiver import watched
+from receiver import HEARD, place_of, several, watched
 from test_agent_transparency import same
 
 pytest.importorskip("torch")
 
+# A pause in which the agent has no moment.
+PAUSE = (
+    HEARD
+    + """
+import select
+def pause(seconds):
+    select.select([], [], [], seconds)
+"""
+)
+
 COMPUTES = """
-import time, torch
+import torch
 torch.set_num_threads(1)
 net = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 256))
-total, end = 0, time.monotonic() + 5
-while time.monotonic() < end:
+total = 0
+while not heard():
     total = total + net(torch.randn(512, 256)).mean()
-    while total.grad_fn._sequence_nr() > 150 * (5 + time.monotonic() - end):
-        pass
+    pause(0.007)
 """
 
 
 def test_a_loop_that_only_computes_is_looked_into(script):
-    _, receiver = watched([sys.executable, script(COMPUTES)])
+    _, receiver = watched([sys.executable, script(PAUSE + COMPUTES)], until=several(2, "census"))
     taken = receiver.of("census")
     assert [census["number"] for census in taken][:2] == [1, 2]
     (graph,) = taken[-1]["graphs"]
@@ -30,50 +39,46 @@ def test_a_loop_that_only_computes_is_looked_into(script):
 
 
 STEPS = """
-import time, torch
+import torch
 torch.set_num_threads(1)
 weight = torch.nn.Parameter(torch.ones(4))
 optimizer = torch.optim.SGD([weight], lr=0.1)
-kept, end = [], time.monotonic() + 5
-while time.monotonic() < end:
+kept = []
+while not heard():
     kept.append(torch.ones(1 << 18))
     weight.grad = torch.ones(4)
     optimizer.step()
-    while len(kept) > 40 * (5 + time.monotonic() - end):
-        pass
+    pause(0.025)
 """
 
 
 def test_an_optimizers_step_is_a_moment(script):
-    _, receiver = watched([sys.executable, script(STEPS)])
+    _, receiver = watched([sys.executable, script(PAUSE + STEPS)], until=several(2, "census"))
     holder = receiver.of("census")[1]["holders"][0]
-    assert holder["name"] == "__main__.kept" and holder["line"] == "program.py:8"
+    assert holder["name"] == "__main__.kept" and holder["line"] == place_of("kept.append", PAUSE + STEPS)
 
 
 WORKER = """
-import time, torch
+import torch
 class Samples(torch.utils.data.Dataset):
     def __init__(self):
         self.cache = {}
     def __len__(self):
-        return 10_000
+        return 1_000_000
     def __getitem__(self, index):
-        end = time.monotonic() + 0.02
-        while time.monotonic() < end:
-            pass
+        pause(0.02)
         self.cache[index] = bytearray(1 << 20)
         return index
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    end = time.monotonic() + 7
     for _ in torch.utils.data.DataLoader(Samples(), num_workers=1, multiprocessing_context="fork"):
-        if time.monotonic() > end:
+        if heard():
             break
 """
 
 
 def test_a_loaders_worker_is_looked_into(script):
-    _, receiver = watched([sys.executable, script(WORKER)])
+    _, receiver = watched([sys.executable, script(PAUSE + WORKER)], until=several(2, "census"))
     holder = receiver.of("census")[1]["holders"][0]
     assert holder["name"] == "dataset.cache" and holder["owner"] == "__main__.Samples"
 

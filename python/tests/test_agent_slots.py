@@ -1,26 +1,23 @@
 """Lists and tuples that a function of C is still filling are told from complete ones, and no look reads them."""
 
-import ctypes
 import gc
-import pathlib
 import sys
-import types
 
 import pytest
 
-from receiver import watched
+import agent_parts
+import receiver
+from receiver import HEARD, several, watched
 
-AGENT = pathlib.Path(__file__).resolve().parent.parent / "ullage" / "agent"
 
-
-@pytest.fixture(params=["ctypes", "no ctypes"])
-def slots(request, monkeypatch):
-    assert ctypes.c_void_p
-    if request.param == "no ctypes":
-        monkeypatch.setitem(sys.modules, "ctypes", None)
-    module = types.ModuleType("_ullage_slots")
-    exec(compile((AGENT / "slots.py").read_text(), "/agent/ullage_slots.py", "exec"), module.__dict__)
-    return module
+@pytest.fixture(params=["layout", "another layout"])
+def slots(request):
+    agent_parts.forget()
+    module = agent_parts.hooks(receiver.library()).load("slots")
+    if request.param == "another layout":
+        module._pointer = False
+    yield module
+    agent_parts.forget()
 
 
 def test_what_is_there_is_complete(slots):
@@ -53,11 +50,12 @@ def test_a_tuple_that_is_being_filled_is_not(slots):
     assert seen and not any(seen)
 
 
-UNDER_WAY = """
+UNDER_WAY = (
+    HEARD
+    + """
 import ctypes, gc, marshal, sys, time
 kept = [bytearray(b"1") * (1 << 20) for _ in range(90)]
 text = marshal.dumps(tuple(tuple([str(n), (n, [])] for n in range(m, m + 300)) for m in range(300)))
-end = time.monotonic() + 4
 def several():
     for number in range(700):
         if number == 650:
@@ -70,7 +68,7 @@ def soon():
     if memory is not None:
         memory._next_walk = 0.0
 hooks = sys.modules["_ullage_hooks"]
-while time.monotonic() < end:
+while not heard():
     soon()
     tuple(several())
     soon()
@@ -78,9 +76,11 @@ while time.monotonic() < end:
     kept.append(bytes(1 << 18))
 print("done")
 """
+)
 
 
 def test_looks_in_the_midst_of_functions_of_c_do_no_harm(script):
-    done, receiver = watched([sys.executable, "-X", "faulthandler", script(UNDER_WAY)], text=True)
+    walked = several(3, "memory", figures=lambda figures: "tensors" in figures)
+    done, receiver = watched([sys.executable, "-X", "faulthandler", script(UNDER_WAY)], text=True, until=walked)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
-    assert len([message for message in receiver.of("memory") if "tensors" in message["figures"]]) >= 1
+    assert walked(receiver.messages)

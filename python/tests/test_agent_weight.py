@@ -1,18 +1,20 @@
 """What the agent weighs: estimates against sums over everything, and that no code of the program runs for them."""
 
 import json
+import pathlib
 import subprocess
 import sys
 
 import pytest
 
-from receiver import AGENT, watched
+from receiver import library, watched
 from test_agent_transparency import same
 
 HEAD = f"""
-import importlib.util, json, sys
-spec = importlib.util.spec_from_file_location("w", {str(AGENT / "weigh.py")!r})
-w = importlib.util.module_from_spec(spec); spec.loader.exec_module(w)
+import json, sys
+sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
+import agent_parts
+w = agent_parts.hooks({str(library())!r}).weigher()
 def exact(*objects):
     return sum((sys.getsizeof(o) + 15) // 16 * 16 for o in objects)
 def say(**values):

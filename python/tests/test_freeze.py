@@ -436,7 +436,7 @@ def test_tensors_are_skipped_with_a_warning_that_says_what_to_do():
 def run(code, *options, **env):
     environment = dict(os.environ, PYTHONPATH=SOURCE, **env)
     command = [sys.executable, *options, "-c", textwrap.dedent(code)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
 
 
 @needs_immortal
@@ -511,7 +511,7 @@ def test_a_forked_child_that_reads_copies_hardly_a_page():
 
     def written(way):
         command = [sys.executable, "-c", textwrap.dedent(code), way]
-        told = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
+        told = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=True)
         return [int(word) for word in told.stdout.split()]
 
     (frozen, pages), (plain, _) = written("frozen"), written("plain")

@@ -51,7 +51,7 @@ def test_the_target_runs_with_its_arguments_and_the_start_method(method):
     process = ullage.Process(target=put, args=(queue, 1), kwargs={"a": "b"}, name="T", start_method=method)
     assert process.verdict is None and process.exitcode is None
     process.start()
-    assert queue.get(timeout=60) == ((1,), {"a": "b"}, method, "T")
+    assert queue.get(timeout=600) == ((1,), {"a": "b"}, method, "T")
     assert finish(process) == 0
     assert process.verdict["healthy"] is True and process.verdict["schema"] == 1
     assert process.verdict["outcome"]["kind"] == "exit"

@@ -1,6 +1,7 @@
 """`ullage.share`: what comes back is what went in, read-only, one mapping, and picklable in a few bytes."""
 
 import collections
+import concurrent.futures
 import copy
 import dataclasses
 import math
@@ -11,6 +12,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+from multiprocessing.reduction import ForkingPickler
 
 import pytest
 
@@ -34,6 +36,16 @@ class Box:
 
 
 Point = collections.namedtuple("Point", "x y")
+
+
+class MyList(list):
+    pass
+
+
+def passed_on(shared):
+    """As a queue passes it on."""
+    return pickle.loads(ForkingPickler.dumps(shared))
+
 
 RECORDS = [{"path": f"images/{i:08d}.jpg", "label": i % 1000, "caption": "ein Bild " * (i % 5)} for i in range(5000)]
 
@@ -93,7 +105,7 @@ def test_sequence():
         assert shared[part] == data[part], part
         assert shared[part].to_python() == data[part]
         assert shared[part][1:] == data[part][1:]
-        assert pickle.loads(pickle.dumps(shared[part])) == data[part]
+        assert passed_on(shared[part]) == data[part]
     assert list(shared) == data and list(reversed(shared)) == data[::-1]
     assert "42" in shared and "x" not in shared
     assert shared.index("42") == 42 and shared.count("42") == 1
@@ -133,7 +145,7 @@ def test_nothing_can_be_written():
         with pytest.raises(TypeError):
             del target[0]
     assert shared == {"rows": [{"a": 1, "b": [1, "x"]}], "list": [1, 2]}
-    for one in (record.copy(), copy.copy(record), copy.deepcopy(record), pickle.loads(pickle.dumps(record))):
+    for one in (record.copy(), copy.copy(record), copy.deepcopy(record), passed_on(record)):
         assert type(one) is dict and one == record
 
 
@@ -205,10 +217,10 @@ def test_arrays(array):
     own = ullage.share(array)
     assert isinstance(own, ullage.Shared) and isinstance(own, np.ndarray)
     np.testing.assert_array_equal(own, array)
-    again = pickle.loads(pickle.dumps(own))
+    again = passed_on(own)
     np.testing.assert_array_equal(again, array)
     assert type(own.to_python()) is np.ndarray
-    assert len(pickle.dumps(own)) < 600
+    assert len(ForkingPickler.dumps(own)) < 600
 
 
 def test_a_write_to_an_array_stays_in_its_process():
@@ -324,13 +336,13 @@ def test_what_is_met_twice_is_written_once():
 
 def test_one_mapping_and_a_small_handle():
     shared = ullage.share(RECORDS)
-    again = pickle.loads(pickle.dumps(shared))
-    assert again == RECORDS and len(pickle.dumps(shared)) < 600
+    again = passed_on(shared)
+    assert again == RECORDS and len(ForkingPickler.dumps(shared)) < 600
     with open("/proc/self/maps") as maps:
         assert sum("ullage-shared" in line for line in maps) >= 1
     before = sum("ullage-shared" in line for line in open("/proc/self/maps"))
-    keep = [pickle.loads(pickle.dumps(shared[i])) for i in range(10)]
-    more = [pickle.loads(pickle.dumps(shared)) for _ in range(10)]
+    keep = [passed_on(shared[i]) for i in range(10)]
+    more = [passed_on(shared) for _ in range(10)]
     assert sum("ullage-shared" in line for line in open("/proc/self/maps")) == before
     assert len(keep) == len(more)
 
@@ -363,7 +375,7 @@ def test_in_other_processes(method, ours):
     queue = context.Queue()
     process = context.Process(target=_read, args=(shared, 4999, queue))
     process.start()
-    assert queue.get(timeout=60) == ("images/00004999.jpg", 5000, sum(r["label"] for r in RECORDS))
+    assert queue.get(timeout=600) == ("images/00004999.jpg", 5000, sum(r["label"] for r in RECORDS))
     process.join()
 
 
@@ -378,15 +390,65 @@ def test_through_a_queue():
     process.start()
     shared = ullage.share(RECORDS)
     queue.put(shared)
-    assert back.get(timeout=60) == "images/00000007.jpg"
+    assert back.get(timeout=600) == "images/00000007.jpg"
     process.join()
 
 
 def test_a_handle_whose_sender_is_gone():
-    code = "import ullage, pickle, sys; sys.stdout.buffer.write(pickle.dumps(ullage.share([1, 'x'])))"
+    code = (
+        "import ullage, sys; from multiprocessing.reduction import ForkingPickler\n"
+        "sys.stdout.buffer.write(ForkingPickler.dumps(ullage.share([1, 'x'])))"
+    )
     sent = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
     with pytest.raises(Error, match="it has ended, has let the data go"):
         pickle.loads(sent)
+
+
+def shares():
+    return {"list": ullage.share([1]), "part": ullage.share([1, 2])[1:], "dict": ullage.share({1: 2})}
+
+
+@pytest.mark.parametrize("kind", ["list", "part", "dict", "array"])
+@pytest.mark.parametrize("protocol", [2, 5])
+def test_a_share_that_would_be_stored_is_refused_with_the_way_out(kind, protocol):
+    shared = ullage.share(np.ones(3)) if kind == "array" else shares()[kind]
+    with pytest.raises(ullage.errors.NotStorable, match=r"to_python\(\)") as caught:
+        pickle.dumps({"checkpoint": shared}, protocol)
+    assert isinstance(caught.value, (Error, pickle.PicklingError))
+    assert pickle.loads(pickle.dumps(shared.to_python())) is not None
+
+
+def test_a_share_is_copied_as_a_view_of_the_same_pages():
+    for shared in shares().values():
+        assert copy.copy(shared) == shared == copy.deepcopy(shared)
+
+
+def test_a_share_goes_through_pipes_and_executors():
+    shared = ullage.share(RECORDS)
+    ours, theirs = multiprocessing.Pipe()
+    ours.send(shared)
+    assert theirs.recv() == RECORDS
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as executor:
+        assert executor.submit(len, shared).result() == len(RECORDS)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [collections.OrderedDict(a=1), collections.defaultdict(list, a=[1]), collections.Counter("aab"), MyList([1])],
+    ids=lambda made: type(made).__name__,
+)
+def test_a_subclass_is_refused_and_not_made_a_plain_one(made):
+    for data in ([1, made], {"x": made}, made):
+        with pytest.raises(NotShareable, match=rf"{type(made).__name__}; use (dict|list)\(\.\.\.\) of it"):
+            ullage.share(data)
+
+
+def test_a_nan_is_found_as_in_a_list_and_a_dict():
+    nan = float("nan")
+    shared = ullage.share([1.0, nan])
+    assert nan in shared and shared.index(nan) == 1 and shared.count(nan) == 1 and shared == [1.0, nan]
+    assert nan in ullage.share({nan: 1}) and ullage.share({nan: 1})[nan] == 1 and nan not in ullage.share({1.0: 1})
+    assert ullage.share({"x": nan}) == {"x": nan}
 
 
 def test_foreign_and_damaged_pages():
@@ -508,7 +570,7 @@ def test_ctrl_c_stops_the_packing():
         except KeyboardInterrupt:
             print("stopped")
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=600)
     assert done.stdout == "stopped\n", done
 
 
@@ -584,6 +646,6 @@ def test_any_object_reads_back(rows, data):
     assert shared == rows and list(shared) == rows
     if rows:
         part = data.draw(strategies.slices(len(rows)))
-        assert pickle.loads(pickle.dumps(shared[part])).to_python() == rows[part]
+        assert passed_on(shared[part]).to_python() == rows[part]
     again = ullage.share({"rows": rows, "twice": rows})
     assert repr(again.to_python()) == repr({"rows": rows, "twice": rows})

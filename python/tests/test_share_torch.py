@@ -2,6 +2,7 @@
 
 import io
 import pickle
+from multiprocessing.reduction import ForkingPickler
 
 import pytest
 
@@ -69,7 +70,7 @@ def test_a_tensor_itself():
     tensor = torch.arange(100.0)
     shared = ullage.share(tensor)
     assert isinstance(shared, ullage.Shared) and same(shared, tensor)
-    handle = pickle.dumps(shared)
+    handle = ForkingPickler.dumps(shared)
     assert len(handle) < 600 and same(pickle.loads(handle), tensor)
     assert type(shared + 1) is torch.Tensor and type(shared[3:]) is torch.Tensor
     assert type(shared.to_python()) is torch.Tensor and same(shared.to_python(), tensor)

@@ -9,6 +9,7 @@ torch/utils/data/dataloader.py and worker.py beside this: it says which of their
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import multiprocessing
 import os
@@ -33,7 +34,7 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import DupFd
 from typing import Any
 
-from ullage import _native, _pickling, _shipping
+from ullage import _native, _pickling, _shipping, _starting, _trainer
 from ullage._died import WorkerDied
 from ullage.errors import Error
 
@@ -43,7 +44,9 @@ _ENDING = 0.1
 _arena: _native.Arena | None = None
 _arena_maker = -1
 _arenas: dict[tuple[int, int], _native.Arena] = {}
-_queues: weakref.WeakSet[Queue] = weakref.WeakSet()
+# One longer in each forked child. The hook is a function of C: in one of Python's a signal could raise, and be lost.
+_forks: list[None] = []
+os.register_at_fork(after_in_child=functools.partial(_forks.append, None))
 _made: dict[int, int] = {}  # queues made by a process and still there
 
 
@@ -59,11 +62,16 @@ def arena() -> _native.Arena:
 
 def travelled() -> dict[str, int] | None:
     """Bytes of messages so far, of all processes that use the arena which this process made: `copied` into it, handed
-    over `in_place`, and `passed_by` in segments of torch's own. None where it made none."""
-    if _arena is None or _arena_maker != os.getpid():
+    over `in_place`, and `passed_by` in segments of torch's own; and of address space, `reserved` in each of them. Zeros
+    where it is installed and no loader has asked for it; None where it is not."""
+    names = ("copied", "in_place", "passed_by", "reserved")
+    if _arena is None:
+        install = sys.modules.get("ullage._install")
+        return dict.fromkeys(names, 0) if install is not None and install.installed() else None
+    if _arena_maker != os.getpid():
         return None
     report = _arena.report()
-    return {name: report[name] for name in ("copied", "in_place", "passed_by")}
+    return {name: report[name] for name in names}
 
 
 def retire(address: int) -> None:
@@ -135,11 +143,11 @@ class Queue:
         self._sentinels: list[int] = []  # theirs
         self._kept = [True]  # shared with the finalizer
         self._exit: Any = None
+        self._forks = len(_forks)  # all three are of the process that had come of so many forks
         self._closer = weakref.finalize(self, _close, self._arena, self._queue, self._maker)
         self._closer.atexit = False
         if self._maker != -1:
             _made[self._maker] = _made.get(self._maker, 0) + 1
-        _queues.add(self)
 
     def __reduce__(self) -> Any:
         assert_spawning(self)
@@ -147,28 +155,37 @@ class Queue:
 
     def _watch(self, process: Any) -> None:
         """`get` tells of this process's death."""
+        self._forget()
         self._processes.append(process)
         self._sentinels.append(process.sentinel)
 
+    def _forget(self) -> None:
+        """In a forked child, once: its parent's processes are not its own, nor is what its parent does at exit."""
+        if self._forks != len(_forks):
+            self._processes, self._sentinels, self._exit = [], [], None
+            self._forks = len(_forks)
+
     def put(self, obj: Any, block: bool = True, timeout: float | None = None) -> None:
         """Puts an object. Never waits; raises what its pickling raises."""
+        pickler = None
         try:
-            self._send(_pickling.dump(obj))
+            pickler = _pickling.dump(obj)
+            self._queue.send(pickler.encoder)
         except Exception:
-            instead = _for_the_trainer(obj)
+            # What the handler of a signal raises once it is sent is no reason to send another.
+            instead = None if pickler is not None and pickler.encoder.sent else _for_the_trainer(obj)
             if instead is None:
                 raise
-            self._send(_pickling.dump(instead))
+            pickler = _pickling.dump(instead)
+            self._queue.send(pickler.encoder)
+        _pickling.done(pickler)
+        self._send_at_exit()
 
     def _send_at_exit(self) -> None:
         # Forgotten by a forked child, whose end is its own; asking for the pid would be a system call a batch.
-        if self._exit is None:
+        if self._exit is None or self._forks != len(_forks):
+            self._forget()
             self._exit = util.Finalize(self, _join, args=[self._queue, self._kept], exitpriority=-5)
-
-    def _send(self, pickler: _pickling.Pickler) -> None:
-        self._queue.send(pickler.encoder)
-        _pickling.done(pickler)
-        self._send_at_exit()
 
     def put_nowait(self, obj: Any) -> None:
         """As `put`."""
@@ -176,6 +193,7 @@ class Queue:
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
         """The next object; `queue.Empty` after `timeout` seconds."""
+        self._forget()
         begin = 0.0 if timeout is None else time.monotonic()
         left = timeout if block else 0.0
         try:
@@ -326,22 +344,14 @@ def _for_the_trainer(obj: Any) -> Any:
     return obj[0], ExceptionWrapper(where=f"in DataLoader worker process {number}, sending a batch")
 
 
-def _start_of(pid: int) -> int:
-    """Start of a process in clock ticks since boot (proc_pid_stat(5), field 22); zero where it cannot be read."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[19])
-    except (OSError, ValueError, IndexError):
-        return 0
-
-
 class _Watched:
     """What ullage's processes do beside multiprocessing's: they end with their trainer, and their queues know them."""
 
     _ullage_trainer: tuple[int, int] | None = None
 
     def start(self) -> None:
-        self._ullage_trainer = (os.getpid(), _start_of(os.getpid()))
+        _pickling.load_torch()
+        self._ullage_trainer = _trainer.this()
         # Its arguments are gone after the start.
         arguments = (*self._args, *self._kwargs.values())  # type: ignore[attr-defined]
         super().start()  # type: ignore[misc]
@@ -354,13 +364,16 @@ class _Watched:
         trainer, self._ullage_trainer = self._ullage_trainer, None
         if trainer is None:
             return
-        if not _native.end_with(*trainer):
-            os._exit(1)  # it is gone already
+        _trainer.end_with(*trainer)
         # A full collection writes into every object it visits: each worker would copy what it inherited.
         gc.freeze()
 
-    def run(self) -> None:
+    def _bootstrap(self, parent_sentinel: Any = None) -> int:
         self._begin()
+        code: int = super()._bootstrap(parent_sentinel)  # type: ignore[misc]
+        return code
+
+    def run(self) -> None:
         _enter_worker(self)
         super().run()  # type: ignore[misc]
 
@@ -398,13 +411,19 @@ class _ForkProcess(_Watched, ForkProcess):
 
 
 class _SpawnProcess(_Watched, SpawnProcess):
-    pass
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:
+        return _starting.SpawnPopen(process_obj)
 
 
 class _ForkServerProcess(_Watched, ForkServerProcess):
     def start(self) -> None:
         _preload_torch()
         super().start()
+
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:
+        return _starting.ForkServerPopen(process_obj)
 
 
 def _preload_torch() -> None:
@@ -418,11 +437,27 @@ class _ZygoteProcess(_Watched, BaseProcess):
     _start_method = None  # of its own processes: the trainer's default
     _ullage_method = "zygote"
 
+    _ullage_otherwise: str | None = None  # how it is started where a zygote must not fork
+
     @staticmethod
     def _Popen(process_obj: Any) -> Any:
         from ullage._zygote import trainer
 
-        return trainer.start(process_obj)
+        return trainer.start(process_obj, process_obj._ullage_otherwise)
+
+
+# By its class a process is named where the program gives it no name.
+for _kind in (_ForkProcess, _SpawnProcess, _ForkServerProcess):
+    _kind.__name__ = _kind.__name__[1:]
+_ZygoteProcess.__name__ = "Process"
+
+
+def popen_of(method: str) -> Any:
+    """What starts a process of ours by a method of multiprocessing's."""
+    if method == "forkserver":
+        _preload_torch()
+    kind: Any = {"fork": _ForkProcess, "spawn": _SpawnProcess, "forkserver": _ForkServerProcess}[method]
+    return kind._Popen
 
 
 class _Queues:
@@ -459,8 +494,40 @@ class _ForkServer(_Queues, ForkServerContext):  # type: ignore[misc]
 
 
 class _Zygote(_Queues, BaseContext):  # type: ignore[misc]
+    """`otherwise`: the start method where a zygote must not fork; by default the program's."""
+
     _name = "zygote"
-    Process = _ZygoteProcess
+
+    def __init__(self, otherwise: str | None = None) -> None:
+        self._otherwise = otherwise
+
+    def Process(self, *args: Any, **kwargs: Any) -> _ZygoteProcess:
+        made = _ZygoteProcess(*args, **kwargs)
+        made._ullage_otherwise = self._otherwise
+        return made
+
+    def __reduce__(self) -> Any:
+        return context, (self._name, self._otherwise)
+
+
+def called(context: Any, kind: str) -> Any:
+    """This context of ours, with processes that are named as those of class `kind` where the program gives no name."""
+    if context.Process.__name__ == kind:
+        return context
+    kept = context.__dict__.setdefault("_ullage_called", {})
+    if kind not in kept:
+        made = kept[kind] = object.__new__(type(context))
+        made.__dict__.update(context.__dict__, Process=functools.partial(_process_called, context.Process, kind))
+    return kept[kind]
+
+
+def _process_called(
+    make: Any, kind: str, group: Any = None, target: Any = None, name: Any = None, *args: Any, **kwargs: Any
+) -> Any:
+    process = make(group, target, name, *args, **kwargs)
+    if not name:
+        process._name = f"{kind}-{process._name.partition('-')[2]}"
+    return process
 
 
 _CONTEXTS: dict[str, BaseContext] = {
@@ -471,18 +538,19 @@ _CONTEXTS: dict[str, BaseContext] = {
 }
 
 
-def context(method: str | None = None) -> BaseContext:
+def context(method: str | None = None, otherwise: str | None = None) -> BaseContext:
     """A multiprocessing context for this start method: "fork", "spawn", "forkserver", or ullage's own "zygote"; by
     default the program's.
 
     Give it to a DataLoader as `multiprocessing_context`. It can be pickled and copied. With "zygote" one new process
     takes over the dataset, once, and all workers are forked from it. It begins to import torch now, where this program
-    has it. With `ULLAGE_DISABLE=1` the context is multiprocessing's own ("spawn" for "zygote").
+    has it. Where no process can be forked from it, for its threads, they are started by `otherwise`, by default the
+    program's own method. With `ULLAGE_DISABLE=1` the context is multiprocessing's own (`otherwise` for "zygote").
     """
     if method is None:
         method = multiprocessing.get_start_method()
     if os.environ.get("ULLAGE_DISABLE") == "1" and method in _CONTEXTS:
-        return multiprocessing.get_context("spawn" if method == "zygote" else method)
+        return multiprocessing.get_context(otherwise if method == "zygote" else method)
     try:
         found = _CONTEXTS[method]
     except KeyError:
@@ -491,15 +559,6 @@ def context(method: str | None = None) -> BaseContext:
         from ullage._zygote import trainer
 
         trainer.prepare()
+        if otherwise is not None:
+            return _Zygote(otherwise)
     return found
-
-
-def _in_forked_child() -> None:
-    for one in list(_queues):
-        one._queue.forked()
-        one._processes.clear()
-        one._sentinels.clear()
-        one._exit = None
-
-
-os.register_at_fork(after_in_child=_in_forked_child)

@@ -1,7 +1,8 @@
-"""`ullage.install()`: every DataLoader of this program gets `ullage.context`, with no code changed.
+"""`ullage.install()`: every loader of this program gets `ullage.context`, with no code changed.
 
-Done at one place: the property through which a DataLoader's iterator (StatefulDataLoader's too) asks for its
-context. torch.multiprocessing itself stays as it is.
+Done at two places: the property through which a DataLoader's iterator (StatefulDataLoader's too) asks for its context;
+and torch's iterator itself, through which loaders pass that are no DataLoader (fastai's), or whose class has a property
+of its own. torch.multiprocessing itself stays as it is.
 """
 
 from __future__ import annotations
@@ -9,21 +10,22 @@ from __future__ import annotations
 import importlib
 import multiprocessing.context
 import os
+import types
 from typing import Any
 
 from ullage import _pickling
-from ullage._context import _Queues, context
+from ullage._context import _Queues, called, context
 from ullage.errors import Error
 
-_original: Any = None
+_original: Any = None  # the property
 
 
 def install(strict: bool = False, method: str | None = None) -> None:
-    """From now on every DataLoader with workers uses the arena. Does nothing where it is installed already, and with
-    `ULLAGE_DISABLE=1`.
+    """From now on every loader with workers, of torch or by torch's iterator, uses the arena. Does nothing where it is
+    installed already, and with `ULLAGE_DISABLE=1`.
 
     Each keeps its start method; with `method` ("zygote", say) they get that one, but for those that ask for "fork" by
-    name: their datasets need not be picklable.
+    name: their datasets need not be picklable. Where a zygote cannot serve, each has its own again.
 
     With `strict`, or `ULLAGE_STRICT=1`, it is an error where a tensor of the CPU would go torch's own way, unless its
     storage was shared before (`share_memory_()`).
@@ -35,37 +37,87 @@ def install(strict: bool = False, method: str | None = None) -> None:
     if _original is not None or os.environ.get("ULLAGE_DISABLE") == "1":
         return
     try:
-        loader = importlib.import_module("torch.utils.data.dataloader").DataLoader
+        module = importlib.import_module("torch.utils.data.dataloader")
     except ImportError as error:
         raise Error(f"ullage.install() is for programs with torch, and torch cannot be imported: {error}") from error
+    loader, iterator = module.DataLoader, module._MultiProcessingDataLoaderIter
     before = loader.multiprocessing_context
 
     def getter(self: Any) -> Any:
         chosen = before.fget(self)
-        if self.num_workers == 0 or isinstance(chosen, _Queues):
-            return chosen
-        if chosen is None:
-            return context(method)
-        own = _method(chosen)
-        if own is None and _pickling.strict:
-            raise Error(
-                f"this DataLoader has a multiprocessing context of its own making ({type(chosen).__name__}), through "
-                "which tensors go torch's own way, and ULLAGE_STRICT=1 makes that an error"
-            )
-        if own is None:
-            return chosen
-        return context(own if method is None or own == "fork" else method)
+        return chosen if self.num_workers == 0 else _ours(chosen, method)
+
+    def __new__(kind: Any, *args: Any, **kwargs: Any) -> Any:
+        # In here, because a frame of ours around `__init__` would stand in its warnings and tracebacks.
+        given: Any = args[0] if args else kwargs.get("loader")
+        other = hasattr(given, "multiprocessing_context") and not isinstance(given.multiprocessing_context, _Queues)
+        ours = _ours(given.multiprocessing_context, method) if other else None
+        made = object.__new__(kind)
+        if isinstance(ours, _Queues):
+
+            def __init__(self: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
+                self._shutdown = True  # for its `__del__`: there are no workers yet
+                self.__class__ = kind
+                kind.__init__(self, _Loader(loader, ours), *args, **kwargs)
+
+            made.__class__ = type(kind.__name__, (kind,), {"__init__": __init__})
+        return made
 
     loader.multiprocessing_context = property(getter, before.fset, before.fdel, before.__doc__)
+    iterator.__new__ = __new__
     _original = before
+
+
+def installed() -> bool:
+    """True where loaders use the arena."""
+    return _original is not None
 
 
 def uninstall() -> None:
     """Loaders made from now on are torch's again."""
     global _original
     if _original is not None:
-        importlib.import_module("torch.utils.data.dataloader").DataLoader.multiprocessing_context = _original
+        module = importlib.import_module("torch.utils.data.dataloader")
+        module.DataLoader.multiprocessing_context = _original
+        # Deleted, it would leave a class that takes no arguments.
+        module._MultiProcessingDataLoaderIter.__new__ = _new
         _original = None
+
+
+def _new(kind: Any, *args: Any, **kwargs: Any) -> Any:
+    return object.__new__(kind)
+
+
+class _Loader:
+    """A loader as its iterator sees it, with another context."""
+
+    def __init__(self, loader: Any, chosen: Any) -> None:
+        self._loader, self.multiprocessing_context = loader, chosen
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+
+def _ours(chosen: Any, method: str | None) -> Any:
+    """What a loader gets in place of the context that it has chosen."""
+    if isinstance(chosen, _Queues):
+        return chosen
+    if chosen is None:
+        return _named(context(method), "Process")
+    own = _method(chosen)
+    if own is None and _pickling.strict:
+        raise Error(
+            f"this loader has a multiprocessing context of its own making ({type(chosen).__name__}), through "
+            "which tensors go torch's own way, and ULLAGE_STRICT=1 makes that an error"
+        )
+    if own is None:
+        return chosen
+    ours = context(own) if method is None or own == "fork" else context(method, own)
+    return _named(ours, chosen.Process.__name__)
+
+
+def _named(ours: Any, kind: str) -> Any:
+    return called(ours, kind) if isinstance(ours, _Queues) else ours  # ULLAGE_DISABLE=1: multiprocessing's own
 
 
 def _method(chosen: Any) -> str | None:
@@ -77,7 +129,9 @@ def _method(chosen: Any) -> str | None:
     ):
         if type(chosen) is kind:
             return method
-    if isinstance(chosen, multiprocessing.context.DefaultContext):
+    modules = ("multiprocessing", "torch.multiprocessing")
+    is_module = isinstance(chosen, types.ModuleType) and chosen.__name__ in modules
+    if is_module or isinstance(chosen, multiprocessing.context.DefaultContext):
         method = chosen.get_start_method()
         return None if method is None else str(method)
     return None

@@ -1,9 +1,14 @@
-"""How an object becomes a message: pickle protocol 5, its large parts beside it, and tensors as rows of numbers.
+"""How an object becomes a message: its pickle, large arrays beside it, and tensors as rows of numbers.
 
 Nothing here imports torch. What is to be done with its types is entered into `REDUCERS` by `ullage.torch`; plain
 tensors need none of them where the torch has DLPack's exchange table (python/native/src/dlpack.rs). The surprise: a
 part is named by a number in the pickle and looked up in the message that is being read, so that two tensors over
 one storage share it again at the other end.
+
+The rule: every object is asked for the protocol that torch asks for (ForkingPickler: pickle's default), and so gives
+what it gives torch. Protocol 5 with buffers out of band would be quicker, and another answer: arrays stay read-only
+and in a foreign byte order there, and classes hand out views where they hand out copies. What travels beside the
+pickle is of exact types, in the cases where the result is the same.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from collections.abc import Callable
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
+from ullage import _native
 from ullage._native import Encoder
 
 # By exact type: (encoder, object) -> what `__reduce__` returns, or NotImplemented.
@@ -25,6 +31,9 @@ REDUCERS: dict[type, Callable[[Encoder, Any], Any]] = {}
 # With `ULLAGE_STRICT=1` a tensor of the CPU that would go torch's own way is an error.
 strict = os.environ.get("ULLAGE_STRICT") == "1"
 _depth = threading.local()  # how many messages this thread pickles; counted where it is strict
+
+# Smaller arrays are cheaper inside the pickle than beside it.
+_BESIDE = 4096
 
 _table: tuple[int, int, dict[type, Any]] = (0, 0, {})
 # Making a pickler costs more than pickling a small batch.
@@ -41,23 +50,54 @@ def _dispatch_table() -> dict[type, Any]:
 
 
 class Pickler(pickle.Pickler):
-    """Pickles into an encoder, which collects storages and buffers meanwhile; or into a file, beside the encoder."""
+    """Pickles into an encoder, which collects storages and arrays meanwhile; or into a file, beside the encoder."""
 
     def __init__(self, file: Any = None) -> None:
         self.encoder = Encoder(REDUCERS)
-        super().__init__(self.encoder if file is None else file, 5, buffer_callback=self.encoder.out_of_band)
+        super().__init__(self.encoder if file is None else file)
         self.reducer_override = self.encoder.reduce  # type: ignore[method-assign]
 
 
 def load_torch() -> None:
-    """Lets torch's types travel, once the program has torch."""
-    if "torch" in sys.modules and "ullage.torch" not in sys.modules:
+    """Lets torch's types travel, once the program has torch. Whole when this returns, whichever thread imports it: a
+    child that is forked meanwhile has only what is there by then."""
+    if "torch" in sys.modules and not REDUCERS:
         import ullage.torch  # noqa: F401
+
+
+def _load_numpy() -> None:
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and hasattr(numpy, "ndarray"):
+        REDUCERS[numpy.ndarray] = _reduce_array
+
+
+def _reduce_array(encoder: Encoder, array: Any) -> Any:
+    """Arrays whose bytes alone make the same array again: numpy's protocol 4 gives a writable one of native order."""
+    dtype, flags = array.dtype, array.flags
+    if array.nbytes < _BESIDE or dtype.hasobject or not dtype.isnative or not flags.forc:
+        return NotImplemented
+    if not flags.writeable and pickle.DEFAULT_PROTOCOL > 4:
+        return NotImplemented  # stays read-only there
+    if type(array) in _table[2]:
+        return NotImplemented  # the program has a reducer of its own
+    try:
+        number = encoder.buffer(pickle.PickleBuffer(array))
+    except ValueError:
+        return NotImplemented  # a dtype that numpy gives no buffer of, such as datetime64
+    return _array, (number, dtype, array.shape, "C" if flags.c_contiguous else "F")
+
+
+def _array(number: int, dtype: Any, shape: tuple[int, ...], order: Any) -> Any:
+    import numpy
+
+    piece: Any = _native.reading().buffer(number)
+    return numpy.frombuffer(piece, dtype).reshape(shape, order=order)
 
 
 def dump(obj: Any, pickler: Pickler | None = None) -> Pickler:
     """A pickler whose encoder has the object; to be given to `done` after use, where it was none of the caller's."""
     load_torch()
+    _load_numpy()
     if pickler is None:
         pickler = _spare.pop() if _spare else Pickler()
     pickler.dispatch_table = _dispatch_table()

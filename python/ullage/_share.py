@@ -15,17 +15,23 @@ import copy
 import dataclasses
 import functools
 import os
+import pickle
 import sys
 import types
 import weakref
 from collections.abc import Callable
 from multiprocessing.context import get_spawning_popen
-from multiprocessing.reduction import DupFd
+from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import Any, NoReturn
 
 from ullage import _native, _pickling
 from ullage._native import SharedDict, SharedList
 from ullage.errors import Error, NotShareable
+
+
+class NotStorable(Error, pickle.PicklingError):
+    """Shared data would be pickled into what may outlive its processes; the message says what to do instead."""
+
 
 _attached: weakref.WeakValueDictionary[tuple[int, int], _native.Pages] = weakref.WeakValueDictionary()
 # Kept by the pickler for as long as a message is written.
@@ -90,8 +96,9 @@ def share(obj: Any, *, per_node: bool = False) -> Any:
     that of the first of them. `obj` may then be a function without arguments, which only that one calls.
 
     Raises `ullage.errors.NotShareable`, which names the part that cannot be shared and what to do, and
-    `ullage.errors.Error` where the memory is not there. Pickle handles only for processes of the same machine and
-    user, and keep what is shared until they have it.
+    `ullage.errors.Error` where the memory is not there. Queues, pipes and arguments of processes carry a handle, to
+    processes of the same machine and user; keep what is shared until they have it. Any other pickle of it (a
+    checkpoint) raises `ullage.errors.NotStorable`: store `to_python()`.
     """
     if per_node:
         from ullage._node import once_per_node
@@ -122,10 +129,27 @@ class _Handle:
         self.pages = pages
 
     def __reduce__(self) -> Any:
-        fd = self.pages.fileno()
-        if get_spawning_popen() is not None:
-            return _attach, (self.pages.identity, DupFd(fd), None)
-        return _attach, (self.pages.identity, None, (os.getpid(), fd))
+        if get_spawning_popen() is None:
+            raise NotStorable(
+                "shared data is pickled to a file or to bytes of your own, which would hold a handle and not the data: "
+                "it cannot be loaded once these processes have ended. Store data.to_python(), or keep it out of what "
+                "is stored; queues, pipes and the arguments of processes take it as it is"
+            )
+        return _pass_on(self)
+
+    def __deepcopy__(self, memo: Any) -> _Handle:
+        return self
+
+
+def _pass_on(handle: _Handle) -> Any:
+    """For pickling between processes: multiprocessing's queues and pipes, torch's, and ours."""
+    pages = handle.pages
+    if get_spawning_popen() is not None:
+        return _attach, (pages.identity, DupFd(pages.fileno()), None)
+    return _attach, (pages.identity, None, (os.getpid(), pages.fileno()))
+
+
+ForkingPickler.register(_Handle, _pass_on)
 
 
 def _handle(pages: _native.Pages) -> _Handle:

@@ -6,7 +6,6 @@ are still the same, which is looked up byte by byte: the dataset is pickled anew
 
 from __future__ import annotations
 
-import fcntl
 import mmap
 import os
 import weakref
@@ -31,15 +30,14 @@ class Memory:
             raise Error(f"the dataset's tensors do not fit into memory a second time: {error}") from None
         self.layout = layout
         self.size = size
-        self.fd = os.memfd_create(_NAME, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        self.fd = _native.memfd(_NAME)
         try:
             os.ftruncate(self.fd, size)
             # So that a lack of memory is an error here, and no SIGBUS.
             os.posix_fallocate(self.fd, 0, size)
             with mmap.mmap(self.fd, size) as view:
                 encoder.fill(view)
-            seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
-            fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, seals)
+            _native.seal(self.fd)
         except BaseException:
             os.close(self.fd)
             raise
@@ -49,7 +47,8 @@ class Memory:
         """True where it has these very bytes."""
         if layout != self.layout:
             return False
-        with mmap.mmap(self.fd, self.size, prot=mmap.PROT_READ) as view:
+        # Private: until Linux 6.7 a sealed file could not be mapped as shared, not even for reading.
+        with mmap.mmap(self.fd, self.size, mmap.MAP_PRIVATE, mmap.PROT_READ) as view:
             return encoder.matches(view)
 
 

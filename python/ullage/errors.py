@@ -5,6 +5,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ullage._died import WorkerDied as WorkerDied
+    from ullage._share import NotStorable as NotStorable
 
 
 class Error(Exception):
@@ -24,9 +25,13 @@ class NotShareable(Error, ValueError):
 
 
 def __getattr__(name: str) -> object:
-    # Loaded when it is asked for: it needs `queue`, and importing ullage must cost nearly nothing.
+    # Loaded when they are asked for: they need `queue` and `pickle`, and importing ullage must cost nearly nothing.
     if name == "WorkerDied":
         from ullage._died import WorkerDied
 
         return WorkerDied
+    if name == "NotStorable":
+        from ullage._share import NotStorable
+
+        return NotStorable
     raise AttributeError(f"module 'ullage.errors' has no attribute {name!r}")

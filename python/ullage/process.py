@@ -7,7 +7,7 @@ DataLoader there follows that), exactly as in a child of `multiprocessing.get_co
 
 from __future__ import annotations
 
-import io
+import contextlib
 import json
 import os
 import shutil
@@ -15,10 +15,10 @@ import signal
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from multiprocessing import connection, popen_spawn_posix, process, reduction, resource_tracker, spawn, util
-from multiprocessing.context import set_spawning_popen
+from multiprocessing import connection, popen_spawn_posix, process, resource_tracker, spawn, util
 from typing import Any
 
+from ullage import _starting
 from ullage._binary import find_binary
 from ullage.errors import Error, NotInstalled, Unsupported
 
@@ -112,19 +112,13 @@ class _Popen(popen_spawn_posix.Popen):
         tracker: int = resource_tracker.getfd()  # type: ignore[assignment]
         fds: list[int] = self._fds  # type: ignore[attr-defined]
         fds.append(tracker)
-        preparation = spawn.get_preparation_data(process_obj.name)
-        data = io.BytesIO()
-        set_spawning_popen(self)
-        try:
-            reduction.dump(preparation, data)
-            reduction.dump(process_obj, data)
-        finally:
-            set_spawning_popen(None)
-        watched = os.environ.get("ULLAGE_DISABLE") != "1" and self._start(process_obj, data, tracker, True)
-        if not watched:
-            self._start(process_obj, data, tracker, False)
+        orders = _starting.Orders(self, process_obj, None)
+        with orders.passed():
+            watched = os.environ.get("ULLAGE_DISABLE") != "1" and self._start(process_obj, orders, tracker, True)
+            if not watched:
+                self._start(process_obj, orders, tracker, False)
 
-    def _start(self, process_obj: Process, data: io.BytesIO, tracker: int, watch: bool) -> bool:
+    def _start(self, process_obj: Process, orders: _starting.Orders, tracker: int, watch: bool) -> bool:
         """Starts the child; False where ullage could not start it, and nothing runs."""
         front = self._front(process_obj) if watch else []
         if front is None:
@@ -161,8 +155,8 @@ class _Popen(popen_spawn_posix.Popen):
         self._watcher = started
         self.sentinel = parent_r
         self.finalizer = util.Finalize(self, util.close_fds, [parent_r, parent_w])  # type: ignore[attr-defined]
-        with open(parent_w, "wb", closefd=False) as orders:
-            orders.write(data.getbuffer())
+        with contextlib.suppress(BrokenPipeError):  # it has ended already, as its sentinel says
+            orders.tell(parent_w)
         return True
 
     def _front(self, process_obj: Process) -> list[str] | None:

@@ -19,12 +19,11 @@ pub(crate) struct Arena {
 }
 
 pub(crate) fn duplicate(fd: i32) -> PyResult<OwnedFd> {
-    // SAFETY: borrowed for this call only; a number that is no descriptor is an error of `dup`.
-    let borrowed = if fd >= 0 {
-        unsafe { BorrowedFd::borrow_raw(fd) }
-    } else {
+    if fd < 0 {
         return Err(ArenaError::new_err(format!("{fd} is no file descriptor")));
-    };
+    }
+    // SAFETY: borrowed for this call only; a number that is no descriptor is an error of `dup`.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
     borrowed
         .try_clone_to_owned()
         .map_err(|error| ArenaError::new_err(format!("descriptor {fd} could not be duplicated: {error}")))
@@ -120,6 +119,7 @@ impl Arena {
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let report = py.detach(|| self.arena.report());
         let dict = PyDict::new(py);
+        dict.set_item("reserved", self.arena.reserve())?;
         dict.set_item("committed", report.committed)?;
         dict.set_item("in_use", report.in_use)?;
         dict.set_item("retired", report.retired)?;

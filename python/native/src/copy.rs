@@ -31,6 +31,9 @@ pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, length: usize) {
 }
 
 /// As above, through the cache.
+///
+/// # Safety
+/// As above.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, length: usize) {
     // SAFETY: the caller's promise.

@@ -5,11 +5,11 @@
 //! knows neither requires_grad nor the neg bit nor attributes, so that a tensor is asked for these beside it.
 
 use crate::keep::Keep;
+use crate::once::{intern, SetOnce};
 use crate::ArenaError;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 use std::os::raw::{c_int, c_void};
 
@@ -85,11 +85,11 @@ pub(crate) struct Torch {
     pub(crate) over_shared: Py<PyAny>,
 }
 
-static TORCH: PyOnceLock<Torch> = PyOnceLock::new();
+static TORCH: SetOnce<Torch> = SetOnce::new();
 
 /// The seam, once torch is there and has the table.
-pub(crate) fn torch(py: Python<'_>) -> Option<&Torch> {
-    TORCH.get(py)
+pub(crate) fn torch(_: Python<'_>) -> Option<&Torch> {
+    TORCH.get()
 }
 
 /// Lets plain tensors travel without Python code: `torch.Tensor`, and what makes a tensor over a shared storage.
@@ -112,7 +112,7 @@ pub(crate) fn use_torch(tensor: Bound<'_, PyType>, over_shared: Py<PyAny>) -> Py
         return Ok(false);
     };
     let has_names = tensor.hasattr("has_names")?;
-    let _ = TORCH.set(py, Torch { to_object, from_object, tensor: tensor.unbind(), has_names, over_shared });
+    TORCH.set(Torch { to_object, from_object, tensor: tensor.unbind(), has_names, over_shared });
     Ok(true)
 }
 
@@ -231,9 +231,9 @@ impl Torch {
         // SAFETY: only its address is compared.
         let no = unsafe { ffi::Py_False() };
         let is_false = |result: PyResult<Bound<'_, PyAny>>| result.is_ok_and(|value| value.as_ptr() == no);
-        let simple = is_false(object.getattr(pyo3::intern!(py, "requires_grad")))
-            && is_false(object.call_method0(pyo3::intern!(py, "is_neg")))
-            && (!self.has_names || is_false(object.call_method0(pyo3::intern!(py, "has_names"))));
+        let simple = is_false(object.getattr(intern!(py, "requires_grad")))
+            && is_false(object.call_method0(intern!(py, "is_neg")))
+            && (!self.has_names || is_false(object.call_method0(intern!(py, "has_names"))));
         simple.then_some(plain)
     }
 
@@ -303,6 +303,9 @@ struct Owned {
 }
 
 /// Called by the last storage over the bytes, on any thread, without the GIL.
+///
+/// # Safety
+/// Once for what `Torch::tensor` made.
 unsafe extern "C" fn delete(managed: *mut Managed) {
     // SAFETY: made by `Torch::tensor` from a box of this type, and torch calls this once.
     drop(unsafe { Box::from_raw(managed.cast::<Owned>()) });

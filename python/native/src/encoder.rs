@@ -1,21 +1,21 @@
 //! What an object becomes on its way: its pickle, and the memory that travels beside it.
 //!
-//! The pickler writes into it, hands it out-of-band buffers, and asks it how to reduce what pickle does not know.
-//! A plain tensor becomes a row of numbers; every other type goes to the reducer that is registered for it. The
+//! The pickler writes into it, and asks it how to reduce each object. A plain tensor becomes a row of numbers; every
+//! other type goes to the reducer that is registered for it, or pickle's own way. The
 //! surprise: memory is named by address and not copied here, so that whoever sends must do so before the next
 //! `clear`.
 
 use crate::dlpack;
 use crate::message::{Part, Source, ALONE};
+use crate::once::intern;
 use crate::{incoming, ArenaError};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Smaller buffers are cheaper inside the pickle than beside it.
-const IN_BAND: usize = 4096;
 /// Views of other item sizes may begin elsewhere; every item size divides this.
 const ITEMS: u64 = 16;
 /// What a cleared encoder keeps for the next message.
@@ -48,11 +48,20 @@ pub(crate) struct Encoder {
     reducers: Py<PyDict>,
     fast: bool,
     state: Mutex<State>,
+    sent: AtomicBool,
 }
 
-/// A whole message, taken out of its encoder.
+/// A whole message, taken out of its encoder and put back when this is dropped: no lock is held while it is copied,
+/// when other threads run.
 pub(crate) struct Encoded<'a> {
-    state: MutexGuard<'a, State>,
+    encoder: &'a Encoder,
+    state: State,
+}
+
+impl Drop for Encoded<'_> {
+    fn drop(&mut self) {
+        *self.encoder.lock() = std::mem::take(&mut self.state);
+    }
 }
 
 impl Encoder {
@@ -60,8 +69,12 @@ impl Encoder {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(crate) fn is_sent(&self) {
+        self.sent.store(true, Ordering::Relaxed);
+    }
+
     pub(crate) fn encoded(&self) -> Encoded<'_> {
-        Encoded { state: self.lock() }
+        Encoded { encoder: self, state: std::mem::take(&mut self.lock()) }
     }
 
     /// Writes a row for a plain tensor; None for any other.
@@ -69,16 +82,16 @@ impl Encoder {
         let py = object.py();
         let torch = dlpack::torch(py)?;
         let plain = torch.plain(object)?;
-        let attributes = object.getattr(pyo3::intern!(py, "__dict__")).ok()?;
+        let attributes = object.getattr(intern!(py, "__dict__")).ok()?;
         if !attributes.cast::<PyDict>().ok()?.is_empty() {
             return None;
         }
-        let storage = object.call_method0(pyo3::intern!(py, "untyped_storage")).ok()?;
+        let storage = object.call_method0(intern!(py, "untyped_storage")).ok()?;
         let number = |name| storage.call_method0(name).ok()?.extract::<usize>().ok();
-        let is_shared = storage.call_method0(pyo3::intern!(py, "is_shared")).ok()?.is_truthy().ok()?;
-        let base = number(pyo3::intern!(py, "data_ptr"))?;
-        let nbytes = number(pyo3::intern!(py, "nbytes"))? as u64;
-        let key = storage.getattr(pyo3::intern!(py, "_cdata")).ok()?.extract::<usize>().ok()?;
+        let is_shared = storage.call_method0(intern!(py, "is_shared")).ok()?.is_truthy().ok()?;
+        let base = number(intern!(py, "data_ptr"))?;
+        let nbytes = number(intern!(py, "nbytes"))? as u64;
+        let key = storage.getattr(intern!(py, "_cdata")).ok()?.extract::<usize>().ok()?;
         let first = plain.address.checked_sub(base)? as u64;
         let last = first + plain.bytes;
         // What the user shared stays shared, torch's way; what was freed has fewer bytes than it seems.
@@ -136,7 +149,7 @@ impl Encoder {
     #[new]
     #[pyo3(signature = (reducers, fast=true))]
     fn new(reducers: Py<PyDict>, fast: bool) -> Encoder {
-        Encoder { reducers, fast, state: Mutex::default() }
+        Encoder { reducers, fast, state: Mutex::default(), sent: AtomicBool::new(false) }
     }
 
     /// For the pickler: a piece of the pickle.
@@ -150,21 +163,12 @@ impl Encoder {
         Ok(bytes.len())
     }
 
-    /// For the pickler, as its `buffer_callback`: true where the buffer stays in the pickle.
-    fn out_of_band(&self, buffer: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let py = buffer.py();
-        let raw = match buffer.call_method0(pyo3::intern!(py, "raw")) {
-            Ok(raw) => raw,
-            // Not contiguous: as pickle does without us.
-            Err(error) if error.is_instance_of::<pyo3::exceptions::PyBufferError>(py) => return Ok(true),
-            Err(error) => return Err(error),
-        };
-        let raw = PyBuffer::<u8>::get(&raw)?;
-        if raw.len_bytes() < IN_BAND {
-            return Ok(true);
-        }
-        self.lock().buffers.push(raw);
-        Ok(false)
+    /// Number, among the buffers of this message, of a contiguous `pickle.PickleBuffer`.
+    fn buffer(&self, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let raw = PyBuffer::<u8>::get(&buffer.call_method0(intern!(buffer.py(), "raw"))?)?;
+        let mut state = self.lock();
+        state.buffers.push(raw);
+        Ok(state.buffers.len() - 1)
     }
 
     /// For the pickler, as its `reducer_override`.
@@ -267,8 +271,15 @@ impl Encoder {
             })
     }
 
+    /// The message was sent, whatever was raised since.
+    #[getter]
+    fn sent(&self) -> bool {
+        self.sent.load(Ordering::Relaxed)
+    }
+
     /// Ready for the next message.
     fn clear(&self) {
+        self.sent.store(false, Ordering::Relaxed);
         let mut state = self.lock();
         let old = (std::mem::take(&mut state.storages), std::mem::take(&mut state.buffers));
         state.numbers.clear();

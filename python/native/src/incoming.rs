@@ -6,12 +6,13 @@
 use crate::dlpack::{self, Dtype, DIMENSIONS};
 use crate::keep::{Keep, Mapped};
 use crate::message::ALONE;
+use crate::once::SetOnce;
 use crate::piece::Piece;
 use crate::ArenaError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyDict;
 use std::cell::RefCell;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 /// Where some bytes of a storage are now.
@@ -32,7 +33,7 @@ pub(crate) struct Incoming {
     pub(crate) plain: (usize, usize),
     pub(crate) parts: Vec<Arrived>,
     pub(crate) storages: usize,
-    shared: PyOnceLock<Py<PyDict>>,
+    shared: SetOnce<Py<PyDict>>,
 }
 
 thread_local! {
@@ -51,7 +52,7 @@ impl Incoming {
         parts: Vec<Arrived>,
         storages: usize,
     ) -> Incoming {
-        Incoming { text, pickle, plain, parts, storages, shared: PyOnceLock::new() }
+        Incoming { text, pickle, plain, parts, storages, shared: SetOnce::new() }
     }
 
     fn text(&self, (start, length): (usize, usize)) -> &[u8] {
@@ -145,21 +146,12 @@ impl Incoming {
     fn load<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let this = slf.get();
-        static LOADS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        static LOADS: SetOnce<Py<PyAny>> = SetOnce::new();
         let loads = LOADS.import(py, "pickle", "loads")?;
         let before = READING.replace(Some(slf.clone().unbind()));
         let result = (|| {
             let data = Bound::new(py, Piece::of(this.text.clone(), this.pickle.0, this.pickle.1))?;
-            if this.parts.len() == this.storages {
-                return loads.call1((data,));
-            }
-            let buffers = PyList::empty(py);
-            for number in this.storages..this.parts.len() {
-                buffers.append(this.piece(py, number)?)?;
-            }
-            let settings = PyDict::new(py);
-            settings.set_item("buffers", buffers)?;
-            loads.call((data,), Some(&settings))
+            loads.call1((data,))
         })();
         drop(READING.replace(before));
         result
@@ -171,10 +163,16 @@ impl Incoming {
         Ok((piece, self.parts[number].from & !ALONE))
     }
 
+    /// A buffer that arrived, by its number among the buffers.
+    fn buffer(&self, py: Python<'_>, number: usize) -> PyResult<Py<Piece>> {
+        self.piece(py, self.storages.checked_add(number).ok_or_else(damaged)?)
+    }
+
     /// For storages that several objects of the message share: by number.
     #[getter]
     fn shared<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
-        self.shared.get_or_init(py, || PyDict::new(py).unbind()).bind(py).clone()
+        let Ok(shared) = self.shared.get_or_try_init(|| Ok::<_, Infallible>(PyDict::new(py).unbind()));
+        shared.bind(py).clone()
     }
 }
 
@@ -193,6 +191,6 @@ pub(crate) fn rebuild<'py>(py: Python<'py>, at: usize) -> PyResult<Bound<'py, Py
 
 /// [`rebuild`] as Python knows it.
 pub(crate) fn rebuild_function(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    static REBUILD: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static REBUILD: SetOnce<Py<PyAny>> = SetOnce::new();
     REBUILD.import(py, "ullage._native", "rebuild").map(|function| function.clone().into_any())
 }

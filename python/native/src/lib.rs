@@ -13,7 +13,9 @@ mod freeze;
 mod headroom;
 mod incoming;
 mod keep;
+mod memfd;
 mod message;
+mod once;
 mod piece;
 mod queue;
 mod shared;
@@ -37,6 +39,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<queue::Queue>()?;
     module.add_function(wrap_pyfunction!(watch::end_with, module)?)?;
     module.add_function(wrap_pyfunction!(watch::pidfd_open, module)?)?;
+    module.add_function(wrap_pyfunction!(memfd::memfd, module)?)?;
+    module.add_function(wrap_pyfunction!(memfd::seal, module)?)?;
     module.add_function(wrap_pyfunction!(headroom::check_headroom, module)?)?;
     module.add_class::<encoder::Encoder>()?;
     module.add_class::<incoming::Incoming>()?;

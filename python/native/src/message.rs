@@ -121,7 +121,7 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<Row>,
     pub(crate) pickle: Range<usize>,
     pub(crate) plain: Range<usize>,
-    /// So many of the rows are storages; the others are out-of-band buffers.
+    /// So many of the rows are storages; the others are buffers.
     pub(crate) storages: usize,
 }
 

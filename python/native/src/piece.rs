@@ -56,6 +56,8 @@ impl Piece {
         }
     }
 
+    /// # Safety
+    /// CPython calls it, with a view of its own to fill or with none.
     unsafe fn __getbuffer__(
         slf: Bound<'_, Self>,
         view: *mut ffi::Py_buffer,

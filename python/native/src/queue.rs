@@ -8,7 +8,8 @@ use crate::message::{self, Part, Place, Plan, Row};
 use crate::{arena_error, ArenaError};
 use pyo3::prelude::*;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 use ullage_arena::fail::{self, FailPoint};
 use ullage_arena::{Lease, Ticket, Travelled};
@@ -23,10 +24,11 @@ const COPIED_OUT: u64 = 8 << 10;
 #[pyclass(frozen, module = "ullage._native")]
 pub(crate) struct Queue {
     arena: Py<Arena>,
-    channel: RwLock<Channel>,
+    channel: Channel,
     number: u16,
-    /// Bytes that went through: copied at sending, handed over in place.
-    sent: Mutex<(u64, u64)>,
+    /// Bytes that were copied at sending, and that were handed over in place.
+    copied: AtomicU64,
+    in_place: AtomicU64,
 }
 
 struct Copy {
@@ -39,8 +41,8 @@ struct Copy {
 unsafe impl Send for Copy {}
 
 impl Queue {
-    fn channel(&self) -> std::sync::RwLockReadGuard<'_, Channel> {
-        self.channel.read().unwrap_or_else(PoisonError::into_inner)
+    fn over(arena: Py<Arena>, channel: Channel, number: u16) -> Queue {
+        Queue { arena, channel, number, copied: AtomicU64::new(0), in_place: AtomicU64::new(0) }
     }
 
     /// Where every part of a message is; the lease of the message's block ends with the last part that lies in it.
@@ -147,19 +149,18 @@ impl Queue {
     fn new(arena: Py<Arena>) -> PyResult<Queue> {
         let channel = Channel::create().map_err(arena_error)?;
         let number = arena.get().arena.open_channel();
-        Ok(Queue { arena, channel: RwLock::new(channel), number, sent: Mutex::default() })
+        Ok(Queue::over(arena, channel, number))
     }
 
     /// The queue behind a descriptor from another process; the descriptor itself stays the caller's.
     #[staticmethod]
     fn attach(arena: Py<Arena>, fd: i32, number: u16) -> PyResult<Queue> {
-        let channel = RwLock::new(Channel::over(duplicate(fd)?));
-        Ok(Queue { arena, channel, number, sent: Mutex::default() })
+        Ok(Queue::over(arena, Channel::over(duplicate(fd)?), number))
     }
 
     /// Its descriptor.
     fn fileno(&self) -> i32 {
-        self.channel().fd().as_raw_fd()
+        self.channel.fd().as_raw_fd()
     }
 
     /// Its number in the arena.
@@ -187,7 +188,7 @@ impl Queue {
             let told = |_| ArenaError::new_err("a message's block could not be handed over");
             let ticket = block.send(self.number).map_err(told)?;
             fail::at(FailPoint::Sent);
-            self.channel().send(Record { ticket, kind: 0, extra: 0 }).map_err(|error| {
+            self.channel.send(Record { ticket, kind: 0, extra: 0 }).map_err(|error| {
                 // Its parts are taken back below.
                 if let Ok(lease) = arena.take(ticket) {
                     drop(lease);
@@ -195,10 +196,10 @@ impl Queue {
                 arena_error(error)
             })?;
             fail::at(FailPoint::Written);
+            encoder.is_sent();
             arena.travelled(Travelled { copied, in_place, passed_by: encoded.passed_by() });
-            let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
-            sent.0 += copied;
-            sent.1 += in_place;
+            self.copied.fetch_add(copied, Ordering::Relaxed);
+            self.in_place.fetch_add(in_place, Ordering::Relaxed);
             Ok(())
         });
         if sent.is_err() {
@@ -221,7 +222,7 @@ impl Queue {
             .collect();
         let record = loop {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(std::time::Instant::now()));
-            let received = py.detach(|| self.channel().receive(left, &others)).map_err(arena_error)?;
+            let received = py.detach(|| self.channel.receive(left, &others)).map_err(arena_error)?;
             match received {
                 Received::Message(record) => break record,
                 Received::Nothing => return Ok(py.None()),
@@ -249,30 +250,25 @@ impl Queue {
 
     /// True where no message is there at this moment.
     fn empty(&self) -> bool {
-        !self.channel().has_message()
+        !self.channel.has_message()
     }
 
     /// Waits until all that was sent can be received, at most `timeout` seconds; true where it can.
     fn flush(&self, py: Python<'_>, timeout: f64) -> bool {
-        py.detach(|| self.channel().flush(Duration::from_secs_f64(timeout.clamp(0.0, 1e9))))
+        py.detach(|| self.channel.flush(Duration::from_secs_f64(timeout.clamp(0.0, 1e9))))
     }
 
     /// Bytes that were copied at sending, and bytes that were handed over in place.
     #[getter]
     fn sent(&self) -> (u64, u64) {
-        *self.sent.lock().unwrap_or_else(PoisonError::into_inner)
+        (self.copied.load(Ordering::Relaxed), self.in_place.load(Ordering::Relaxed))
     }
 
     /// Nobody will receive any more: what is still on its way comes free.
     fn close(&self) {
-        while let Ok(Received::Message(record)) = self.channel().receive(Some(Duration::ZERO), &[]) {
+        while let Ok(Received::Message(record)) = self.channel.receive(Some(Duration::ZERO), &[]) {
             self.discard(record);
         }
         self.arena.get().arena.close_channel(self.number);
-    }
-
-    /// To be called in the child of a fork.
-    fn forked(&self) {
-        self.channel.write().unwrap_or_else(PoisonError::into_inner).forked();
     }
 }

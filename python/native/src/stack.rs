@@ -9,8 +9,8 @@ use crate::arena_error;
 use crate::copy::{self, STREAMED};
 use crate::dlpack::{self, Plain, Torch};
 use crate::keep::Keep;
+use crate::once::{intern, SetOnce};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use std::sync::Arc;
 
@@ -48,9 +48,9 @@ pub(crate) fn stack<'py>(
         fill(py, start as usize, first.bytes as usize, &addresses);
         return Ok(Some(out));
     }
-    static STACK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static STACK: SetOnce<Py<PyAny>> = SetOnce::new();
     let settings = PyDict::new(py);
-    settings.set_item(pyo3::intern!(py, "out"), out)?;
+    settings.set_item(intern!(py, "out"), out)?;
     STACK.import(py, "torch", "stack")?.call((batch, 0), Some(&settings)).map(Some)
 }
 

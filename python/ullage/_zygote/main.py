@@ -1,6 +1,7 @@
-"""Inside the zygote: it becomes what spawn would have made of it, takes over what its workers share, and forks them.
+"""Inside the root and its zygotes: one interpreter imports, a fork of it takes over each dataset, and forks workers.
 
-The surprise: no second thread may ever run here. A fork copies the locks that a thread holds, but not the thread.
+The root becomes what spawn would have made of it, once; a zygote is a fork of the root, a worker one of a zygote. The
+surprise: no second thread may ever run here. A fork copies the locks that a thread holds, but not the thread.
 """
 
 from __future__ import annotations
@@ -24,57 +25,100 @@ from collections.abc import Callable, Sequence
 from multiprocessing import process, resource_tracker, spawn, util
 from typing import Any
 
-from ullage import _native
+from ullage import _native, _trainer
 from ullage._zygote import messages
 from ullage._zygote.messages import receive, send
 from ullage._zygote.unpickling import Stream, unpickle
 
 # While these are 1, importing numpy, torch and their kin starts no thread.
-_ONE_THREAD = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
+_ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1"
 )
 _PR_SET_PDEATHSIG = 1
+# By which a zygote is told from its workers, which run the same command line (crates/observe/sampler/src/roles.rs).
+_COMM = "ullage-zygote"
+# By their comm: threads of allocators that hold no lock over a fork, and begin anew in the child (pthread_atfork).
+# jemalloc's, which `import pyarrow`, and pandas by that, starts: background_thread_prefork0 in its source.
+_FORK_SAFE = frozenset({"jemalloc_bg_thd"})
 
 
-def main(control_fd: int, stream_fd: int, tracker_fd: int, trainer_pid: int, modules: Sequence[str]) -> None:
-    """Runs a zygote."""
+def main(control_fd: int, tracker_fd: int, trainer_pid: int, modules: Sequence[str]) -> None:
+    """Runs a root."""
     interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
     _die_with_thread(True)
     trainer = _pidfd_of_parent(trainer_pid)
+    begun = _trainer.start_of(trainer_pid)
     util._close_stdin()  # type: ignore[attr-defined]
     resource_tracker._resource_tracker._fd = tracker_fd  # type: ignore[attr-defined]
-    control, stream = socket.socket(fileno=control_fd), Stream(stream_fd)
-    for fd in (control_fd, stream_fd, tracker_fd):
+    control = socket.socket(fileno=control_fd)
+    for fd in (control_fd, tracker_fd):
         os.set_inheritable(fd, False)
-    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
+    os.environ.update(_ONE_THREAD)
     for name in modules:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     _die_with_thread(False)
     _wait(control, trainer)
+    with _telling_failure(control):
+        text, _ = receive(control)
+        with _inheriting(), io.BytesIO(text) as data:
+            _die_with_thread(pickle.load(data))
+            _become_one_of_the_program(data)
+    _die_with_thread(False)
+    gc.freeze()  # a collection in a zygote would copy what it has from here
+    with contextlib.suppress(OSError):
+        send(control, pickle.dumps(("ready", None)))
+    ends = functools.partial(_trainer.end_with, trainer_pid, begun)
+    become = functools.partial(_become_zygote, root=os.getpid(), trainer=trainer, ends=ends, interrupt=interrupt)
+    _serve(control, trainer, become)
+    os._exit(0)
+
+
+def _become_zygote(channel: socket.socket, root: int, trainer: int, ends: Callable[[], None], interrupt: Any) -> int:
+    """In a fork of the root: it takes over what its workers share. Its channel stays open as long as it lives."""
+    _die_with_thread(True)  # the root ends with the trainer, for which this process does not look meanwhile
+    if os.getppid() != root:
+        return 1
+    comm = _name_of("self")
+    _call_itself(_COMM)
+    try:
+        text, (control_fd, stream_fd) = receive(channel)
+    except EOFError:
+        return 1  # the trainer has given up
+    control, stream = socket.socket(fileno=control_fd), Stream(stream_fd)
     collects = gc.isenabled()
     gc.disable()
     began = time.monotonic()
-    try:
-        _take_over(control, stream)
-    except BaseException as error:
-        words = "".join(traceback.format_exception_only(type(error), error)).strip()
-        with contextlib.suppress(OSError):
-            send(control, pickle.dumps(("failed", (words, traceback.format_exc()))))
-        os._exit(1)
+    with _telling_failure(control):
+        with _inheriting(), io.BytesIO(text) as data:
+            _become_one_of_the_program(data)
+            messages.shared.update(unpickle(control, stream))
     took_over = time.monotonic()
     facts = {"took_over_s": took_over - began, "frozen": _freeze(), "froze_s": time.monotonic() - took_over}
     _leave_the_watch_to_us()
     _die_with_thread(False)
     with contextlib.suppress(OSError):
         send(control, pickle.dumps(("ready", facts)))
-    become = functools.partial(_become_worker, trainer=trainer, interrupt=interrupt, collects=collects)
+
+    def become(own: socket.socket) -> int:
+        channel.close()
+        _call_itself(comm)
+        return _become_worker(own, trainer, ends, interrupt, collects)
+
     _serve(control, trainer, become)
-    os._exit(0)
+    return 0
+
+
+@contextlib.contextmanager
+def _telling_failure(control: socket.socket) -> Any:
+    """What fails in here is told to the trainer, and is the end."""
+    try:
+        yield
+    except BaseException as error:
+        words = "".join(traceback.format_exception_only(type(error), error)).strip()
+        with contextlib.suppress(OSError):
+            send(control, pickle.dumps(("failed", (words, traceback.format_exc()))))
+        os._exit(1)
 
 
 def _die_with_thread(does: bool) -> None:
@@ -113,12 +157,12 @@ def _inheriting() -> Any:
         del current._inheriting
 
 
-def _take_over(control: socket.socket, stream: Stream) -> None:
-    text, _ = receive(control)
-    with _inheriting(), io.BytesIO(text) as data:
-        _die_with_thread(pickle.load(data))
-        spawn.prepare(pickle.load(data))
-        messages.shared.update(unpickle(control, stream))
+def _become_one_of_the_program(data: io.BytesIO, variables: dict[str, str] = _ONE_THREAD) -> None:
+    """What spawn does, with the environment that the trainer has now, and these variables."""
+    environment = pickle.load(data)
+    os.environ.clear()
+    os.environ.update({**environment, **variables})
+    spawn.prepare(pickle.load(data))  # which imports the main module where that is not done yet
 
 
 def _freeze() -> str:
@@ -227,12 +271,13 @@ def _why_not() -> str | None:
     """Why a fork of this process would not be safe; None where it is."""
     for pause in (0.0, 0.001, 0.01, 0.05):
         time.sleep(pause)  # a thread that was joined may still be listed
-        threads = os.listdir("/proc/self/task")
-        if len(threads) == 1:
+        names = [_name_of(thread) for thread in os.listdir("/proc/self/task") if thread != str(os.getpid())]
+        others = [name for name in names if name not in _FORK_SAFE]
+        if not others:
             break
     else:
-        names = sorted({_name_of(thread) for thread in threads if thread != str(os.getpid())})
-        return f"{len(threads)} threads run in it, which imports or the dataset started ({', '.join(names)})"
+        listed = ", ".join(sorted(set(others)))
+        return f"{len(others) + 1} threads run in it, which imports or the dataset started ({listed})"
     return "imports or the dataset initialised CUDA in it" if _has_cuda() else None
 
 
@@ -248,15 +293,24 @@ def _has_cuda() -> bool:
 
 
 def _name_of(thread: str) -> str:
+    path = "/proc/self/comm" if thread == "self" else f"/proc/self/task/{thread}/comm"
     try:
-        with open(f"/proc/self/task/{thread}/comm") as file:
+        with open(path) as file:
             return file.read().strip()
     except OSError:
         return "ended meanwhile"
 
 
-def _become_worker(channel: socket.socket, trainer: int, interrupt: Any, collects: bool) -> int:
+def _call_itself(comm: str) -> None:
+    with contextlib.suppress(OSError), open("/proc/self/comm", "w") as file:
+        file.write(comm)
+
+
+def _become_worker(
+    channel: socket.socket, trainer: int, ends: Callable[[], None], interrupt: Any, collects: bool
+) -> int:
     """In a new worker. What it is to do comes through its channel, which stays open as long as it lives."""
+    ends()
     signal.signal(signal.SIGINT, interrupt)
     if collects:
         gc.enable()
@@ -270,10 +324,7 @@ def _become_worker(channel: socket.socket, trainer: int, interrupt: Any, collect
     messages.descriptors(fds.__getitem__)
     try:
         with _inheriting(), io.BytesIO(text) as data:
-            environment = pickle.load(data)
-            os.environ.clear()
-            os.environ.update(environment)
-            spawn.prepare(pickle.load(data))
+            _become_one_of_the_program(data, {})
             worker = pickle.load(data)
         code: int = worker._bootstrap(parent_sentinel=trainer)
         return code

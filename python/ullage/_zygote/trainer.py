@@ -1,21 +1,22 @@
 """In the trainer: from which zygote does a process come, and how does it end?
 
-One zygote for each set of shared parts, kept for the next iterator as long as the dataset lives; where that is a list,
-or something else that cannot be watched, as one of the last two of that kind. The surprise: where the parts have
-changed a zygote cannot be told so, because what is frozen is never freed: it goes with its last worker, and another
-takes over.
+One root for the program, which imports once. One zygote for each set of shared parts, a fork of the root, kept for the
+next iterator as long as the dataset lives; where that is a list, or something else that cannot be watched, as one of
+the last two of that kind. The surprise: where the parts have changed a zygote cannot be told so, because what is frozen
+is never freed: it goes with its last worker, and another takes over.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+import multiprocessing
 import os
 import sys
 import threading
 import warnings
 import weakref
-from multiprocessing import popen_forkserver, popen_spawn_posix, process, reduction, spawn, util
+from multiprocessing import popen_forkserver, process, reduction, spawn, util
 from multiprocessing.context import set_spawning_popen
 from typing import Any
 
@@ -23,32 +24,32 @@ from ullage import _context
 from ullage._died import how_it_ended
 from ullage._zygote.messages import Own, Passed, send
 from ullage._zygote.packing import Packed, Parts
-from ullage._zygote.zygote import Ended, Refused, Zygote
+from ullage._zygote.zygote import Ended, Refused, Root, Zygote
 
 _UNWATCHED = 2
 
 _lock = threading.RLock()
 _zygotes: list[Zygote] = []  # the one that was used last is the last
-_leaving: list[Zygote] = []
-_spare: Zygote | None = None
+_root: Root | None = None
 _last: tuple[weakref.ref[Any], tuple[int, ...], Zygote] | None = None
 _refused = False
 
 
 def prepare() -> None:
-    """Lets a zygote import torch while this program goes on; where it has torch, and no zygote."""
-    global _spare
+    """Lets the root import torch while this program goes on; where it has torch, and no root."""
+    global _root
     current: Any = process.current_process()
     if "torch" not in sys.modules or current.daemon or getattr(current, "_inheriting", False):
         return
     with _lock, contextlib.suppress(OSError):
-        if not _refused and _spare is None and not _zygotes:
-            _spare = Zygote()
+        if not _refused and _root is None:
+            _root = Root()
 
 
-def start(process_obj: Any) -> Any:
-    """Starts a process, from a zygote; by spawn, once one had to refuse."""
+def start(process_obj: Any, otherwise: str | None) -> Any:
+    """Starts a process, from a zygote; by the method `otherwise` (the program's own), once one had to refuse."""
     global _refused
+    method = otherwise or multiprocessing.get_start_method()
     if not _refused:
         try:
             return Popen(process_obj)
@@ -57,16 +58,16 @@ def start(process_obj: Any) -> Any:
             with _lock:
                 for one in _zygotes:
                     one.close()
-                _drop_spare()
+                _drop_root()
             warnings.warn(
-                f"processes are started by spawn from now on, because a zygote cannot fork: {refused}",
+                f"processes are started by {method} from now on, because a zygote cannot fork: {refused}",
                 RuntimeWarning,
                 stacklevel=6,
             )
     with _lock:
         _look_after()
-    process_obj._ullage_method = "spawn"
-    return popen_spawn_posix.Popen(process_obj)
+    process_obj._ullage_method = method
+    return _context.popen_of(method)(process_obj)
 
 
 class Popen(popen_forkserver.Popen):
@@ -143,10 +144,10 @@ def _that_has(parts: Parts, owner: weakref.ref[Any] | None) -> Zygote | None:
 
 
 def _new(parts: Parts, owner: weakref.ref[Any] | None) -> Zygote:
-    global _spare
     before = [one.packed for one in _zygotes]  # as long as it is known, its memory may serve again
-    changes = any([one.serves_no_more(owner) for one in _zygotes])
-    one, _spare = _spare or Zygote(), None
+    for old in list(_zygotes):
+        old.serves_no_more(owner)
+    one = _forked_from_root()
     _zygotes.append(one)  # known before it is filled: a fork meanwhile must not hold the pipe open
     one.serves(owner)
     try:
@@ -159,33 +160,47 @@ def _new(parts: Parts, owner: weakref.ref[Any] | None) -> Zygote:
         _context._arena.travelled(size, packed.encoder.passed_by)
     packed.let_go()
     del before
-    if changes:
-        with contextlib.suppress(OSError):
-            _spare = Zygote()  # it will change again: what comes next can import torch already
     return one
+
+
+def _forked_from_root() -> Zygote:
+    global _root
+    _root = _root or Root()
+    try:
+        _root.prepare()
+        return Zygote(_root)
+    except Ended as ended:
+        _drop_root()
+        _warn(str(ended))
+    except BaseException:
+        _drop_root()  # it can do without: what was imported may be put right, as in a notebook
+        raise
+    _root = Root()
+    _root.prepare()
+    return Zygote(_root)
 
 
 def _look_after() -> None:
     """Forgets those that have ended, and says so where nobody wanted that."""
     for one in list(_zygotes):
         code = None if one.closed else one.ended()
-        if one.closed:
-            _leaving.append(one)
-        elif code is not None:
+        if code is not None:
             one.close()
             _warn(f"the zygote (process {one.pid}) {how_it_ended(code)}")
         if one.closed:
             _zygotes.remove(one)
-    _leaving[:] = [one for one in _leaving if one.ended() is None]
-    if _spare is not None and _spare.ended() is not None:
-        _drop_spare()
+    code = None if _root is None else _root.ended()
+    if _root is not None and code is not None:
+        _warn(f"the zygotes' root (process {_root.pid}) {how_it_ended(code)}")
+        _drop_root()
 
 
-def _drop_spare() -> None:
-    global _spare
-    if _spare is not None:
-        _spare.kill()
-        _spare = None
+def _drop_root() -> None:
+    """Its zygotes go on."""
+    global _root
+    if _root is not None:
+        _root.kill()
+        _root = None
 
 
 def _warn(what: str) -> None:
@@ -194,13 +209,12 @@ def _warn(what: str) -> None:
 
 def _in_forked_child() -> None:
     # Its parent's zygotes are not its own.
-    global _lock, _spare, _last
+    global _lock, _root, _last
     _lock = threading.RLock()
-    for one in (*_zygotes, *_leaving, *([] if _spare is None else [_spare])):
+    for one in (*_zygotes, *([] if _root is None else [_root])):
         one.close()
     _zygotes.clear()
-    _leaving.clear()
-    _spare = _last = None
+    _root = _last = None
 
 
 os.register_at_fork(after_in_child=_in_forked_child)

@@ -12,7 +12,7 @@ import os
 import pickle
 import socket
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from ullage import _native
@@ -80,29 +80,22 @@ class _Beside:
         self._control, self._stream = control, stream
         self._message: _native.Incoming | None = None
         self._fds: list[int] = []
-        self._storages = self._parts = 0
 
     def message(self) -> _native.Incoming:
         """Its memory, as what tensors are made of."""
         if self._message is None:
             self._stream.take_all()
             text, self._fds = messages.receive(self._control)
-            size, rows, table, self._storages = pickle.loads(text)
-            self._parts = len(table) // 24  # three words each: Encoder.layout
+            size, rows, table, storages = pickle.loads(text)
             memory = self._fds.pop(0) if size else None
             # Its own pickle is `_call`: that is how a function runs while this is the message that is being read.
             call = pickle.dumps(_Call())
-            self._message = _native.Incoming.mapped(memory, size, call, rows, table, self._parts)
+            self._message = _native.Incoming.mapped(memory, size, call, rows, table, storages)
             if memory is not None:
                 os.close(memory)
         return self._message
 
-    def buffers(self) -> Iterator[Any]:
-        message = self.message()
-        for number in range(self._storages, self._parts):
-            yield message.part(number)[0]
-
-    def tensor(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def made(self, function: Callable[..., Any], *arguments: Any) -> Any:
         message = self.message()
         _asked.append((function, arguments))
         return message.load()
@@ -114,14 +107,14 @@ class _Beside:
 
 class _Unpickler(pickle.Unpickler):
     def __init__(self, stream: Stream, beside: _Beside) -> None:
-        super().__init__(stream, buffers=beside.buffers())
+        super().__init__(stream)
         self._beside = beside
 
     def find_class(self, module: str, name: str) -> Any:
         found = super().find_class(module, name)
         functions = types.FunctionType, types.BuiltinFunctionType
-        if module in ("ullage._native", "ullage.torch") and isinstance(found, functions):
-            return functools.partial(self._beside.tensor, found)
+        if module in ("ullage._native", "ullage._pickling", "ullage.torch") and isinstance(found, functions):
+            return functools.partial(self._beside.made, found)
         return found
 
 

@@ -2,28 +2,30 @@
 at the moment when an exception left it.
 
 Speaks JSON datagrams (crates/observe/model/src/agent.rs) over one SOCK_SEQPACKET socket. The surprise: at the
-limits it reports on, nothing can be opened, mapped, imported or started. So there is no thread here, only
-modules that are compiled into CPython or loaded at the start, a socket made beforehand, one descriptor held in
-reserve and closed for the count, and `fstat` before each use, since a program may have closed our descriptor and
-got its number for a file of its own. Nothing here raises into the job.
+limits it reports on, nothing can be opened, mapped or imported. So there are only modules that are compiled into
+CPython or loaded at the start, a socket made beforehand, one descriptor that is closed for the count so that another
+can be opened, and `fstat` before each use, since a program may have closed our descriptor and got its number for a
+file of its own. Nothing here raises into the job, calls code of the job, or takes a lock: python/agent says where it
+runs.
 """
 
 import gc
 import posix
 import sys
 
-import _socket
 import _ullage_counts  # counts.py, put into sys.modules by sitecustomize.py
 
 MAX_REPORTS = 16
 MAX_TEXT = 2000
 MAX_FRAMES = 40
 MAX_CHAIN = 8
-ACKNOWLEDGE_S = 0.1
+ACKNOWLEDGE_S = 0.01
 SO_PEERCRED = 17
 
 _connection = None  # (descriptor, device, inode) of the socket
-_reserve = None  # the same of the descriptor that is closed so that another can be opened
+_reserve = None  # the same of /proc/self/status, which is closed so that another can be opened
+_filters = 0  # of system calls, that were there at the start
+native = None  # python/agent, where this Python can load it
 _reports = 0
 _reported = None  # where the last exception left, and its id
 _failed = False  # the process itself ends by an exception
@@ -33,43 +35,104 @@ loader_of = None  # pid of the process that made it
 process = None  # (name, start method) where multiprocessing started this process
 forked = False  # this interpreter began in another process
 tell_inside = None  # tells what this Python is made of, once; set by hooks.py
+after_fork_of_hooks = None  # the same
 
 
-def start():
-    """Connects, says hello and hooks the end of the program. Without a listener: nothing at all, and False."""
+def start(load_native):
+    """Connects, says hello and hooks the end of the program. Without a listener, or behind a filter of system calls
+    that `ullage run` itself is not behind: nothing at all, and False."""
+    global native, _filters
     path = posix.environ.get(b"ULLAGE_AGENT_SOCKET")
-    if not path or not _connect(path):
+    if not path:
         return False
-    _say_hello(False)
-    posix.register_at_fork(after_in_child=_after_fork)
-    _hook_main()
+    fd = posix.open("/proc/self/status", posix.O_RDONLY | posix.O_CLOEXEC)
+    try:
+        _filters = filters(posix.read(fd, 4096))
+        around = posix.environ.get(b"ULLAGE_AGENT_FILTERS", b"")
+        if around.isdigit() and _filters > int(around):
+            return False
+        native = load_native()
+        if not _connect(path):
+            return False
+    finally:
+        posix.close(fd)
+    send({"kind": "hello", "python": _version(), "forked": False, "native": native is not None})
     import atexit
 
-    atexit.register(_at_exit)
+    if native is None:
+        _hook_main_without_native()
+        return True
+    native.reset_with(after_fork, type(_Any().method), posix.environ.get(b"ULLAGE_AGENT_DEBUG") == b"1")
+    native.collector(gc.enable, gc.disable, gc.isenabled)
+    _tell_native()
+    posix.register_at_fork(after_in_child=native.in_child)
+    sys.excepthook = _stand_in(sys.excepthook, sys, "__excepthook__", _on_excepthook, 0)
+    atexit.register(native.guard(_at_exit))
     return True
+
+
+class _Any:
+    def method(self):
+        pass
+
+
+def _version():
+    return "%d.%d.%d" % sys.version_info[:3]
+
+
+def filters(status):
+    """How many filters of system calls this process is behind, by its /proc/PID/status (before Linux 5.9: whether)."""
+    for name in (b"\nSeccomp_filters:", b"\nSeccomp:"):
+        _, found, after = status.partition(name)
+        if found:
+            return int(after.split(None, 1)[0])
+    return 0
+
+
+def _stand_in(original, module, other_name, callback, which):
+    """Both names, so that `sys.excepthook is sys.__excepthook__` stays as true as it was."""
+    made = native.stand_in(original, callback, which)
+    if getattr(module, other_name, None) is original:
+        setattr(module, other_name, made)
+    return made
+
+
+def _tell_native():
+    hello = _json({"kind": "hello", "python": _version(), "forked": True, "native": True}).encode()
+    native.connection(-1 if _connection is None else _connection[0], hello, 1.0)
+    native.status(-1 if _reserve is None else _reserve[0], _filters)
 
 
 # --- the socket -----------------------------------------------------------------------------------------
 
 
 def _connect(path):
-    global _connection, _reserve
+    global _connection
+    try:
+        fd = _connected_without_native(path) if native is None else native.connect(path)
+        if fd < 0:
+            return False
+        before = _connection
+        place = before[0] if before is not None and _is_the_same(before) else None
+        _connection = _claim(_move_up(fd, place))
+    except OSError:
+        return False
+    if _reserve is None or not _is_the_same(_reserve):
+        _make_reserve()
+    return True
+
+
+def _connected_without_native(path):
+    import _socket
+
     sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET | _socket.SOCK_CLOEXEC | _socket.SOCK_NONBLOCK)
     try:
         sock.connect(path)
         peer = sock.getsockopt(_socket.SOL_SOCKET, SO_PEERCRED, 12)
-        if int.from_bytes(peer[4:8], sys.byteorder) not in (0, posix.getuid(), posix.geteuid()):
-            return False
-        before = _connection
-        place = before[0] if before is not None and _is_ours(before) else None
-        _connection = _claim(_move_up(sock.detach(), place))
-    except OSError:
-        return False
+        known = int.from_bytes(peer[4:8], sys.byteorder) in (0, posix.getuid(), posix.geteuid())
+        return sock.detach() if known else -1
     finally:
         sock.close()
-    if _reserve is None or not _is_ours(_reserve):
-        _make_reserve()
-    return True
 
 
 def _move_up(fd, place):
@@ -98,36 +161,43 @@ def _claim(fd):
     return fd, facts.st_dev, facts.st_ino
 
 
-def _is_ours(claim):
+def _is_the_same(claim):
     try:
         facts = posix.fstat(claim[0])
     except OSError:
         return False
-    return (facts.st_mode & 0o170000) == 0o140000 and facts.st_dev == claim[1] and facts.st_ino == claim[2]
+    return facts.st_dev == claim[1] and facts.st_ino == claim[2]
 
 
 def _make_reserve():
-    # An unbound socket: its inode is nobody else's, so that it can be told from a file at the same number.
+    # By it python/agent also counts the filters of system calls.
     global _reserve
     try:
-        sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_DGRAM | _socket.SOCK_CLOEXEC)
-        _reserve = _claim(_move_up(sock.detach(), None))
+        fd = posix.open("/proc/self/status", posix.O_RDONLY | posix.O_CLOEXEC)
+        _reserve = _claim(_move_up(fd, None))
     except OSError:
         _reserve = None
+    if native is not None:
+        native.status(-1 if _reserve is None else _reserve[0], _filters)
 
 
 def _release_reserve():
     global _reserve
-    if _reserve is not None and _is_ours(_reserve):
+    if native is not None:
+        native.status(-1, _filters)
+    if _reserve is not None and _is_the_same(_reserve):
         posix.close(_reserve[0])
     _reserve = None
 
 
 def send(message, wait=False):
-    """Sends one message; with `wait`, gives ullage 0.1 s to look at this process before it goes on."""
-    if _connection is None or not _is_ours(_connection):
+    """Sends one message; with `wait`, gives ullage a moment to look at this process before it goes on."""
+    if _connection is None or not _is_the_same(_connection):
         return False
     data = _json(message).encode("utf-8", "replace")
+    if native is not None:
+        return native.speak(_connection[0], data, ACKNOWLEDGE_S if wait else 0.0)
+    _socket = sys.modules["_socket"]
     # A socket object for the length of this call only: one that lived longer would close the number at the
     # interpreter's end, whosever it is by then. No posix.write: it may end in SIGPIPE.
     sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, _connection[0])
@@ -141,30 +211,24 @@ def send(message, wait=False):
     return True
 
 
-def _after_fork():
-    # The child needs a connection of its own: an acknowledgement on a shared one could reach either.
-    global process, forked, _reports, _reported, _failed
+def after_fork():
+    """In a forked child, as soon as it has something to do or to tell: a connection of its own, since an
+    acknowledgement on a shared one could reach either."""
+    global process, forked, _reports, _reported, _failed, _reserve
+    process = _reported = None
+    _failed = False
+    forked = True
+    _reports = 0
+    if after_fork_of_hooks is not None:
+        after_fork_of_hooks()
+    if _connection is None or not _is_the_same(_connection):
+        return
+    # Its own stands in the same place already (python/agent, sandbox.rs).
+    _reserve = None if _reserve is None else _claim(_reserve[0])
     try:
-        process = _reported = None
-        _failed = False
-        forked = True
-        _reports = 0
-        if _connection is None or not _is_ours(_connection):
-            return
-        _release_reserve()
         _connect(posix.environ.get(b"ULLAGE_AGENT_SOCKET", b""))
-        if _reserve is None:
-            _make_reserve()
-        _say_hello(True)
-    except Exception:
-        pass
-
-
-def _say_hello(forked):
-    try:
-        send({"kind": "hello", "python": "%d.%d.%d" % sys.version_info[:3], "forked": forked})
-    except Exception:
-        pass
+    finally:
+        _tell_native()
 
 
 # --- JSON, without the json module ----------------------------------------------------------------------
@@ -199,7 +263,7 @@ def report(left, error, name=""):
     """Tells of an exception that leaves this program, process, thread or worker. Once each."""
     global _reports, _reported, _failed
     try:
-        if error is None or isinstance(error, (SystemExit, KeyboardInterrupt, GeneratorExit)):
+        if error is None or issubclass(type(error), (SystemExit, KeyboardInterrupt, GeneratorExit)):
             return
         # Only those two are met twice; elsewhere an id may be that of an earlier exception, long freed.
         mark = (left, id(error)) if left in ("main", "process") else None
@@ -207,23 +271,23 @@ def report(left, error, name=""):
             (mark is not None and mark == _reported)
             or _reports >= MAX_REPORTS
             or _connection is None
-            or not _is_ours(_connection)
+            or not _is_the_same(_connection)
         ):
             return
         _reports += 1
         if mark is not None:
             _reported, _failed = mark, True
         torch = sys.modules.get("torch")
-        code = getattr(error, "errno", None) if isinstance(error, OSError) else None
+        code = _ERRNO(error) if issubclass(type(error), OSError) else None
         message = {
             "kind": "exception",
             "left": left,
             "name": name,
-            "type_name": type(error).__name__,
+            "type_name": _NAME(type(error)),
             "errno": code if type(code) is int else None,
             "counts": _ullage_counts.take(error, _release_reserve, _make_reserve),
             "text": _text(error),
-            "stack": _stack(error.__traceback__),
+            "stack": _stack(_TRACEBACK(error)),
             "chain": _chain(error),
             "loader": loader,
             "start_method": _start_method(),
@@ -251,13 +315,50 @@ def plain(value):
     return None if value is None else str(value)[:200]
 
 
-def _text(error):
-    try:
-        text = str(error)
-        # The traceback of another process has its cause at its end.
-        return text if len(text) <= MAX_TEXT else text[: MAX_TEXT // 2] + text[-MAX_TEXT // 2 :]
-    except Exception:
+_HIDDEN = object()
+
+
+def _plain_argument(one, depth):
+    if type(one) in _PLAIN:
+        return one
+    if issubclass(type(one), str):
+        return str.__str__(one)
+    # One in another, and no further: an exception may be an argument of itself.
+    return _text(one, depth - 1) if depth and issubclass(type(one), BaseException) else _HIDDEN
+
+
+_PLAIN = (str, int, float, bool, bytes, type(None))
+
+
+def _text(error, depth=1):
+    """By the built-in type's own function, where all that it shows is of built-in types: no code of the job runs, which
+    may have its effects twice then, or end the job."""
+    shown = [_DICT(base).get("__str__") for base in _MRO(type(error))]
+    shown = [one for one in shown if type(one) is _SLOT][0]
+    arguments = BaseException.args.__get__(error)
+    plain = [_plain_argument(one, depth) for one in arguments]
+    if any([one is _HIDDEN for one in plain]):
         return ""
+    if all([one is other for one, other in zip(plain, arguments)]):
+        text = shown(error)
+    else:
+        text = str(plain[0]) if len(plain) == 1 else repr(tuple(plain))
+    # The traceback of another process has its cause at its end.
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT // 2] + text[-MAX_TEXT // 2 :]
+
+
+_SLOT = type(BaseException.__str__)
+
+
+def _read_by(kind, name):
+    """What CPython itself reads an attribute by: no property, `__getattribute__` or metaclass of the program's runs."""
+    return kind.__dict__[name].__get__
+
+
+_TRACEBACK, _CAUSE = _read_by(BaseException, "__traceback__"), _read_by(BaseException, "__cause__")
+_CONTEXT, _SUPPRESSED = _read_by(BaseException, "__context__"), _read_by(BaseException, "__suppress_context__")
+_ERRNO = _read_by(OSError, "errno")
+_NAME, _MRO, _DICT = _read_by(type, "__name__"), _read_by(type, "__mro__"), _read_by(type, "__dict__")
 
 
 def _stack(traceback):
@@ -272,14 +373,14 @@ def _stack(traceback):
 def _chain(error):
     chain, seen = [], {id(error)}
     while len(chain) < MAX_CHAIN:
-        following = error.__cause__
-        if following is None and not error.__suppress_context__:
-            following = error.__context__
+        following = _CAUSE(error)
+        if following is None and not _SUPPRESSED(error):
+            following = _CONTEXT(error)
         if following is None or id(following) in seen:
             break
         error = following
         seen.add(id(error))
-        chain.append("%s: %s" % (type(error).__name__, _text(error)))
+        chain.append("%s: %s" % (_NAME(type(error)), _text(error)))
     return chain
 
 
@@ -299,41 +400,43 @@ def _cuda_initialized():
     return value if isinstance(value, bool) else None
 
 
-def _hook_main():
+def _on_excepthook(_handled, arguments, _keywords):
+    # Also called by programs that print an exception they have caught; the interpreter, and only it, sets
+    # sys.last_value first. A fork server calls it for a child that could not even start.
+    value = arguments[1] if len(arguments) > 1 else None
+    if issubclass(type(value), BaseException) and (
+        getattr(sys, "last_value", None) is value or _called_by_forkserver()
+    ):
+        report("main", value)
+
+
+def _called_by_forkserver():
+    frame = sys._current_frames().get(native.caller())
+    return frame is not None and frame.f_code.co_filename.endswith("/multiprocessing/forkserver.py")
+
+
+def _hook_main_without_native():
+    """The one thing that is told by a Python that cannot load python/agent, beside that it started."""
     before = sys.excepthook
 
     def excepthook(exctype, value, traceback, /):
-        # Also called by programs that print an exception they have caught; the interpreter, and only it,
-        # sets sys.last_value first. A fork server calls it for a child that could not even start.
-        try:
-            if getattr(sys, "last_value", None) is value or _called_by_forkserver():
-                report("main", value)
-        except Exception:
-            pass
+        if getattr(sys, "last_value", None) is value:
+            report("main", value)
         before(exctype, value, traceback)
 
     excepthook.__doc__ = before.__doc__
-    # Both names, so that `sys.excepthook is sys.__excepthook__` stays as true as it was.
     if before is sys.__excepthook__:
         sys.__excepthook__ = excepthook
     sys.excepthook = excepthook
 
 
-def _called_by_forkserver():
-    frame = sys._getframe(2)
-    return frame is not None and frame.f_code.co_filename.endswith("/multiprocessing/forkserver.py")
-
-
 def _at_exit():
-    try:
-        # A program that put its own hook in place of ours: the exception is still there.
-        if not hasattr(sys, "ps1") and not sys.flags.interactive:
-            error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
-            if isinstance(error, BaseException):
-                report("main", error)
-        say_bye()
-    except Exception:
-        pass
+    # A program that put its own hook in place of ours: the exception is still there.
+    if not hasattr(sys, "ps1") and not sys.flags.interactive:
+        error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+        if issubclass(type(error), BaseException):
+            report("main", error)
+    say_bye()
 
 
 _said_bye = None  # pid: a forked child has its own end
@@ -355,10 +458,6 @@ def say_bye():
         figures["gc_collected_%d" % generation] = float(stats.get("collected", 0))
     figures["gc_uncollectable"] = float(len(gc.garbage))
     try:
-        _allocator_figures(figures)
-    except Exception:
-        pass
-    try:
         _arena_figures(figures)
     except Exception:
         pass
@@ -376,17 +475,3 @@ def _arena_figures(figures):
     travelled = None if context is None else context.travelled()
     for name, value in (travelled or {}).items():
         figures["arena_" + name] = float(value)
-
-
-def _allocator_figures(figures):
-    """mallinfo2 (glibc 2.33 up), only where the program has loaded ctypes itself."""
-    ctypes = sys.modules.get("ctypes")
-    if ctypes is None:
-        return
-    names = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
-    kind = type("mallinfo2", (ctypes.Structure,), {"_fields_": [(name, ctypes.c_size_t) for name in names]})
-    call = ctypes.CDLL(None).mallinfo2
-    call.restype = kind
-    info = call()
-    for name in ("arena", "hblks", "hblkhd", "uordblks", "fordblks", "keepcost"):
-        figures["malloc_" + name] = float(getattr(info, name))

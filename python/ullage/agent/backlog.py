@@ -13,16 +13,11 @@ import _ullage_hooks as hooks
 _queues = 0  # queues told of
 _FIRST_BACKLOG = 16  # items
 _HEAVY_BACKLOG = 4 << 20
-_append = deque.append
 
 
 class Backlog(deque):
-    """Tells of its items when they have become twice as many as before, and weigh something."""
-
-    def append(self, item):
-        _append(self, item)
-        if len(self) >= self.most:
-            _tell_backlog(self, item)
+    """Tells of its items when they have become twice as many as before, and weigh something: python/agent asks for
+    `most` after each `append`."""
 
 
 def _watched(of, maxsize):
@@ -31,30 +26,31 @@ def _watched(of, maxsize):
     return items
 
 
-def _tell_backlog(items, item):
+def _tell_backlog(_handled, arguments, _keywords):
     global _queues
-    try:
-        number = len(items)
-        items.most = 2 * number
-        weight = hooks.weigher().weigh(item, 300)
-        if sum(weight.values()) * number < _HEAVY_BACKLOG:
-            return
-        if items.number is None:
-            _queues += 1
-            items.number = _queues
-        agent.send(
-            {
-                "kind": "backlog",
-                "number": items.number,
-                "of": items.of,
-                "items": number,
-                "maxsize": items.maxsize,
-                "item": weight,
-                "age_s": monotonic() - items.made,
-            }
-        )
-    except Exception:
-        pass
+    items, item = arguments
+    number = len(items)
+    items.most = 2 * number
+    weight = hooks.weigher().weigh(item, 300)
+    if sum(weight.values()) * number < _HEAVY_BACKLOG:
+        return
+    if items.number is None:
+        _queues += 1
+        items.number = _queues
+    agent.send(
+        {
+            "kind": "backlog",
+            "number": items.number,
+            "of": items.of,
+            "items": number,
+            "maxsize": items.maxsize,
+            "item": weight,
+            "age_s": monotonic() - items.made,
+        }
+    )
+
+
+Backlog.append = agent.native.hook(deque.append, _tell_backlog, 2)
 
 
 def watch(owner, made_by, attribute, of, maxsize_of):
@@ -63,13 +59,10 @@ def watch(owner, made_by, attribute, of, maxsize_of):
     if original is None:
         return
 
-    def wrapper(self, *args, **kwargs):
-        original(self, *args, **kwargs)
-        try:
-            if type(getattr(self, attribute)) is deque:
-                maxsize = maxsize_of(self)
-                setattr(self, attribute, _watched(of, maxsize if 0 < maxsize < 2**31 - 1 else None))
-        except Exception:
-            pass
+    def made(_handled, arguments, _keywords):
+        one = arguments[0]
+        if type(getattr(one, attribute)) is deque:
+            maxsize = maxsize_of(one)
+            setattr(one, attribute, _watched(of, maxsize if 0 < maxsize < 2**31 - 1 else None))
 
-    setattr(owner, made_by, hooks.dress(wrapper, original))
+    setattr(owner, made_by, agent.native.hook(original, made, 1))

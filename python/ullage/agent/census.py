@@ -10,7 +10,7 @@ No code of the program runs: what an object is comes from type(), its parts from
 
 import gc
 import sys
-import types
+import _ullage_kinds as types
 from time import monotonic, thread_time
 
 import _ullage_paths as paths
@@ -75,7 +75,7 @@ def take(send, private, grown):
             garbage = look.garbage.count(look)
         spots = list(paths.walk(began + WALK_S))
         # Not before the walk: this list refers to the dicts of locals that the walk empties, where nobody else does.
-        objects = gc.get_objects() if sys.getallocatedblocks() <= MOST_BLOCKS else None
+        objects = look.objects() if sys.getallocatedblocks() <= MOST_BLOCKS else None
         look.hooks = paths.hooks(spots)
         large = {}
         for number, (value, _) in enumerate(spots):
@@ -87,7 +87,7 @@ def take(send, private, grown):
             long = [value for value in objects if type(value) in kinds and len(value) >= LONG_UNNAMED]
             unnamed = {id(value): (value, None) for value in long if id(value) not in large}
             del long
-        for ours in (objects, spots, _lengths, _unnamed, _sizes, _reaches, _groups):
+        for ours in (objects, look.shared, spots, _lengths, _unnamed, _sizes, _reaches, _groups):
             large.pop(id(ours), None)
             unnamed.pop(id(ours), None)
         names, until = {}, thread_time() + HOLDERS_S
@@ -112,7 +112,7 @@ def take(send, private, grown):
         "private": private,
         "grown": grown,
         "objects": None if objects is None else len(objects),
-        "collects": gc.isenabled(),
+        "collects": sys.modules["_ullage_hooks"].native.collects(),
         "collects_after": gc.get_threshold()[0],
         "garbage": garbage,
         "sees_saved": look.sees_saved,
@@ -280,6 +280,7 @@ class _Look:
     def __init__(self, torch, grown):
         self.torch = torch
         self.grown = grown
+        self.shared, self.shared_number = (), 0
         self.hooks = ()  # code of functions that models call
         self.fields = {}  # type of a node -> names of what it saved
         tensor = getattr(torch, "Tensor", None)
@@ -303,6 +304,14 @@ class _Look:
 
     def first(self, containers, before):
         return {key: self.base(len(value), before.get(key)) for key, (value, _) in containers.items()}
+
+    def objects(self):
+        """Those of this process; tensors in pages that it shares with another are counted, and some looked at."""
+        found = sys.modules["_ullage_hooks"].objects(tuple(self.tensor_types), TENSORS // 2)
+        if found is None:
+            return None
+        own, self.shared, self.shared_number, _ = found
+        return own
 
     def quiet(self):
         """Without functions of the program's that stand around torch's."""
@@ -525,9 +534,12 @@ class _Look:
         step = len(objects) // OF_MANY + 1
         found = [one for one in objects[::step] if type(one) in self.tensor_types]
         every = len(found) // TENSORS + 1
-        scale, places, groups = step * every, set(), {}
-        total = {"count": len(found) * step, "bytes": 0, "with_graph": 0, "views": 0, "kept_by_views": 0}
-        for one in found[::every]:
+        places, groups = set(), {}
+        count = len(found) * step + self.shared_number
+        total = {"count": count, "bytes": 0, "with_graph": 0, "views": 0, "kept_by_views": 0}
+        scaled = [(one, step * every) for one in found[::every]]
+        scaled += [(one, self.shared_number / len(self.shared)) for one in self.shared]
+        for one, scale in scaled:
             place, size, shown, node = self._data(one)
             new = place and place not in places
             places.add(place)
@@ -542,11 +554,14 @@ class _Look:
             total["bytes"] += scale * (size if new else 0)
         named = []
         for key, (count, size) in groups.items():
+            count, size = round(count), round(size)
             before = _groups.get(key, (0, 0)) if _groups else (None, None)
             named.append({"tensors": key, "count": count, "bytes": size})
             named[-1].update(count_before=before[0], bytes_before=before[1])
         named.sort(key=lambda one: (one["bytes_before"] or 0) - one["bytes"])
         total["groups"] = named[:GROUPS]
+        for name in ("bytes", "with_graph", "views", "kept_by_views"):
+            total[name] = round(total[name])
         return total, groups
 
 

@@ -6,7 +6,6 @@ time, in the place of a descriptor that the caller has just closed, and reads in
 What cannot be counted is left out.
 """
 
-import gc
 import posix
 import sys
 
@@ -14,6 +13,10 @@ MAX_OBJECTS = 3_000_000
 
 _buffer = bytearray(1 << 16)
 _buffers = [_buffer]
+
+# As CPython itself reads them: no property of the program's runs.
+_FILE_NAME = OSError.__dict__["filename"].__get__
+_TRACEBACK, _CONTEXT = [BaseException.__dict__[name].__get__ for name in ("__traceback__", "__context__")]
 
 
 def _read(path, most=1 << 16):
@@ -128,13 +131,19 @@ def _count_memory(counts, _error):
         elif name == b"VmRSS":
             counts["resident"] = int(value.split()[0]) * 1024
         elif name == b"Threads":
-            counts["threads"] = int(value)
+            counts["threads"] = int(value) - _of_the_agent()
     for line in _read("/proc/meminfo").split(b"\n"):
         name, _, value = line.partition(b":")
         if name == b"Committed_AS":
             counts["committed"] = int(value.split()[0]) * 1024
         elif name == b"CommitLimit":
             counts["commit_limit"] = int(value.split()[0]) * 1024
+
+
+def _of_the_agent():
+    """Threads: the one that counts."""
+    native = getattr(sys.modules.get("_ullage_agent"), "native", None)
+    return int(native is not None and native.caller() != sys.modules["_thread"].get_ident())
 
 
 def _count_files(counts, error):
@@ -153,10 +162,10 @@ def _count_files(counts, error):
             counts["tmp_free"] = place.f_bavail * place.f_frsize
         except OSError:
             pass
-    path = getattr(error, "filename", None) if isinstance(error, OSError) else _written_by_torch(error)
-    if isinstance(path, bytes):
+    path = _FILE_NAME(error) if issubclass(type(error), OSError) else _written_by_torch(error)
+    if type(path) is bytes:
         path = path.decode("utf-8", "replace")
-    if not isinstance(path, str) or not path:
+    if type(path) is not str or not path:
         return
     counts["path"] = path[:1000]
     while path:
@@ -178,14 +187,14 @@ def _count_files(counts, error):
 def _written_by_torch(error):
     """The file that torch.save was writing: of a full disk its writer says "unexpected pos", and no path."""
     while error is not None:
-        traceback = getattr(error, "__traceback__", None)
+        traceback = _TRACEBACK(error)
         while traceback is not None:
             code = traceback.tb_frame.f_code
             if code.co_name == "save" and code.co_filename.endswith("/torch/serialization.py"):
                 path = traceback.tb_frame.f_locals.get("f")
                 return str(path) if isinstance(path, (str, sys.modules["pathlib"].PurePath)) else None
             traceback = traceback.tb_next
-        error = error.__context__
+        error = _CONTEXT(error)
     return None
 
 
@@ -194,8 +203,9 @@ def _count_tensors():
     tensor = getattr(torch, "Tensor", None)
     if tensor is None:
         return None
-    objects = gc.get_objects()
-    if len(objects) > MAX_OBJECTS:
+    hooks = sys.modules.get("_ullage_hooks")
+    if hooks is None or hooks.native is None:
         return None
-    parameter = getattr(getattr(torch, "nn", None), "Parameter", tensor)
-    return sum([1 for one in objects if type(one) is tensor or type(one) is parameter])
+    kinds = (tensor, getattr(getattr(torch, "nn", None), "Parameter", tensor))
+    found = hooks.objects(kinds)
+    return None if found is None else found[2] + sum([1 for one in found[0] if type(one) in kinds])

@@ -17,14 +17,15 @@ MANY = 10_000  # objects for which a collector that is on may wait
 
 def waits():
     """The collector is off, or as good as off."""
-    return not gc.isenabled() or not 0 < gc.get_threshold()[0] < MANY
+    collects = sys.modules["_ullage_hooks"].native.collects
+    return not collects() or not 0 < gc.get_threshold()[0] < MANY
 
 
 def count(look):
     """`objects` since the last collection; of so many `looked` at, so many `garbage`; `bytes` of all there is."""
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         return None  # counts of references are kept by thread
-    young = gc.get_objects(generation=0)
+    young = sys.modules["_ullage_hooks"].own_objects(young=True)
     objects = len(young)
     start = max(0, objects - MOST) // 2
     some = young[start : start + MOST]

@@ -9,7 +9,7 @@ are those at which torch looks up an attribute (hooks.py).
 import gc
 import os
 import sys
-import types
+import _ullage_kinds as types
 from _collections import deque
 from time import monotonic, thread_time
 
@@ -31,7 +31,7 @@ DEPTH = 10  # generators and objects below each other
 MANY_BUFFERS = 1000
 
 _told = {}  # what -> (count, when)
-_awaited = (None, None, 0.0, 0)  # iterator, place in the order, since when, batches that wait from which on it is told
+_awaited = {}  # (id of an iterator, place in the order) that was told of -> batches that wait from which on it is again
 _seen = {}  # id of a list that a generator holds -> (length, ids of some elements)
 _next_fetch = _next_circles = 0.0
 _spent = 0.0  # seconds on collectives
@@ -40,8 +40,9 @@ _collectives = {}  # name -> (bytes, when)
 
 
 def after_fork():
-    global _told, _awaited, _seen, _next_fetch, _next_circles, _spent, _began, _collectives
-    _told, _awaited, _seen = {}, (None, None, 0.0, 0), {}
+    global _told, _seen, _next_fetch, _next_circles, _spent, _began, _collectives
+    _told, _seen = {}, {}
+    _awaited.clear()
     _next_fetch = _next_circles = 0.0
     _spent, _began, _collectives = 0.0, monotonic(), {}
 
@@ -70,10 +71,12 @@ def _more(what, count, size=None, name=""):
 
 
 def before_collection():
-    try:
-        _circles()
-    except Exception:
-        pass
+    """Seconds until it wants to be called again."""
+    _circles()
+    return max(0.0, _next_circles - monotonic())
+
+
+agent.native.before_collection(before_collection)
 
 
 def _circles():
@@ -83,6 +86,7 @@ def _circles():
     now = monotonic()
     if now < _next_circles:
         return
+    _next_circles = now + CIRCLES_S
     began = thread_time()
     torch = sys.modules["torch"]
     base = getattr(sys.modules.get("torch.autograd.function"), "BackwardCFunction", None)
@@ -91,7 +95,7 @@ def _circles():
         return
     count, size, names = 0, 0, {}
     with quiet():
-        for one in [one for one in gc.get_objects(generation=0) if type(one) is torch.Tensor]:
+        for one in [one for one in hooks.own_objects(young=True) if type(one) is torch.Tensor]:
             context = one.grad_fn
             if context is not None and issubclass(type(context), base) and _holds(context, one):
                 count += 1
@@ -116,19 +120,16 @@ def _holds(context, tensor):
 def on_dataloader(module):
     iterator = module._MultiProcessingDataLoaderIter
     # Asked for once for each batch that is waited for.
-    iterator._get_data = hooks.Asked(iterator._get_data, _awaits)
+    access = agent.native.access
+    iterator._get_data = access(iterator._get_data, _awaits, 0.0, "_rcvd_idx")
     fetcher = sys.modules["torch.utils.data._utils.fetch"]._IterableDatasetFetcher
-    fetcher.fetch = hooks.Asked(fetcher.fetch, _fetches)
+    fetcher.fetch = access(fetcher.fetch, _fetches, 1.0)
 
 
-def _awaits(iterator):
+def _awaits(iterator, waited_s):
     """Asked for again while the same batch is waited for: others have arrived before it."""
-    global _awaited
-    place, now = iterator._rcvd_idx, monotonic()
-    who, where, since, least = _awaited
-    if who != id(iterator) or where != place:
-        _awaited = id(iterator), place, now, LEAST_WAITING
-        return
+    place = iterator._rcvd_idx
+    least = _awaited.get((id(iterator), place), LEAST_WAITING)
     tasks = iterator._task_info
     late = tasks[place][0]
     waiting = [task[1] for task in tasks.values() if len(task) == 2]
@@ -137,14 +138,15 @@ def _awaits(iterator):
     if len(waiting) < (LEAST_WAITING if every else least):
         return
     # Said again when it is twice as many.
-    _awaited = id(iterator), place, since, 2 * len(waiting)
+    _awaited.clear()
+    _awaited[id(iterator), place] = 2 * len(waiting)
     agent.send(
         {
             "kind": "waiting",
             "batches": len(waiting),
             "outstanding": len(tasks),
             "worker": late,
-            "waited_s": now - since,
+            "waited_s": waited_s,
             "batch": hooks.weigher().weigh(waiting[-1], OBJECT_STEPS),
         }
     )
@@ -229,31 +231,18 @@ def _place(code):
 # --- torch.distributed ----------------------------------------------------------------------------------
 
 
-class _Call:
-    def __get__(self, one, kind=None):
-        if one is None:
-            return self
-        _collective(sys._getframe(1))
-        return one._original
-
-
-class _Sent(hooks._InPassing):
-    """Stands for `_object_to_tensor`, which each collective of objects calls for each object that it sends."""
-
-    __slots__ = ()
-    __call__ = _Call()
-
-
 def on_distributed(module):
-    # Called by their names in their module, so that nobody else holds them.
-    for name, kind in (("_new_process_group_helper", hooks._InPassing), ("_object_to_tensor", _Sent)):
+    # Called by their names in their module, so that nobody else holds them. The second by each collective of objects
+    # for each object that it sends.
+    for name, callback in (("_new_process_group_helper", hooks.look_if_due), ("_object_to_tensor", _collective)):
         original = getattr(module, name, None)
         if original is not None:
-            setattr(module, name, kind(original))
+            setattr(module, name, agent.native.hook(original, callback, 0))
 
 
-def _collective(frame):
+def _collective(*_):
     global _spent
+    frame = hooks.caller()
     began = monotonic()
     try:
         if _spent > SHARE * (began - _began + 1.0):

@@ -16,6 +16,8 @@ import posix
 import sys
 from time import monotonic, thread_time
 
+import _ullage_hooks as hooks
+
 SHARE = 200  # a look that took t seconds is followed by so many t without one
 LEAST_APART_S = 0.5
 MOVED = 2 << 20  # bytes: less is not worth a message
@@ -25,7 +27,6 @@ FEW = 16  # elements that stand for those of a large container
 SAMPLE = 2000  # objects that stand for all small ones
 LARGE_CONTAINER = 256  # elements
 LARGE = 512  # bytes: Python takes larger pieces from malloc
-WORTH = 64 << 20  # bytes of private memory: from here on ctypes is loaded, where the program has not done so
 PAGE = 4096
 CHUNK = 48  # of a free chunk, what malloc_trim leaves in front
 
@@ -33,9 +34,6 @@ _began = monotonic()
 _told = {}  # figures of the last message
 _walked = {}  # figures of the last walk
 _next_walk = 0.0
-_libc = None
-_OTHERS = {"jemalloc": "mallctl", "tcmalloc": "MallocExtension_GetNumericProperty"}
-_other = None  # which of them; "" for none
 _first = None  # private bytes at the first look
 _highest = _last = 0  # private bytes
 _modules = 0  # that were loaded at the last look
@@ -128,47 +126,13 @@ def _files(figures):
 
 
 def _malloc(figures):
-    ctypes = sys.modules.get("ctypes")
-    if ctypes is None:
-        if figures["anonymous"] < WORTH:
-            return
-        import ctypes
-    text = _malloc_info(ctypes)
+    text = hooks.native.malloc_info()
     if text is not None:
         figures.update(read_malloc_info(text))
-    _other_malloc(ctypes, figures)
-
-
-def _other_malloc(ctypes, figures):
-    """`jemalloc_used` and `jemalloc_free`, or those of tcmalloc: what it has handed out, and what it keeps resident
-    beside that. Asked by the names that each of them exports, where it stands in malloc's place."""
-    global _other
-    if _other is None:
-        program = ctypes.CDLL(None)
-        _other = next((name for name, symbol in _OTHERS.items() if hasattr(program, symbol)), "")
-    if not _other:
-        return
-    call = getattr(ctypes.CDLL(None), _OTHERS[_other])
-    value, size = ctypes.c_size_t(), ctypes.c_size_t(ctypes.sizeof(ctypes.c_size_t))
-
-    def jemalloc(name):
-        failed = call(name, ctypes.byref(value), ctypes.byref(size), None, ctypes.c_size_t(0))
-        return value.value if not failed else None
-
-    def tcmalloc(name):
-        return value.value if call(name, ctypes.byref(value)) else None
-
-    if _other == "jemalloc":
-        # Its figures stand still until it is told that a new epoch begins.
-        epoch = ctypes.c_uint64(1)
-        call(b"epoch", None, None, ctypes.byref(epoch), ctypes.c_size_t(8))
-        used, held = jemalloc(b"stats.allocated"), jemalloc(b"stats.resident")
-    else:
-        used, held = tcmalloc(b"generic.current_allocated_bytes"), tcmalloc(b"generic.heap_size")
-        gone = tcmalloc(b"tcmalloc.pageheap_unmapped_bytes")
-        held = None if held is None or gone is None else held - gone
-    if used is not None and held is not None:
-        figures[_other + "_used"], figures[_other + "_free"] = used, max(0, held - used)
+    other = hooks.native.other_malloc()
+    if other is not None:
+        name, used, held = other[0].decode(), other[1], other[2]
+        figures[name + "_used"], figures[name + "_free"] = used, max(0, held - used)
 
 
 def _arrow(figures):
@@ -180,33 +144,6 @@ def _arrow(figures):
     pool = arrow.default_memory_pool()
     if pool.backend_name != "system":
         figures["arrow_used"], figures["arrow_peak"] = pool.bytes_allocated(), pool.max_memory() or 0
-
-
-def _malloc_info(ctypes):
-    """What malloc_info(3) writes; None where there is no glibc."""
-    global _libc
-    if _libc is None:
-        libc = ctypes.CDLL(None)
-        try:
-            libc.open_memstream.restype = ctypes.c_void_p
-            libc.open_memstream.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
-            libc.malloc_info.argtypes = (ctypes.c_int, ctypes.c_void_p)
-            libc.fclose.argtypes = (ctypes.c_void_p,)
-            libc.free.argtypes = (ctypes.c_void_p,)
-        except AttributeError:
-            libc = False
-        _libc = libc
-    if _libc is False:
-        return None
-    start, size = ctypes.c_void_p(), ctypes.c_size_t()
-    stream = _libc.open_memstream(ctypes.byref(start), ctypes.byref(size))
-    if not stream:
-        return None
-    failed = _libc.malloc_info(0, stream)
-    _libc.fclose(stream)
-    text = ctypes.string_at(start.value, size.value) if start.value and not failed else None
-    _libc.free(start)
-    return text
 
 
 def read_malloc_info(text):
@@ -281,7 +218,6 @@ def _census(send, private, now):
     grown = private - _first
     if _rising < RISING or grown < max(GROWN, GROWN_SHARE * _first) or _torch_begins():
         return
-    hooks = sys.modules["_ullage_hooks"]
     hooks.load("paths")
     census = hooks.load("census")
     if census.due(grown, now):
@@ -318,21 +254,26 @@ def _walk(figures, now):
     if figures["blocks"] > MOST_BLOCKS or _torch_begins():
         return
     began = thread_time()
-    objects = gc.get_objects()
-    figures["tensors"] = _tensors(objects)
+    found = hooks.objects(_tensor_types(), SAMPLE // 10)
+    if found is None:
+        return
+    objects, shared, number, _ = found
+    figures["tensors"] = _tensors(objects) + _tensors(shared) * number // max(1, len(shared))
     figures["python_large"] = _python_large(objects)
-    del objects
+    del found, objects, shared
     _walked = figures
     _next_walk = now + max(1.0, SHARE * (thread_time() - began), (now - _began) / 20)
 
 
-def _tensors(objects):
+def _tensor_types():
     torch = sys.modules.get("torch")
-    tensor = getattr(torch, "Tensor", None)
-    if tensor is None:
-        return 0
-    parameter = getattr(getattr(torch, "nn", None), "Parameter", tensor)
-    found = [one for one in objects if type(one) is tensor or type(one) is parameter]
+    kinds = getattr(torch, "Tensor", None), getattr(getattr(torch, "nn", None), "Parameter", None)
+    return tuple([kind for kind in kinds if kind is not None])
+
+
+def _tensors(objects):
+    kinds = _tensor_types()
+    found = [one for one in objects if type(one) in kinds]
     # Of very many, some stand for all; then a view counts as what it shows.
     step = len(found) // SAMPLE + 1
     places, total = set(), 0
@@ -358,7 +299,7 @@ _LEAVES = {str: str, bytes: bytes, bytearray: bytearray, int: int}
 
 def _python_large(objects):
     """Only exact built-in types are asked, by their own functions: no code of the program runs here."""
-    total, complete = 0, sys.modules["_ullage_hooks"].load("slots").complete
+    total, complete = 0, hooks.load("slots").complete
     large = [one for one in objects if type(one) in _CONTAINERS and len(one) >= LARGE_CONTAINER and complete(one)]
     known = set(map(id, large))
     for one in large:

@@ -8,7 +8,7 @@ that was in it: a batch would live on in there. So the dict is emptied again, wh
 
 import gc
 import sys
-import types
+import _ullage_kinds as types
 from _collections import OrderedDict, defaultdict, deque
 from itertools import islice
 from time import thread_time
@@ -69,6 +69,9 @@ def parts(value):
     """What an object refers to, as far as it is worth a look."""
     kind = type(value)
     if kind in CONTAINERS:
+        # One that lies as it was at the fork has not grown, and to read its elements would copy their pages.
+        if len(value) > FEW and not sys.modules["_ullage_hooks"].native.is_own(value):
+            return ()
         return some(value, kind, FEW)
     if kind is types.FunctionType:
         found = []

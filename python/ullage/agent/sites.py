@@ -8,6 +8,7 @@ A program that traces by itself is left alone. While it traces, Python allocates
 """
 
 import sys
+import _tracemalloc
 from time import monotonic
 
 ENOUGH = 16 << 20  # private bytes that came meanwhile
@@ -33,11 +34,9 @@ def start(private):
     now = monotonic()
     if _tracing or _done >= TIMES or now < _next:
         return
-    import tracemalloc
-
-    if tracemalloc.is_tracing():
+    if _tracemalloc.is_tracing():
         return
-    tracemalloc.start(FRAMES)
+    _tracemalloc.start(FRAMES)
     _tracing = True
     _began, _next = now, now + APART_S
     _blocks, _private = sys.getallocatedblocks(), private
@@ -54,14 +53,12 @@ def look(send, private):
         return AGAIN_S
     _tracing = False
     _done += 1
-    import tracemalloc
-
-    if not tracemalloc.is_tracing():  # the program has stopped it
+    if not _tracemalloc.is_tracing():  # the program has stopped it
         return None
     try:
-        message = _by_line(sys.modules["_tracemalloc"]._get_traces())
+        message = _by_line(_tracemalloc._get_traces())
     finally:
-        tracemalloc.stop()
+        _tracemalloc.stop()
     if message["bytes"] > 0:
         send(dict(message, kind="sites", seconds=seconds, came=came))
     return None
@@ -71,9 +68,7 @@ def after_fork():
     """In a forked child: it would trace to its end."""
     global _tracing, _done, _next
     if _tracing:
-        import tracemalloc
-
-        tracemalloc.stop()
+        _tracemalloc.stop()
     _tracing, _done, _next = False, 0, 0.0
 
 

@@ -9,7 +9,7 @@ last slot tells.
 import gc
 import sys
 
-MOST = 50_000  # elements of one that is gone through as a whole, where ctypes is not loaded
+MOST = 50_000  # elements of one that is gone through as a whole, where objects are laid out in another way
 
 _pointer = None  # reads a pointer at an address; False where objects are laid out in another way
 _OF_LIST, _OF_TUPLE = object.__basicsize__ + 8, tuple.__basicsize__
@@ -38,17 +38,7 @@ def _last(pointer, container, kind, length):
 def _reader():
     """Tried out on a list and a tuple that are known, before it is believed."""
     global _pointer
-    ctypes = sys.modules.get("ctypes")
-    if ctypes is None or not hasattr(ctypes, "c_void_p"):
-        return None
-    at = ctypes.c_void_p.from_address
-    if ctypes.sizeof(ctypes.c_void_p) != 8 or sys.implementation.name != "cpython":
-        _pointer = False
-        return False
-
-    def pointer(address):
-        return at(address).value or 0
-
+    pointer = sys.modules["_ullage_hooks"].native.pointer
     one, other = object(), object()
     several, pair = [one, other], (one, other)
     known = pointer(id(several) + 16) == pointer(id(pair) + 16) == 2 if _OF_LIST == 24 else False

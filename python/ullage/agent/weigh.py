@@ -8,7 +8,7 @@ functions, whatever a subclass makes of them. Memory that C++ holds for an objec
 
 import gc
 import sys
-import types
+import _ullage_kinds as types
 from _collections import deque
 from itertools import _tee_dataobject, chain, cycle, islice
 
@@ -81,9 +81,17 @@ def weigh(root, most=MAX_STEPS):
             _weigh_tensor(value, weight, kind, torch, totals, seen)
         else:
             parts = gc.get_referents(value) if gc.is_tracked(value) else ()
-            _count(totals, object.__sizeof__(value) + 16, weight)
+            _count(totals, _own_size(value, kind) + 16, weight)
             todo.extend([(part, weight) for part in parts])
     return {"objects": int(totals[0]), "arrays": int(totals[1]), "tensors": int(totals[2])}
+
+
+def _own_size(value, kind):
+    """Without what is of variable length where the type does not tell it right: of generators and coroutines
+    object.__sizeof__ is garbage on CPython 3.11."""
+    basic = type.__dict__["__basicsize__"].__get__(kind)
+    size = object.__sizeof__(value)
+    return size if size < basic + LARGE else basic
 
 
 def _count(totals, size, weight):
@@ -147,9 +155,54 @@ def index_list(loader):
     return None
 
 
-def _length(data):
-    length = len(data)
-    return length if type(length) is int else None
+_PLAIN_LENGTHS = (list, tuple, dict, set, frozenset, deque, str, bytes, bytearray, range)
+
+
+def length_of(data):
+    """`len(data)` without a call of the program's own code: of built-in types, arrays and tensors, of torch's datasets,
+    and where `__len__` is as simple as `return len(self.files)`, `return self.n` or `return 1000`."""
+    kind = type(data)
+    for plain in _PLAIN_LENGTHS:
+        if kind is plain:
+            return plain.__len__(data)
+    if kind is getattr(sys.modules.get("numpy"), "ndarray", None) or kind is getattr(
+        sys.modules.get("torch"), "Tensor", None
+    ):
+        return int(data.shape[0]) if len(data.shape) else None
+    return _length_by_code(data, kind)
+
+
+def _length_by_code(data, kind):
+    function = next((base.__dict__["__len__"] for base in kind.__mro__ if "__len__" in base.__dict__), None)
+    if type(function) is not types.FunctionType:
+        return None
+    code = function.__code__
+    names, constants = list(code.co_names), [one for one in code.co_consts if one is not None]
+    documentation = function.__doc__
+    constants = [one for one in constants if one is not documentation]
+    if code.co_argcount != 1 or len(code.co_varnames) != 1 or len(code.co_code) > 80 or code.co_freevars:
+        return None
+    if not names:
+        return constants[0] if len(constants) == 1 and type(constants[0]) is int else None
+    if kind.__module__ == "torch.utils.data.dataset" and names == ["tensors", "size"]:
+        return length_of(data.tensors[0])
+    if constants:
+        return None
+    counts = names[0] == "len"
+    value = data
+    if counts and len(names) == 2 and names[1] in function.__globals__:
+        value, names = function.__globals__[names[1]], names[2:]
+    for name in names[1 if counts and value is data else 0 :]:
+        values = sys.modules["_ullage_hooks"].load("paths").attributes_of(value)
+        if type(values) is not dict or name not in values:
+            return None
+        value = values[name]
+    if value is data:
+        return None
+    return length_of(value) if counts else value if type(value) is int else None
+
+
+_length = length_of
 
 
 # --- iterators that keep what they have seen ------------------------------------------------------------
@@ -162,7 +215,7 @@ WHOLE = 16  # items that are worth a word
 def kept_by_iterators():
     """What itertools.cycle and itertools.tee keep for later in this process; None where that is little or too many
     objects are there to look for them."""
-    objects = gc.get_objects()
+    objects = sys.modules["_ullage_hooks"].own_objects()
     if len(objects) > MAX_OBJECTS:
         return None
     cycles, tees = [], []

@@ -199,6 +199,9 @@ def worker_number() -> int | None:
     return None if info is None else info.id
 
 
+_native.use_torch(torch.Tensor, _rebuild)
+_retire_what_is_moved()
+# Last: they are the sign that this module is whole.
 _pickling.REDUCERS.update(
     {
         torch.Tensor: _reduce_tensor,
@@ -206,5 +209,3 @@ _pickling.REDUCERS.update(
         torch.UntypedStorage: _reduce_storage,
     }
 )
-_native.use_torch(torch.Tensor, _rebuild)
-_retire_what_is_moved()

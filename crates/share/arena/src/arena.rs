@@ -1,8 +1,7 @@
 //! The arena as its users see it: make or attach, allocate, take, trim, report.
 //!
-//! What this process keeps for itself (its slot, its heap, ended leases that wait for heirs) hangs on one pointer,
-//! made anew by a forked child at its first use: a lock in it may have been held by a thread that the child
-//! does not have.
+//! What this process keeps for itself (its slot, its heap, ended leases that wait for heirs) is made anew by a
+//! forked child at its first use: see `per_process`.
 
 use crate::error::ArenaError;
 use crate::forks::{self, Waiting};
@@ -10,12 +9,13 @@ use crate::heap::{Guard, Heap};
 use crate::layout::{BlockHeader, BLOCK_HEADER, CHANNELS};
 use crate::lease::{Lease, Ticket};
 use crate::mapping::Mapping;
+use crate::per_process::PerProcess;
 use crate::report::{Report, Travelled};
 use crate::state::{self, State, Step};
 use crate::sync::AtomicU64;
 use crate::{report, returns, slots};
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -43,8 +43,7 @@ pub struct Arena(Arc<Inner>);
 pub(crate) struct Inner {
     mapping: Mapping,
     guard: Box<Guard>,
-    process: AtomicPtr<Process>,
-    leases: AtomicU64,
+    process: PerProcess<Process>,
 }
 
 impl std::fmt::Debug for Inner {
@@ -55,11 +54,16 @@ impl std::fmt::Debug for Inner {
 
 /// What one process keeps for itself.
 struct Process {
-    number: u64,
     slot: u16,
+    leases: AtomicU64,
     heap: Mutex<Option<Heap>>,
-    waiting: Mutex<Vec<Waiting>>,
-    looked: Mutex<Instant>,
+    waiting: Mutex<Waits>,
+}
+
+/// Leases that ended, and when their heirs were looked for last.
+struct Waits {
+    list: Vec<Waiting>,
+    looked: Instant,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -79,8 +83,7 @@ impl Arena {
     }
 
     fn over(mapping: Mapping, guard: Box<Guard>) -> Arena {
-        let process = AtomicPtr::new(std::ptr::null_mut());
-        let inner = Arc::new(Inner { mapping, guard, process, leases: AtomicU64::new(0) });
+        let inner = Arc::new(Inner { mapping, guard, process: PerProcess::new() });
         forks::register(&inner);
         Arena(inner)
     }
@@ -88,6 +91,11 @@ impl Arena {
     /// Its descriptor: pass it to other processes, which attach.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.0.mapping.fd()
+    }
+
+    /// Bytes of address space that it takes in every process.
+    pub fn reserve(&self) -> u64 {
+        self.0.mapping.reserve()
     }
 
     /// A block with room for `bytes`, leased to this process.
@@ -251,63 +259,44 @@ impl Inner {
     }
 
     pub(crate) fn lease_began(&self) {
-        self.leases.fetch_add(1, Ordering::Relaxed);
+        if let Some(own) = self.process.get() {
+            own.leases.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn lease_ended(&self) {
-        self.leases.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    fn own(&self) -> Option<&Process> {
-        // SAFETY: set once by `process`, freed only with this value; a child of a fork has its own copy.
-        unsafe { self.process.load(Ordering::Acquire).as_ref() }
+        if let Some(own) = self.process.get() {
+            own.leases.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     /// Slot of this process, where it has one.
     pub(crate) fn slot(&self) -> Option<u16> {
-        self.own().filter(|process| process.number == forks::process()).map(|process| process.slot)
+        self.process.get().map(|own| own.slot)
     }
 
     /// In the child of a fork, before it counts as another process: the parent's slot, where leases were alive.
     pub(crate) fn slot_with_leases(&self) -> Option<u16> {
-        (self.leases.load(Ordering::Relaxed) > 0).then(|| self.slot()).flatten()
+        self.process.get().filter(|own| own.leases.load(Ordering::Relaxed) > 0).map(|own| own.slot)
     }
 
     fn process(&self) -> Result<&Process, ArenaError> {
-        let number = forks::process();
-        let found = self.process.load(Ordering::Acquire);
-        if let Some(process) = self.own().filter(|process| process.number == number) {
-            return Ok(process);
-        }
-        let slot = slots::claim(self.mapping.header())?;
-        let looked = Instant::now();
-        let made = Box::into_raw(Box::new(Process {
-            number,
-            slot,
-            heap: Mutex::new(None),
-            waiting: Mutex::new(Vec::new()),
-            looked: Mutex::new(looked),
-        }));
-        // The parent's is left alone: another thread may have been writing it when the child was forked.
-        match self.process.compare_exchange(found, made, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => {
-                if found.is_null() {
-                    // A first use.
-                } else {
-                    // Inherited leases were counted by the parent; here they end nothing.
-                    self.leases.store(0, Ordering::Relaxed);
-                }
-                // SAFETY: just made, and freed only with this value.
-                Ok(unsafe { &*made })
+        loop {
+            if let Some(own) = self.process.get() {
+                return Ok(own);
             }
-            Err(theirs) => {
-                // SAFETY: `made` was shown to nobody.
-                drop(unsafe { Box::from_raw(made) });
-                self.mapping.header().slots[usize::from(slot)].pid.store(0, Ordering::Release);
-                // SAFETY: set by another thread of this process, freed only with this value.
-                Ok(unsafe { &*theirs })
+            let waiting = Mutex::new(Waits { list: Vec::new(), looked: Instant::now() });
+            let slot = slots::claim(self.mapping.header())?;
+            let leases = AtomicU64::new(0);
+            match self.process.offer(Process { slot, leases, heap: Mutex::new(None), waiting }) {
+                Ok(own) => return Ok(own),
+                Err(late) => self.give_back(late.slot),
             }
         }
+    }
+
+    fn give_back(&self, slot: u16) {
+        self.mapping.header().slots[usize::from(slot)].pid.store(0, Ordering::Release);
     }
 
     pub(crate) fn with_state(&self, offset: u64, step: impl FnOnce(&AtomicU64) -> Step) -> Step {
@@ -323,42 +312,40 @@ impl Inner {
     }
 
     pub(crate) fn wait_for_heirs(&self, waiting: Waiting) {
-        if let Some(process) = self.own().filter(|process| process.number == forks::process()) {
-            lock(&process.waiting).push(waiting);
+        if let Some(own) = self.process.get() {
+            lock(&own.waiting).list.push(waiting);
         }
     }
 
     /// Ends the parts that waited for heirs which are gone by now.
     fn settle_waiting(&self, process: &Process) {
-        let mut waiting = lock(&process.waiting);
-        let mut looked = lock(&process.looked);
-        if waiting.is_empty() || looked.elapsed() < HEIRS_EVERY {
-            return;
-        }
-        *looked = Instant::now();
+        let mut list = {
+            let mut waiting = lock(&process.waiting);
+            if waiting.list.is_empty() || waiting.looked.elapsed() < HEIRS_EVERY {
+                return;
+            }
+            waiting.looked = Instant::now();
+            std::mem::take(&mut waiting.list)
+        };
+        // Without the lock: this reads files of other processes, and a lease may end on any thread meanwhile.
         let header = self.mapping.header();
-        waiting.retain(|one| {
+        list.retain(|one| {
             let over = one.is_over(header, process.slot);
             if over {
                 self.end(one.offset, one.generation, one.producer);
             }
             !over
         });
+        lock(&process.waiting).list.append(&mut list);
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
         forks::forget(self);
-        let process = self.process.load(Ordering::Acquire);
-        if process.is_null() {
-            return;
-        }
-        // SAFETY: made by `process` from a Box; nobody else has this value any more.
-        let own = unsafe { Box::from_raw(process) };
-        if own.number == forks::process() {
+        if let Some(slot) = self.slot() {
             // Slot and heap are for others now; a heap's owner of zero would make it look never used.
-            self.mapping.header().slots[usize::from(own.slot)].pid.store(0, Ordering::Release);
+            self.give_back(slot);
         }
     }
 }

@@ -12,8 +12,7 @@ use crate::layout::{Header, HEIRS};
 use crate::slots;
 use rustix::io::Errno;
 use rustix::process::{test_kill_process, Pid};
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 /// Arenas of one process that forks are seen for; there is one, or two in a test.
 const ARENAS: usize = 16;
@@ -36,13 +35,20 @@ pub(crate) fn process() -> u64 {
     PROCESS.load(Ordering::Acquire)
 }
 
-/// Lets forks be seen for an arena.
-pub(crate) fn register(arena: &Inner) {
-    static HANDLERS: Once = Once::new();
-    HANDLERS.call_once(|| {
+/// Lets forks be counted. No `Once`: it is a lock, and a child that was forked meanwhile would wait for it. Two threads
+/// may both come through, and the handlers run twice: the counts then go up by two, and an heir is entered twice.
+pub(crate) fn watch() {
+    static WATCHED: AtomicBool = AtomicBool::new(false);
+    if !WATCHED.load(Ordering::Acquire) {
         // SAFETY: the handlers touch atomics and mapped memory only, as a forked child may.
         unsafe { libc::pthread_atfork(Some(before), None, Some(in_child)) };
-    });
+        WATCHED.store(true, Ordering::Release);
+    }
+}
+
+/// Lets forks be seen for an arena.
+pub(crate) fn register(arena: &Inner) {
+    watch();
     let pointer = std::ptr::from_ref(arena).cast_mut();
     for place in &REGISTERED {
         let free = std::ptr::null_mut();

@@ -34,6 +34,8 @@ mod lease;
 #[cfg(not(loom))]
 mod mapping;
 #[cfg(not(loom))]
+mod per_process;
+#[cfg(not(loom))]
 mod report;
 #[cfg(not(loom))]
 mod slots;
@@ -44,5 +46,7 @@ pub use arena::{Arena, Settings};
 pub use error::ArenaError;
 #[cfg(not(loom))]
 pub use lease::{Lease, Ticket};
+#[cfg(not(loom))]
+pub use per_process::PerProcess;
 #[cfg(not(loom))]
 pub use report::{Holding, Report, Travelled};

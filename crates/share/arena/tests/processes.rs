@@ -151,8 +151,10 @@ fn a_block_that_a_forked_child_still_reads_is_not_used_again() {
     let mut intact = [0];
     ours.read_exact(&mut intact).unwrap();
     assert_eq!((intact[0], child.wait()), (1, 0));
-    std::thread::sleep(std::time::Duration::from_millis(250));
-    assert_eq!(arena.alloc(1 << 20).unwrap().ticket().offset, place, "its reader is gone");
+    // The arena looks after the dead from time to time, not at each block.
+    while arena.alloc(1 << 20).unwrap().ticket().offset != place {
+        std::thread::yield_now();
+    }
 }
 
 #[test]

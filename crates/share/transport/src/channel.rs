@@ -4,6 +4,8 @@
 //! Sending never waits: what does not fit into the pipe is written by a thread of the sender, started at that
 //! moment and not before. The surprise: the pipe is opened for reading and writing at once (fifo(7)), one
 //! descriptor a queue; a reader's death is then no SIGPIPE, and what it left unread can be taken back.
+//!
+//! Receiving takes no lock, and the lock of what is to be written is each process's own: a fork may come at any moment.
 
 use crate::record::{Record, RECORD};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
@@ -14,6 +16,7 @@ use std::collections::VecDeque;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use ullage_arena::PerProcess;
 
 /// Room for 8,192 messages, where the user's share of pipe memory allows it (pipe(7), pipe-user-pages-soft).
 const PIPE_BYTES: usize = 256 << 10;
@@ -52,7 +55,8 @@ pub enum Received {
 #[derive(Debug)]
 pub struct Channel {
     fd: Arc<OwnedFd>,
-    spill: Arc<Spill>,
+    /// In a forked child the thread that writes it is the parent's, and so are its messages.
+    spill: PerProcess<Arc<Spill>>,
 }
 
 #[derive(Debug, Default)]
@@ -91,7 +95,7 @@ impl Channel {
 
     /// The channel behind a descriptor from another process.
     pub fn over(fd: OwnedFd) -> Channel {
-        Channel { fd: Arc::new(fd), spill: Arc::default() }
+        Channel { fd: Arc::new(fd), spill: PerProcess::new() }
     }
 
     /// Its descriptor: pass it to other processes.
@@ -99,16 +103,12 @@ impl Channel {
         self.fd.as_fd()
     }
 
-    /// In the child of a fork: the thread that wrote what did not fit is the parent's, and so are its messages.
-    pub fn forked(&mut self) {
-        self.spill = Arc::default();
-    }
-
     /// Sends without waiting. In order with all that this process sent before.
     pub fn send(&self, record: Record) -> Result<(), ChannelError> {
         let fd = &self.fd;
         let bytes = record.to_bytes();
-        let mut spilled = self.spill.lock();
+        let spill = self.spill.get_or_make(Arc::default);
+        let mut spilled = spill.lock();
         if spilled.records.is_empty() && !spilled.running {
             loop {
                 match rustix::io::write(fd, &bytes) {
@@ -122,7 +122,7 @@ impl Channel {
         spilled.records.push_back(bytes);
         if !spilled.running {
             spilled.running = true;
-            let (fd, spill) = (Arc::clone(fd), Arc::clone(&self.spill));
+            let (fd, spill) = (Arc::clone(fd), Arc::clone(spill));
             let thread = std::thread::Builder::new().name("ullage-queue".into());
             if let Err(error) = thread.spawn(move || write_all(&fd, &spill)) {
                 spilled.running = false;
@@ -136,15 +136,15 @@ impl Channel {
 
     /// Waits until all that was sent is in the pipe, at most `timeout`; true where it is.
     pub fn flush(&self, timeout: Duration) -> bool {
+        let Some(spill) = self.spill.get() else { return true };
         let deadline = Instant::now() + timeout;
-        let mut spilled = self.spill.lock();
+        let mut spilled = spill.lock();
         while spilled.running {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
             }
-            spilled =
-                self.spill.emptied.wait_timeout(spilled, left).unwrap_or_else(PoisonError::into_inner).0;
+            spilled = spill.emptied.wait_timeout(spilled, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         true
     }

@@ -333,6 +333,8 @@ struct Visitor<'a> {
     tp: Object,
 }
 
+/// # Safety
+/// For `tp_traverse` as `traverse` calls it, with the visitor that it was handed.
 unsafe extern "C" fn visit(object: Object, visitor: *mut c_void) -> c_int {
     // SAFETY: what `traverse` handed to `tp_traverse`, which hands it on.
     let visitor = unsafe { &mut *visitor.cast::<Visitor<'_>>() };

@@ -4,7 +4,7 @@
 //! bytes that are the same for keys that are equal.
 
 use super::format::*;
-use super::keys::canonical_key;
+use super::keys::{canonical_key, is_same};
 use super::pages::Pages;
 use super::read;
 use super::tables::seam;
@@ -94,7 +94,7 @@ impl SharedDict {
             if number == 0 || number > self.count {
                 return Ok(None);
             }
-            if (word >> 32) as u32 == hash && self.key(py, number - 1)?.eq(&looked_for)? {
+            if (word >> 32) as u32 == hash && is_same(&self.key(py, number - 1)?, &looked_for)? {
                 return Ok(Some(number - 1));
             }
             slot = (slot + 1) & (self.slots - 1);
@@ -163,7 +163,7 @@ impl SharedDict {
                 break;
             }
             let (key, value) = this.entry(py, number, false)?;
-            is_equal = other.contains(&key)? && value.eq(other.get_item(&key)?)?;
+            is_equal = other.contains(&key)? && is_same(&value, &other.get_item(&key)?)?;
         }
         Ok(pyo3::types::PyBool::new(py, is_equal).to_owned().into_any())
     }

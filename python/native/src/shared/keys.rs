@@ -1,4 +1,4 @@
-//! Which keys of a dict are one key?
+//! Which keys of a dict are one key, and which items of a list are the one that is looked for?
 
 use super::format::*;
 use super::refusal::Refusal;
@@ -52,4 +52,10 @@ pub(crate) fn canonical_key(key: &Bound<'_, PyAny>, to: &mut Vec<u8>) -> Result<
         )));
     }
     Ok(())
+}
+
+/// As lists and dicts compare: a nan, of which every access makes another object, is the same as a nan.
+pub(crate) fn is_same(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let is_nan = |value: &Bound<'_, PyAny>| value.cast::<PyFloat>().is_ok_and(|value| value.value().is_nan());
+    Ok(one.eq(other)? || is_nan(one) && is_nan(other))
 }

@@ -1,6 +1,7 @@
 //! A shared list or tuple: a read-only sequence, whose items are made when they are asked for.
 
 use super::format::*;
+use super::keys::is_same;
 use super::pages::Pages;
 use super::read::{self, Shape};
 use super::scalar;
@@ -145,7 +146,7 @@ impl SharedList {
     /// First place, if any, of an item that equals a value.
     fn find(&self, value: &Bound<'_, PyAny>, from: usize, to: usize) -> PyResult<Option<usize>> {
         for at in from..to.min(self.length) {
-            if self.item(value.py(), at, false)?.eq(value)? {
+            if is_same(&self.item(value.py(), at, false)?, value)? {
                 return Ok(Some(at));
             }
         }
@@ -214,7 +215,7 @@ impl SharedList {
     fn count(&self, value: &Bound<'_, PyAny>) -> PyResult<usize> {
         let mut count = 0;
         for at in 0..self.length {
-            count += usize::from(self.item(value.py(), at, false)?.eq(value)?);
+            count += usize::from(is_same(&self.item(value.py(), at, false)?, value)?);
         }
         Ok(count)
     }
@@ -244,7 +245,7 @@ impl SharedList {
             if !is_equal {
                 break;
             }
-            is_equal = self.item(py, at, false)?.eq(other.get_item(at)?)?;
+            is_equal = is_same(&self.item(py, at, false)?, &other.get_item(at)?)?;
         }
         let answer = is_equal == matches!(op, CompareOp::Eq);
         Ok(pyo3::types::PyBool::new(py, answer).to_owned().into_any())

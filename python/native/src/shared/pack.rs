@@ -37,7 +37,6 @@ pub(super) struct Packer<'py> {
     pub(super) memory: Memory,
     pub(super) written: Written,
     pub(super) numpy: Option<Numpy>,
-    ordered: Vec<Py<PyAny>>,
     /// Containers that are being written, outermost first.
     open: Vec<*mut ffi::PyObject>,
     /// Where objects are that may be met again, and what keeps them: an address must not be used anew.
@@ -53,15 +52,11 @@ pub(super) struct Packer<'py> {
 #[pyfunction]
 pub(crate) fn pack(py: Python<'_>, object: &Bound<'_, PyAny>, name: &str) -> PyResult<(Pages, usize)> {
     let packed = (|| {
-        let collections = py.import("collections")?;
-        let ordered =
-            ["OrderedDict", "defaultdict"].iter().map(|name| Ok(collections.getattr(*name)?.unbind()));
         let mut packer = Packer {
             py,
             memory: Memory::new()?,
             written: Written::default(),
             numpy: Numpy::find(py)?,
-            ordered: ordered.collect::<PyResult<_>>()?,
             open: Vec::new(),
             known: HashMap::new(),
             kept: Vec::new(),
@@ -72,7 +67,7 @@ pub(crate) fn pack(py: Python<'_>, object: &Bound<'_, PyAny>, name: &str) -> PyR
         packer.memory.room(HEADER)?;
         let root = packer.memory.end();
         // The object itself comes back as a view, however small it is.
-        if packer.is_dict(object) {
+        if object.is_exact_instance_of::<PyDict>() {
             packer.container(object, |packer| packer.entries(object))?;
         } else if let Ok(tuple) = object.cast_exact::<PyTuple>() {
             packer.container(object, |packer| packer.tuple_rows(tuple))?;
@@ -97,11 +92,6 @@ impl<'py> Packer<'py> {
         Ok(Pages::of(self.py, self.memory.finish()?)?)
     }
 
-    fn is_dict(&self, object: &Bound<'py, PyAny>) -> bool {
-        object.is_exact_instance_of::<PyDict>()
-            || self.ordered.iter().any(|kind| object.get_type_ptr().cast() == kind.as_ptr())
-    }
-
     fn value(&mut self, object: &Bound<'py, PyAny>) -> Packed {
         if object.is_exact_instance_of::<PyString>() {
             return self.once(object, |this| put_text(&mut this.memory, object.as_ptr()));
@@ -113,7 +103,7 @@ impl<'py> Packer<'py> {
             self.memory.byte(FLOAT)?;
             return self.memory.put(&object.extract::<f64>()?.to_bits().to_ne_bytes());
         }
-        if self.is_dict(object) {
+        if object.is_exact_instance_of::<PyDict>() {
             return self.container(
                 object,
                 |this| {

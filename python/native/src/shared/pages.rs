@@ -4,9 +4,9 @@ use super::format::*;
 use super::tables::Tables;
 use crate::arena_error;
 use crate::keep::{Keep, Mapped};
+use crate::once::SetOnce;
 use crate::piece::Piece;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use rustix::fs::SealFlags;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(crate) struct Pages {
     length: usize,
     identity: (u64, u64),
     pub(crate) tables: Tables,
-    pub(crate) piece: PyOnceLock<Py<Piece>>,
+    pub(crate) piece: SetOnce<Py<Piece>>,
 }
 
 impl Pages {
@@ -49,7 +49,7 @@ impl Pages {
         let (at, size) = (cursor.size()?, cursor.size()?);
         let tables = Tables::load(py, Cursor::new(bytes, at).take(size)?)?;
         let identity = (stat.st_dev, stat.st_ino);
-        Ok(Pages { fd, keep, length, identity, tables, piece: PyOnceLock::new() })
+        Ok(Pages { fd, keep, length, identity, tables, piece: SetOnce::new() })
     }
 
     pub(crate) fn keep(&self) -> Keep {

@@ -11,10 +11,10 @@ use super::pages::Pages;
 use super::scalar;
 use super::tables::seam;
 use crate::dlpack;
+use crate::once::SetOnce;
 use crate::piece::Piece;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 /// The value at the cursor, which is behind it afterwards.
@@ -116,11 +116,8 @@ fn new_record(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 }
 
 pub(crate) fn numpy(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    static NUMPY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    Ok(NUMPY
-        .get_or_try_init(py, || py.import("numpy").map(|numpy| numpy.into_any().unbind()))?
-        .bind(py)
-        .clone())
+    static NUMPY: SetOnce<Py<PyAny>> = SetOnce::new();
+    Ok(NUMPY.get_or_try_init(|| py.import("numpy").map(|numpy| numpy.into_any().unbind()))?.bind(py).clone())
 }
 
 /// What an array or tensor is, but for its bytes.
@@ -161,10 +158,10 @@ impl Shape {
             return Err(damaged());
         }
         let piece =
-            || this.piece.get_or_try_init(py, || Py::new(py, Piece::of(this.keep(), 0, this.keep().len())));
+            || this.piece.get_or_try_init(|| Py::new(py, Piece::of(this.keep(), 0, this.keep().len())));
         if self.tag == ARRAY {
-            static NDARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-            let ndarray = NDARRAY.get_or_try_init(py, || Numpy::import(py).map(|numpy| numpy.ndarray))?;
+            static NDARRAY: SetOnce<Py<PyAny>> = SetOnce::new();
+            let ndarray = NDARRAY.get_or_try_init(|| Numpy::import(py).map(|numpy| numpy.ndarray))?;
             let dtype = &this.tables.dtypes[self.number].0;
             let shape = PyTuple::new(py, &self.sizes)?;
             let array = ndarray.bind(py).call1((shape, dtype, piece()?, at))?;

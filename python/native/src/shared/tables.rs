@@ -2,8 +2,8 @@
 
 use super::format::damaged;
 use crate::dlpack::Dtype;
+use crate::once::SetOnce;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
 
 /// What Python does for this module.
@@ -26,7 +26,7 @@ pub(crate) struct Seam {
     pub(crate) reduce: Py<PyAny>,
 }
 
-static SEAM: PyOnceLock<Seam> = PyOnceLock::new();
+static SEAM: SetOnce<Seam> = SetOnce::new();
 
 /// Enters what Python does for shared objects, by name; see `ullage._share`.
 #[pyfunction]
@@ -42,15 +42,15 @@ pub(crate) fn use_shared(given: &Bound<'_, PyDict>) -> PyResult<()> {
         tensor_over: named("tensor_over")?,
         reduce: named("reduce")?,
     };
-    let _ = SEAM.set(given.py(), seam);
+    SEAM.set(seam);
     Ok(())
 }
 
 pub(crate) fn seam(py: Python<'_>) -> PyResult<&Seam> {
-    if SEAM.get(py).is_none() {
+    if SEAM.get().is_none() {
         py.import("ullage._share")?;
     }
-    SEAM.get(py).ok_or_else(damaged)
+    SEAM.get().ok_or_else(damaged)
 }
 
 /// As they are read.

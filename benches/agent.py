@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""What the agent costs a Python, paired with the same Python without it: a start, a fork, an end by an exception, and the
+memory of a job that forks workers beside many objects.
+
+CPU time of a start (wait4), wall time of a fork with its end, and of a program that fails; each the median over
+ROUNDS pairs. Memory: the largest sum of PSS over the job's processes, read by this program from outside while the workers
+wait, so that both runs are read at the same point. Printed beside the bounds; exit status 1 where one is not kept.
+
+    python benches/agent.py --ullage .venv/bin/ullage --python .venv/bin/python [--rounds 40]
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+FORKS = """
+import os, sys, time
+took = []
+for _ in range(200):
+    began = time.perf_counter()
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    took.append(time.perf_counter() - began)
+print(sorted(took)[100] * 1e3)
+"""
+
+# Workers that never read what they inherited; the parent works on, so that it is looked into while they live.
+SHARES = """
+import gc, os, sys, time
+data = [{"a": [n], "b": {"c": n}} for n in range(400_000)]
+gc.collect()
+ready, tell = os.pipe()
+go, end = os.pipe()
+for _ in range(3):
+    if os.fork() == 0:
+        kept, until = [], time.monotonic() + 6
+        while time.monotonic() < until:
+            kept.append([bytes(1000) for _ in range(100)])
+            time.sleep(0.02)
+        os.write(tell, b"x")
+        os.read(go, 1)
+        os._exit(0)
+kept, until = [], time.monotonic() + 6
+while time.monotonic() < until:
+    kept.append([bytes(1000) for _ in range(100)])
+    time.sleep(0.02)
+for _ in range(3):
+    os.read(ready, 1)
+print("ready", os.getpid(), flush=True)
+sys.stdin.readline()
+os.write(end, b"xxx")
+for _ in range(3):
+    os.wait()
+"""
+
+
+def inside(arguments, program, *options):
+    """Runs this file again inside a job, where the agent is on the path."""
+    with tempfile.TemporaryDirectory() as home:
+        command = [arguments.ullage, "run", "-q", *options, "--", arguments.python, "-I", __file__, "--inside", program]
+        environment = {**os.environ, "ULLAGE_HOME": home}
+        said = subprocess.run(
+            [*command, "--ullage", arguments.ullage, "--python", arguments.python, "--rounds", str(arguments.rounds)],
+            env=environment, check=True, capture_output=True, text=True,
+        )  # fmt: skip
+    return json.loads(said.stdout.splitlines()[-1])
+
+
+def one(command, environment):
+    """(CPU ms, wall ms) of a command to its end."""
+    began = time.perf_counter()
+    child = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, _, usage = os.wait4(child.pid, 0)
+    child.returncode = 0
+    return (usage.ru_utime + usage.ru_stime) * 1e3, (time.perf_counter() - began) * 1e3
+
+
+def paired(python, code, rounds, which):
+    """Medians without and with the agent; `which`: 0 CPU, 1 wall."""
+    without = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    plain, watched = [], []
+    for number in range(rounds):
+        for environment, figures in ((without, plain), (dict(os.environ), watched))[:: 1 if number % 2 else -1]:
+            figures.append(one([python, "-c", code], environment)[which])
+    return statistics.median(plain), statistics.median(watched)
+
+
+def forks(python, rounds):
+    without = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    plain, watched = [], []
+    for _ in range(max(3, rounds // 10)):
+        for environment, figures in ((without, plain), (dict(os.environ), watched)):
+            figures.append(float(subprocess.run([python, "-c", FORKS], env=environment, check=True, capture_output=True).stdout))
+    return statistics.median(plain), statistics.median(watched)
+
+
+def family(pid):
+    found = [pid]
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/children") as children:
+            for child in children.read().split():
+                found += family(int(child))
+    return found
+
+
+def pss(command, environment):
+    """MiB, over the program and its workers."""
+    job = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    pid = int(job.stdout.readline().split()[1])
+    total = 0
+    for process in family(pid):
+        with open(f"/proc/{process}/smaps_rollup") as rollup:
+            total += next(int(line.split()[1]) for line in rollup if line.startswith("Pss:"))
+    job.communicate("\n")
+    return total / 1024
+
+
+def shared(arguments):
+    plain, watched = [], []
+    for _ in range(3):
+        plain.append(pss([arguments.python, "-c", SHARES], os.environ))
+        with tempfile.TemporaryDirectory() as home:
+            run = [arguments.ullage, "run", "-q", "--", arguments.python, "-c", SHARES]
+            watched.append(pss(run, {**os.environ, "ULLAGE_HOME": home}))
+    return statistics.median(plain), statistics.median(watched)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ullage", required=True)
+    parser.add_argument("--python", required=True)
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--inside")
+    arguments = parser.parse_args()
+    if arguments.inside == "start":
+        print(json.dumps(paired(arguments.python, "pass", arguments.rounds, 0)))
+        return 0
+    if arguments.inside == "fails":
+        print(json.dumps(paired(arguments.python, "1/0", arguments.rounds, 1)))
+        return 0
+    if arguments.inside == "forks":
+        print(json.dumps(forks(arguments.python, arguments.rounds)))
+        return 0
+    failed = 0
+    for name, unit, bound, figures in (
+        ("start, CPU", "ms more", 2.0, lambda: inside(arguments, "start")),
+        ("fork and end, wall", "ms more", 1.0, lambda: inside(arguments, "forks")),
+        ("end by an exception, wall", "ms more", 10.0 + 2.0, lambda: inside(arguments, "fails")),
+        ("PSS of a job that forks beside 400,000 dicts", "times", 1.03, lambda: shared(arguments)),
+    ):
+        plain, watched = figures()
+        value = watched / plain if unit == "times" else watched - plain
+        kept = value <= bound
+        failed += not kept
+        print(f"{name:45} {plain:9.2f} {watched:9.2f}  {value:6.3f} {unit} of {bound} {'' if kept else 'TOO MUCH'}", flush=True)
+    print(f"{4 - failed} passed, {failed} failed")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,246 @@
+//! How does Python code of the agent run, so that no signal handler of the program runs in it? In a thread of its own.
+//!
+//! CPython runs handlers in the main thread only, between two steps of its byte code. The thread that came by waits
+//! meanwhile without the interpreter's lock, and what its handlers raise is raised in its own code as it goes on.
+//! Where no thread can be started (the limit may be the very thing that is reported), or none that could map memory,
+//! the code runs in place, with signals blocked. The surprise: whoever waits may hold a lock, so that code of the
+//! agent imports nothing, calls nothing of the program's, and is waited for `LONGEST_S` at most.
+
+use crate::ffi::{self, Object};
+use crate::{collector, sandbox};
+use std::cell::Cell;
+use std::ffi::{c_int, c_void, CStr};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering::SeqCst};
+
+/// After this the program goes on, and the agent's thread ends when it can.
+const LONGEST_S: i64 = 5;
+const STACK: usize = 2 << 20;
+
+thread_local! {
+    /// This thread is the agent's own.
+    static OURS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Called before anything else in a process that was forked, once.
+pub(crate) static RESET: AtomicPtr<ffi::PyObject> = AtomicPtr::new(null_mut());
+pub(crate) static FORKED: AtomicBool = AtomicBool::new(false);
+/// Exceptions of the agent's own are printed: for who works on it.
+pub(crate) static LOUD: AtomicBool = AtomicBool::new(false);
+/// The thread that came by last.
+pub(crate) static CALLER: AtomicU64 = AtomicU64::new(0);
+/// Threads that were not waited for to their end.
+static LEFT_BEHIND: AtomicUsize = AtomicUsize::new(0);
+
+struct Job {
+    callable: Object,
+    arguments: Object,
+    result: Object,
+    done: AtomicBool,
+    /// Nobody waits any more: the thread frees this itself.
+    left: AtomicBool,
+}
+
+pub(crate) fn in_ours() -> bool {
+    OURS.get()
+}
+
+pub(crate) fn after_fork() {
+    LEFT_BEHIND.store(0, SeqCst);
+    FORKED.store(true, SeqCst);
+}
+
+/// Calls it. Its result is a new reference; null where it raised, or was not called.
+///
+/// # Safety
+/// The interpreter's lock is held; `callable` and `arguments` (a tuple) are alive.
+pub(crate) unsafe fn run(callable: Object, arguments: Object) -> Object {
+    if callable.is_null()
+        || arguments.is_null()
+        || OURS.get()
+        || LEFT_BEHIND.load(SeqCst) != 0
+        || !sandbox::is_open()
+    {
+        return null_mut();
+    }
+    let (mut kind, mut value, mut traceback) = (null_mut(), null_mut(), null_mut());
+    let mut before: ffi::SignalSet = [0; 16];
+    // SAFETY: the lock is held; the job lives until the thread has ended, or frees itself.
+    unsafe {
+        let errno = *ffi::__errno_location();
+        ffi::PyErr_Fetch(&mut kind, &mut value, &mut traceback);
+        CALLER.store(ffi::pthread_self(), SeqCst);
+        let job = Box::into_raw(Box::new(Job {
+            callable: ffi::held(callable),
+            arguments: ffi::held(arguments),
+            result: null_mut(),
+            done: AtomicBool::new(false),
+            left: AtomicBool::new(false),
+        }));
+        let mut all: ffi::SignalSet = [0; 16];
+        ffi::sigfillset(&mut all);
+        ffi::pthread_sigmask(ffi::SIG_SETMASK, &all, &mut before);
+        let mut attributes: ffi::Attributes = [0; 16];
+        let mut thread = 0;
+        let started = can_map()
+            && ffi::pthread_attr_init(&mut attributes) == 0
+            && ffi::pthread_attr_setstacksize(&mut attributes, STACK) == 0
+            && ffi::pthread_create(&mut thread, &attributes, start, job.cast()) == 0;
+        let mut result = null_mut();
+        if started {
+            ffi::pthread_sigmask(ffi::SIG_SETMASK, &before, null_mut());
+            let state = ffi::PyEval_SaveThread();
+            let ended = join(thread);
+            ffi::PyEval_RestoreThread(state);
+            if ended || (*job).done.load(SeqCst) {
+                if !ended {
+                    ffi::pthread_detach(thread);
+                }
+                result = (*job).result;
+                release(job);
+            } else {
+                // The lock is held: the thread cannot end in between.
+                LEFT_BEHIND.fetch_add(1, SeqCst);
+                collector::go_on();
+                (*job).left.store(true, SeqCst);
+                ffi::pthread_detach(thread);
+            }
+        } else {
+            OURS.set(true);
+            call(job);
+            OURS.set(false);
+            result = (*job).result;
+            release(job);
+            ffi::pthread_sigmask(ffi::SIG_SETMASK, &before, null_mut());
+        }
+        ffi::PyErr_Restore(kind, value, traceback);
+        *ffi::__errno_location() = errno;
+        result
+    }
+}
+
+/// Calls it and forgets the result.
+///
+/// # Safety
+/// As of `run`; the reference to `arguments` is taken over.
+pub(crate) unsafe fn tell(callable: Object, arguments: Object) {
+    // SAFETY: as the caller promises; null is passed by.
+    unsafe {
+        let result = run(callable, arguments);
+        ffi::Py_DecRef(result);
+        ffi::Py_DecRef(arguments);
+    }
+}
+
+/// There is room for a few mappings more. A thread's stack may be one that an earlier thread left, so that it starts where
+/// nothing can be mapped any more; but CPython maps a new thread's frames (from 3.11 on), and ends it by MemoryError.
+fn can_map() -> bool {
+    const PAGE: usize = 4096;
+    const PAGES: usize = 7;
+    const NONE: c_int = 0;
+    const READ_AND_WRITE: c_int = 3;
+    const PRIVATE_AND_ANONYMOUS: c_int = 0x22;
+    // SAFETY: a place of the kernel's choice, which nobody else knows of and which is given back at once.
+    unsafe {
+        let place = ffi::mmap(null_mut(), PAGES * PAGE, NONE, PRIVATE_AND_ANONYMOUS, -1, 0);
+        if place as isize == -1 {
+            return false;
+        }
+        // Each other page is a mapping of its own.
+        let room = (1..PAGES)
+            .step_by(2)
+            .all(|page| ffi::mprotect(place.wrapping_byte_add(page * PAGE), PAGE, READ_AND_WRITE) == 0);
+        ffi::munmap(place, PAGES * PAGE);
+        room
+    }
+}
+
+fn join(thread: ffi::Pthread) -> bool {
+    let mut time = ffi::Timespec { seconds: 0, nanoseconds: 0 };
+    // SAFETY: the thread was started here and is joined once; CLOCK_REALTIME is 0.
+    unsafe {
+        ffi::clock_gettime(0, &mut time);
+        time.seconds += LONGEST_S;
+        ffi::pthread_timedjoin_np(thread, null_mut(), &time) == 0
+    }
+}
+
+extern "C-unwind" fn start(job: *mut c_void) -> *mut c_void {
+    OURS.set(true);
+    let job = job.cast::<Job>();
+    // SAFETY: who started this thread keeps the job, or has left it to this thread.
+    unsafe {
+        let state: c_int = ffi::PyGILState_Ensure();
+        call(job);
+        (*job).done.store(true, SeqCst);
+        if (*job).left.load(SeqCst) {
+            ffi::Py_DecRef((*job).result);
+            release(job);
+            LEFT_BEHIND.fetch_sub(1, SeqCst);
+        }
+        ffi::PyGILState_Release(state);
+    }
+    null_mut()
+}
+
+/// Profilers, debuggers and `sys.monitoring` of the program are told of nothing in this thread: from CPython 3.12 on they
+/// observe all threads. By name, since older ones lack it.
+///
+/// # Safety
+/// The interpreter's lock is held; the name is of a function that takes the state of a thread and returns nothing.
+unsafe fn unobserved(name: &CStr) -> bool {
+    // SAFETY: as the caller promises; RTLD_DEFAULT is null.
+    unsafe {
+        let function = ffi::dlsym(null_mut(), name.as_ptr());
+        if !function.is_null() {
+            let function: unsafe extern "C-unwind" fn(*mut c_void) = std::mem::transmute(function);
+            function(ffi::PyThreadState_Get());
+        }
+        !function.is_null()
+    }
+}
+
+// SAFETY: called with the interpreter's lock held and objects that are alive.
+unsafe fn call(job: *mut Job) {
+    // SAFETY: the lock is held, no exception is set, and the job's references are its own.
+    unsafe {
+        collector::stop();
+        let untraced = unobserved(c"PyThreadState_EnterTracing");
+        if FORKED.swap(false, SeqCst) {
+            let none = ffi::PyObject_CallObject(RESET.load(SeqCst), null_mut());
+            finish(none);
+            ffi::Py_DecRef(none);
+        }
+        (*job).result = ffi::PyObject_CallObject((*job).callable, (*job).arguments);
+        finish((*job).result);
+        if untraced {
+            unobserved(c"PyThreadState_LeaveTracing");
+        }
+        if !(*job).left.load(SeqCst) {
+            collector::go_on();
+        }
+    }
+}
+
+// SAFETY: called with the interpreter's lock held and objects that are alive.
+unsafe fn finish(result: Object) {
+    // SAFETY: the lock is held.
+    unsafe {
+        if result.is_null() {
+            if LOUD.load(SeqCst) {
+                ffi::PyErr_Print();
+            }
+            ffi::PyErr_Clear();
+        }
+    }
+}
+
+// SAFETY: called with the interpreter's lock held and objects that are alive.
+unsafe fn release(job: *mut Job) {
+    // SAFETY: nobody else knows of it any more; the lock is held.
+    unsafe {
+        let job = Box::from_raw(job);
+        ffi::Py_DecRef(job.callable);
+        ffi::Py_DecRef(job.arguments);
+    }
+}

@@ -1,0 +1,108 @@
+//! The module `_ullage_native`: what the agent's Python files may call of all this.
+
+use crate::ffi::{self, Object, PyMethodDef, PyModuleDef, PyObject};
+use crate::{access, builtins, collector, fork, guard, hook, malloc, moments, objects, sandbox, speak};
+use std::ffi::{c_int, c_void, CStr};
+use std::ptr::{null, null_mut};
+use std::sync::atomic::Ordering::SeqCst;
+
+/// `PYTHON_ABI_VERSION`: of the stable ABI.
+const ABI: c_int = 3;
+
+/// `caller()`: the thread that came by, as `sys._current_frames()` names it.
+// SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
+unsafe extern "C-unwind" fn caller(_module: Object, _arguments: Object) -> Object {
+    // SAFETY: the lock is held.
+    unsafe { ffi::PyLong_FromSize_t(guard::CALLER.load(SeqCst) as usize) }
+}
+
+/// `is_open()`: no filter of system calls came since the program began.
+// SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
+unsafe extern "C-unwind" fn is_open(_module: Object, _arguments: Object) -> Object {
+    // SAFETY: the lock is held.
+    unsafe { ffi::PyBool_FromLong(sandbox::is_open().into()) }
+}
+
+/// `reset_with(callable, method_type, loud)`: called first in a forked process, once there is something to do.
+// SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
+unsafe extern "C-unwind" fn reset_with(_module: Object, arguments: Object) -> Object {
+    // SAFETY: the lock is held; both are kept for good.
+    unsafe {
+        guard::RESET.store(ffi::held(ffi::PyTuple_GetItem(arguments, 0)), SeqCst);
+        hook::METHOD.store(ffi::held(ffi::PyTuple_GetItem(arguments, 1)), SeqCst);
+        guard::LOUD.store(ffi::PyObject_IsTrue(ffi::PyTuple_GetItem(arguments, 2)) == 1, SeqCst);
+    }
+    ffi::none()
+}
+
+fn methods() -> &'static mut [PyMethodDef] {
+    let method = |name: &'static CStr, function: *const c_void, flags: c_int| PyMethodDef {
+        name: name.as_ptr(),
+        function,
+        flags,
+        doc: null(),
+    };
+    let (many, one, no) = (ffi::METH_VARARGS, ffi::METH_O, ffi::METH_NOARGS);
+    Box::leak(Box::new([
+        method(c"access", access::access as *const c_void, many),
+        method(c"before_collection", moments::before_collection as *const c_void, one),
+        method(c"caller", caller as *const c_void, no),
+        method(c"collector", collector::collector as *const c_void, many),
+        method(c"collects", collector::collects as *const c_void, no),
+        method(c"connect", speak::connect as *const c_void, one),
+        method(c"connection", fork::connection as *const c_void, many),
+        method(c"guard", builtins::guard as *const c_void, one),
+        method(c"hook", hook::hook as *const c_void, many),
+        method(c"in_child", fork::in_child as *const c_void, no),
+        method(c"is_due", moments::is_due as *const c_void, no),
+        method(c"is_open", is_open as *const c_void, no),
+        method(c"is_own", objects::is_own as *const c_void, one),
+        method(c"look_with", moments::look_with as *const c_void, one),
+        method(c"malloc_info", malloc::malloc_info as *const c_void, no),
+        method(c"moment", moments::passing as *const c_void, ffi::METH_VARARGS | ffi::METH_KEYWORDS),
+        method(c"next_look", moments::next_look as *const c_void, one),
+        method(c"objects", objects::objects as *const c_void, many),
+        method(c"on_collection", moments::on_collection as *const c_void, many),
+        method(c"other_malloc", malloc::other_malloc as *const c_void, no),
+        method(c"pointer", objects::pointer as *const c_void, one),
+        method(c"reset_with", reset_with as *const c_void, many),
+        method(c"speak", speak::speak as *const c_void, many),
+        method(c"stand_in", builtins::stand_in as *const c_void, many),
+        method(c"status", fork::status as *const c_void, many),
+        PyMethodDef { name: null(), function: null(), flags: 0, doc: null() },
+    ]))
+}
+
+/// Called by CPython as the module is loaded.
+#[unsafe(no_mangle)]
+// SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
+pub unsafe extern "C-unwind" fn PyInit__ullage_native() -> Object {
+    let definition = Box::leak(Box::new(PyModuleDef {
+        head: PyObject { refcount: 1, kind: null_mut() },
+        init: null(),
+        index: 0,
+        copy: null_mut(),
+        name: c"_ullage_native".as_ptr(),
+        doc: null(),
+        size: -1,
+        methods: methods().as_mut_ptr(),
+        slots: null(),
+        traverse: null(),
+        clear: null(),
+        free: null(),
+    }));
+    // SAFETY: the lock is held; the definition lives for good; each reference is handed over.
+    unsafe {
+        let module = ffi::PyModule_Create2(definition, ABI);
+        if module.is_null() {
+            return module;
+        }
+        for (name, kind) in [(c"Access", access::new_type()), (c"Hook", hook::new_type())] {
+            if kind.is_null() || ffi::PyModule_AddObject(module, name.as_ptr(), kind) != 0 {
+                ffi::Py_DecRef(module);
+                return null_mut();
+            }
+        }
+        module
+    }
+}

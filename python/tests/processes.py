@@ -1,0 +1,28 @@
+"""Whether other processes are alive, and waiting for their end."""
+
+import os
+import select
+
+AT_MOST_S = 120  # only a failure takes so long
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def gone(*pids):
+    """Waits for the end of each."""
+    for pid in pids:
+        try:
+            pidfd = os.pidfd_open(pid)
+        except ProcessLookupError:
+            continue
+        ended, _, _ = select.select([pidfd], [], [], AT_MOST_S)
+        os.close(pidfd)
+        if not ended:
+            return False
+    return True

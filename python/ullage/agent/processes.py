@@ -1,0 +1,149 @@
+"""What is a process, where does an exception leave it, and what collects in its queues: hooks of multiprocessing, of
+queues and of torch's helpers. Loaded with the first module that one of them waits for.
+
+The surprise: as all of the agent's Python code (hooks.py) it runs while the program waits.
+"""
+
+import gc
+import sys
+
+import _ullage_agent as agent
+import _ullage_hooks as hooks
+
+
+def on_multiprocessing_util(util):
+    process = sys.modules.get("multiprocessing.process")
+    hooks.callers[id(process.BaseProcess._bootstrap.__code__)] = "process"
+    # The last call of `_bootstrap` before it runs the target, under every start method; register_after_fork
+    # is left out under spawn.
+    util.info = hooks.native.hook(util.info, _informed, 0)
+
+
+def _informed(_handled, arguments, _keywords):
+    frame = hooks.caller()
+    bootstrap = frame is not None and hooks.callers.get(id(frame.f_code)) == "process"
+    if bootstrap and "calling self.run" in arguments[0]:
+        _process_begins()
+
+
+def _process_begins():
+    """In the new process, before its target runs."""
+    process = sys.modules["multiprocessing.process"]._current_process
+    context = sys.modules["multiprocessing.context"]._default_context
+    method = getattr(process, "_ullage_method", None) or process._start_method
+    if method is None:
+        method = (context._actual_context or context._default_context)._name
+    agent.process = process._name, method
+    target = process._target
+    target = getattr(target, "func", target)  # functools.partial
+    where = getattr(target, "__module__", None) or type(process).__module__
+    name = getattr(target, "__qualname__", None) or type(process).__qualname__
+    message = {
+        "kind": "process",
+        "name": process._name,
+        "target": "%s.%s" % ("__main__" if where == "__mp_main__" else where, name),
+        "worker": _argument(target, process, "_worker_loop", "worker_id", int),
+        "start_method": method,
+    }
+    if method != "fork":
+        _weigh_arguments(target, process, message)
+    if name in ("worker", "_process_worker") and where in ("multiprocessing.pool", "concurrent.futures.process"):
+        _watch_results(process._args[1])
+    finalize = sys.modules["multiprocessing.util"].Finalize
+    finalize(None, hooks.native.hook(gc.isenabled, _at_process_end, 0), exitpriority=1_000_000)
+    finalize(None, hooks.native.guard(agent.say_bye), exitpriority=-1000)
+    agent.send(message)
+
+
+def _at_process_end(handled, _arguments, _keywords):
+    """First of multiprocessing's finalizers: up to CPython 3.11 they run while the exception is still in
+    flight, and the next ones may wait for children for ever."""
+    agent.report("process", handled, hooks.name_of("process"))
+
+
+def _argument(target, process, function, name, kind=None):
+    """An argument of a process's target, where that is this function."""
+    code = getattr(target, "__code__", None)
+    if code is None or code.co_name != function or name not in code.co_varnames:
+        return None
+    place = code.co_varnames.index(name)
+    value = process._args[place] if place < len(process._args) else process._kwargs.get(name)
+    return value if kind is None or type(value) is kind else None
+
+
+def _weigh_arguments(target, process, message):
+    """A process that was not forked has its own of everything: all of it is there before its target runs."""
+    try:
+        weigh = hooks.weigher()
+        message["anonymous"] = weigh.anonymous()
+        dataset = _argument(target, process, "_worker_loop", "dataset")
+        holder = _argument(target, process, "_worker_loop", "dataset_holder", list)  # torch 2.14 up
+        if holder:
+            dataset = holder[0]
+        if dataset is not None:
+            message["dataset"] = weigh.weigh(dataset)
+    except Exception:
+        pass
+
+
+def _watch_results(queue):
+    """A worker of a pool asks its queue of results for the lock after each task: a moment to look at its globals."""
+    kind = type(queue)
+    lock = hooks.native.access(queue._wlock, _large_globals, 0.0)
+    del queue._wlock  # an object's own attribute comes before what its class hands out
+    queue.__class__ = type(kind.__name__, (kind,), {"_wlock": lock, "__module__": kind.__module__})
+
+
+def _large_globals(_queue):
+    found = hooks.weigher().large_globals()
+    if found:
+        agent.send({"kind": "holds", "globals": found})
+
+
+def _watch_items(*described):
+    """Watches what collects in a queue: see backlog.py."""
+    hooks.load("backlog").watch(*described)
+
+
+def on_queue(module):
+    _watch_items(module.Queue, "_init", "queue", "queue.Queue", lambda self: self.maxsize)
+
+
+def on_asyncio_queues(module):
+    _watch_items(module.Queue, "_init", "_queue", "asyncio.Queue", lambda self: self._maxsize)
+
+
+def on_queues(queues):
+    hooks.callers[id(queues.Queue._on_queue_feeder_error.__code__)] = "thread"
+    _watch_items(queues.Queue, "_reset", "_buffer", "multiprocessing.Queue", lambda self: self._maxsize)
+
+
+def on_torch_spawn(module):
+    hooks.callers[id(module._wrap.__code__)] = "process"
+
+
+def on_torch_utils(module):
+    def carried(handled, arguments, keywords):
+        keywords = keywords or {}
+        where = keywords.get("where", arguments[2] if len(arguments) > 2 else "")
+        info = keywords.get("exc_info", arguments[1] if len(arguments) > 1 else None)
+        left = "loader-worker" if "DataLoader worker" in str(where) else "thread"
+        agent.report(left, handled if info is None else info[1], hooks.name_of("process"))
+
+    _watch_wrapper(module.ExceptionWrapper, carried)
+
+
+def on_pool(module):
+    def carried(_handled, arguments, _keywords):
+        agent.report("executor-worker", arguments[1], hooks.name_of("process"))
+
+    for name in ("ExceptionWithTraceback", "_ExceptionWithTraceback"):
+        if hasattr(module, name):
+            _watch_wrapper(getattr(module, name), carried)
+    if hasattr(module, "IMapIterator"):
+        _watch_items(module.IMapIterator, "__init__", "_items", "Pool.imap", lambda self: 0)
+
+
+def _watch_wrapper(kind, carried):
+    """Such an object is made only to carry an exception out of a worker."""
+    kind.__init__ = hooks.native.hook(kind.__init__, carried, 0)

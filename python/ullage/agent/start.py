@@ -1,0 +1,96 @@
+"""Which parts of the agent does a Python of the job load as it starts? Run by sitecustomize.py, with `here`, its
+folder, and `parts`, the byte code that an earlier Python of this version left there.
+
+To parse the agent at each start, or to open file after file, would cost more than it may. So the first Python of a
+version puts the byte code of all that a start needs into one file, whatever PYTHONDONTWRITEBYTECODE says: it is
+ullage's own folder.
+"""
+
+import sys
+
+here, parts = globals()["here"], globals()["parts"]
+AT_START = ("start", "counts", "agent", "hooks", "kinds")
+SOON = ("processes", "loaders", "facts", "memory")  # kept as bytes until they are needed
+# As they are now: what the program puts in the place of `open` or `len`, a test's mock for instance, is not for us.
+BUILTINS = dict(sys.modules["builtins"].__dict__)
+
+
+def _compiled(name, path):
+    kept = sys.dont_write_bytecode, sys.pycache_prefix
+    sys.dont_write_bytecode, sys.pycache_prefix = False, None
+    try:
+        return sys.modules["_frozen_importlib_external"].SourceFileLoader(name, path).get_code(name)
+    finally:
+        sys.dont_write_bytecode, sys.pycache_prefix = kept
+
+
+def _load(name):
+    code = parts.pop(name, None) or _compiled("_ullage_" + name, here + "/ullage_" + name + ".py")
+    if type(code) is bytes:
+        code = sys.modules["marshal"].loads(code)
+    module = sys.modules["_ullage_" + name] = type(sys)("_ullage_" + name)
+    module.__builtins__ = BUILTINS
+    exec(code, module.__dict__)
+    return module
+
+
+def _native():
+    # None where it cannot be loaded: a disk that forbids it, another libc, a Python without a global lock.
+    if "t" in getattr(sys, "abiflags", ""):
+        return None
+    path = here + "/ullage_native.so"
+    spec = sys.modules["_frozen_importlib"].ModuleSpec("_ullage_native", None, origin=path)
+    try:
+        module = sys.modules["_imp"].create_dynamic(spec)
+    except ImportError:
+        return None
+    # faulthandler lists the extension modules that it finds there.
+    sys.modules.pop("_ullage_native", None)
+    return module
+
+
+def _leave_parts():
+    """For the Pythons that start after this one. Complete or not there at all, since two may do it at once."""
+    import posix
+
+    files = sys.modules["_frozen_importlib_external"]
+    _compiled("sitecustomize", here + "/sitecustomize.py")
+    for name in AT_START + SOON:
+        path = here + "/ullage_" + name + ".py"
+        loader = files.SourceFileLoader(name, path)
+        # Without docstrings: a fifth of what is to be read at each start.
+        code = loader.source_to_code(loader.get_data(path), path, _optimize=2)
+        parts[name] = code if name in AT_START else sys.modules["marshal"].dumps(code)
+    target = here + "/" + files.MAGIC_NUMBER.hex()
+    written = target + "." + str(posix.getpid())
+    fd = posix.open(written, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o600)
+    data = sys.modules["marshal"].dumps(parts)
+    try:
+        whole = posix.write(fd, data) == len(data)
+    finally:
+        posix.close(fd)
+    if not whole:
+        return posix.unlink(written)
+    posix.rename(written, target)
+
+
+def _start():
+    import posix
+
+    if posix.environ.get(b"ULLAGE_DISABLE") == b"1" or not posix.environ.get(b"ULLAGE_AGENT_SOCKET"):
+        return
+    if not parts:
+        try:
+            _leave_parts()
+        except OSError:  # a full disk: each Python compiles for itself
+            pass
+    _load("counts")
+    agent = _load("agent")
+    if agent.start(_native) and agent.native is not None:
+        hooks = _load("hooks")
+        _load("kinds")
+        # Needed late and rarely: a start pays for nothing of it.
+        hooks.install(_load)
+
+
+_start()
