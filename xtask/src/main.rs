@@ -1,4 +1,5 @@
-//! The chores of the repository: `cargo run -p xtask -- check-architecture` and `… check-docs`.
+//! The chores of the repository: `cargo run -p xtask -- check-architecture`, `… check-docs`, `… circles`, `… generate`
+//! and `… check-generated`.
 //!
 //! A check prints how many things it looked at, so that one that looks at nothing is seen, and exits with 1
 //! when it finds a problem. The rules themselves stand in ARCHITECTURE.md, which is read here.
@@ -6,19 +7,38 @@
 
 mod dependencies;
 mod docs;
+mod generate;
+mod imports;
+mod layers;
 mod rules;
+mod safety;
 mod tree;
 
 use std::io::Write;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo run -p xtask -- check-architecture|check-docs\n";
+const USAGE: &str = "\
+usage: cargo run -p xtask -- COMMAND
+
+  check-architecture   hold the tree against ARCHITECTURE.md
+  check-docs           follow links, look for the marks of pasted output
+  generate             write the registry of rules and docs/reference/causes.md
+  check-generated      look whether those are as they would be written
+  circles              files that import each other, the largest circle first
+
+An import of Rust is a path that the code of a file names, by `use`, `pub use` or in place: an edge to the file that
+defines the item, through whatever hands its name on. The declaration `mod x;` alone is none, nor is the call of a method.
+An import of Python is an import statement, inside of functions too. Code that only tests compile does not count.
+";
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let result = match (arguments.next().as_deref(), arguments.next()) {
         (Some("check-architecture"), None) => check_architecture(),
         (Some("check-docs"), None) => check_docs(),
+        (Some("circles"), None) => circles(),
+        (Some("generate"), None) => generate(true),
+        (Some("check-generated"), None) => generate(false),
         _ => {
             say(USAGE);
             return ExitCode::from(2);
@@ -78,10 +98,53 @@ fn check_architecture() -> Result<Report, String> {
     for file in &sources {
         problems.extend(tree::too_long(&rules, file));
         problems.extend(tree::unsafe_out_of_place(&rules, file));
+        problems.extend(safety::without_reason(file));
+        problems.extend(safety::locks_out_of_place(&rules, file));
     }
-    report.add(sources.len(), "source files for length and unsafe", problems);
+    report.add(sources.len(), "source files for length, unsafe and locks", problems);
+    let graph = imports::graph(&packages, &files);
+    let (imports, problems) = layers::check(&rules, &graph);
+    report.add(imports, "imports against the order of modules", problems);
+    report.add(
+        graph.len(),
+        "files for circles of imports",
+        layers::too_large(&rules, &imports::circles(&graph)),
+    );
     let problems = files.iter().flat_map(|file| tree::machine_paths(&rules, file)).collect();
     report.add(files.len(), "tracked text files for paths of a machine", problems);
+    Ok(report)
+}
+
+/// Writes what is written from other files, or says what of it is stale.
+fn generate(write: bool) -> Result<Report, String> {
+    let root = tree::root()?;
+    let (causes, written) = generate::all(&root, &tree::tracked(&root)?)?;
+    let mut problems = Vec::new();
+    for file in written.iter().filter(|file| file.is_stale()) {
+        if write {
+            let path = root.join(&file.path);
+            std::fs::write(&path, &file.text).map_err(|error| format!("{}: {error}", file.path))?;
+        } else {
+            problems.push(format!("{} is stale: cargo run -p xtask -- generate", file.path));
+        }
+    }
+    let mut report = Report::default();
+    report.add(causes, "causes with a rule", problems);
+    Ok(report)
+}
+
+/// Prints every circle of imports; more than none is no failure.
+fn circles() -> Result<Report, String> {
+    let root = tree::root()?;
+    let graph = imports::graph(&dependencies::packages(&root)?, &tree::tracked(&root)?);
+    let circles = imports::circles(&graph);
+    let largest = circles.first().map_or(0, Vec::len);
+    say(&format!("largest circle: {largest} of {} files\n", graph.len()));
+    for circle in &circles {
+        say(&format!("{:>6} {}\n", circle.len(), circle.join("\n       ")));
+    }
+    let mut report = Report::default();
+    report.add(graph.values().map(std::collections::BTreeSet::len).sum(), "imports", Vec::new());
     Ok(report)
 }
 

@@ -78,17 +78,18 @@ static UNSAFE: LazyLock<Option<Regex>> =
 
 static TEXT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#""(\\.|[^"\\])*""#).ok());
 
+/// A line without its comment, its texts emptied: a `//` or the word itself may stand in one.
+pub(crate) fn code_of(line: &str) -> String {
+    let bare = TEXT.as_ref().map_or(line.to_owned(), |text| text.replace_all(line, "\"\"").into_owned());
+    bare.split("//").next().unwrap_or("").to_owned()
+}
+
 /// Unsafe code outside of the files that may hold it.
 pub(crate) fn unsafe_out_of_place(rules: &Rules, file: &File) -> Vec<String> {
     if !file.path.ends_with(".rs") || Rules::listed(&rules.unsafe_files, &file.path) {
         return Vec::new();
     }
-    // Texts go first: a `//` or the word itself may stand in one.
-    let bare = |line: &str| {
-        TEXT.as_ref().map_or(line.to_owned(), |text| text.replace_all(line, "\"\"").into_owned())
-    };
-    let code = |line: &str| bare(line).split("//").next().unwrap_or("").to_owned();
-    let found = |line: &str| UNSAFE.as_ref().is_none_or(|regex| regex.is_match(&code(line)));
+    let found = |line: &str| UNSAFE.as_ref().is_none_or(|regex| regex.is_match(&code_of(line)));
     let lines = file.text.lines().enumerate().filter(|(_, line)| found(line));
     lines.map(|(n, _)| format!("{}:{}: unsafe code may not stand here", file.path, n + 1)).collect()
 }

@@ -18,6 +18,7 @@ fn run(side: Side, cause: Option<&str>, peaks: &[(&str, f64)]) -> Side {
         at: None,
         evidence: vec![],
         fixes: vec![],
+        explains: vec![],
     };
     let code = i32::from(cause.is_some());
     let verdict = Verdict {
@@ -138,4 +139,20 @@ fn a_version_that_is_known_to_leak_is_told() {
     );
     assert!(matches!(&against.differences[0].ties[0], Tie::KnownBad { .. }));
     assert_eq!(against.differences[0].strength, Strength::Likely);
+}
+
+#[test]
+fn remedies_are_tried_by_the_command_that_applies_them() {
+    let test = |good: Fact, command: Option<&str>| {
+        let mut good = side("a", &[("env.ULLAGE_FIX", good)]);
+        let mut bad = side("b", &[("env.ULLAGE_FIX", "arena".into())]);
+        (good.command, bad.command) = (command.map(str::to_owned), command.map(str::to_owned));
+        one(&good, &bad).differences[0].test.clone()
+    };
+    assert_eq!(
+        test("arena,nofile".into(), Some("python a.py")),
+        "ullage run --fix=arena,nofile -- python a.py"
+    );
+    assert_eq!(test("nofile".into(), None), "ullage run --fix=nofile -- python train.py");
+    assert_eq!(test("not set".into(), None), "env -u ULLAGE_FIX ullage run -- python train.py");
 }

@@ -6,7 +6,7 @@ use crate::known::known_bad;
 use crate::table::{Effect, Row};
 use crate::view::View;
 use crate::Side;
-use ullage_model::{Change, Fact, Limit, Tie};
+use ullage_model::{names, Change, Fact, Limit, Tie};
 
 /// A score from 0 to 1 and why.
 #[derive(Clone, Debug)]
@@ -199,6 +199,8 @@ pub(crate) fn test(row: &Row, change: &Change, good: &Side, bad: &Side) -> Strin
     let command = bad.command.as_deref().or(good.command.as_deref());
     let job = command.unwrap_or("ullage run -- python train.py");
     let (of_good, of_bad) = (word(&change.good), word(&change.bad));
+    // What is run by another `ullage run` than that which stands there for a job that nobody knows.
+    let bare = job.trim_start_matches("ullage run -- ");
     let torch = good.facts.get("torch.version").map(word).unwrap_or_default();
     let name = change.fact.rsplit('.').next().unwrap_or_default();
     let cores = change.good.number().unwrap_or(1).max(1) - 1;
@@ -217,9 +219,19 @@ pub(crate) fn test(row: &Row, change: &Change, good: &Side, bad: &Side) -> Strin
         ("{sysctl}", change.fact.trim_start_matches("sysctl.").to_owned()),
         ("{env_test}", environment(change)),
         ("{swap_test}", swap(change)),
+        ("{fix_test}", remedies(change, bare)),
+        ("{bare}", bare.to_owned()),
         ("{job}", job.to_owned()),
     ];
     places.iter().fold(row.test.to_owned(), |text, (place, value)| text.replace(place, value))
+}
+
+/// The job as the good one had it: what ULLAGE_FIX names only `ullage run` applies.
+fn remedies(change: &Change, job: &str) -> String {
+    match &change.good {
+        Fact::Text(text) if text == "not set" => format!("env -u {} ullage run -- {job}", names::ENV_FIX),
+        good => format!("ullage run --fix={} -- {job}", word(good).replace(' ', "")),
+    }
 }
 
 fn environment(change: &Change) -> String {

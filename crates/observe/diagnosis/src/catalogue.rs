@@ -5,13 +5,15 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-/// An entry of causes.yaml.
+/// An entry of causes.yaml: id and title where a rule has the page, everything otherwise. `happened` is for
+/// docs/reference/causes.md.
 #[derive(Debug, Deserialize)]
 pub struct Cause {
     /// Stable kebab-case id.
     pub id: String,
     /// One line.
     pub title: String,
+    #[serde(default)]
     mechanism: String,
     #[serde(default)]
     symptoms: Vec<String>,
@@ -119,7 +121,7 @@ pub fn cause_title(id: &str) -> Option<&'static str> {
 /// The page of a cause in Markdown: the rule's manual, or, for a cause that is only told from messages, the
 /// catalogue's entry. None for an id that does not exist.
 pub fn cause_page(id: &str) -> Option<String> {
-    if let Some(rule) = crate::rule::rule(id) {
+    if let Some(rule) = crate::causes::rule(id) {
         return Some(rule.page());
     }
     let cause = cause(id)?;

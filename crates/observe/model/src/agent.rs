@@ -18,6 +18,9 @@ pub enum AgentMessage {
         /// True in a child that was forked (no new interpreter).
         #[serde(default)]
         forked: bool,
+        /// False where the Python cannot load `python/agent`: it tells of exceptions only.
+        #[serde(default)]
+        native: Option<bool>,
     },
     /// What this Python is made of, once a program: when it has imported torch, else as it ends.
     Inside {

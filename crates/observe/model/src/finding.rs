@@ -122,6 +122,23 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// What to do, best first.
     pub fixes: Vec<Fix>,
+    /// Ids of causes whose findings come of this one.
+    #[serde(default)]
+    pub explains: Vec<String>,
+}
+
+impl Finding {
+    /// The other one comes of this one: it names its cause, and both are of one process, as far as each is of one.
+    pub fn is_cause_of(&self, other: &Finding) -> bool {
+        let of_one = self.process.as_ref().zip(other.process.as_ref()).is_none_or(|(a, b)| a.id == b.id);
+        of_one && self.explains.contains(&other.cause)
+    }
+}
+
+/// Ids of the causes among `findings` that this one comes of.
+pub fn caused_by<'a>(finding: &Finding, findings: &'a [Finding]) -> Vec<&'a str> {
+    let causes = findings.iter().filter(|other| other.is_cause_of(finding));
+    causes.map(|other| other.cause.as_str()).collect()
 }
 
 /// A limit at the end of what was seen.
@@ -255,7 +272,7 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// Exited 0, and nothing found above `note`.
     pub healthy: bool,
-    /// First the most severe, then the earliest in the causal chain, then the most certain.
+    /// First the most severe, what comes of it behind it; then the earliest, then the most certain.
     pub findings: Vec<Finding>,
     /// The limits that matter, first met first.
     pub limits: Vec<LimitState>,

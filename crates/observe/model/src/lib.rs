@@ -1,6 +1,7 @@
 //! The vocabulary of ullage: plain values that every room knows.
 //!
-//! Nothing here opens a file, asks a clock or formats text for people. A value that could not be read is
+//! Nothing here opens a file, asks a clock or writes sentences for people; [`figures`] alone spells their numbers, because
+//! findings and reports share it. A value that could not be read is
 //! [`Measured::Missing`] with its reason; a limit that does not exist is [`Limit::Unlimited`]; a process is
 //! named by pid *and* start time ([`ProcessId`]), because pids are reused.
 #![forbid(unsafe_code)]
@@ -11,6 +12,7 @@ pub mod cgroup;
 pub mod comparison;
 pub mod event;
 pub mod fact;
+pub mod figures;
 pub mod finding;
 pub mod growth;
 pub mod host;
@@ -40,8 +42,8 @@ pub use comparison::{Against, Change, Comparison, Difference, Strength, Symptom,
 pub use event::{Event, EventKind, KernelOomKill, Neighbour, Neighbours, OomConstraint};
 pub use fact::{Fact, Facts, Snapshot, Unlimited};
 pub use finding::{
-    Confidence, CopyOnWrite, Evidence, EvidenceValue, Finding, FirstFailure, Fix, LimitState, MemoryAt,
-    MemorySummary, ProcessRef, Severity, Sharing, Status, Undetermined, Verdict,
+    caused_by, Confidence, CopyOnWrite, Evidence, EvidenceValue, Finding, FirstFailure, Fix, LimitState,
+    MemoryAt, MemorySummary, ProcessRef, Severity, Sharing, Status, Undetermined, Verdict,
 };
 pub use growth::{Growth, GrowthClass, GrowthLimit, GrowthPart};
 pub use host::{FilesystemReading, FilesystemUse, HostReading, MachineFacts};

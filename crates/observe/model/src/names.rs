@@ -2,6 +2,8 @@
 
 /// Path of the agent's socket; its presence is what switches the agent on inside a Python.
 pub const ENV_AGENT_SOCKET: &str = "ULLAGE_AGENT_SOCKET";
+/// How many seccomp filters `ullage run` itself is behind: the agent stays out of a Python that is behind more.
+pub const ENV_AGENT_FILTERS: &str = "ULLAGE_AGENT_FILTERS";
 /// `1` keeps the agent and the Python package out of the job.
 pub const ENV_DISABLE: &str = "ULLAGE_DISABLE";
 /// The remedies of `--fix`, as a list; read by the agent too.

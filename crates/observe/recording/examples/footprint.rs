@@ -58,7 +58,7 @@ fn write(dir: &Path, run: &RunFacts, items: impl Iterator<Item = Item>) {
         (cpu, longest) = (cpu + took, longest.max(took));
         largest_tail = largest_tail.max(size(dir, ".arrows"));
     }
-    assert_eq!(writer.trouble(), None);
+    assert!(writer.lost().is_empty());
     let start = cpu_seconds();
     writer.close(run).unwrap();
     let closing = cpu_seconds() - start;

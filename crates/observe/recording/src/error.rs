@@ -26,9 +26,9 @@ pub enum CreateError {
     },
 }
 
-/// Why a recording stopped, or could not be closed. What was written before stays readable.
+/// Why something was not recorded, or a recording could not be closed. What was written before stays readable.
 #[derive(Debug, thiserror::Error)]
-#[error("the recording stops here: cannot {doing} {}: {why}", path.display())]
+#[error("cannot {doing} {}: {why}", path.display())]
 pub struct WriteError {
     /// What was tried.
     pub doing: &'static str,

@@ -4,6 +4,7 @@ use crate::error::{Damage, OpenError, WriteError};
 use crate::merge::merge_all;
 use crate::part::write_part;
 use crate::recording::{Recording, TableFiles};
+use crate::run_file;
 use crate::store::Store;
 use crate::table::{Table, EVENTS, TICKS};
 use std::path::Path;
@@ -50,6 +51,7 @@ pub fn repair(dir: impl AsRef<Path>, runs: impl Fn(&ProcessId) -> bool) -> Resul
     for table in &files.tables {
         tidy(dir, table.table);
     }
+    run_file::give_back(dir);
     // Only when every table has its part: a kill in between leaves a tail that is repaired the next time.
     for table in &files.tables {
         let path = dir.join(table.table.tail_name());

@@ -4,7 +4,7 @@ use crate::error::{Damage, OpenError};
 use crate::store::Store;
 use crate::FORMAT;
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -14,19 +14,46 @@ use ullage_model::{MachineFacts, RunFacts, RunId};
 /// No `run.json` of ours comes near this, bytes.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Writes the facts under a name of their own and renames it: a reader sees the old ones or the new ones.
+/// Room set aside beyond what the facts take now, for how the run ends; bytes.
+const RESERVE: usize = 16 << 10;
+const UNFINISHED: &str = "run.json.tmp";
+
+/// Writes the facts under a name of their own and renames it: a reader sees the old ones or the new ones. Takes the
+/// room that was [set aside](reserve).
 pub(crate) fn write(dir: &Path, run: &RunFacts) -> io::Result<()> {
     let run = RunFacts { format: FORMAT, ..run.clone() };
     let mut text = serde_json::to_vec_pretty(&run).map_err(io::Error::other)?;
     text.push(b'\n');
-    let unfinished = dir.join("run.json.tmp");
-    let mut open = OpenOptions::new();
-    let mut file = open.write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
-    let written = file.write_all(&text).and_then(|()| std::fs::rename(&unfinished, dir.join(FILE_RUN)));
+    let unfinished = dir.join(UNFINISHED);
+    let mut file = open_unfinished(&unfinished)?;
+    let written = file
+        .write_all(&text)
+        .and_then(|()| file.set_len(text.len() as u64))
+        .and_then(|()| std::fs::rename(&unfinished, dir.join(FILE_RUN)));
     if written.is_err() {
         let _ = std::fs::remove_file(&unfinished);
     }
     written
+}
+
+/// Sets room aside for the facts that the end of the run adds, so that a disk that is full by then does not keep from being
+/// told how it ended. Best effort: file systems that never write in place need room all the same.
+pub(crate) fn reserve(dir: &Path) {
+    let now = std::fs::metadata(dir.join(FILE_RUN)).map_or(0, |facts| facts.len() as usize);
+    let unfinished = dir.join(UNFINISHED);
+    let filled = open_unfinished(&unfinished).and_then(|mut file| file.write_all(&vec![b' '; now + RESERVE]));
+    if filled.is_err() {
+        let _ = std::fs::remove_file(&unfinished);
+    }
+}
+
+/// Gives back the room that a killed ullage had set aside.
+pub(crate) fn give_back(dir: &Path) {
+    let _ = std::fs::remove_file(dir.join(UNFINISHED));
+}
+
+fn open_unfinished(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 /// The facts, and whether they are damaged. `path` is the directory's, for errors and for the run's name.

@@ -1,9 +1,10 @@
 //! Where do a recording's files come from: a directory, or bytes in memory (tests, fuzzing, an archive)?
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
 /// The files of one recording, by name.
 #[derive(Debug)]
@@ -28,7 +29,7 @@ impl Store {
         let too_large = || io::Error::new(io::ErrorKind::InvalidData, "it is larger than such a file can be");
         match self {
             Store::Directory(dir) => {
-                let file = File::open(dir.join(name))?;
+                let file = open(&dir.join(name))?;
                 let mut bytes = Vec::new();
                 file.take(most + 1).read_to_end(&mut bytes)?;
                 if bytes.len() as u64 > most {
@@ -42,5 +43,18 @@ impl Store {
                 None => Err(io::ErrorKind::NotFound.into()),
             },
         }
+    }
+}
+
+/// O_NONBLOCK of open(2) on Linux, x86-64.
+const NONBLOCK: i32 = 0o4000;
+
+/// A file to read: to open a FIFO would wait for ever for somebody who writes into it, and a device has no end.
+fn open(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(NONBLOCK).open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a regular file"))
     }
 }

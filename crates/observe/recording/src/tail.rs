@@ -39,7 +39,11 @@ impl Tail {
         let mut open = OpenOptions::new();
         open.read(true).append(true).create_new(true).mode(0o600);
         let mut file = open.open(&path).map_err(|e| wrong(&e))?;
-        file.write_all(encoder.get_ref()).map_err(|e| wrong(&e))?;
+        file.write_all(encoder.get_ref()).map_err(|e| {
+            // Without its head it would be in the way of the next attempt.
+            let _ = std::fs::remove_file(&path);
+            wrong(&e)
+        })?;
         let schema_length = encoder.get_ref().len() as u64;
         encoder.get_mut().clear();
         let rows = TableBuilder::new(table);
@@ -57,15 +61,34 @@ impl Tail {
             return Ok(());
         }
         let encoded = self.rows.take().and_then(|batch| self.encoder.write(&batch));
-        encoded.map_err(|e| WriteError::new("encode a sample for", &self.path, e))?;
+        encoded.map_err(|e| {
+            self.encoder.get_mut().clear();
+            WriteError::new("encode a sample for", &self.path, e)
+        })?;
         let written = self.file.write_all(self.encoder.get_ref());
         if let Err(e) = written {
             // A torn batch would be dropped on reading, too; this is tidier where it works.
             let _ = self.file.set_len(self.length);
+            self.encoder.get_mut().clear();
             return Err(WriteError::new("write", &self.path, e));
         }
         self.length += self.encoder.get_ref().len() as u64;
         self.encoder.get_mut().clear();
+        Ok(())
+    }
+
+    /// Where the next batch begins.
+    pub(crate) fn end(&self) -> u64 {
+        self.length
+    }
+
+    /// Takes back what was written behind `end`: of a sample that did not find room in all tables.
+    pub(crate) fn take_back(&mut self, end: u64) -> Result<(), WriteError> {
+        let end = end.max(self.schema_length);
+        if end < self.length {
+            self.file.set_len(end).map_err(|e| WriteError::new("shorten", &self.path, e))?;
+            self.length = end;
+        }
         Ok(())
     }
 

@@ -19,8 +19,9 @@ use std::fs::{DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use ullage_model::figures::{duration, plural};
 use ullage_model::names::FILE_RUN;
-use ullage_model::{Descriptors, Event, Measured, RunFacts, Sample};
+use ullage_model::{At, Descriptors, Event, EventKind, Measured, RunFacts, Sample};
 
 /// All tails together are kept below this, bytes; the largest becomes a part when they meet it. The promise is
 /// 5 MB; the rest is room for one more sample.
@@ -32,7 +33,31 @@ struct Parts {
     small: Small,
 }
 
-/// Writes one recording. After the first error it stays silent: see [`Writer::trouble`].
+/// Gaps told one by one; a disk that is full now and then makes many.
+const MOST_TOLD: usize = 8;
+
+/// What could not be recorded.
+#[derive(Debug)]
+struct Lost {
+    since: At,
+    samples: u64,
+    events: u64,
+    why: String,
+}
+
+impl Lost {
+    /// `until` is the time from which on there was room again; none where there was none to the end.
+    fn sentence(&self, until: Option<At>) -> String {
+        let since = duration(self.since.seconds());
+        let until = until.map_or("on".to_owned(), |at| format!("to {}", duration(at.seconds())));
+        let samples = plural(self.samples, "sample", "samples");
+        let events = plural(self.events, "event", "events");
+        format!("Not recorded, from {since} after the start {until}: {samples} and {events} ({})", self.why)
+    }
+}
+
+/// Writes one recording. What cannot be written is left out, and what comes after it is tried again: a full disk may get
+/// room. See [`Writer::lost`].
 pub struct Writer {
     dir: PathBuf,
     tails: Vec<Tail>,
@@ -41,7 +66,10 @@ pub struct Writer {
     ticks: u64,
     events: u64,
     most_tail_bytes: u64,
-    trouble: Option<String>,
+    /// What is being lost now.
+    losing: Option<Lost>,
+    /// What was lost, a sentence each.
+    lost: Vec<String>,
 }
 
 impl Writer {
@@ -62,6 +90,7 @@ impl Writer {
         // It may have been there, empty, and open to others.
         std::fs::set_permissions(dir, Permissions::from_mode(0o700)).map_err(io("restrict", dir))?;
         run_file::write(dir, run).map_err(io("write", &dir.join(FILE_RUN)))?;
+        run_file::reserve(dir);
         Ok(Writer {
             dir: dir.to_owned(),
             tails: Vec::new(),
@@ -69,7 +98,8 @@ impl Writer {
             ticks: 0,
             events: 0,
             most_tail_bytes: TAIL_BYTES,
-            trouble: None,
+            losing: None,
+            lost: Vec::new(),
         })
     }
 
@@ -84,60 +114,91 @@ impl Writer {
         &self.dir
     }
 
-    /// Why nothing is recorded any more, in a sentence; none while all is well.
-    pub fn trouble(&self) -> Option<&str> {
-        self.trouble.as_deref()
-    }
-
-    /// Replaces the facts of the run, for what becomes known after the start.
-    pub fn update_run(&mut self, run: &RunFacts) {
-        if self.trouble.is_none() {
-            let path = self.dir.join(FILE_RUN);
-            self.note(run_file::write(&self.dir, run).map_err(|e| WriteError::new("write", &path, e)));
-        }
+    /// What is missing from the recording, a sentence each; nothing while all is well.
+    pub fn lost(&self) -> Vec<String> {
+        let now = self.losing.iter().map(|lost| lost.sentence(None));
+        self.lost.iter().cloned().chain(now).collect()
     }
 
     /// Records one tick.
     pub fn sample(&mut self, sample: &Sample) {
-        if self.trouble.is_none() {
-            let written = self.write_sample(sample).and_then(|()| self.roll_when_full());
-            self.note(written);
+        let written = self.attempt(|writer| {
+            writer.tell_of_lost(sample.at)?;
+            writer.write_sample(sample)
+        });
+        match written {
+            // Told as far as it is to be told one by one.
+            Ok(()) if self.lost.len() < MOST_TOLD => {
+                let lost = self.losing.take();
+                self.lost.extend(lost.map(|lost| lost.sentence(Some(sample.at))));
+            }
+            Ok(()) => {}
+            Err(why) => self.losing(sample.at, &why).samples += 1,
         }
     }
 
     /// Records one event.
     pub fn event(&mut self, event: &Event) {
-        if self.trouble.is_none() {
-            let written = self.write_event(event).and_then(|()| self.roll_when_full());
-            self.note(written);
+        if let Err(why) = self.attempt(|writer| writer.write_event(event)) {
+            self.losing(event.at, &why).events += 1;
         }
+    }
+
+    fn losing(&mut self, at: At, why: &WriteError) -> &mut Lost {
+        self.losing.get_or_insert_with(|| Lost { since: at, samples: 0, events: 0, why: why.to_string() })
+    }
+
+    /// Writes something whole or not at all.
+    fn attempt(
+        &mut self,
+        write: impl FnOnce(&mut Writer) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
+        // Tails that cannot become parts must not grow for ever.
+        self.roll_when_full()?;
+        let ends: Vec<u64> = self.tails.iter().map(Tail::end).collect();
+        let events = self.events;
+        match write(self) {
+            Ok(()) => {
+                // Where it fails it is tried again before the next.
+                let _ = self.roll_when_full();
+                Ok(())
+            }
+            Err(why) => {
+                self.events = events;
+                // A tail that was made meanwhile had nothing before.
+                let ends = ends.into_iter().chain(std::iter::repeat(0));
+                self.tails.iter_mut().zip(ends).try_for_each(|(tail, end)| tail.take_back(end))?;
+                Err(why)
+            }
+        }
+    }
+
+    /// What was lost stands in the recording itself as soon as there is room: ullage may not live to close it.
+    fn tell_of_lost(&mut self, at: At) -> Result<(), WriteError> {
+        let Some(lost) = self.losing.as_ref().filter(|_| self.lost.len() < MOST_TOLD) else { return Ok(()) };
+        let text = format!("{}.", lost.sentence(Some(at)));
+        self.write_event(&Event { at, what: EventKind::NotSeen { text } })
     }
 
     /// Ends the recording: the tail becomes parts, and `run.json` says how it ended.
     ///
     /// # Errors
-    /// The first error of the whole recording. What was written stays readable, and `run.json` is replaced
-    /// where that is possible at all.
+    /// Where a tail could not become a part, or `run.json` not be replaced. What was written stays readable, and `run.json`
+    /// is replaced where that is possible at all.
     pub fn close(mut self, run: &RunFacts) -> Result<(), WriteError> {
         let path = self.dir.join(FILE_RUN);
-        let rolled = match self.trouble.take() {
-            Some(why) => Err(WriteError { doing: "go on in", path: self.dir.clone(), why }),
-            None => (0..self.tails.len()).try_for_each(|tail| self.roll(tail)),
-        };
+        let written = run_file::write(&self.dir, run).map_err(|e| WriteError::new("write", &path, e));
+        let rolled = (0..self.tails.len()).try_for_each(|tail| self.roll(tail));
         if rolled.is_ok() {
             self.merge_the_last();
         }
         // Last: a recording with tails is one that is not closed, and is repaired.
         let rolled =
             rolled.and_then(|()| std::mem::take(&mut self.tails).into_iter().try_for_each(Tail::remove));
-        let written = run_file::write(&self.dir, run).map_err(|e| WriteError::new("write", &path, e));
+        // Where there was no room before, the tails may have made some.
+        let written = written
+            .or_else(|_| run_file::write(&self.dir, run).map_err(|e| WriteError::new("write", &path, e)));
         rolled.and(written)
-    }
-
-    fn note(&mut self, result: Result<(), WriteError>) {
-        if let Err(error) = result {
-            self.trouble = Some(error.to_string());
-        }
     }
 
     fn tail(&mut self, table: &'static Table) -> Result<&mut Tail, WriteError> {

@@ -1,4 +1,4 @@
-//! A full or read-only disk: the writer says so once, stays silent, and leaves what it wrote readable.
+//! A full or read-only disk: what does not fit is left out and told, what comes when there is room again is recorded.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;
@@ -6,7 +6,8 @@ mod common;
 use common::{ended, image, replayed, run, sample, samples};
 use std::path::Path;
 use std::process::Command;
-use ullage_recording::{repair, Recording, Writer};
+use ullage_model::{Event, EventKind, Item};
+use ullage_recording::{Recording, Writer};
 
 const DIRECTORY: &str = "ULLAGE_TEST_FULL_DISK";
 
@@ -16,39 +17,66 @@ fn inside_a_small_disk() {
     let Some(disk) = std::env::var_os(DIRECTORY) else { return };
     let dir = Path::new(&disk).join("run");
     let mut writer = Writer::create(&dir, &run()).unwrap();
-    let mut written = 0;
-    while writer.trouble().is_none() {
-        writer.sample(&sample(written, 50));
-        written += 1;
-        assert!(written < 10_000, "the disk does not get full");
+    let mut n = 0;
+    while writer.lost().is_empty() {
+        writer.sample(&sample(n, 50));
+        n += 1;
+        assert!(n < 10_000, "the disk does not get full");
     }
-    let trouble = writer.trouble().unwrap().to_owned();
-    assert!(trouble.contains("No space left"), "{trouble}");
+    n -= 1;
     let held = image(&dir);
-    writer.sample(&sample(written, 50));
-    writer.event(&common::event(1));
-    assert_eq!(writer.trouble(), Some(&*trouble));
-    assert_eq!(image(&dir), held, "silent after the first error");
-    let error = writer.close(&ended(&run())).unwrap_err().to_string();
-    assert!(error.contains("No space left"), "{error}");
-
-    let check = || {
-        let recording = Recording::open(&dir).unwrap();
-        let torn = recording.damage.iter().find(|damage| damage.what.contains("inside a record"));
-        assert_eq!(torn, None, "the failed write was taken back");
-        let read = samples(&replayed(&recording));
-        assert_eq!(read.len() as u64, written - 1);
-        assert!(read.iter().zip(0..).all(|(read, n)| *read == sample(n, 50)));
+    for _ in 0..3 {
+        writer.sample(&sample(n, 50));
+    }
+    let after = image(&dir);
+    assert!(
+        held.iter().all(|(name, bytes)| after[name].len() == bytes.len()),
+        "what is lost leaves no trace"
+    );
+    let lost = writer.lost();
+    assert!(lost.len() == 1 && lost[0].contains("4 samples and 0 events"), "{lost:?}");
+    assert!(lost[0].contains("No space left"), "{lost:?}");
+    let read = |dir: &Path| {
+        let recording = Recording::open(dir).unwrap();
+        assert_eq!(recording.damage, []);
+        samples(&replayed(&recording))
     };
-    check();
-    // No room for parts; with room it is repaired.
-    assert!(repair(&dir, |_| false).is_err());
-    check();
-    let larger = Command::new("mount").args(["-o", "remount,size=8m"]).arg(&disk).status().unwrap();
-    assert!(larger.success());
-    repair(&dir, |_| false).unwrap();
-    check();
-    assert!(Recording::open(&dir).unwrap().is_closed());
+    assert_eq!(read(&dir), (0..n).map(|n| sample(n, 50)).collect::<Vec<_>>());
+
+    let resize = |options: &str| {
+        let done = Command::new("mount").args(["-o", options]).arg(&disk).status().unwrap();
+        assert!(done.success(), "{options}");
+    };
+    resize("remount,size=2m");
+    for _ in 0..2 {
+        writer.sample(&sample(n, 50));
+        n += 1;
+    }
+    let all: Vec<_> = (0..n).map(|n| sample(n, 50)).collect();
+    assert_eq!(read(&dir), all, "it goes on when there is room");
+    let told = replayed(&Recording::open(&dir).unwrap()).iter().any(|item| {
+        matches!(item, Item::Event(Event { what: EventKind::NotSeen { text }, .. }) if text.contains("4 samples"))
+    });
+    assert!(told, "a recording that is never closed says so too");
+    let lost = writer.lost();
+    assert!(lost.len() == 1 && lost[0].contains(" to "), "{lost:?}");
+
+    // Full again, now to the end.
+    while writer.lost().len() == 1 {
+        writer.sample(&sample(n, 50));
+        n += 1;
+        assert!(n < 100_000, "the disk does not get full");
+    }
+    // To the last byte.
+    let mut filler = std::fs::File::create(Path::new(&disk).join("filler")).unwrap();
+    while std::io::Write::write(&mut filler, &[1; 4096]).is_ok_and(|written| written > 0) {}
+    drop(filler);
+    // What was set aside lets the facts be replaced, which makes room for the first part, and that for the next.
+    writer.close(&ended(&run())).unwrap();
+    let recording = Recording::open(&dir).unwrap();
+    assert_eq!(recording.run.outcome, ended(&run()).outcome, "how it ended is told on a full disk");
+    assert!(recording.is_closed());
+    assert_eq!(read(&dir).len() as u64, n - 1);
 
     let read_only = Command::new("mount").args(["-o", "remount,ro"]).arg(&disk).status().unwrap();
     assert!(read_only.success());
@@ -58,7 +86,7 @@ fn inside_a_small_disk() {
 }
 
 #[test]
-fn a_full_disk_stops_the_recording_and_nothing_else() {
+fn a_full_disk_costs_the_samples_that_find_no_room_and_nothing_else() {
     let home = tempfile::tempdir().unwrap();
     let script =
         r#"mount -t tmpfs -o size=1m tmpfs "$1" && exec "$2" --exact inside_a_small_disk --nocapture"#;

@@ -26,7 +26,7 @@ proptest! {
                 Item::Event(event) => writer.event(event),
             }
         }
-        prop_assert_eq!(writer.trouble(), None);
+        prop_assert!(writer.lost().is_empty());
         // As a reader sees it meanwhile, or after a kill.
         let open = Recording::open(&dir).unwrap();
         prop_assert_eq!(&open.damage, &vec![]);

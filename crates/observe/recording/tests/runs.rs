@@ -37,7 +37,8 @@ fn runs_are_listed_newest_first_with_their_state() {
     assert_eq!(states(false), [(400.0, Interrupted), (300.0, Ended), (200.0, Ended)]);
     assert!(list_runs(&home.path().join("none"), |_| true).unwrap().is_empty());
     let bytes = list_runs(home.path(), |_| false).unwrap()[0].bytes;
-    assert_eq!(bytes, home.path().join("20261121-110000-train-4/run.json").metadata().unwrap().len());
+    let of = |name: &str| home.path().join("20261121-110000-train-4").join(name).metadata().unwrap().len();
+    assert_eq!(bytes, of("run.json") + of("run.json.tmp"));
 }
 
 #[test]

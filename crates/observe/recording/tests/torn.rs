@@ -187,3 +187,32 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_is_no_file_is_refused_and_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    let writer = ullage_recording::Writer::create(&dir, &common::run()).unwrap();
+    drop(writer);
+    for (name, node) in [("ticks.arrows", "p"), ("events.arrows", "p")] {
+        assert!(std::process::Command::new("mknod")
+            .arg(dir.join(name))
+            .arg(node)
+            .status()
+            .unwrap()
+            .success());
+    }
+    std::os::unix::fs::symlink("/dev/zero", dir.join("processes.arrows")).unwrap();
+    let recording = Recording::open(&dir).unwrap();
+    let refused = recording.damage.iter().filter(|damage| damage.what.contains("not a regular file"));
+    assert_eq!(refused.count(), 3, "{:?}", recording.damage);
+
+    std::fs::remove_file(dir.join("run.json")).unwrap();
+    assert!(std::process::Command::new("mknod")
+        .arg(dir.join("run.json"))
+        .arg("p")
+        .status()
+        .unwrap()
+        .success());
+    assert!(Recording::open(&dir).unwrap_err().to_string().contains("not a regular file"));
+}

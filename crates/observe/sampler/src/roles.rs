@@ -8,17 +8,21 @@
 //! python -c from multiprocessing.spawn import spawn_main; spawn_main(…) --multiprocessing-fork
 //! ```
 //! The surprise: every child of a fork server hangs below it, the trainer's loader workers too; only comm
-//! (`pt_data_worker`, torch 2.5 and later), the order of birth, or the agent tell them apart.
+//! (`pt_data_worker`, torch 2.5 and later), the order of birth, or the agent tell them apart. Of the zygotes' root so do
+//! the zygotes, which have a comm of their own, and their workers.
 
 use std::collections::HashMap;
 use ullage_model::{AgentMessage, Role};
+
+/// comm of a zygote (`_COMM` in python/ullage/_zygote/main.py).
+const ZYGOTE: &str = "ullage-zygote";
 
 /// Which program a command line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Program {
     /// CPython's fork server, or a child that it forked.
     Forkserver,
-    /// ullage's zygote, or a child that it forked.
+    /// The root of ullage's zygotes, or what was forked from it.
     Zygote,
     /// Resource or semaphore tracker.
     ResourceTracker,
@@ -129,6 +133,9 @@ pub fn role(seen: &Seen<'_>) -> Role {
     if seen.comm == "pt_data_worker" {
         return Role::LoaderWorker(None);
     }
+    if seen.program == Program::Zygote && seen.comm == ZYGOTE {
+        return Role::Zygote;
+    }
     if multiprocessing_child(seen) {
         let grandchild = matches!(
             seen.parent_role,
@@ -237,6 +244,12 @@ mod tests {
         assert_eq!(role(&Seen { program: Program::Zygote, forked: false, ..CHILD }), Role::Zygote);
         let worker = Seen { program: Program::Zygote, parent: Some(Program::Zygote), twin: true, ..CHILD };
         assert_eq!(role(&worker), Role::Other, "its worker, or a trainer of the user's");
+        assert_eq!(role(&Seen { comm: "ullage-zygote", ..worker }), Role::Zygote, "forked from the root");
+        assert_eq!(
+            role(&Seen { comm: "ullage-zygote", ..CHILD }),
+            Role::Trainer,
+            "a name proves nothing alone"
+        );
     }
 
     #[test]

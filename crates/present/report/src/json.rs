@@ -1,5 +1,6 @@
 //! The verdict as JSON, schema 1, for programs. The keys and their order are in [`crate::schema`].
 
+use crate::format;
 use crate::schema::{FindingJson, VerdictJson};
 use crate::text::LogView;
 use serde_json::{json, Value};
@@ -12,13 +13,23 @@ pub fn verdict(verdict: &Verdict) -> Value {
 
 /// The verdict as the bytes of a JSON file: indented, one newline at the end.
 pub fn verdict_text(verdict: &Verdict) -> String {
+    text(&self::verdict(verdict))
+}
+
+/// Any value as people may look at it: indented, one newline at the end, and nothing in it that steers a terminal.
+pub fn text(value: &Value) -> String {
     // `{:#}` of a Value is its indented form and cannot fail.
-    format!("{:#}\n", self::verdict(verdict))
+    format::clean_json(&format!("{value:#}\n"))
+}
+
+/// The same in one line.
+pub fn line(value: &Value) -> String {
+    format::clean_json(&format!("{value}\n"))
 }
 
 /// What a log says, as JSON: its findings in the shape that a verdict's have.
 pub fn log(log: &LogView<'_>) -> Value {
-    let findings: Vec<FindingJson<'_>> = log.findings.iter().map(FindingJson::from).collect();
+    let findings: Vec<FindingJson<'_>> = FindingJson::all(log.findings);
     json!({
         "schema": crate::schema::SCHEMA,
         "log": log.source,

@@ -9,5 +9,6 @@ pub mod format;
 pub mod json;
 pub mod redact;
 pub mod schema;
+pub mod secrets;
 mod segments;
 pub mod text;

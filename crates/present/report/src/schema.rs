@@ -4,13 +4,12 @@
 //! Stable: within a schema number keys are only added. `docs/schema/verdict-1.json` says the same as a JSON
 //! Schema, and a test holds both together.
 
-use crate::format::whole;
 use crate::segments::SegmentsJson;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use ullage_model::{
-    CopyOnWrite, Evidence, EvidenceValue, Finding, FirstFailure, Fix, Growth, Limit, LimitState, Measured,
-    MemoryAt, MemorySummary, Outcome, ProcessRef, Severity, Sharing, Status, Undetermined, Verdict,
+    caused_by, CopyOnWrite, Evidence, EvidenceValue, Finding, FirstFailure, Fix, Growth, Limit, LimitState,
+    Measured, MemoryAt, MemorySummary, Outcome, ProcessRef, Severity, Sharing, Status, Undetermined, Verdict,
 };
 
 /// The number in `schema`.
@@ -77,6 +76,8 @@ pub(crate) struct FindingJson<'a> {
     fixes: Vec<FixJson<'a>>,
     why: Vec<&'a str>,
     at: Option<f64>,
+    explains: &'a [String],
+    caused_by: Vec<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -268,7 +269,7 @@ impl<'a> From<&'a Verdict> for VerdictJson<'a> {
             command: &verdict.command,
             outcome: (&verdict.outcome).into(),
             healthy: verdict.healthy,
-            findings: verdict.findings.iter().map(FindingJson::from).collect(),
+            findings: FindingJson::all(&verdict.findings),
             limits: verdict.limits.iter().map(LimitJson::from).collect(),
             memory: (&verdict.memory).into(),
             segments: verdict.segments.as_ref().map(SegmentsJson::from),
@@ -302,8 +303,13 @@ impl<'a> From<&'a Outcome> for OutcomeJson<'a> {
     }
 }
 
-impl<'a> From<&'a Finding> for FindingJson<'a> {
-    fn from(finding: &'a Finding) -> Self {
+impl<'a> FindingJson<'a> {
+    /// Findings in their order, each with those that it comes of.
+    pub(crate) fn all(findings: &'a [Finding]) -> Vec<FindingJson<'a>> {
+        findings.iter().map(|finding| FindingJson::of(finding, findings)).collect()
+    }
+
+    fn of(finding: &'a Finding, findings: &'a [Finding]) -> Self {
         FindingJson {
             cause: &finding.cause,
             title: &finding.title,
@@ -315,6 +321,8 @@ impl<'a> From<&'a Finding> for FindingJson<'a> {
             fixes: finding.fixes.iter().map(FixJson::from).collect(),
             why: finding.evidence.iter().map(|e| e.sentence.as_str()).filter(|s| !s.is_empty()).collect(),
             at: finding.at.map(ullage_model::At::seconds),
+            explains: &finding.explains,
+            caused_by: caused_by(finding, findings),
         }
     }
 }
@@ -494,4 +502,9 @@ impl<'a> From<&'a Undetermined> for UndeterminedJson<'a> {
 
 fn finite(n: &f64) -> bool {
     n.is_finite()
+}
+
+/// As an integer, where it is one that an f64 holds exactly.
+fn whole(n: f64) -> Option<u64> {
+    (n >= 0.0 && n.fract() == 0.0 && n < u64::MAX as f64).then_some(n as u64)
 }

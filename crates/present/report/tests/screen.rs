@@ -2,7 +2,7 @@
 
 mod verdicts;
 
-use ullage_model::{Undetermined, Verdict};
+use ullage_model::{BudgetUse, Outcome, OutcomeKind, Severity, Undetermined, Verdict};
 use ullage_report::text::{self, CheckRow, CheckState, LogView, RunRow, Style};
 
 #[test]
@@ -47,6 +47,59 @@ fn a_finding_tells_the_command_whole_and_no_escape_of_the_job() {
     let screen = text::verdict(&verdicts::crash_established(), &Style::plain(44));
     assert!(screen.contains("DataLoader(dataset, num_workers=1, multiprocessing_context=\"fork\")"));
     assert!(!text::verdict(&verdicts::missing_values(), &Style::plain(80)).contains('\u{1b}'));
+}
+
+#[test]
+fn a_note_gets_no_remedy_as_if_it_were_a_fault() {
+    let mut verdict = verdicts::crash_established();
+    verdict.findings.truncate(1);
+    let shown = |verdict: &Verdict, section: &str| {
+        text::verdict(verdict, &Style::plain(80)).lines().any(|line| line.starts_with(section))
+    };
+    assert!(shown(&verdict, "Why ") && shown(&verdict, "Do ") && !shown(&verdict, "Notes "));
+    verdict.findings[0].severity = Severity::Note;
+    verdict.healthy = true;
+    assert!(!shown(&verdict, "Why ") && !shown(&verdict, "Do ") && shown(&verdict, "Notes "));
+}
+
+#[test]
+fn what_comes_of_a_finding_stands_under_it_and_says_so() {
+    let mut verdict = verdicts::crash_established();
+    let told = |verdict: &Verdict| text::verdict(verdict, &Style::plain(200));
+    let json = |verdict: &Verdict| ullage_report::json::verdict(verdict)["findings"][1]["caused_by"].clone();
+    assert!(!told(&verdict).contains("Comes of") && json(&verdict) == serde_json::json!([]));
+    verdict.findings[0].explains = vec!["orphan-workers".into()];
+    assert!(!told(&verdict).contains("Comes of"), "of another process");
+    verdict.findings[1].process = None;
+    assert!(
+        told(&verdict).contains("Comes of max-map-count-exhausted: A loader worker outlived"),
+        "{}",
+        told(&verdict)
+    );
+    assert_eq!(json(&verdict), serde_json::json!(["max-map-count-exhausted"]));
+}
+
+#[test]
+fn a_log_has_no_percentages() {
+    let finding = verdicts::crash_established().findings.remove(0);
+    let other = ullage_model::Finding {
+        confidence: 0.21,
+        status: ullage_model::Status::Hypothesis,
+        ..finding.clone()
+    };
+    let view = LogView { source: "a.log", lines: 2, findings: &[finding, other], notes: &[] };
+    let screen = text::log(&view, &Style::plain(80));
+    let told = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("certain.") && told.contains(", possible]") && !told.contains('%'), "{screen}");
+}
+
+#[test]
+fn a_budget_that_the_kernel_held_is_the_kernel_s_kill() {
+    let spent = BudgetUse { budget: 400 << 20, used: 400 << 20 };
+    let outcome =
+        Outcome { by: Some("kernel memcg".into()), budget: Some(spent), ..Outcome::of(OutcomeKind::Budget) };
+    let said = text::outcome(&outcome, Some(3.0));
+    assert!(said.starts_with("The kernel killed the job at the --memory-max budget of 400 MiB"), "{said}");
 }
 
 #[test]

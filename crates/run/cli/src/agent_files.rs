@@ -6,32 +6,55 @@
 use anyhow::Context;
 use rustix::fs::{flock, FlockOperation};
 use std::ffi::OsString;
-use std::fs::File;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::fs::{File, Permissions};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use ullage_kernel::root::KernelRoot;
 use ullage_model::names;
 
-const AGENT: &str = include_str!("../../../../python/ullage/agent/agent.py");
-const BACKLOG: &str = include_str!("../../../../python/ullage/agent/backlog.py");
-const CENSUS: &str = include_str!("../../../../python/ullage/agent/census.py");
-const COUNTS: &str = include_str!("../../../../python/ullage/agent/counts.py");
-const GARBAGE: &str = include_str!("../../../../python/ullage/agent/garbage.py");
-const HOOKS: &str = include_str!("../../../../python/ullage/agent/hooks.py");
-const KEPT: &str = include_str!("../../../../python/ullage/agent/kept.py");
-const MEMORY: &str = include_str!("../../../../python/ullage/agent/memory.py");
-const PATHS: &str = include_str!("../../../../python/ullage/agent/paths.py");
-const SITES: &str = include_str!("../../../../python/ullage/agent/sites.py");
-const SLOTS: &str = include_str!("../../../../python/ullage/agent/slots.py");
-const TRAINING: &str = include_str!("../../../../python/ullage/agent/training.py");
-const WEIGH: &str = include_str!("../../../../python/ullage/agent/weigh.py");
+macro_rules! part {
+    ($name:literal) => {
+        (
+            concat!("ullage_", $name, ".py"),
+            include_bytes!(concat!("../../../../python/ullage/agent/", $name, ".py")).as_slice(),
+        )
+    };
+}
+
+/// Names and contents. The last two are no module of Python's: where it begins, and python/agent.
+const PARTS: [(&str, &[u8]); 20] = [
+    part!("agent"),
+    part!("backlog"),
+    part!("census"),
+    part!("counts"),
+    part!("facts"),
+    part!("garbage"),
+    part!("hooks"),
+    part!("kept"),
+    part!("kinds"),
+    part!("loaders"),
+    part!("memory"),
+    part!("paths"),
+    part!("processes"),
+    part!("sites"),
+    part!("slots"),
+    part!("start"),
+    part!("training"),
+    part!("weigh"),
+    ("sitecustomize.py", include_bytes!("../../../../python/ullage/agent/sitecustomize.py")),
+    ("ullage_native.so", include_bytes!(concat!(env!("OUT_DIR"), "/ullage_native.so"))),
+];
+
 /// Also what `ullage snapshot` asks a Python.
 pub const FACTS: &str = include_str!("../../../../python/ullage/agent/facts.py");
-const SITECUSTOMIZE: &str = include_str!("../../../../python/ullage/agent/sitecustomize.py");
 
 const PREFIX: &str = "ullage-";
 
-/// A directory without its lock is abandoned only when it is older than the moment between the two.
+/// What a directory is called until it is locked, so that one with the final name and no lock is abandoned.
+const UNLOCKED_PREFIX: &str = ".ullage-";
+
+/// One that is still unlocked is abandoned when it is older than the moment between the two.
 const NOT_YET_LOCKED: Duration = Duration::from_secs(60);
 
 /// The directory, removed when dropped.
@@ -45,14 +68,10 @@ pub struct AgentFiles {
 impl AgentFiles {
     /// Writes the files into a new directory that only this user may enter.
     pub fn create() -> anyhow::Result<AgentFiles> {
-        let bases = [
-            std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from),
-            Some(std::env::temp_dir()),
-            Some("/tmp".into()),
-            Some("/dev/shm".into()),
-        ];
+        let bases = bases(|name| std::env::var_os(name));
+        bases.iter().for_each(|base| remove_abandoned(base, NOT_YET_LOCKED));
         let mut last = None;
-        for base in bases.into_iter().flatten() {
+        for base in bases {
             match Self::create_in(&base) {
                 Ok(files) => return Ok(files),
                 Err(error) => last = Some(error),
@@ -70,31 +89,17 @@ impl AgentFiles {
             let nanos = std::time::SystemTime::now()
                 .duration_since(std::time::UNIX_EPOCH)
                 .map_or(0, |d| d.subsec_nanos());
-            let directory = base.join(format!("{PREFIX}{pid}-{:x}", nanos.wrapping_add(attempt)));
-            match std::fs::DirBuilder::new().mode(0o700).create(&directory) {
-                Ok(()) => {
-                    let lock = File::open(&directory).ok().filter(lock);
+            let name = format!("{pid}-{:x}", nanos.wrapping_add(attempt));
+            let directory = base.join(format!("{PREFIX}{name}"));
+            match make_locked(&base.join(format!("{UNLOCKED_PREFIX}{name}")), &directory) {
+                Ok(lock) => {
                     let files = AgentFiles { directory, _lock: lock };
-                    std::fs::write(files.directory.join("ullage_agent.py"), AGENT)
-                        .and_then(|()| std::fs::write(files.directory.join("ullage_census.py"), CENSUS))
-                        .and_then(|()| std::fs::write(files.directory.join("ullage_counts.py"), COUNTS))
-                        .and_then(|()| std::fs::write(files.directory.join("ullage_garbage.py"), GARBAGE))
-                        .and_then(|()| std::fs::write(files.directory.join("ullage_hooks.py"), HOOKS))
-                        .and_then(|()| std::fs::write(files.directory.join("ullage_backlog.py"), BACKLOG))
-                        .and_then(|()| std::fs::write(files.directory.join("ullage_kept.py"), KEPT))
-                        .and_then(|()| std::fs::write(files.directory.join("ullage_memory.py"), MEMORY))
-                        .and_then(|()| std::fs::write(files.directory.join("ullage_paths.py"), PATHS))
-                        .and_then(|()| std::fs::write(files.directory.join("ullage_sites.py"), SITES))
-                        .and_then(|()| std::fs::write(files.directory.join("ullage_slots.py"), SLOTS))
-                        .and_then(|()| std::fs::write(files.directory.join("ullage_training.py"), TRAINING))
-                        .and_then(|()| std::fs::write(files.directory.join("ullage_weigh.py"), WEIGH))
-                        .and_then(|()| std::fs::write(files.directory.join("ullage_facts.py"), FACTS))
-                        .and_then(|()| {
-                            std::fs::write(files.directory.join("sitecustomize.py"), SITECUSTOMIZE)
-                        })
-                        .with_context(|| {
+                    for (name, content) in PARTS {
+                        std::fs::write(files.directory.join(name), content).with_context(|| {
                             format!("cannot write the agent into {}", files.directory.display())
                         })?;
+                    }
+                    make_readable(&files.directory)?;
                     return Ok(files);
                 }
                 Err(error) => last = Some(error),
@@ -116,8 +121,22 @@ impl AgentFiles {
             path.push(":");
             path.push(before);
         }
-        vec![("PYTHONPATH".into(), path), (names::ENV_AGENT_SOCKET.into(), self.socket().into_os_string())]
+        let mut variables = vec![
+            ("PYTHONPATH".into(), path),
+            (names::ENV_AGENT_SOCKET.into(), self.socket().into_os_string()),
+        ];
+        if let Some(filters) = own_filters() {
+            variables.push((names::ENV_AGENT_FILTERS.into(), filters.to_string().into()));
+        }
+        variables
     }
+}
+
+/// How many filters of system calls (seccomp) this process is behind, as its job is: a Python behind more is in a sandbox,
+/// where the agent stays silent.
+fn own_filters() -> Option<u64> {
+    let pid = i32::try_from(std::process::id()).ok()?;
+    KernelRoot::live().process(pid).ok()?.filters(&mut Vec::new()).ok()?
 }
 
 impl Drop for AgentFiles {
@@ -130,6 +149,34 @@ impl Drop for AgentFiles {
     }
 }
 
+/// Directories that may hold the agent's, best first. A relative one would mean another directory to each process
+/// of the job that changes its own, so that Python would import the agent from wherever it stands.
+fn bases(variable: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
+    let set = ["XDG_RUNTIME_DIR", "TMPDIR"].into_iter().filter_map(variable).map(PathBuf::from);
+    let mut bases: Vec<PathBuf> = set.filter(|base| base.is_absolute()).collect();
+    bases.extend(["/tmp".into(), "/dev/shm".into()]);
+    bases
+}
+
+/// A new private directory, with its lock where the file system has locks.
+fn make_locked(unlocked: &Path, directory: &Path) -> std::io::Result<Option<File>> {
+    std::fs::DirBuilder::new().mode(0o700).create(unlocked)?;
+    // The umask may have taken bits away.
+    let made = std::fs::set_permissions(unlocked, Permissions::from_mode(0o700)).and_then(|()| {
+        let lock = File::open(unlocked).ok().filter(lock);
+        std::fs::rename(unlocked, directory).map(|()| lock)
+    });
+    made.inspect_err(|_| drop(std::fs::remove_dir(unlocked)))
+}
+
+/// The job's Pythons read the files, whatever the umask was.
+fn make_readable(directory: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(directory)? {
+        std::fs::set_permissions(entry?.path(), Permissions::from_mode(0o600))?;
+    }
+    Ok(())
+}
+
 /// Takes the lock that says "in use"; false where another ullage holds it.
 fn lock(directory: &File) -> bool {
     flock(directory, FlockOperation::NonBlockingLockExclusive).is_ok()
@@ -137,25 +184,37 @@ fn lock(directory: &File) -> bool {
 
 /// Removes what a SIGKILL of ullage left behind: our user's directories that nobody holds locked. A job that outlived
 /// its ullage loses nothing but a socket that nobody reads.
-fn remove_abandoned(base: &Path, older_than: Duration) {
+fn remove_abandoned(base: &Path, not_yet_locked: Duration) {
     let user = rustix::process::geteuid().as_raw();
     for entry in std::fs::read_dir(base).into_iter().flatten().flatten() {
-        let ours = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())
-            && entry.metadata().is_ok_and(|found| {
-                let age = found.modified().ok().and_then(|time| time.elapsed().ok());
-                found.is_dir() && found.uid() == user && age.is_some_and(|age| age >= older_than)
-            })
-            && entry.path().join("ullage_agent.py").exists();
+        let name = entry.file_name();
+        let unlocked = is_named(name.as_encoded_bytes(), UNLOCKED_PREFIX);
+        if !unlocked && !is_named(name.as_encoded_bytes(), PREFIX) {
+            continue;
+        }
+        let ours = entry.metadata().is_ok_and(|found| {
+            let age = found.modified().ok().and_then(|time| time.elapsed().ok());
+            let old = || age.is_some_and(|age| age >= not_yet_locked);
+            found.is_dir() && found.uid() == user && (!unlocked || old())
+        });
         if ours && File::open(entry.path()).is_ok_and(|directory| lock(&directory)) {
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
 }
 
+/// The prefix, a pid, a dash and a hexadecimal number.
+fn is_named(name: &[u8], prefix: &str) -> bool {
+    let rest = name.strip_prefix(prefix.as_bytes()).and_then(|rest| std::str::from_utf8(rest).ok());
+    rest.and_then(|rest| rest.split_once('-')).is_some_and(|(pid, number)| {
+        let all = |text: &str, is: fn(&char) -> bool| !text.is_empty() && text.chars().all(|c| is(&c));
+        all(pid, char::is_ascii_digit) && all(number, char::is_ascii_hexdigit)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn the_directory_is_private_and_goes_away() {
@@ -169,6 +228,40 @@ mod tests {
     }
 
     #[test]
+    fn no_relative_directory_gets_onto_the_path() {
+        let bases = |runtime: &str, temporary: &str| {
+            super::bases(|name| Some(if name == "TMPDIR" { temporary.into() } else { runtime.into() }))
+        };
+        let last = ["/tmp", "/dev/shm"].map(PathBuf::from);
+        assert_eq!(bases("", ""), last);
+        assert_eq!(bases("run", "./tmp"), last);
+        assert_eq!(bases("/run/user/1", "")[0], PathBuf::from("/run/user/1"));
+        assert_eq!(bases("", "/scratch").len(), 3);
+    }
+
+    /// Under a umask of 0777, which is that of the whole process: the test runs itself again under a shell.
+    #[test]
+    fn a_umask_takes_no_right_from_the_directory() {
+        if let Some(base) = std::env::var_os("ULLAGE_TEST_UMASK") {
+            let files = AgentFiles::create_in(Path::new(&base)).unwrap();
+            let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode(&files.directory), 0o700);
+            assert_eq!(mode(&files.directory.join("sitecustomize.py")), 0o600);
+            return println!("was private");
+        }
+        let base = tempfile::tempdir().unwrap();
+        let output = std::process::Command::new("sh")
+            .args(["-c", "umask 0777; exec \"$0\" --nocapture a_umask_takes_no_right"])
+            .arg(std::env::current_exe().unwrap())
+            .env("ULLAGE_TEST_UMASK", base.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("was private"), "{said}");
+        assert_eq!(std::fs::read_dir(base.path()).unwrap().count(), 0);
+    }
+
+    #[test]
     fn what_a_killed_ullage_left_is_removed_and_nothing_else() {
         let base = tempfile::tempdir().unwrap();
         let living = AgentFiles::create_in(base.path()).unwrap();
@@ -176,13 +269,16 @@ mod tests {
         let left = killed.directory.clone();
         // As SIGKILL does it: the lock goes, the files stay.
         std::mem::ManuallyDrop::new(killed)._lock = None;
-        let foreign = base.path().join("ullage-mine");
-        std::fs::create_dir(&foreign).unwrap();
+        let foreign = ["ullage-mine", "ullage-4711-run", "ullage--1f", "ullage-4711"];
+        let foreign = foreign.map(|name| base.path().join(name));
+        let being_made = base.path().join(".ullage-4711-1f");
+        foreign.iter().chain([&being_made]).for_each(|path| std::fs::create_dir(path).unwrap());
 
         remove_abandoned(base.path(), Duration::from_secs(60));
-        assert!(left.exists(), "it could be one that is just being made");
+        assert!(!left.exists(), "at once: with its name and no lock it can only be abandoned");
+        assert!(living.directory.exists() && foreign.iter().all(|path| path.exists()));
+        assert!(being_made.exists(), "it could be about to be locked");
         remove_abandoned(base.path(), Duration::ZERO);
-        assert!(!left.exists());
-        assert!(living.directory.exists() && foreign.exists());
+        assert!(!being_made.exists() && living.directory.exists());
     }
 }

@@ -67,6 +67,9 @@ pub struct RunArguments {
     /// Keep the agent out of the job's Pythons
     #[arg(long, env = "ULLAGE_NO_AGENT", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0, default_missing_value = "true")]
     pub no_agent: bool,
+    /// Store arguments, addresses and messages as they are; otherwise what looks like a secret in them is replaced
+    #[arg(long, env = "ULLAGE_KEEP_ARGUMENTS", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0, default_missing_value = "true")]
+    pub keep_arguments: bool,
     /// Print nothing but errors
     #[arg(short, long, env = "ULLAGE_QUIET", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0, default_missing_value = "true")]
     pub quiet: bool,
@@ -96,6 +99,9 @@ pub struct WatchArguments {
     /// Record into this directory instead of a new one under $ULLAGE_HOME
     #[arg(long, value_name = "DIR")]
     pub record: Option<PathBuf>,
+    /// Store arguments, addresses and messages as they are; otherwise what looks like a secret in them is replaced
+    #[arg(long, env = "ULLAGE_KEEP_ARGUMENTS", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0, default_missing_value = "true")]
+    pub keep_arguments: bool,
     /// Write the verdict as JSON to FILE (- for standard output instead of the text)
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -24,6 +24,7 @@ pub mod warnings;
 use arguments::{Arguments, Command};
 use clap::Parser;
 use std::process::ExitCode;
+use ullage_report::format;
 
 /// Runs the command that was typed.
 pub fn main() -> ExitCode {
@@ -31,7 +32,12 @@ pub fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version go to standard output and end with 0; everything else is usage, 2.
-            let _ = error.print();
+            // clap repeats what was typed, as it was typed.
+            let plain = error.render().to_string();
+            match format::clean_lines(&plain) {
+                clean if clean == plain => drop(error.print()),
+                clean => printer::say(&clean),
+            }
             return ExitCode::from(if error.use_stderr() { exit::USAGE } else { 0 });
         }
     };

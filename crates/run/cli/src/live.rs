@@ -20,9 +20,11 @@ use ullage_sampler::{Sampler, Tick};
 use ullage_supervisor::budget::Budget;
 use ullage_supervisor::{Happening, Supervisor};
 
-/// How long survivors of COMMAND are given to end by themselves before they are named: helpers of
-/// multiprocessing (resource tracker, forkserver) see the end of a pipe and leave within milliseconds.
-const SURVIVORS_LEAVE_WITHIN: Duration = Duration::from_millis(700);
+/// How long survivors of COMMAND are given to end by themselves before they are named: helpers of multiprocessing (resource
+/// tracker, forkserver) see the end of a pipe within milliseconds, a loader's workers look for their trainer every five seconds.
+const SURVIVORS_LEAVE_WITHIN: Duration = Duration::from_secs(6);
+/// The same where the job is ended for its budget.
+const ENDED_LEAVE_WITHIN: Duration = Duration::from_millis(700);
 
 /// How soon a tick follows when a Python says that it has started: many start together, and one tick sees them.
 const AFTER_A_NEWCOMER: Duration = Duration::from_millis(200);
@@ -35,6 +37,7 @@ pub struct Watch {
     timeline: Timeline,
     budget: Option<Budget>,
     quiet: bool,
+    keep_arguments: bool,
     warnings: Warnings,
     /// Tells how the job stands, where somebody looks on.
     narrator: Option<Narrator>,
@@ -75,6 +78,7 @@ impl Watch {
             timeline: Timeline::default(),
             budget,
             quiet,
+            keep_arguments: false,
             warnings: Warnings::new(run),
             narrator: None,
             next_tick: Instant::now(),
@@ -90,6 +94,12 @@ impl Watch {
         self
     }
 
+    /// True: what looks like a secret in command lines and messages is stored as it is.
+    pub fn keeping_arguments(mut self, keep: bool) -> Watch {
+        self.keep_arguments = keep;
+        self
+    }
+
     fn now(&self) -> At {
         At(u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
@@ -99,7 +109,10 @@ impl Watch {
         self.store_event(Event { at: self.now(), what });
     }
 
-    fn store_event(&mut self, event: Event) {
+    fn store_event(&mut self, mut event: Event) {
+        if !self.keep_arguments {
+            ullage_report::secrets::event(&mut event.what);
+        }
         if let Some(writer) = &mut self.writer {
             writer.event(&event);
         }
@@ -217,9 +230,13 @@ impl Watch {
     fn finish(&mut self, supervisor: &mut Supervisor, main: ProcessId, ending: Ending) {
         self.ended(main, ending, EndingSource::Wait);
         self.look(supervisor);
-        let deadline = Instant::now() + SURVIVORS_LEAVE_WITHIN;
-        while !self.survivors(main).is_empty() && Instant::now() < deadline {
+        let ended = self.budget.as_ref().is_some_and(Budget::ended_the_job);
+        let deadline = Instant::now() + if ended { ENDED_LEAVE_WITHIN } else { SURVIVORS_LEAVE_WITHIN };
+        let mut waits = true;
+        while waits && !self.survivors(main).is_empty() && Instant::now() < deadline {
             for happening in supervisor.wait(Duration::from_millis(50)) {
+                // Whoever interrupts ullage now does not want to wait.
+                waits &= !matches!(happening, Happening::Interrupted);
                 self.happened(happening, supervisor);
             }
         }
@@ -251,9 +268,10 @@ impl Watch {
         // Who killed COMMAND is known only after the findings are.
         run.outcome = Some(verdict.outcome.clone());
         if let Some(writer) = self.writer.take() {
-            if let Some(trouble) = writer.trouble() {
-                let sentence = format!("The recording is incomplete: {trouble}.");
+            for lost in writer.lost() {
+                let sentence = format!("{lost}.");
                 verdict.not_seen.push(sentence.clone());
+                // A gap that the recording itself tells is the same sentence, and reported once.
                 run.not_seen.push(sentence);
             }
             if let Err(error) = writer.close(run) {

@@ -2,29 +2,30 @@
 //! carries what ullage itself has to say, so that a job's own output stays clean.
 
 use std::io::{IsTerminal, Write};
+use ullage_report::format;
 use ullage_report::text::Style;
 
-/// Writes to standard output. A reader that went away (`| head`) is an error that [`is_broken_pipe`] knows.
+/// Writes to standard output, colours and all, and nothing else that steers a terminal. A reader that went away (`| head`) is an error that [`is_broken_pipe`] knows.
 pub fn out(text: &str) -> anyhow::Result<()> {
     let mut stdout = std::io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
+    stdout.write_all(format::clean_screen(text).as_bytes())?;
     stdout.flush()?;
     Ok(())
 }
 
 /// Writes to standard error; one that is closed or full is no reason to fail.
 pub fn say(text: &str) {
-    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    let _ = std::io::stderr().lock().write_all(format::clean_screen(text).as_bytes());
 }
 
 /// An error of ullage's own, with its causes.
 pub fn error(error: &anyhow::Error) {
-    say(&format!("ullage: {error:#}\n"));
+    note(&format!("{error:#}"));
 }
 
-/// A remark on one line.
+/// A remark; what it quotes sets no colours.
 pub fn note(text: &str) {
-    say(&format!("ullage: {text}\n"));
+    say(&format!("ullage: {}\n", format::clean_lines(text)));
 }
 
 /// True where the reader of our standard output has gone.

@@ -69,3 +69,39 @@ fn what_is_not_there_is_said() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("no process has the pid 2147483647"), "{said}");
 }
+
+/// The name of the only recording, as soon as it is one that can be read.
+fn recording(home: &Path) -> String {
+    loop {
+        let runs: Vec<_> = std::fs::read_dir(home).into_iter().flatten().flatten().collect();
+        if let [run] = runs.as_slice() {
+            if run.path().join("ticks.arrows").exists() {
+                return run.file_name().into_string().unwrap();
+            }
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn the_pid_of_a_run_means_the_run_and_what_goes_on_comes_first() {
+    let home = tempfile::tempdir().unwrap();
+    let ullage = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ullage"));
+        command.args(arguments).env("ULLAGE_HOME", home.path());
+        command
+    };
+    let mut running = ullage(&["run", "-q", "--no-agent", "--", "sh", "-c", "read line"])
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let name = recording(home.path());
+    let of_pid = watch(home.path(), &[&running.id().to_string(), "--for", "1s", "--json", "-"]);
+    assert_eq!(verdict(&of_pid)["run"], *name);
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 1, "it was recorded twice");
+    assert!(ullage(&["run", "-q", "--no-agent", "--", "true"]).status().unwrap().success());
+    let newest = watch(home.path(), &["--for", "1s", "--json", "-"]);
+    assert_eq!(verdict(&newest)["run"], *name, "a run that is over was taken");
+    drop(running.stdin.take());
+    running.wait().unwrap();
+}

@@ -15,7 +15,7 @@ pub(super) const ROWS: &[Row] = &[
         effect: Bound { figure: "host_memory", ample: 1 << 41 },
         base: 0.3,
         mechanism: "The machine with less of it kills, swaps or refuses earlier; half of it is the default size of /dev/shm.",
-        test: "ullage run --memory-max {bad} -- {job}    # on the good machine: does it end the same way?",
+        test: "ullage run --memory-max {bad} -- {bare}    # on the good machine: does it end the same way?",
         brings: &[
             "sysctl.fs.file-max", "sysctl.kernel.threads-max", "sysctl.vm.min_free_kbytes", "shm.size", "shm.inodes",
             "tmp.size", "tmp.inodes", "limit.nproc.soft", "limit.nproc.hard", "limit.sigpending.*", "sysctl.fs.aio-max-nr",

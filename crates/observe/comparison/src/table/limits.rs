@@ -212,7 +212,7 @@ pub(super) const ROWS: &[Row] = &[
         effect: Bound { figure: "memory", ample: 1 << 42 },
         base: 0.3,
         mechanism: "ullage ends the job at this budget.",
-        test: "ullage run --memory-max {good} -- {job}",
+        test: "ullage run --memory-max {good} -- {bare}",
         brings: &[],
     },
     Row {

@@ -269,7 +269,7 @@ pub(super) const ROWS: &[Row] = &[
         effect: Moves(STARTED),
         base: 0.2,
         mechanism: "With the arena, batches and datasets do not travel through /dev/shm, descriptors and mappings.",
-        test: "{env_test} {job}",
+        test: "{fix_test}",
         brings: &["job.fixes"],
     },
     Row {
@@ -280,7 +280,7 @@ pub(super) const ROWS: &[Row] = &[
         effect: Moves(STARTED),
         base: 0.2,
         mechanism: "With the arena, batches and datasets do not travel through /dev/shm, descriptors and mappings.",
-        test: "ullage run --fix -- {job}",
+        test: "ullage run --fix -- {bare}",
         brings: &[],
     },
     Row {

@@ -4,7 +4,7 @@
 //! The surprise: a progress bar ends its states with a carriage return, so that hours of it, and what the shell says
 //! after it, are one line of the file. Each state is a line here, under the number that the file's line has.
 
-use super::LogError;
+use super::error::LogError;
 use regex::Regex;
 use std::borrow::Cow;
 use std::io::BufRead;

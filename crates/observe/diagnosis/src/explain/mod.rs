@@ -4,68 +4,35 @@
 //! Reads a line at a time in bounded memory: a log may have gigabytes, lines without end, and bytes that are
 //! no UTF-8. The message catalogue is compiled once.
 
+mod error;
 mod lines;
-mod others;
+mod log_match;
+mod prefilter;
+mod unrelated_failures;
 pub(crate) mod weigh;
 mod words;
 
 use crate::catalogue::{patterns, Pattern};
+pub use error::LogError;
 use lines::Lines;
-use others::Others;
-use regex::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+pub use log_match::LogMatch;
+use log_match::{Doing, Figures};
+use prefilter::Prefilter;
+use regex::{Regex, RegexBuilder};
 use std::collections::VecDeque;
 use std::io::BufRead;
 use std::sync::OnceLock;
 use ullage_model::Finding;
+use unrelated_failures::Others;
 
 /// Matches kept: the first ones tell the cause, and a log repeats itself.
 const MATCHES: usize = 200;
 /// Of one pattern.
 const MATCHES_EACH: u32 = 8;
+/// Bytes kept of a line for those.
+const MOST_KEPT: usize = 2000;
 /// Lines that a message of several lines may span; looked at twice as wide, half of it anew each time.
 const SPAN: usize = 8;
-
-/// Why a log could not be explained.
-#[derive(Debug, thiserror::Error)]
-pub enum LogError {
-    /// Not a text.
-    #[error("this is not a text: byte {at} is zero, as in a program, an archive or a core dump; give the text that the job printed (`2>&1 | tee train.log`)")]
-    NotText {
-        /// Offset of the first zero byte.
-        at: u64,
-    },
-    /// It could not be read to its end.
-    #[error("the log could not be read beyond line {line}: {source}")]
-    Read {
-        /// Lines read so far.
-        line: u64,
-        /// What the system said.
-        source: std::io::Error,
-    },
-}
-
-/// A known message in a log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogMatch {
-    /// Line number, from 1.
-    pub line: u64,
-    /// Id of the message in errors.yaml.
-    pub pattern: &'static str,
-    /// Who prints it.
-    pub emitter: &'static str,
-    /// The line, at most 300 characters.
-    pub text: String,
-    /// What to look at next, where the catalogue knows.
-    pub hint: Option<&'static str>,
-    /// It reports an earlier failure of something else, or comes after the first one.
-    pub follows: bool,
-    /// Causes that it is consistent with, likeliest first.
-    pub(crate) causes: &'static [String],
-    pub(crate) figures: weigh::Figures,
-    pub(crate) doing: words::Doing,
-    /// A failure of another kind stands shortly before it.
-    pub(crate) explained: bool,
-}
 
 /// What a log tells.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,8 +55,10 @@ impl LogVerdict {
 }
 
 struct Compiled {
-    single: RegexSet,
-    spanning: Vec<(usize, Regex)>,
+    /// Of the messages first, then of what [`Others`] looks for.
+    prefilter: Prefilter,
+    /// Numbers of the messages of several lines.
+    spanning: Vec<usize>,
     each: Vec<Regex>,
 }
 
@@ -102,13 +71,10 @@ fn compiled() -> &'static Compiled {
             .iter()
             .enumerate()
             .filter(|(_, regex)| regex.starts_with("(?s)"))
-            .map(|(index, regex)| (index, build(regex)))
+            .map(|(index, _)| index)
             .collect();
-        let single = RegexSetBuilder::new(&all)
-            .size_limit(64 << 20)
-            .build()
-            .expect("the embedded patterns are compiled by the tests");
-        Compiled { single, spanning, each }
+        let looked_for: Vec<&str> = all.into_iter().chain(unrelated_failures::LOOKED_FOR).collect();
+        Compiled { prefilter: Prefilter::new(&looked_for), spanning, each }
     })
 }
 
@@ -130,11 +96,27 @@ pub fn explain_log(reader: impl BufRead) -> Result<LogVerdict, LogError> {
     let mut found = Found { matches: Vec::new(), seen: vec![0; patterns().len()] };
     let mut others = Others::default();
     let mut window: VecDeque<(u64, String)> = VecDeque::with_capacity(2 * SPAN);
-    let mut since_look = 0;
+    // By message: how many lines were kept when it was last possible.
+    let mut possible_at: Vec<Option<u64>> = vec![None; patterns().len()];
+    let (mut kept, mut candidates, mut known) = (0u64, Vec::new(), Vec::new());
     while let Some(line) = lines.next_line()? {
-        let known = compiled.single.matches(line.text);
-        others.line(line.number, line.text, known.matched_any());
-        for index in known {
+        compiled.prefilter.candidates(line.text, &mut candidates);
+        known.clear();
+        let mut is_known = false;
+        let messages = candidates.partition_point(|index| *index < compiled.each.len());
+        for &index in &candidates[..messages] {
+            possible_at[index] = Some(kept);
+            if found.seen[index] >= MATCHES_EACH {
+                // A log that repeats itself: that its string stands there is enough.
+                is_known = true;
+            } else if compiled.each[index].is_match(line.text) {
+                known.push(index);
+            }
+        }
+        if messages < candidates.len() || others.in_a_traceback(line.number) {
+            others.line(line.number, line.text, is_known || !known.is_empty());
+        }
+        for &index in &known {
             let told = note(&mut found, index, line.number, line.text, &compiled.each[index]);
             if let Some(told) = told {
                 (told.doing, told.explained) = (words::doing(&window), others.led_to(line.number));
@@ -143,17 +125,19 @@ pub fn explain_log(reader: impl BufRead) -> Result<LogVerdict, LogError> {
         if line.overwritten {
             continue;
         }
-        if window.len() == 2 * SPAN {
-            window.pop_front();
-        }
-        window.push_back((line.number, line.text.chars().take(2000).collect()));
-        since_look += 1;
-        if since_look == SPAN {
-            look_back(compiled, &window, &mut found);
-            since_look = 0;
+        let mut text = match window.len() {
+            n if n == 2 * SPAN => window.pop_front().map(|(_, text)| text).unwrap_or_default(),
+            _ => String::new(),
+        };
+        text.clear();
+        text.push_str(beginning(line.text, MOST_KEPT));
+        window.push_back((line.number, text));
+        kept += 1;
+        if kept.is_multiple_of(SPAN as u64) {
+            look_back(compiled, &window, &mut found, |index| recent(possible_at[index], kept));
         }
     }
-    look_back(compiled, &window, &mut found);
+    look_back(compiled, &window, &mut found, |index| recent(possible_at[index], kept));
     let number = lines.count();
     let mut matches = found.matches;
     matches.sort_by_key(|found| found.line);
@@ -162,15 +146,48 @@ pub fn explain_log(reader: impl BufRead) -> Result<LogVerdict, LogError> {
     Ok(LogVerdict { lines: number, matches, findings, settle })
 }
 
+/// So many bytes of a text at most, and whole characters.
+fn beginning(text: &str, most: usize) -> &str {
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// Whether one of the lines of the window made a message possible.
+fn recent(possible_at: Option<u64>, kept: u64) -> bool {
+    possible_at.is_some_and(|at| at + 2 * SPAN as u64 >= kept)
+}
+
 /// What was found by now, and how often each message.
 struct Found {
     matches: Vec<LogMatch>,
     seen: Vec<u32>,
 }
 
-fn look_back(compiled: &Compiled, window: &VecDeque<(u64, String)>, found: &mut Found) {
-    let text = window.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n");
-    for (index, regex) in &compiled.spanning {
+impl Found {
+    /// Whether one more of this message would be noted.
+    fn wants(&self, index: usize) -> bool {
+        self.seen[index] < MATCHES_EACH && self.matches.len() < MATCHES
+    }
+}
+
+fn look_back(
+    compiled: &Compiled,
+    window: &VecDeque<(u64, String)>,
+    found: &mut Found,
+    possible: impl Fn(usize) -> bool,
+) {
+    let mut text = String::new();
+    for index in compiled.spanning.iter().filter(|index| possible(**index)) {
+        if !found.wants(*index) {
+            continue;
+        }
+        if text.is_empty() {
+            text = window.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n");
+        }
+        let regex = &compiled.each[*index];
         if let Some(span) = regex.find(&text) {
             let before = text[..span.end()].matches('\n').count();
             let line = window.get(before).map_or(0, |(number, _)| *number);
@@ -204,9 +221,40 @@ fn note<'a>(
         hint: pattern.hint.as_deref(),
         follows: false,
         causes: &pattern.causes,
-        figures: weigh::Figures::of(regex, text),
-        doing: words::Doing::default(),
+        figures: Figures::of(regex, text),
+        doing: Doing::default(),
         explained: false,
     });
     found.matches.last_mut()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{compiled, patterns};
+
+    fn candidates(text: &str) -> Vec<usize> {
+        let mut found = Vec::new();
+        compiled().prefilter.candidates(text, &mut found);
+        found
+    }
+
+    #[test]
+    fn ordinary_lines_are_held_against_no_pattern() {
+        for line in [
+            "  File \"/x/y.py\", line 3, in f",
+            "    return self.forward(batch)",
+            "step 1501 loss 2.269 lr 0.0003 tokens/s 18234",
+            "[2026-11-22 10:11:12,123][trainer][INFO] - epoch 3: accuracy 0.91",
+            " 45%|████▌     | 450/1000 [00:12<00:15, 35.8it/s]",
+        ] {
+            assert_eq!(candidates(line), [], "{line}");
+        }
+    }
+
+    #[test]
+    fn each_message_is_possible_where_it_stands() {
+        for (index, pattern) in patterns().iter().enumerate() {
+            assert!(candidates(&pattern.example).contains(&index), "{}", pattern.id);
+        }
+    }
 }

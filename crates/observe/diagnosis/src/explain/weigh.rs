@@ -4,13 +4,13 @@
 //! and a leaked semaphore all report that something else failed before. Where the log shows what ([`Others`]), they say
 //! nothing of memory; nor do notices, which a job prints and goes on.
 
-use super::others::Others;
+use super::log_match::LogMatch;
+use super::unrelated_failures::Others;
 use super::words::singled_out;
-use super::LogMatch;
+use crate::analysis::RemedyContext;
 use crate::catalogue::{cause, cause_title};
-use crate::rule::{rule, Setting};
-use crate::say;
-use regex::Regex;
+use crate::causes::rule;
+use crate::evidence;
 use std::collections::BTreeMap;
 use ullage_model::{Evidence, Finding, Fix, Severity, Status};
 
@@ -57,28 +57,6 @@ const SURE: f64 = 0.75;
 const TOLD: usize = 5;
 /// The kernel's default of vm.max_map_count.
 const DEFAULT_MAPS: f64 = 65_530.0;
-
-/// Numbers in a message that make a cause more or less likely.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Figures {
-    /// Bytes asked for.
-    pub(crate) bytes: Option<u64>,
-    /// Number of torch's segment: how many this process has made.
-    pub(crate) segment: Option<u64>,
-}
-
-impl Figures {
-    pub(crate) fn of(regex: &Regex, text: &str) -> Figures {
-        let Some(found) = regex.captures(text) else { return Figures::default() };
-        let group = |name: &str| found.name(name).map(|part| part.as_str());
-        Figures {
-            bytes: group("bytes").and_then(|bytes| bytes.parse().ok()),
-            segment: group("file")
-                .filter(|file| file.contains("torch_"))
-                .and_then(|file| file.rsplit('_').next()?.parse().ok()),
-        }
-    }
-}
 
 fn is_echo(found: &LogMatch) -> bool {
     ECHOES.contains(&found.pattern)
@@ -167,14 +145,14 @@ fn finding(id: &'static str, confidence: f64, found: &LogMatch) -> Finding {
         found.text.trim_end_matches('.')
     );
     let mut evidence: Vec<Evidence> =
-        vec![say::text("message", &found.text, &format!("line {}", found.line), None, sentence)];
+        vec![evidence::text("message", &found.text, &format!("line {}", found.line), None, sentence)];
     evidence.extend(segment_sentence(id, found));
     if let Some(hint) = found.hint {
-        let sentence = format!("{}.", say::capital(hint.trim_end_matches('.')));
-        evidence.push(say::text("hint", hint, "catalogue", None, sentence));
+        let sentence = format!("{}.", evidence::capital(hint.trim_end_matches('.')));
+        evidence.push(evidence::text("hint", hint, "catalogue", None, sentence));
     }
     let fixes = match (rule(id), cause(id)) {
-        (Some(rule), _) => (rule.fixes)(&Setting::default()),
+        (Some(rule), _) => (rule.fixes)(&RemedyContext::default()),
         (None, Some(cause)) => {
             let page = |title: &String| Fix {
                 title: title.clone(),
@@ -195,6 +173,7 @@ fn finding(id: &'static str, confidence: f64, found: &LogMatch) -> Finding {
         at: None,
         evidence,
         fixes,
+        explains: Vec::new(),
     }
 }
 
@@ -202,17 +181,17 @@ fn segment_sentence(id: &str, found: &LogMatch) -> Option<Evidence> {
     let segment = found.figures.segment.filter(|_| id == "max-map-count-exhausted")?;
     let near = (segment as f64 / DEFAULT_MAPS) > 0.9;
     let asked = found.figures.bytes.map_or(String::new(), |bytes| {
-        format!(" It asked for {} only: each segment takes one mapping and a page of 4 KiB, however small it is, so that /dev/shm shows about {}.", say::bytes(bytes), say::bytes(segment.saturating_mul(4096)))
+        format!(" It asked for {} only: each segment takes one mapping and a page of 4 KiB, however small it is, so that /dev/shm shows about {}.", evidence::bytes(bytes), evidence::bytes(segment.saturating_mul(4096)))
     });
     let sentence = if near {
         format!(
             "The failing segment is number {} of its process, just below the 65,530 mappings that the kernel allows to one process by default.{asked}",
-            say::count(segment)
+            evidence::count(segment)
         )
     } else {
-        format!("The failing segment is number {} of its process; the kernel's default allows 65,530 mappings.{asked}", say::count(segment))
+        format!("The failing segment is number {} of its process; the kernel's default allows 65,530 mappings.{asked}", evidence::count(segment))
     };
-    Some(say::text(
+    Some(evidence::text(
         "number of the segment",
         &segment.to_string(),
         &format!("line {}", found.line),

@@ -3,27 +3,11 @@
 //! The surprise: Python names no file where a write fails, so that a full disk and a full /dev/shm read the same; the frames of
 //! the traceback tell them apart.
 
-use super::LogMatch;
+use super::log_match::{Doing, LogMatch};
 use std::collections::VecDeque;
 
 /// `ulimit -u` beyond this is the kernel's default of a large machine, not what refused a thread.
 const MANY_TASKS: i64 = 32_768;
-
-/// Where something was done that was refused, as far as the lines above the message show.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Doing {
-    /// Nothing shows it.
-    #[default]
-    Unknown,
-    /// A process or thread was being made.
-    Forking,
-    /// Memory was being mapped.
-    Mapping,
-    /// Something was put into shared memory.
-    Sharing,
-    /// A file was written.
-    Writing,
-}
 
 const FRAMES: [(Doing, &[&str]); 4] = [
     (

@@ -280,6 +280,11 @@ pub(crate) fn causes(verdict: &Verdict) -> Vec<&str> {
     verdict.findings.iter().filter(|f| f.severity > Severity::Note).map(|f| f.cause.as_str()).collect()
 }
 
+/// Findings of causes that have a name: growth without one is told where nothing else explains it.
+pub(crate) fn named(verdict: &Verdict) -> Vec<&Finding> {
+    verdict.findings.iter().filter(|finding| finding.cause != "unnamed-growth").collect()
+}
+
 pub(crate) fn undetermined(verdict: &Verdict) -> Vec<&str> {
     verdict.undetermined.iter().map(|u| u.cause.as_str()).collect()
 }

@@ -16,7 +16,6 @@ fn every_cause_of_a_message_is_in_the_catalogue() {
 
 #[test]
 fn every_rule_is_in_the_catalogue_under_the_same_title() {
-    assert_eq!(rules().len(), 91);
     for rule in rules() {
         assert_eq!(cause_title(rule.id), Some(rule.title), "{}", rule.id);
     }
@@ -43,6 +42,7 @@ fn every_cause_has_a_page_that_begins_with_its_id() {
     for id in causes().iter().map(|cause| cause.id.as_str()) {
         let page = cause_page(id).unwrap();
         assert!(page.starts_with(&format!("# {id}\n")), "{page}");
+        assert!(page.contains("## Why it happens"), "{id} has neither a rule nor an entry of its own");
     }
     assert_eq!(cause_page("no-such-cause"), None);
     assert_eq!(similar_cause("max-map-count"), Some("max-map-count-exhausted"));

@@ -136,7 +136,12 @@ fn copied_pages_at_a_steady_resident_size_are_told_with_what_sharing_would_save(
 fn freezing_is_offered_where_it_works() {
     for (python, offered) in [("3.11.7", false), ("3.12.1", true), ("nonsense", true)] {
         let mut run = Forked::looking(&copying()).run();
-        agent(&mut run, 0.5, MAIN, AgentMessage::Hello { python: python.into(), forked: false });
+        agent(
+            &mut run,
+            0.5,
+            MAIN,
+            AgentMessage::Hello { python: python.into(), forked: false, native: Some(true) },
+        );
         run.finish(20.0, Ending::Exited(0));
         let finding = run.verdict().findings.remove(0);
         let freezes = finding.fixes.iter().any(|fix| fix.command.contains("ullage.freeze"));

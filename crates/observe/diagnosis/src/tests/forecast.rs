@@ -92,3 +92,20 @@ fn the_commit_limit_binds_in_mode_2_only() {
         );
     }
 }
+
+#[test]
+fn what_was_given_back_since_leads_to_no_limit() {
+    let mut series = crate::history::Series::default();
+    for second in 0..60u32 {
+        series.push(ullage_model::At::from_seconds(second.into()), f64::from(second) * 10.0);
+    }
+    let left = |used| {
+        let seen = series.last().map(|(at, _)| (&series, at));
+        let limit = Measured::Known(Limit::At(1000));
+        crate::trend::forecast::Figure { name: "x", scope: String::new(), unit: "bytes", used, limit, seen }
+            .state()
+            .time_left_s
+    };
+    assert!(left(Some(590)).is_some_and(|left| (left - 41.0).abs() < 3.0), "{:?}", left(Some(590)));
+    assert_eq!(left(Some(0)), None, "the job has ended");
+}

@@ -2,7 +2,8 @@
 //! shape; the limits are asked for every thirty seconds. Counts are printed (`--nocapture`).
 
 use super::build::*;
-use crate::{limits, Timeline};
+use crate::limits;
+use crate::Timeline;
 use ullage_model::{Bytes, LimitState, Measured};
 
 const SEEDS: u64 = 200;

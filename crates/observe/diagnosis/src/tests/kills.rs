@@ -244,3 +244,69 @@ fn on_v1_the_leaf_counts_the_kill_and_the_ancestor_the_limit() {
         sentences(&verdict.findings[0])
     );
 }
+
+/// Main is killed at 1 GiB of its cgroup; a look that came after the kill, and before its end was noticed, finds nothing left.
+fn killed_and_read_after() -> Run {
+    let mut run = Run::new();
+    let main = |mib: u64| {
+        let mut main = reading(MAIN, 1, "python");
+        if let ullage_model::Measured::Known(memory) = &mut main.memory {
+            memory.anonymous = ullage_model::Bytes(mib * MIB);
+        }
+        main
+    };
+    run.tick(1.0, vec![main(900)], |sample| sample.cgroups = vec![group("/job", GIB - MIB, GIB, 0, 5)]);
+    run.tick(1.4, vec![main(1)], |sample| sample.cgroups = vec![group("/job", MIB, GIB, 1, 9)]);
+    run.finish(1.5, Ending::Signaled(9));
+    run
+}
+
+#[test]
+fn what_is_read_after_a_kill_is_no_evidence() {
+    let verdict = killed_and_read_after().verdict();
+    assert_eq!(causes(&verdict), ["memcg-oom-kill"]);
+    let said = sentences(&verdict.findings[0]);
+    assert!(
+        said.contains("held 1023 MiB of the 1 GiB that its limit allows, last read 0.5 s before"),
+        "{said}"
+    );
+    assert!(said.contains("The main (pid 100) held 900 MiB of anonymous memory"), "{said}");
+    assert!(!said.contains(" 1 MiB"), "{said}");
+}
+
+#[test]
+fn a_kill_at_the_budget_is_told_as_the_budget_that_the_user_set() {
+    let mut run = killed_and_read_after();
+    run.facts.memory_max = Some(GIB);
+    let verdict = run.verdict();
+    let first = &verdict.findings[0];
+    assert_eq!(
+        first.title,
+        "The job met its budget of 1 GiB (--memory-max), and the kernel killed a process of it"
+    );
+    assert_eq!(first.fixes[0].command, "ullage run --memory-max 1536MiB -- python train.py");
+    assert!(!first.fixes.iter().any(|fix| fix.command.contains("docker") || fix.command.contains("sbatch")));
+    // A smaller limit around it is somebody else's.
+    run.facts.memory_max = Some(2 * GIB);
+    assert!(!run.verdict().findings[0].title.contains("--memory-max"));
+}
+
+#[test]
+fn remedies_fit_the_place_where_the_job_runs() {
+    let offered = |runtime: &str, slurm: bool, loader: bool| {
+        let mut run = killed_and_read_after();
+        run.facts.machine.others.insert("container.runtime".into(), runtime.into());
+        if slurm {
+            run.facts.environment.insert("SLURM_CPUS_ON_NODE".into(), "4".into());
+        }
+        if loader {
+            run.process(0.5, WORKER, MAIN, ullage_model::Role::LoaderWorker(None), limits(), 1000);
+        }
+        let verdict = run.verdict();
+        let has = |what: &str| verdict.findings[0].fixes.iter().any(|fix| fix.command.contains(what));
+        (has("docker run"), has("sbatch"), has("DataLoader("))
+    };
+    assert_eq!(offered("none", false, false), (false, false, false));
+    assert_eq!(offered("docker", false, false), (true, false, false));
+    assert_eq!(offered("none", true, true), (false, true, true));
+}

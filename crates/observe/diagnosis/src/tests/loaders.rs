@@ -204,7 +204,8 @@ fn persistent_workers_that_grow_to_the_end_are_told_and_those_that_rest_are_not(
         assert_eq!(of(&verdict, "persistent-workers-growth"), None, "{what}");
     }
     let unheard = grow(None, 40, leak).verdict();
-    assert!(undetermined(&unheard).contains(&"persistent-workers-growth") && unheard.healthy);
+    assert!(undetermined(&unheard).contains(&"persistent-workers-growth"));
+    assert_eq!(causes(&unheard), ["unnamed-growth"]);
 }
 
 fn threads(run: &mut Run, at: f64, trainer: u32) {
@@ -750,7 +751,12 @@ fn versions_with_a_late_collector_are_a_hypothesis() {
         [("3.14.2", 900, true), ("3.14.5", 900, false), ("3.13.1", 900, false), ("3.14.2", 90, false)]
     {
         let mut run = Run::with_trainer();
-        agent(&mut run, 0.2, TRAINER, AgentMessage::Hello { python: python.into(), forked: false });
+        agent(
+            &mut run,
+            0.2,
+            TRAINER,
+            AgentMessage::Hello { python: python.into(), forked: false, native: Some(true) },
+        );
         for (at, more) in [(1.0, 0), (2.0, grown)] {
             run.tick(at, main_and([sized(reading(TRAINER, MAIN, "python"), (200 + more) * MIB)]), |_| {});
         }
@@ -766,9 +772,13 @@ fn versions_with_a_late_collector_are_a_hypothesis() {
 
 #[test]
 fn a_large_address_space_is_a_note_unless_it_is_limited() {
-    for (gib, limit, told) in
-        [(1024, Limit::Unlimited, true), (1024, Limit::At(2048 * GIB), false), (20, Limit::Unlimited, false)]
-    {
+    for (gib, limit, reserved, told) in [
+        (1024, Limit::Unlimited, 0, true),
+        (1024, Limit::At(2048 * GIB), 0, false),
+        (20, Limit::Unlimited, 0, false),
+        (140, Limit::Unlimited, 128, false),
+        (1024, Limit::Unlimited, 128, true),
+    ] {
         let mut run = Run::new();
         let mut own = limits();
         own.address_space = limit;
@@ -780,12 +790,42 @@ fn a_large_address_space_is_a_note_unless_it_is_limited() {
             ..ProcessMemory::default()
         });
         run.tick(1.0, main_and([trainer]), |_| {});
+        bye(&mut run, &[("arena_reserved", (reserved * GIB) as f64)]);
         run.finish(2.0, Ending::Exited(0));
         let verdict = run.verdict();
         assert_eq!(
             of(&verdict, "uva-vsz-illusion").map(|found| found.severity),
-            told.then_some(Severity::Note)
+            told.then_some(Severity::Note),
+            "{gib} GiB, of which the arena reserved {reserved}"
         );
+    }
+}
+
+fn bye(run: &mut Run, figures: &[(&str, f64)]) {
+    let figures = figures.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+    agent(run, 1.5, MAIN, AgentMessage::Bye { figures, kept_by_iterators: Default::default() });
+}
+
+#[test]
+fn an_arena_that_nothing_travelled_through_is_reported_where_it_was_asked_for() {
+    const ASKED: &str = "arena: every DataLoader with workers hands its batches over in one shared arena";
+    const NOT: &str = "arena: not applied, because it needs the agent (--no-agent, or ULLAGE_DISABLE)";
+    let none: &[_] = &[("arena_copied", 0.0), ("arena_in_place", 0.0), ("arena_passed_by", 0.0)];
+    for (fixes, figures, last) in [
+        (vec![ASKED], none, "arena: nothing travelled"),
+        (vec!["zygote: loader workers"], none, "arena: nothing travelled"),
+        (vec![ASKED], &[("arena_copied", 1e6), ("arena_passed_by", 0.0)], "100 % of the"),
+        (vec![ASKED], &[("gc_collected_0", 1.0)], ASKED),
+        (vec![NOT], none, NOT),
+        (vec!["nofile: raised"], none, "nofile: raised"),
+    ] {
+        let mut run = Run::new();
+        run.facts.fixes = fixes.into_iter().map(str::to_owned).collect();
+        run.tick(1.0, main_and([]), |_| {});
+        bye(&mut run, figures);
+        run.finish(2.0, Ending::Exited(0));
+        let told = run.verdict().fixes;
+        assert!(told.last().unwrap().starts_with(last), "{told:?}");
     }
 }
 

@@ -144,7 +144,7 @@ fn others_that_take_the_memory_of_the_machine_are_ranked() {
     assert_eq!((first.severity, first.status), (Severity::Warning, Status::Established));
     let told = sentences(first);
     assert!(
-        told.contains("fell by 46 GiB between 2.0 s and 60.0 s after the start, to 4 GiB of 64 GiB"),
+        told.contains("fell by 46 GiB between 2.0 s and 1 min after the start, to 4 GiB of 64 GiB"),
         "{told}"
     );
     assert!(told.contains("indexer (pid 901, user 33) held 48 GiB, 44 GiB more than before."), "{told}");

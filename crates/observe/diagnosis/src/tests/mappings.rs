@@ -34,7 +34,7 @@ fn the_crash_is_counted_in_the_trainer_and_told_in_full() {
         "64,977 of these mappings are torch's",
         "320 bytes",
         "4 KiB",
-        "254 MiB of 12 GiB and is not full",
+        "254 MiB of 12 GiB and was not full",
         "started by forkserver, because this process itself was started by forkserver",
     ] {
         assert!(told.contains(part), "{part}: {told}");
@@ -169,6 +169,20 @@ fn a_checkpoint_written_into_memory_fails_for_want_of_address_space_and_not_of_d
 }
 
 #[test]
+fn a_limit_explains_the_work_that_it_refused() {
+    let mut run = Run::with_trainer();
+    run.quiet(1.0);
+    let mut report = raised("RuntimeError", "can't allocate memory: you tried to allocate 9000000 bytes");
+    report.stack = vec!["/job/train.py:9 resume".into(), "…/torch/serialization.py:1529 load".into()];
+    report.counts.address_space_limit = Some(4 * GIB);
+    report.counts.virtual_size = Some(4 * GIB - MIB);
+    run.exception(2.0, TRAINER, report).ended(2.1, TRAINER, Ending::Exited(1)).finish(2.2, Ending::Exited(1));
+    let verdict = run.verdict();
+    assert_eq!(causes(&verdict), ["rlimit-as-virtual-memory", "checkpoint-load-copies"]);
+    assert!(verdict.findings[0].is_cause_of(&verdict.findings[1]), "{verdict:?}");
+}
+
+#[test]
 fn a_failed_import_under_a_limit_is_the_limit() {
     let verdict = enomem("libtorch_python.so: failed to map segment from shared object", |counts| {
         counts.address_space_limit = Some(700 * MIB);
@@ -231,6 +245,7 @@ fn one_request_larger_than_the_machine_is_named_as_such() {
     .verdict();
     assert_eq!(causes(&verdict), ["strict-overcommit"]);
     assert!(sentences(&verdict.findings[0]).contains("32 TiB"));
+    assert!(verdict.findings[0].title.contains("more memory than the machine has"));
 }
 
 #[test]

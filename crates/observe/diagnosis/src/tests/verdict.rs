@@ -1,8 +1,9 @@
 //! Ranking, outcome and health.
 
 use super::build::*;
-use crate::{rank, Series};
-use ullage_model::{Ending, EventKind, Finding, Outcome, OutcomeKind, Severity, Status};
+use crate::ranking::in_order;
+use crate::Series;
+use ullage_model::{Ending, EventKind, Finding, Outcome, OutcomeKind, ProcessRef, Role, Severity, Status};
 
 fn finding(cause: &str, severity: Severity, at: Option<f64>, status: Status, confidence: f64) -> Finding {
     Finding {
@@ -15,6 +16,7 @@ fn finding(cause: &str, severity: Severity, at: Option<f64>, status: Status, con
         at: at.map(s),
         evidence: vec![],
         fixes: vec![],
+        explains: vec![],
     }
 }
 
@@ -22,7 +24,7 @@ fn finding(cause: &str, severity: Severity, at: Option<f64>, status: Status, con
 fn the_most_severe_then_the_earliest_then_the_best_known_comes_first() {
     use Severity::{Fatal, Note, Warning};
     use Status::{Established, Hypothesis, Supported};
-    let mut findings = [
+    let findings = vec![
         finding("g", Note, Some(0.1), Established, 1.0),
         finding("f", Warning, Some(0.2), Established, 1.0),
         finding("e", Fatal, None, Established, 1.0),
@@ -31,9 +33,46 @@ fn the_most_severe_then_the_earliest_then_the_best_known_comes_first() {
         finding("b", Fatal, Some(1.0), Supported, 0.6),
         finding("a", Fatal, Some(1.0), Supported, 0.7),
     ];
-    findings.sort_by(rank);
+    let findings = in_order(findings);
     let order: String = findings.iter().map(|f| f.cause.as_str()).collect();
     assert_eq!(order, "abcdefg");
+}
+
+#[test]
+fn what_comes_of_a_finding_stands_right_behind_it() {
+    use Severity::{Fatal, Note, Warning};
+    use Status::{Established, Supported};
+    let of = |cause: &str, severity, at, explains: &[&str]| Finding {
+        explains: explains.iter().map(|cause| (*cause).to_owned()).collect(),
+        ..finding(cause, severity, Some(at), Supported, 0.7)
+    };
+    let order = |findings: &[Finding]| -> String {
+        in_order(findings.to_vec()).iter().map(|finding| finding.cause.as_str()).collect()
+    };
+    // It stands where the first of both would, whatever is known better or was seen before.
+    let mut known = of("b", Fatal, 1.0, &[]);
+    known.status = Established;
+    let other = of("c", Fatal, 1.5, &[]);
+    assert_eq!(order(&[known.clone(), other.clone(), of("a", Fatal, 2.0, &["b"])]), "abc");
+    assert_eq!(
+        order(&[of("d", Warning, 0.0, &[]), of("a", Fatal, 2.0, &["e"]), of("e", Note, 9.0, &[])]),
+        "aed"
+    );
+    // What is less severe comes before nothing that is more so.
+    assert_eq!(order(&[known.clone(), of("a", Note, 0.1, &["b"])]), "ba");
+    // Of a chain each stands behind its own, and a circle ends.
+    assert_eq!(
+        order(&[of("z", Fatal, 3.0, &["y"]), of("y", Fatal, 2.0, &["x"]), of("x", Fatal, 1.0, &[])]),
+        "zyx"
+    );
+    assert_eq!(order(&[of("x", Fatal, 1.0, &["y"]), of("y", Fatal, 2.0, &["x"])]).len(), 2);
+    // Another process's is not its own.
+    let mine = |finding: Finding, pid| Finding {
+        process: Some(ProcessRef { id: id(pid), role: Role::Other, name: String::new() }),
+        ..finding
+    };
+    assert_eq!(order(&[mine(known.clone(), 1), mine(of("a", Fatal, 2.0, &["b"]), 1)]), "ab");
+    assert_eq!(order(&[mine(known, 1), mine(of("a", Fatal, 2.0, &["b"]), 2)]), "ba");
 }
 
 #[test]

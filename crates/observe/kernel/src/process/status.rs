@@ -79,11 +79,24 @@ pub fn parse_innermost_pid(bytes: &[u8]) -> Option<i32> {
     words(line).last().and_then(number).and_then(|pid| i32::try_from(pid).ok())
 }
 
+/// How many seccomp filters the process is behind (`Seccomp_filters`, Linux 5.9 up); before, whether it is behind any.
+pub fn parse_filters(bytes: &[u8]) -> Option<u64> {
+    let of =
+        |name: &[u8]| lines(bytes).find_map(|line| words(line.strip_prefix(name)?).next().and_then(number));
+    of(b"Seccomp_filters:").or_else(|| of(b"Seccomp:"))
+}
+
 impl ProcessDir {
     /// The pid that this process has in its own pid namespace.
     pub fn innermost_pid(&self, buffer: &mut Vec<u8>) -> Result<Option<i32>, KernelError> {
         self.read("status", buffer)?;
         Ok(parse_innermost_pid(buffer))
+    }
+
+    /// See [`parse_filters`].
+    pub fn filters(&self, buffer: &mut Vec<u8>) -> Result<Option<u64>, KernelError> {
+        self.read("status", buffer)?;
+        Ok(parse_filters(buffer))
     }
 
     /// Reads `status`.
@@ -120,6 +133,13 @@ mod tests {
         assert_eq!(parse_innermost_pid(b"Pid:\t1\nNSpid:\t4711\t12\t7\nNSpgid:\t1\n"), Some(7));
         assert_eq!(parse_innermost_pid(b"Pid:\t1\nNSpid:\t\n"), None);
         assert!(parse_innermost_pid(REAL).is_some());
+    }
+
+    #[test]
+    fn filters_are_counted_where_the_kernel_counts_them() {
+        assert_eq!(parse_filters(b"Seccomp:\t2\nSeccomp_filters:\t3\nThreads:\t1\n"), Some(3));
+        assert_eq!(parse_filters(b"NoNewPrivs:\t0\nSeccomp:\t2\n"), Some(2));
+        assert_eq!(parse_filters(b"Name:\tx\n"), None);
     }
 
     #[test]

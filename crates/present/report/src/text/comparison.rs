@@ -40,7 +40,10 @@ fn one(good: &str, against: &Against, style: &Style) -> String {
         screen.prose(0, 3, &line(difference));
     }
     screen.section("Same", Ink::Quiet);
-    let mut rest = format!("{} facts are the same", format::count(against.same));
+    let mut rest = match against.same {
+        1 => "1 fact is the same".to_owned(),
+        n => format!("{} facts are the same", format::count(n)),
+    };
     match against.unimportant.len() {
         0 => rest.push('.'),
         n => {
@@ -48,14 +51,17 @@ fn one(good: &str, against: &Against, style: &Style) -> String {
                 against.unimportant.iter().take(NAMED).map(|one| one.fact.as_str()).collect();
             let more = if n > NAMED { ", …" } else { "" };
             rest.push_str(&format!(
-                "; {n} differ and change nothing that is known ({}{more}).",
+                "; {} {} nothing that is known ({}{more}).",
+                format::count(n as u64),
+                if n == 1 { "differs and changes" } else { "differ and change" },
                 names.join(", ")
             ));
         }
     }
     let unknown = against.not_compared.iter().filter(|one| one.good != one.bad).count();
     if unknown > 0 {
-        rest.push_str(&format!(" {unknown} are known on one side only."));
+        let verb = if unknown == 1 { "is" } else { "are" };
+        rest.push_str(&format!(" {} {verb} known on one side only.", format::count(unknown as u64)));
     }
     screen.prose(0, 2, &format::clean(&rest));
     screen.finish()

@@ -40,10 +40,10 @@ fn told(growth: &Growth, class: &str) -> String {
     if let Some(until) = &growth.until {
         if let Some(left) = until.time_left_s {
             head = format!(
-                "{head}; {} of {} in {}",
+                "{head}; {} of {} {}",
                 format::clean(&until.limit),
                 format::clean(&until.scope),
-                format::duration(left)
+                if left < 1.0 { "met".into() } else { format!("in {}", format::duration(left)) }
             );
         }
     }

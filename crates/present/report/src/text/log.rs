@@ -68,7 +68,7 @@ pub fn log(log: &LogView<'_>, style: &Style) -> String {
     }
     screen.section("Or else", Ink::Strong);
     for other in log.findings.iter().skip(1).take(OTHERS_SHOWN) {
-        let tag = format!("[{}, {} certain]", format::clean(&other.cause), format::share(other.confidence));
+        let tag = format!("[{}, {}]", format::clean(&other.cause), how_likely(other));
         screen.prose(0, 2, &format!("{} {}", format::clean(&other.title), style.paint(Ink::Quiet, &tag)));
     }
     notes(&mut screen, log.notes);
@@ -87,7 +87,16 @@ fn standing(finding: &Finding) -> String {
         Status::Supported => "supported by the log",
         Status::Hypothesis => "a hypothesis from the log alone",
     };
-    format!("{}: {how}, {} certain.", format::clean(&finding.cause), format::share(finding.confidence))
+    format!("{}: {how}, {}.", format::clean(&finding.cause), how_likely(finding))
+}
+
+/// In words: a log is no measurement, and its messages were never counted.
+fn how_likely(finding: &Finding) -> &'static str {
+    match finding.status {
+        Status::Established => "certain",
+        _ if finding.confidence >= 0.5 => "likely",
+        _ => "possible",
+    }
 }
 
 fn notes(screen: &mut Screen, notes: &[String]) {

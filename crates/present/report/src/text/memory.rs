@@ -9,6 +9,8 @@ use ullage_model::{CopyOnWrite, MemorySummary};
 const PARTS_SHOWN: usize = 5;
 /// Forked processes told, those that copied most.
 const PROCESSES_SHOWN: usize = 3;
+/// What is counted in pages and comes to less than one is none, bytes.
+const PAGE: u64 = 4096;
 /// Copies of less than this share of what was inherited are not told.
 const WORTH_TELLING: f64 = 0.02;
 
@@ -17,7 +19,7 @@ pub(super) fn memory(screen: &mut Screen, style: Style, memory: &MemorySummary) 
     let Some(sharing) = memory.sharing else { return };
     screen.section("Memory", Ink::Strong);
     let error = match memory.error_bytes {
-        0 => String::new(),
+        ..PAGE => String::new(),
         error => format!(" (give or take {})", format::bytes(error)),
     };
     screen.prose(
@@ -29,7 +31,7 @@ pub(super) fn memory(screen: &mut Screen, style: Style, memory: &MemorySummary) 
     for (bytes, how) in
         [(sharing.within_job, "shared within the job"), (sharing.with_others, "shared with others")]
     {
-        if bytes > 0 {
+        if bytes >= PAGE {
             shared.push(format!("{} {how}", format::bytes(bytes)));
         }
     }
@@ -46,8 +48,12 @@ pub(super) fn memory(screen: &mut Screen, style: Style, memory: &MemorySummary) 
 }
 
 fn parts(memory: &MemorySummary) -> String {
-    let mut parts: Vec<(&str, u64)> =
-        memory.categories.iter().map(|(id, bytes)| (id.as_str(), *bytes)).filter(|part| part.1 > 0).collect();
+    let mut parts: Vec<(&str, u64)> = memory
+        .categories
+        .iter()
+        .map(|(id, bytes)| (id.as_str(), *bytes))
+        .filter(|part| part.1 >= PAGE)
+        .collect();
     parts.sort_by_key(|(id, bytes)| (std::cmp::Reverse(*bytes), *id));
     let rest: u64 = parts.iter().skip(PARTS_SHOWN).map(|(_, bytes)| bytes).sum();
     let mut told: Vec<String> = parts
@@ -73,7 +79,7 @@ fn forked(cow: &CopyOnWrite) -> String {
         (cow.parent_changed, "rewritten or released by its parent"),
         (cow.unknown, "one or the other, which cannot be told"),
     ] {
-        if bytes > 0 {
+        if bytes >= PAGE {
             became.push(format!("{} {how}", format::bytes(bytes)));
         }
     }

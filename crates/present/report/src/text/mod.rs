@@ -20,4 +20,4 @@ pub use page::page;
 pub use segments::left_behind;
 pub use style::Style;
 pub use tables::{check, runs, CheckRow, CheckState, RunRow};
-pub use verdict::{growth, nearest, outcome, verdict};
+pub use verdict::{growth, nearest, note, outcome, verdict};

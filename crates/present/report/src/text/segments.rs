@@ -28,7 +28,15 @@ pub(super) fn segments(screen: &mut Screen, style: Style, summary: &SegmentSumma
             kinds.iter().map(|(kind, total)| format!("{} {}", kind.word(), amount(**total))).collect()
         };
         let at = format::at(summary.at);
-        screen.prose(0, 2, &format!("At most {} {at}: {}.", amount(summary.total), kinds.join(", ")));
+        screen.prose(
+            0,
+            2,
+            &format!(
+                "The job's segments, {at}, when most were counted: {}, {}.",
+                amount(summary.total),
+                kinds.join(", ")
+            ),
+        );
         let by: Vec<_> = summary.by_creator.iter().filter(|(_, total)| total.bytes > 0).collect();
         let mut makers: Vec<String> = by
             .iter()

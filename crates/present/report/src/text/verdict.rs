@@ -6,8 +6,8 @@ use super::segments::segments;
 use super::style::{Ink, Style};
 use crate::format;
 use ullage_model::{
-    Cost, Evidence, Finding, Limit, LimitState, Outcome, OutcomeKind, ProcessRef, Severity, Status,
-    Undetermined, Verdict,
+    caused_by, Cost, Evidence, Finding, Limit, LimitState, Outcome, OutcomeKind, ProcessRef, Severity,
+    Status, Undetermined, Verdict,
 };
 
 /// Readings told of the first finding; the rest is in the JSON.
@@ -25,11 +25,15 @@ const NOT_SEEN_SHOWN: usize = 6;
 pub fn verdict(verdict: &Verdict, style: &Style) -> String {
     let mut screen = Screen::new(*style);
     head(&mut screen, *style, verdict);
-    if let Some(first) = verdict.findings.first() {
-        why(&mut screen, *style, first);
-        what_to_do(&mut screen, *style, first);
+    match verdict.findings.first() {
+        Some(first) if first.severity > Severity::Note => {
+            why(&mut screen, *style, first);
+            what_to_do(&mut screen, *style, first);
+            also(&mut screen, *style, &verdict.findings);
+        }
+        // What is no fault needs no remedy.
+        _ => notes(&mut screen, *style, &verdict.findings),
     }
-    also(&mut screen, *style, verdict.findings.get(1..).unwrap_or_default());
     limits(&mut screen, *style, &verdict.limits);
     if let Some(growth) = &verdict.growth {
         super::grew::grew(&mut screen, *style, growth);
@@ -118,6 +122,12 @@ pub fn outcome(outcome: &Outcome, duration_s: Option<f64>) -> String {
             };
             format!("The kernel's out-of-memory killer ended the command{whose}{after}.")
         }
+        OutcomeKind::Budget if by.as_deref() == Some("kernel memcg") => {
+            let of = outcome
+                .budget
+                .map_or_else(String::new, |spent| format!(" of {}", format::bytes(spent.budget)));
+            format!("The kernel killed the job at the --memory-max budget{of}{after}, without a grace.")
+        }
         OutcomeKind::Budget => match outcome.budget {
             None => format!("ullage ended the command at the --memory-max budget{after}."),
             Some(spent) => {
@@ -193,7 +203,8 @@ fn what_to_do(screen: &mut Screen, style: Style, finding: &Finding) {
 
 fn also(screen: &mut Screen, style: Style, findings: &[Finding]) {
     screen.section("Also", Ink::Strong);
-    for finding in findings.iter().take(ALSO_SHOWN) {
+    let behind = findings.get(1..).unwrap_or_default();
+    for finding in behind.iter().take(ALSO_SHOWN) {
         let process =
             finding.process.as_ref().map(|p| format!(", in {}", process_words(p))).unwrap_or_default();
         let status = match finding.status {
@@ -204,9 +215,31 @@ fn also(screen: &mut Screen, style: Style, findings: &[Finding]) {
         let tag = format!("[{}, {status}]", format::clean(&finding.cause));
         let title = format::clean(&finding.title);
         let title = title.trim_end_matches('.');
-        screen.prose(0, 2, &format!("{title}{process}. {}", style.paint(Ink::Quiet, &tag)));
+        // What comes of another one stands under it.
+        let (indent, by) = match caused_by(finding, findings).first() {
+            Some(cause) => (2, format!("Comes of {}: ", format::clean(cause))),
+            None => (0, String::new()),
+        };
+        let tag = style.paint(Ink::Quiet, &tag);
+        screen.prose(indent, indent + 2, &format!("{by}{title}{process}. {tag}"));
     }
-    more(screen, style, findings.len(), ALSO_SHOWN, "findings: ullage report --json");
+    more(screen, style, behind.len(), ALSO_SHOWN, "findings: ullage report --json");
+}
+
+fn notes(screen: &mut Screen, style: Style, findings: &[Finding]) {
+    screen.section("Notes", Ink::Strong);
+    for finding in findings.iter().take(ALSO_SHOWN) {
+        let tag = style.paint(Ink::Quiet, &format!("[{}]", format::clean(&finding.cause)));
+        screen.prose(0, 2, &format!("{} {tag}", note(finding)));
+    }
+    more(screen, style, findings.len(), ALSO_SHOWN, "notes: ullage report --json");
+}
+
+/// What a finding saw, in its first sentence.
+pub fn note(finding: &Finding) -> String {
+    let seen =
+        finding.evidence.first().map(|evidence| evidence.sentence.as_str()).filter(|text| !text.is_empty());
+    format::clean(seen.unwrap_or(&finding.title))
 }
 
 fn limits(screen: &mut Screen, style: Style, limits: &[LimitState]) {
@@ -259,7 +292,12 @@ pub fn growth(state: &LimitState) -> String {
         text += &format!(", growing by {rate} for {lasted}");
     }
     if let Some(left) = state.time_left_s {
-        text += &format!("; at this rate the limit is met in about {}", format::duration(left.round()));
+        text += "; at this rate the limit is met ";
+        text += &if left < 1.0 {
+            "within a second".into()
+        } else {
+            format!("in about {}", format::duration(left.round()))
+        };
     }
     text
 }
@@ -286,6 +324,7 @@ fn whose(state: &LimitState) -> String {
 fn time_left(state: &LimitState) -> String {
     match (state.headroom(), state.time_left_s, state.slope_per_s) {
         (Some(0), _, _) => "met".into(),
+        (_, Some(seconds), _) if seconds < 1.0 => "under 1 s".into(),
         (_, Some(seconds), _) => format::duration(seconds),
         (_, None, Some(slope)) if slope <= 0.0 => "not growing".into(),
         (Some(_), None, Some(_)) => "far off".into(),

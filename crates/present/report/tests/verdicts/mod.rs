@@ -211,6 +211,7 @@ pub(crate) fn crash_established() -> Verdict {
                     Fix { title: "Keep the samples in one tensor".into(), command: "data = torch.stack(tensors)      # then return data[i] in __getitem__".into(), automatic: None },
                     Fix { title: "Allow more mappings on this machine (as root)".into(), command: "sysctl -w vm.max_map_count=1048576".into(), automatic: None },
                 ],
+                explains: vec![],
             },
             Finding {
                 cause: "orphan-workers".into(),
@@ -222,6 +223,7 @@ pub(crate) fn crash_established() -> Verdict {
                 at: Some(At::from_seconds(13.0)),
                 evidence: vec![],
                 fixes: vec![],
+                explains: vec![],
             },
         ],
         limits: vec![
@@ -338,6 +340,7 @@ pub(crate) fn memcg() -> Verdict {
                 "The kernel counted 1 OOM kill in the cgroup while the job ran.",
             )],
             fixes: vec![],
+            explains: vec![],
         }],
         limits: vec![full],
         ..base()

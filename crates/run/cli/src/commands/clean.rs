@@ -27,8 +27,7 @@ pub fn run(arguments: &CheckArguments) -> anyhow::Result<u8> {
     let found = survey(&root, shm);
     if arguments.json {
         let removal = arguments.yes.then(|| remove(&root, shm, found.orphans.iter()));
-        let text = serde_json::to_string_pretty(&json(&found, removal.as_ref()))?;
-        printer::out(&format!("{text}\n"))?;
+        printer::out(&ullage_report::json::text(&json(&found, removal.as_ref())))?;
         return Ok(0);
     }
     printer::out(&text::leftovers(&list(&found), &printer::stdout_style()))?;

@@ -5,7 +5,7 @@ use crate::arguments::CompareArguments;
 use crate::{home, printer, snapshot_file};
 use std::path::Path;
 use ullage_comparison::{compare, Seen, Side};
-use ullage_report::{comparison, format, text};
+use ullage_report::{comparison, format, json, text};
 
 /// Prints them.
 pub fn run(arguments: &CompareArguments) -> anyhow::Result<u8> {
@@ -13,7 +13,7 @@ pub fn run(arguments: &CompareArguments) -> anyhow::Result<u8> {
     let others = arguments.others.iter().map(|name| side(name)).collect::<anyhow::Result<Vec<Side>>>()?;
     let compared = compare(&good, &others);
     if arguments.json {
-        printer::out(&format!("{:#}\n", comparison::json(&compared)))?;
+        printer::out(&json::text(&comparison::json(&compared)))?;
     } else {
         printer::out(&text::comparison(&compared, &printer::stdout_style()))?;
     }
@@ -29,7 +29,7 @@ fn side(name: &str) -> anyhow::Result<Side> {
     }
     let directory = home::find(Some(name))?;
     let (run, timeline, verdict) = judged(&directory)?;
-    let met = ullage_diagnosis::met(&run, &timeline);
+    let met = ullage_diagnosis::observed_peaks(&run, &timeline);
     let name = if run.run.0.is_empty() { name.to_owned() } else { run.run.0.clone() };
     Ok(Side {
         name,

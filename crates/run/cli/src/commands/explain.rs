@@ -10,28 +10,62 @@ use ullage_report::{json, text};
 /// Prints it.
 pub fn run(arguments: &ExplainArguments) -> anyhow::Result<u8> {
     let Some(what) = arguments.what.as_deref() else {
-        let list: String = ullage_diagnosis::causes()
-            .iter()
-            .map(|cause| format!("{:34} {}\n", cause.id, cause.title))
-            .collect();
-        printer::out(&list)?;
+        list(arguments)?;
         return Ok(0);
     };
     if what == "-" {
         return log(arguments, "standard input", std::io::stdin().lock());
     }
-    if let Some(page) = ullage_diagnosis::cause_page(what) {
-        printer::out(&text::page(&page, &printer::stdout_style()))?;
-        return Ok(0);
+    if ullage_diagnosis::cause_title(what).is_some() {
+        return page(arguments, what);
     }
-    let file = match File::open(what) {
-        Ok(file) => file,
+    match File::open(what) {
+        Ok(file) => log(arguments, what, BufReader::with_capacity(256 << 10, file)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !what.contains(['/', '.']) => {
-            bail!("`{what}` is neither a cause nor a file; `ullage explain` alone lists the causes")
+            page(arguments, meant(what)?)
         }
-        Err(error) => return Err(error).with_context(|| format!("cannot read {what}")),
-    };
-    log(arguments, what, BufReader::new(file))
+        Err(error) => Err(error).with_context(|| format!("cannot read {what}")),
+    }
+}
+
+fn list(arguments: &ExplainArguments) -> anyhow::Result<()> {
+    let causes = ullage_diagnosis::causes();
+    if arguments.json {
+        let causes: Vec<_> =
+            causes.iter().map(|cause| serde_json::json!({"id": cause.id, "title": cause.title})).collect();
+        return printer::out(&json::text(&serde_json::json!({"schema": 1, "causes": causes})));
+    }
+    printer::out(&causes.iter().map(|cause| format!("{:34} {}\n", cause.id, cause.title)).collect::<String>())
+}
+
+fn page(arguments: &ExplainArguments, id: &str) -> anyhow::Result<u8> {
+    let page = ullage_diagnosis::cause_page(id).with_context(|| format!("there is no page of {id}"))?;
+    if arguments.json {
+        let title = ullage_diagnosis::cause_title(id);
+        let page = serde_json::json!({"schema": 1, "cause": id, "title": title, "page": page});
+        printer::out(&json::text(&page))?;
+    } else {
+        printer::out(&text::page(&page, &printer::stdout_style()))?;
+    }
+    Ok(0)
+}
+
+/// The cause that is meant by the beginning of its name.
+fn meant(typed: &str) -> anyhow::Result<&'static str> {
+    let ids = || ullage_diagnosis::causes().iter().map(|cause| cause.id.as_str());
+    let begun: Vec<&str> = ids().filter(|id| !typed.is_empty() && id.starts_with(typed)).collect();
+    match (begun.as_slice(), ullage_diagnosis::similar_cause(typed)) {
+        ([one], _) => Ok(one),
+        ([_, _, ..], _) => bail!("`{typed}` is the beginning of several causes: {}", begun.join(", ")),
+        ([], Some(similar)) => {
+            bail!(
+                "`{typed}` is neither a cause nor a file; is it `{similar}`? Type: ullage explain {similar}"
+            )
+        }
+        ([], None) => {
+            bail!("`{typed}` is neither a cause nor a file; `ullage explain` alone lists the causes")
+        }
+    }
 }
 
 fn log(arguments: &ExplainArguments, name: &str, reader: impl BufRead) -> anyhow::Result<u8> {
@@ -46,9 +80,24 @@ fn log(arguments: &ExplainArguments, name: &str, reader: impl BufRead) -> anyhow
     let view =
         text::LogView { source: name, lines: verdict.lines, findings: &verdict.findings, notes: &notes };
     if arguments.json {
-        printer::out(&format!("{}\n", serde_json::to_string_pretty(&json::log(&view))?))?;
+        printer::out(&json::text(&json::log(&view)))?;
     } else {
         printer::out(&text::log(&view, &printer::stdout_style()))?;
     }
     Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::meant;
+
+    #[test]
+    fn a_cause_is_found_by_its_beginning_and_a_mistyped_one_is_suggested() {
+        assert_eq!(meant("max-map").unwrap(), "max-map-count-exhausted");
+        let said = |typed: &str| meant(typed).unwrap_err().to_string();
+        assert!(said("max-mpa-count-exausted").ends_with("ullage explain max-map-count-exhausted"));
+        assert!(said("shm").contains("shm-full-bytes, ") && said("shm").contains("several"));
+        assert!(said("zzz").ends_with("lists the causes"));
+        assert!(said("").ends_with("lists the causes"));
+    }
 }

@@ -79,9 +79,8 @@ fn json(recording: &Recording, out: impl Write) -> anyhow::Result<()> {
             Item::Sample(sample) => serde_json::json!({ "sample": sample }),
             Item::Event(event) => serde_json::json!({ "event": event }),
         };
-        // As an error of the stream's: a reader that went away is none of ours.
-        serde_json::to_writer(&mut out, &line).map_err(std::io::Error::from)?;
-        out.write_all(b"\n")?;
+        // A reader that went away is no fault of the stream's.
+        out.write_all(ullage_report::json::line(&line).as_bytes())?;
     }
     out.flush()?;
     replay.damage().iter().for_each(|damage| printer::note(&damage.to_string()));

@@ -45,9 +45,12 @@ pub fn judged(directory: &Path) -> anyhow::Result<(RunFacts, Timeline, Verdict)>
                 "The recording ends before the job does: ullage itself was killed, or the machine went down."
                     .into(),
             );
-            if let Err(error) = ullage_recording::repair(directory, |id| machine::is_alive(*id)) {
-                not_seen.push(format!("The recording could not be mended: {error}."));
-            }
+        }
+    }
+    // Ullage was killed, or there was no room for it to be closed.
+    if recording.run.outcome.as_ref().is_none_or(|outcome| outcome.kind != OutcomeKind::StillRunning) {
+        if let Err(error) = ullage_recording::repair(directory, |id| machine::is_alive(*id)) {
+            not_seen.push(format!("The recording could not be mended: {error}."));
         }
     }
     let mut verdict = ullage_diagnosis::diagnose(&recording.run, &timeline);

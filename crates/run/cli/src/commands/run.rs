@@ -15,10 +15,11 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ullage_kernel::KernelRoot;
 use ullage_model::{
-    names, Ending, EventKind, Facts, MachineFacts, Missing, Outcome, OutcomeKind, RunFacts, Verdict,
+    names, Ending, EventKind, Facts, MachineFacts, Missing, Outcome, OutcomeKind, ProcessRef, RunFacts,
+    Verdict,
 };
 use ullage_recording::Writer;
-use ullage_report::format;
+use ullage_report::{format, secrets};
 use ullage_sampler::{Sampler, SamplerSettings};
 use ullage_supervisor::budget::Budget;
 use ullage_supervisor::{SpawnSettings, StartError, Supervisor};
@@ -26,9 +27,10 @@ use ullage_supervisor::{SpawnSettings, StartError, Supervisor};
 /// Runs the job.
 pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     let started = Instant::now();
+    refuse_unwritable(arguments.json.as_deref())?;
     let root = KernelRoot::live();
     let command = arguments.job.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let mut facts = run_facts(command, arguments.interval, &root);
+    let mut facts = run_facts(command, arguments.interval, &root, arguments.keep_arguments);
     facts.memory_max = arguments.memory_max;
     let mut not_seen = Vec::new();
 
@@ -82,7 +84,8 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
         ..SamplerSettings::default()
     };
     let sampler = Sampler::new(root, settings, main);
-    let mut watch = Watch::new(facts.clone(), started, sampler, writer, budget, arguments.quiet);
+    let mut watch = Watch::new(facts.clone(), started, sampler, writer, budget, arguments.quiet)
+        .keeping_arguments(arguments.keep_arguments);
     // What only a comparison reads stands in run.json alone.
     let machine = MachineFacts { others: Facts::new(), ..facts.machine.clone() };
     watch.event(EventKind::Machine { facts: Box::new(machine) });
@@ -126,7 +129,17 @@ fn disabled() -> bool {
 }
 
 /// What is known of a run before its first reading.
-pub(super) fn run_facts(command: Vec<String>, interval_s: f64, root: &KernelRoot) -> RunFacts {
+pub(super) fn run_facts(
+    mut command: Vec<String>,
+    interval_s: f64,
+    root: &KernelRoot,
+    keep_arguments: bool,
+) -> RunFacts {
+    let mut environment = environment::kept();
+    if !keep_arguments {
+        command = secrets::arguments(&command);
+        environment.values_mut().for_each(|value| *value = secrets::text(value));
+    }
     let started_unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
     let first = |names: &[&str]| names.iter().find_map(|name| std::env::var(name).ok());
     RunFacts {
@@ -141,7 +154,7 @@ pub(super) fn run_facts(command: Vec<String>, interval_s: f64, root: &KernelRoot
         node: None,
         job: first(&["SLURM_JOB_ID", "TORCHELASTIC_RUN_ID"]),
         rank: std::env::var("RANK").ok().and_then(|rank| rank.parse().ok()),
-        environment: environment::kept(),
+        environment,
         machine: super::snapshot::machine(root),
         outcome: None,
         duration_s: None,
@@ -217,9 +230,33 @@ fn healthy_line(verdict: &Verdict) -> String {
 fn growth_of(verdict: &Verdict) -> Option<String> {
     const WORTH_A_LINE_S: f64 = 20.0;
     let growth = verdict.growth.as_ref()?;
+    // A note that explains it stands for it.
+    let note = verdict.findings.iter().find(|finding| {
+        let of = |process: &Option<ProcessRef>| process.as_ref().map(|process| process.id);
+        ullage_diagnosis::explains_growth(&finding.cause) && of(&finding.process) == of(&growth.process)
+    });
     let lasted = verdict.duration_s? - growth.since?.seconds();
     let line = ullage_report::text::going_on(growth).filter(|_| lasted >= WORTH_A_LINE_S)?;
-    Some(format!("growth: {line} (ullage report shows more)"))
+    Some(match note {
+        Some(note) => format!("note: {}", ullage_report::text::note(note)),
+        None => format!("growth: {line} (ullage report shows more)"),
+    })
+}
+
+/// A verdict that could not be written is worth an error before the job has run for a week.
+pub(super) fn refuse_unwritable(file: Option<&Path>) -> anyhow::Result<()> {
+    let Some(file) = file.filter(|file| file.as_os_str() != "-") else { return Ok(()) };
+    let there = std::fs::symlink_metadata(file).is_ok();
+    // To open a pipe would wait for its reader, or end it.
+    if std::fs::metadata(file).is_ok_and(|what| !what.is_file() && !what.is_dir()) {
+        return Ok(());
+    }
+    let opened = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(file);
+    opened.with_context(|| format!("the verdict cannot be written to {} (--json)", file.display()))?;
+    if !there {
+        let _ = std::fs::remove_file(file);
+    }
+    Ok(())
 }
 
 /// Writes the verdict where it was asked for.
@@ -255,7 +292,31 @@ fn write_torchelastic_error(verdict: &Verdict) {
         "errorCode": verdict.outcome.code,
         "extraInfo": {"timestamp": timestamp.to_string(), "py_callstack": ""},
     }});
-    if let Err(error) = std::fs::write(path, body.to_string()) {
+    if let Err(error) = std::fs::write(path, format::clean_json(&body.to_string())) {
         printer::note(&format!("{} could not be written: {error}", path.display()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::refuse_unwritable;
+    use std::path::Path;
+
+    #[test]
+    fn a_verdict_that_cannot_be_written_is_refused_and_nothing_is_left_of_the_attempt() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("verdict.json");
+        assert!(refuse_unwritable(Some(&file)).is_ok() && !file.exists());
+        std::fs::write(&file, "before").unwrap();
+        assert!(refuse_unwritable(Some(&file)).is_ok());
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "before");
+        for bad in [Path::new("/proc/x"), folder.path(), &folder.path().join("none/x")] {
+            let error = refuse_unwritable(Some(bad)).unwrap_err().to_string();
+            assert!(error.contains("--json"), "{error}");
+        }
+        for good in [None, Some(Path::new("-")), Some(Path::new("/dev/stderr")), Some(Path::new("/dev/null"))]
+        {
+            assert!(refuse_unwritable(good).is_ok());
+        }
     }
 }

@@ -13,8 +13,7 @@ use ullage_report::redact::{redact, Private};
 /// Writes it to a file, or to standard output.
 pub fn run(arguments: &SnapshotArguments) -> anyhow::Result<u8> {
     let deadline = Instant::now() + Duration::from_secs_f64(arguments.deadline);
-    let python = arguments.python.clone().unwrap_or_else(|| "python3".into());
-    let asked = python_facts::ask(&python);
+    let asked = python_facts::ask_named(arguments.python.as_deref())?;
     let mut facts = machine(&KernelRoot::live()).by_name();
     facts.extend(environment::kept().into_iter().map(|(name, value)| (format!("env.{name}"), value.into())));
     facts.extend(asked.answer(deadline));
@@ -30,7 +29,7 @@ pub fn run(arguments: &SnapshotArguments) -> anyhow::Result<u8> {
         redacted: !arguments.full,
         facts: if arguments.full { facts } else { redact(facts, &private()) },
     };
-    let text = format!("{}\n", serde_json::to_string_pretty(&snapshot)?);
+    let text = ullage_report::json::text(&serde_json::to_value(&snapshot)?);
     match arguments.output.as_deref() {
         None => printer::out(&text)?,
         Some(path) if path == Path::new("-") => printer::out(&text)?,

@@ -4,17 +4,18 @@
 //! ever, but there is no agent in it, orphans do not come to ullage, and how it ended is told by a pidfd.
 
 use crate::arguments::WatchArguments;
+use crate::commands::run::refuse_unwritable;
 use crate::commands::{report, run};
 use crate::live::{self, Watch};
 use crate::narrator::Narrator;
 use crate::{home, machine, printer};
 use anyhow::{bail, Context};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use ullage_diagnosis::Timeline;
 use ullage_kernel::KernelRoot;
 use ullage_model::{EventKind, Item, Outcome, OutcomeKind, ProcessId, Source, Verdict};
-use ullage_recording::Recording;
+use ullage_recording::{Recording, RunState};
 use ullage_sampler::{Sampler, SamplerSettings};
 use ullage_supervisor::Supervisor;
 
@@ -24,15 +25,52 @@ const LINES_OF_A_REPLAY: f64 = 20.0;
 /// Watches.
 pub fn run(arguments: &WatchArguments) -> anyhow::Result<u8> {
     let pid = arguments.what.as_deref().and_then(|what| what.parse().ok()).filter(|pid: &i32| *pid > 0);
-    let verdict = match pid {
-        Some(pid) => process(arguments, pid)?,
-        None => recorded(arguments, &home::find(arguments.what.as_deref())?)?,
+    refuse_unwritable(arguments.json.as_deref())?;
+    let verdict = match (pid, arguments.what.as_deref()) {
+        (Some(pid), _) => match recorded_by(pid)? {
+            Some(directory) => recorded(arguments, &directory)?,
+            None => process(arguments, pid)?,
+        },
+        (None, None) => recorded(arguments, &running_or_newest()?)?,
+        (None, what) => recorded(arguments, &home::find(what)?)?,
     };
     run::write_json(arguments.json.as_deref(), &verdict);
     if arguments.json.as_deref().is_none_or(|file| file != Path::new("-")) {
         printer::out(&ullage_report::text::verdict(&verdict, &printer::stdout_style()))?;
     }
     Ok(0)
+}
+
+/// The run that goes on, the newest of several; else the newest that is over.
+fn running_or_newest() -> anyhow::Result<PathBuf> {
+    let runs = ullage_recording::list_runs(&home::home()?, |id| machine::is_alive(*id))?;
+    match runs.into_iter().find(|run| run.state == RunState::Running) {
+        Some(run) => Ok(run.path),
+        None => home::find(None),
+    }
+}
+
+/// The recording that this process makes, where it is an ullage at work: `pgrep -f train.py` finds it before the job.
+fn recorded_by(pid: i32) -> anyhow::Result<Option<PathBuf>> {
+    let root = KernelRoot::live();
+    let Some(id) = machine::identity(&root, pid) else { return Ok(None) };
+    let runs = ullage_recording::list_runs(&home::home()?, |recorder| machine::is_alive(*recorder));
+    let of_it = runs.into_iter().flatten().find(|run| {
+        run.state == RunState::Running && run.facts.as_ref().is_ok_and(|facts| facts.recorder == Some(id))
+    });
+    if let Some(run) = of_it {
+        return Ok(Some(run.path));
+    }
+    let command = root.process(pid).ok().and_then(|process| process.command_line(&mut Vec::new()).ok());
+    if command.as_deref().is_some_and(is_ullage_run) {
+        bail!("process {pid} is `ullage run` itself, which watches its job already; give the directory of its recording (--record), or the pid of the job")
+    }
+    Ok(None)
+}
+
+fn is_ullage_run(command: &[String]) -> bool {
+    let [program, verb, ..] = command else { return false };
+    Path::new(program).file_name().is_some_and(|name| name == "ullage") && verb == "run"
 }
 
 /// A process that runs, and what descends from it.
@@ -44,7 +82,8 @@ fn process(arguments: &WatchArguments, pid: i32) -> anyhow::Result<Verdict> {
     let mut supervisor =
         Supervisor::attach(main).with_context(|| format!("process {pid} has just ended, or is a zombie"))?;
     let command = root.process(pid).ok().and_then(|process| process.command_line(&mut Vec::new()).ok());
-    let mut facts = run::run_facts(command.unwrap_or_default(), arguments.interval, &root);
+    let mut facts =
+        run::run_facts(command.unwrap_or_default(), arguments.interval, &root, arguments.keep_arguments);
     // They are those of the shell, not of the job.
     facts.environment.clear();
     facts.main = Some(main);
@@ -60,6 +99,7 @@ fn process(arguments: &WatchArguments, pid: i32) -> anyhow::Result<Verdict> {
     };
     let sampler = Sampler::new(root, settings, main);
     let mut watch = Watch::new(facts.clone(), started, sampler, writer, None, false)
+        .keeping_arguments(arguments.keep_arguments)
         .narrated(Narrator::new(facts.clone(), arguments.every));
     watch.event(EventKind::Machine { facts: Box::new(facts.machine.clone()) });
     for text in not_seen {

@@ -26,7 +26,7 @@ pub fn run(arguments: &CheckArguments) -> anyhow::Result<u8> {
     }
     let deadline = Instant::now() + PYTHON;
     let python = arguments.python.clone().unwrap_or_else(|| "python3".into());
-    let asked = python_facts::ask(&python);
+    let asked = python_facts::ask_named(arguments.python.as_deref())?;
     let root = KernelRoot::live();
     let machine = root.machine_facts();
     let mut checks = of_machine(&root, &machine);
@@ -34,7 +34,7 @@ pub fn run(arguments: &CheckArguments) -> anyhow::Result<u8> {
     if arguments.json {
         let list: Vec<_> = checks.iter().map(Check::json).collect();
         let whole = serde_json::json!({"schema": 1, "checks": list});
-        printer::out(&format!("{}\n", serde_json::to_string_pretty(&whole)?))?;
+        printer::out(&ullage_report::json::text(&whole))?;
     } else {
         let rows: Vec<CheckRow> = checks.into_iter().map(|check| check.row).collect();
         printer::out(&text::check(&rows, &printer::stdout_style()))?;

@@ -1,0 +1,179 @@
+//! What grows in number and not in bytes: mappings, descriptors, processes. And what is no growth of the job's own:
+//! page cache, and swapping because memory is short.
+//!
+//! The surprise: shared tensors each take a descriptor, a mapping and memory. The number is the story only where each of
+//! them holds little: then the limit of the number is met first.
+
+use super::sources::{began, least, loaded, present};
+use crate::analysis::run::Run;
+use crate::history::ProcessHistory;
+use crate::history::Series;
+use crate::trend::{rise, Rise};
+use ullage_model::{At, FilesystemUse, GrowthClass, ProcessId};
+
+const PAGE: f64 = 4096.0;
+/// So many more, at least.
+const DESCRIPTORS: f64 = 100.0;
+const MAPPINGS: f64 = 1000.0;
+const PROCESSES: f64 = 8.0;
+/// Each of them holds less than this, or its bytes are the story.
+const EACH: f64 = (64 << 10) as f64;
+/// Swapped in and out in the second half of a run: bytes of the machine, and the job's own in swap.
+const SWAPPED: f64 = (32 << 20) as f64;
+const OWN_SWAP: f64 = (16 << 20) as f64;
+/// Libraries may still be read from disk so long after the most of them is mapped.
+const LOADS_ON_S: f64 = 2.0;
+/// Less free memory than this share: files push out other files, and the cache does not grow.
+const FULL: f64 = 0.1;
+
+/// Something that is not told in bytes of private or shared memory.
+pub(crate) struct CountedGrowth {
+    pub(crate) class: GrowthClass,
+    pub(crate) bytes: f64,
+    pub(crate) rise: Rise,
+    pub(crate) process: Option<ProcessId>,
+    /// How many more; none where bytes are all there is.
+    pub(crate) number: Option<f64>,
+}
+
+/// Mappings or descriptors of one process, where they and not `grown` bytes are the story.
+pub(crate) fn handles(run: &Run, grown: f64) -> Option<CountedGrowth> {
+    let of = |process: &ProcessHistory, class| {
+        let (series, least, limit) = match class {
+            GrowthClass::FdLeak => (
+                &process.descriptors,
+                DESCRIPTORS,
+                process.limits.and_then(|limits| limits.open_files.at()).unwrap_or(u64::MAX),
+            ),
+            // Counted seldom, and estimated between: what was counted must have grown too.
+            _ if counted_more(process) < MAPPINGS => return None,
+            _ => (&process.mappings_between, MAPPINGS, run.machine().max_map_count.known().unwrap_or(65_530)),
+        };
+        let rise = rise(series, loaded(process), least).filter(|rise| rise.ongoing)?;
+        let share = rise.by / limit.max(1) as f64;
+        let shared = match process.kinds {
+            Some((.., kinds))
+                if class == GrowthClass::FdLeak && kinds.torch_shared as f64 >= 0.5 * rise.by =>
+            {
+                in_shm(run, rise.since)
+            }
+            _ => 0.0,
+        };
+        let (process, number) = (Some(process.id), Some(rise.by));
+        if shared / rise.by >= EACH {
+            // Nobody maps them: they wait in descriptors that were sent and not taken.
+            let class = GrowthClass::SharedMemoryBacklog;
+            return Some((share, CountedGrowth { class, bytes: shared, rise, process, number }));
+        }
+        (grown / rise.by < EACH)
+            .then_some((share, CountedGrowth { class, bytes: grown, rise, process, number }))
+    };
+    present(run)
+        .flat_map(|process| {
+            [of(process, GrowthClass::FdLeak), of(process, GrowthClass::MappingLeak)].into_iter().flatten()
+        })
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, counted)| counted)
+}
+
+/// By how much the job's /dev/shm grew since this moment.
+fn in_shm(run: &Run, since: f64) -> f64 {
+    let since = At::from_seconds(since.max(0.0));
+    let grew = |used: &Series| {
+        let from = used.at_or_before(since).or(used.first());
+        used.peak().zip(from).map_or(0.0, |(most, from)| most.1 - from.1)
+    };
+    run.timeline.filesystems(FilesystemUse::Shm).map(|shm| grew(&shm.used)).fold(0.0, f64::max)
+}
+
+fn counted_more(process: &ProcessHistory) -> f64 {
+    let count = &process.mapping_count;
+    count.first().zip(count.last()).map_or(0.0, |(first, last)| last.1 - first.1)
+}
+
+/// Processes that become ever more.
+pub(crate) fn processes(run: &Run) -> Option<CountedGrowth> {
+    let rise = rise(&run.timeline.alive, began(run), PROCESSES).filter(|rise| rise.ongoing)?;
+    let young = present(run).filter(|process| process.first_seen.seconds() > rise.since);
+    let held = |process: &ProcessHistory| {
+        // What a forked one began with is its parent's.
+        let first = process.anonymous.first().map_or(0.0, |(_, bytes)| bytes);
+        let most = process.anonymous.peak().map_or(0.0, |(_, bytes)| bytes);
+        let forked = process.facts.as_ref().is_some_and(|facts| facts.forked_from.is_some());
+        if forked {
+            (most - first).max(0.0)
+        } else {
+            most
+        }
+    };
+    let bytes = young.map(held).sum();
+    let number = Some(rise.by);
+    Some(CountedGrowth { class: GrowthClass::ProcessAccumulation, bytes, rise, process: None, number })
+}
+
+/// Files in memory: those that the job's cgroup counts, or as many as its Pythons read and wrote. Others may be in that
+/// cgroup too: no more is the job's than what went through a disk for it, where its processes said how much that was.
+pub(crate) fn page_cache(run: &Run) -> Option<CountedGrowth> {
+    let (least, began) = (least(run), began(run));
+    let counted = |bytes, rise| CountedGrowth {
+        class: GrowthClass::PageCache,
+        bytes,
+        rise,
+        process: None,
+        number: None,
+    };
+    let of = |process: &ProcessHistory| {
+        let libraries = process.files.peak().map_or(0.0, |(_, bytes)| bytes);
+        process.memory_readings.disk(loaded(process) + LOADS_ON_S, libraries)
+    };
+    let told: Vec<f64> = run.timeline.processes().filter_map(of).collect();
+    // What a child read counts for its parent too, once that has waited for it: the sum is a bound, the largest is not twice.
+    if let Some(rise) = rise(&run.timeline.groups.cache, began, least) {
+        let most = if told.is_empty() { rise.by } else { told.iter().sum() };
+        let bytes = rise.by.min(most);
+        return (bytes >= least).then(|| counted(bytes, rise));
+    }
+    let disk = told.into_iter().fold(0.0, f64::max);
+    if disk < least {
+        return None;
+    }
+    let host = run.timeline.host();
+    let memory = host.last.memory.as_known()?;
+    let (until, full) = (super::sources::end(run), FULL * memory.total.0 as f64);
+    let work_on_disk = run.timeline.filesystems(FilesystemUse::Work).all(|place| !place.last.tmpfs);
+    // Others let go of theirs meanwhile: the most that it grew by is at least what came in.
+    let start = At::from_seconds(began);
+    let from = host.cache.at_or_before(start).or(host.cache.first());
+    let most = host.cache.peak_between(start, At::from_seconds(until));
+    let grew = most.zip(from).map_or(0.0, |(most, from)| most.1 - from.1);
+    (work_on_disk && (grew >= least / 2.0 || (memory.free.0 as f64) < full)).then(|| {
+        let per_second = disk / (until - began).max(0.1);
+        counted(disk, Rise { since: began, until, by: disk, per_second, ongoing: true })
+    })
+}
+
+/// Pages go to swap and come back, and the job has some there.
+pub(crate) fn swapping(run: &Run) -> Option<CountedGrowth> {
+    let host = run.timeline.host();
+    let end = super::sources::end(run);
+    let half = At::from_seconds(end / 2.0);
+    let moved = |series: &Series| {
+        let (from, to) = (series.at_or_before(half).or(series.first())?, series.last()?);
+        Some((to.1 - from.1) * PAGE)
+    };
+    let (came, went) = (moved(&host.swap_in)?, moved(&host.swap_out)?);
+    let own = run.timeline.groups.swap.peak().map_or(0.0, |(_, bytes)| bytes);
+    (came >= SWAPPED && went >= SWAPPED && own >= OWN_SWAP).then(|| CountedGrowth {
+        class: GrowthClass::SwapThrash,
+        bytes: came,
+        rise: Rise {
+            since: end / 2.0,
+            until: end,
+            by: came,
+            per_second: came / (end / 2.0).max(0.1),
+            ongoing: true,
+        },
+        process: None,
+        number: None,
+    })
+}

@@ -1,0 +1,197 @@
+//! Everything of a run that can grow, and by how much it did: each process's private memory, what forked ones copied, the
+//! job's shared memory, mapped files, kernel memory. From the timeline's series and from attribution.
+//!
+//! The surprise: a process begins by loading libraries, and that is no growth of the job's. Its own begins when the
+//! mapped files of its first seconds are there.
+
+use super::split::split;
+use crate::analysis::run::Run;
+use crate::history::ProcessHistory;
+use crate::history::Series;
+use crate::trend::{rise, Rise};
+use ullage_model::{Ending, GrowthClass, ProcessId};
+
+/// Growth of less is not told: bytes, and of what the job holds.
+const LEAST: f64 = (32 << 20) as f64;
+const LEAST_SHARE: f64 = 0.05;
+/// How long loading libraries may take: seconds, and of the life of the process.
+const LOADING_S: f64 = 15.0;
+const LOADING_SHARE: f64 = 1.0 / 3.0;
+/// Every forked process copies some of what it began with, at once, and of a Python that has loaded torch some 50 MiB:
+/// less than this part of it, or this much, is not told.
+const COPIED: f64 = 0.15;
+pub(crate) const COPIED_AT_ONCE: u64 = 64 << 20;
+/// The first part of a run, in which the processes begin that it is about.
+const EARLY: f64 = 0.25;
+/// They are there.
+const LOADED: f64 = 0.9;
+/// A process that ended longer before the end is no part of what is there: seconds, or of the run.
+const GONE_S: f64 = 5.0;
+const GONE_SHARE: f64 = 0.1;
+
+/// Something that rose.
+#[derive(Clone, Debug)]
+pub(crate) struct GrowthSource {
+    /// By class; the sum is `rise.by`.
+    pub(crate) parts: Vec<(GrowthClass, f64)>,
+    pub(crate) rise: Rise,
+    /// Whose.
+    pub(crate) process: Option<ProcessId>,
+    /// The agent was asked how private memory splits, and said nothing that tells.
+    pub(crate) not_split: bool,
+}
+
+impl GrowthSource {
+    /// Pages that a forked process copied.
+    pub(crate) fn copied(&self) -> bool {
+        self.parts.iter().any(|part| part.0 == GrowthClass::CopyOnWrite)
+    }
+}
+
+/// Bytes by which something must grow to be told.
+pub(crate) fn least(run: &Run) -> f64 {
+    let held = run.timeline.tree.peak().map_or(0.0, |(_, bytes)| bytes);
+    LEAST.max(LEAST_SHARE * held)
+}
+
+/// When the run was last seen alive, seconds.
+pub(crate) fn end(run: &Run) -> f64 {
+    run.timeline.last_alive().map_or(0.0, |at| at.seconds())
+}
+
+/// Processes that were there at the end, or nearly.
+pub(crate) fn present<'a>(run: &Run<'a>) -> impl Iterator<Item = &'a ProcessHistory> + use<'a> {
+    let (end, timeline) = (end(run), run.timeline);
+    let since = end - GONE_S.max(GONE_SHARE * end);
+    timeline.processes().filter(move |process| process.last_seen.seconds() >= since)
+}
+
+/// Those, and processes whose end was a failure.
+pub(crate) fn not_done<'a>(run: &Run<'a>) -> Vec<&'a ProcessHistory> {
+    let failed = |process: &&ProcessHistory| {
+        process.ended.is_some_and(|(_, ending, _)| !matches!(ending, Ending::Exited(0)))
+    };
+    let there: Vec<&ProcessHistory> = present(run).collect();
+    let others = run.timeline.processes().filter(failed);
+    let others = others.filter(|process| there.iter().all(|one| one.id != process.id));
+    there.iter().copied().chain(others).collect()
+}
+
+/// When it had loaded what it needs, seconds.
+pub(crate) fn loaded(process: &ProcessHistory) -> f64 {
+    let born = process.first_seen.seconds();
+    let life = process.last_seen.seconds() - born;
+    // A forked process begins with everything.
+    if process.facts.as_ref().is_some_and(|facts| facts.forked_from.is_some()) {
+        return born;
+    }
+    let end = born + LOADING_S.min(LOADING_SHARE * life);
+    let points = || process.files.points().map(|(at, bytes)| (at.seconds(), bytes)).filter(|p| p.0 <= end);
+    let Some((_, there)) = points().last() else { return born };
+    points().find(|(_, bytes)| *bytes >= LOADED * there).map_or(born, |(at, _)| at)
+}
+
+/// When the job had: that of the process that holds most, of those that were there early.
+pub(crate) fn began(run: &Run) -> f64 {
+    let held = |process: &&ProcessHistory| process.anonymous.peak().map_or(0.0, |(_, bytes)| bytes);
+    let early = EARLY * end(run);
+    let there = present(run).filter(|process| process.first_seen.seconds() <= early);
+    let most = there.max_by(|a, b| held(a).total_cmp(&held(b)));
+    most.map_or(0.0, loaded)
+}
+
+/// All that rose by enough bytes.
+pub(crate) fn sources(run: &Run) -> Vec<GrowthSource> {
+    let least = least(run);
+    let mut all = private(run, least);
+    all.extend(copied(run, least));
+    let groups = &run.timeline.groups;
+    let began = began(run);
+    // Of a file that several processes map, the one that touched most of it says how much.
+    let files = present(run).filter_map(|process| {
+        let mut series = process.files.clone();
+        series.push(process.last_seen, process.files.last()?.1);
+        Some((rise(&series, loaded(process), least)?, process.id))
+    });
+    let files = files.max_by(|a, b| a.0.by.total_cmp(&b.0.by)).map(|(rise, id)| (rise, Some(id)));
+    let of_job = |series| rise(series, began, least).map(|rise| (rise, None));
+    for (class, found) in [
+        (GrowthClass::SharedMemoryBacklog, of_job(&groups.shared)),
+        (GrowthClass::MappedFiles, files),
+        (GrowthClass::KernelMemory, of_job(&groups.kernel)),
+    ] {
+        if let Some((rise, process)) = found {
+            all.push(GrowthSource { parts: vec![(class, rise.by)], rise, process, not_split: false });
+        }
+    }
+    all
+}
+
+/// Private memory. Many processes may each grow by little.
+fn private(run: &Run, least: f64) -> Vec<GrowthSource> {
+    let processes: Vec<&ProcessHistory> = present(run).collect();
+    let each = (least / processes.len().max(1) as f64).max(LEAST / 16.0);
+    let rises = processes.iter().filter_map(|process| {
+        let rise = rise(&process.private(), loaded(process), each)?;
+        let split = split(&process.memory_readings, rise.since, rise.by, rise.rests(process.last_seen));
+        let not_split = split.is_none();
+        let parts = split.unwrap_or_else(|| vec![(GrowthClass::LiveGrowth, rise.by)]);
+        Some(GrowthSource { parts, rise, process: Some(process.id), not_split })
+    });
+    let found: Vec<GrowthSource> = rises.collect();
+    let together: f64 = found.iter().map(|source| source.rise.by).sum();
+    if together >= least {
+        found
+    } else {
+        Vec::new()
+    }
+}
+
+/// What forked processes copied, as the surveys of pages told over time.
+fn copied(run: &Run, least: f64) -> Vec<GrowthSource> {
+    let here: Vec<ProcessId> = present(run).map(|process| process.id).collect();
+    let found: Vec<GrowthSource> = run
+        .timeline
+        .memory()
+        .copy_on_write
+        .iter()
+        .filter(|cow| here.contains(&cow.process.id))
+        .filter_map(|cow| {
+            // What cannot be told from the parent's own writing is no longer shared either way.
+            let by = cow.copied.saturating_add(cow.unknown) as f64;
+            if by < (COPIED * cow.inherited as f64).max(COPIED_AT_ONCE as f64) {
+                return None;
+            }
+            let process = run.timeline.process(cow.process.id)?;
+            let mut series = Series::default();
+            series.push(process.first_seen, 0.0);
+            for (at, _, copied) in &cow.over_time {
+                series.push(*at, *copied as f64);
+            }
+            // No pages were looked at since: nothing moved.
+            series.push(process.last_seen, cow.copied as f64);
+            let (since, end) = (process.first_seen.seconds(), process.last_seen.seconds());
+            let until = cow.over_time.first().map_or(end, |(at, ..)| at.seconds());
+            let rise = rise(&series, 0.0, 1.0).map(|rise| Rise { by, ..rise }).unwrap_or(Rise {
+                since,
+                until,
+                by,
+                per_second: by / (until - since).max(0.1),
+                ongoing: until - since > 0.75 * (end - since),
+            });
+            let parts = vec![(GrowthClass::CopyOnWrite, by)];
+            (by > 0.0).then_some(GrowthSource {
+                parts,
+                rise,
+                process: Some(cow.process.id),
+                not_split: false,
+            })
+        })
+        .collect();
+    let together: f64 = found.iter().map(|source| source.rise.by).sum();
+    if together >= least {
+        found
+    } else {
+        Vec::new()
+    }
+}

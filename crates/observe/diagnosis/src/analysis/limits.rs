@@ -1,0 +1,228 @@
+//! Every limit that the job can meet: used, allowed, growth, and which is met first. Pure.
+//!
+//! Of many processes only the one that meets a limit first, else the one nearest to it, is listed for it. The
+//! surprise: what a failing process counted in itself replaces the last reading, because the sampler may have looked
+//! a second earlier.
+
+use crate::analysis::run::Run;
+use crate::history::Series;
+use crate::history::Timeline;
+use crate::history::{CgroupHistory, ProcessHistory};
+use crate::trend::forecast::{share, Figure};
+use std::cmp::Ordering;
+use ullage_model::{
+    At, CountsAtFailure, FilesystemUse, Limit, LimitState, Measured, ResourceLimits, RunFacts,
+};
+
+/// A process that ended this long before the end of the run, seconds, may be what ended it; one that ended earlier
+/// meets no limit any more.
+const FALL: f64 = 5.0;
+
+/// The limits at the end of what was seen, first met first; those without an end last.
+pub fn limits(facts: &RunFacts, timeline: &Timeline) -> Vec<LimitState> {
+    let run = Run { facts, timeline };
+    let mut states = Vec::new();
+    per_process(&run, &mut states);
+    tasks_of_user(&run, &mut states);
+    for group in timeline.cgroups() {
+        of_cgroup(group, &mut states);
+    }
+    of_budget(&run, &mut states);
+    of_host(&run, &mut states);
+    of_filesystems(timeline, &mut states);
+    states.sort_by(|a, b| nearer(a, b).then(a.name.cmp(&b.name)).then(a.scope.cmp(&b.scope)));
+    states
+}
+
+/// First the one that is met first, then the one of which less is left.
+fn nearer(a: &LimitState, b: &LimitState) -> Ordering {
+    let left = |state: &LimitState| state.time_left_s.unwrap_or(f64::INFINITY);
+    let gone = |state: &LimitState| share(state.used.known(), state.limit);
+    left(a).total_cmp(&left(b)).then(gone(b).total_cmp(&gone(a)))
+}
+
+fn state(
+    name: &str,
+    scope: String,
+    unit: &str,
+    used: Option<u64>,
+    limit: Measured<Limit>,
+    series: &Series,
+) -> LimitState {
+    let seen = series.last().map(|(at, _)| (series, at));
+    Figure { name, scope, unit, used, limit, seen }.state()
+}
+
+/// A limit that each process has of its own.
+struct OfProcess {
+    name: &'static str,
+    unit: &'static str,
+    /// What is in use, and what its growth is taken from.
+    used: fn(&ProcessHistory) -> &Series,
+    series: fn(&ProcessHistory) -> &Series,
+    limit: fn(&Run, &ProcessHistory) -> Measured<Limit>,
+    counted: fn(&CountsAtFailure) -> Option<u64>,
+}
+
+const OF_PROCESS: [OfProcess; 4] = [
+    OfProcess {
+        name: "mappings",
+        unit: "mappings",
+        used: |process| &process.mapping_count,
+        series: |process| &process.mappings_between,
+        limit: |run, _| run.machine().max_map_count.map(Limit::At),
+        counted: |counts| counts.mappings,
+    },
+    OfProcess {
+        name: "descriptors",
+        unit: "descriptors",
+        used: |process| &process.descriptors,
+        series: |process| &process.descriptors,
+        limit: |_, process| own(process, |limits| limits.open_files),
+        counted: |counts| counts.fds,
+    },
+    OfProcess {
+        name: "address space",
+        unit: "bytes",
+        used: |process| &process.virtual_size,
+        series: |process| &process.virtual_size,
+        limit: |_, process| own(process, |limits| limits.address_space),
+        counted: |counts| counts.virtual_size,
+    },
+    OfProcess {
+        name: "locked memory",
+        unit: "bytes",
+        used: |process| &process.locked,
+        series: |process| &process.locked,
+        limit: |_, process| own(process, |limits| limits.locked_memory),
+        counted: |_| None,
+    },
+];
+
+fn own(process: &ProcessHistory, limit: fn(&ResourceLimits) -> Limit) -> Measured<Limit> {
+    process.limits.map_or_else(Measured::default, |limits| Measured::Known(limit(&limits)))
+}
+
+fn per_process(run: &Run, states: &mut Vec<LimitState>) {
+    for of in &OF_PROCESS {
+        let figures: Vec<Figure> =
+            run.timeline.processes().filter_map(|process| figure(run, of, process)).collect();
+        let most = figures.iter().map(Figure::share).fold(f64::NEG_INFINITY, f64::max);
+        // Growth is worked out only where it matters: a job may have thousands of processes.
+        let likely = figures.into_iter().filter(|figure| figure.may_be_near() || figure.share() >= most);
+        states.extend(likely.map(Figure::state).min_by(nearer));
+    }
+}
+
+fn figure<'a>(run: &'a Run, of: &OfProcess, process: &'a ProcessHistory) -> Option<Figure<'a>> {
+    let series = (of.series)(process);
+    let at_failure = run
+        .timeline
+        .exceptions()
+        .iter()
+        .filter(|seen| seen.id == Some(process.id))
+        .filter_map(|seen| (of.counted)(&seen.report.counts))
+        .max();
+    let read = (of.used)(process).last().map(|(_, value)| value as u64);
+    Some(Figure {
+        name: of.name,
+        scope: format!("process {} ({})", process.id.pid, process.role.label()),
+        unit: of.unit,
+        used: Some(at_failure.max(read)?),
+        limit: (of.limit)(run, process),
+        seen: until(run.timeline, process).map(|until| (series, until)),
+    })
+}
+
+/// Until when the process is known to have gone on; none where it ended before the run did.
+fn until(timeline: &Timeline, process: &ProcessHistory) -> Option<At> {
+    let until = process.zombie_since.map_or(process.last_seen, |since| since.min(process.last_seen));
+    let end = timeline.last_alive()?;
+    let over = end.since(until) > FALL || (process.ended.is_some() && timeline.finished().is_none());
+    (!over).then_some(until)
+}
+
+/// RLIMIT_NPROC counts the user's tasks on the whole machine; seen are those of the job. Root is exempt.
+fn tasks_of_user(run: &Run, states: &mut Vec<LimitState>) {
+    let last = run.timeline.last_alive();
+    let alive = || {
+        let at_the_end = move |process: &&ProcessHistory| Some(process.last_seen) >= last;
+        run.timeline
+            .processes()
+            .filter(at_the_end)
+            .filter(|process| process.uid().is_some_and(|uid| uid != 0))
+    };
+    let Some((process, limit)) = alive().find_map(|process| Some((process, process.limits?.processes)))
+    else {
+        return;
+    };
+    let tasks: f64 = alive().filter_map(|process| process.threads.last()).map(|(_, threads)| threads).sum();
+    let scope = process.uid().map_or("user".to_owned(), |uid| format!("user {uid} (tasks of this job)"));
+    let used = Some(tasks as u64);
+    states.push(state("processes", scope, "tasks", used, Measured::Known(limit), &run.timeline.tasks));
+}
+
+fn of_cgroup(group: &CgroupHistory, states: &mut Vec<LimitState>) {
+    let scope = || format!("cgroup {}", group.path());
+    if let Measured::Known(memory) = &group.last.memory {
+        // Page cache does not bring the limit nearer.
+        let used = group.working_set.last().map(|(_, bytes)| bytes as u64);
+        let limit = Measured::Known(memory.limit);
+        states.push(state("cgroup memory", scope(), "bytes", used, limit, &group.working_set));
+    }
+    if let Measured::Known(pids) = &group.last.pids {
+        states.push(state(
+            "cgroup tasks",
+            scope(),
+            "tasks",
+            Some(pids.current),
+            Measured::Known(pids.limit),
+            &group.tasks,
+        ));
+    }
+}
+
+/// `--memory-max`, which ullage holds itself: where a cgroup of that limit holds the job too, it counts a little less.
+fn of_budget(run: &Run, states: &mut Vec<LimitState>) {
+    let Some(limit) = run.facts.memory_max.map(Limit::At) else { return };
+    let tree = &run.timeline.tree;
+    let used = tree.last().map(|(_, bytes)| bytes as u64);
+    states.push(state("memory budget", "job".into(), "bytes", used, Measured::Known(limit), tree));
+}
+
+fn of_host(run: &Run, states: &mut Vec<LimitState>) {
+    let host = run.timeline.host();
+    let Measured::Known(memory) = &host.last.memory else { return };
+    let used = host.used.last().map(|(_, bytes)| bytes as u64);
+    let whole = Limit::At(memory.total.0.saturating_add(memory.swap_total.0));
+    states.push(state("memory and swap", "host".into(), "bytes", used, Measured::Known(whole), &host.used));
+    // Only mode 2 refuses what goes beyond CommitLimit.
+    let binding = run.machine().overcommit_memory.map(|mode| match mode {
+        2 => Limit::At(memory.commit_limit.0),
+        _ => Limit::Unlimited,
+    });
+    states.push(state(
+        "commit limit",
+        "host".into(),
+        "bytes",
+        Some(memory.committed.0),
+        binding,
+        &host.committed,
+    ));
+}
+
+fn of_filesystems(timeline: &Timeline, states: &mut Vec<LimitState>) {
+    for history in timeline.filesystems(FilesystemUse::Shm) {
+        let path = &history.last.path;
+        let (size, inodes) = (Measured::Known(history.last.size), Measured::Known(history.last.inodes));
+        let used = Some(history.last.used.0);
+        states.push(state("/dev/shm bytes", path.clone(), "bytes", used, size, &history.used));
+        let used = Some(history.last.inodes_used);
+        states.push(state("/dev/shm inodes", path.clone(), "inodes", used, inodes, &history.inodes));
+    }
+    for history in timeline.filesystems(FilesystemUse::Temporary) {
+        let used = Some(history.last.used.0);
+        let size = Measured::Known(history.last.size);
+        states.push(state("temporary files", history.last.path.clone(), "bytes", used, size, &history.used));
+    }
+}

@@ -1,0 +1,195 @@
+//! How much does an allocator of a process retain of what the program has let go of? By the agent's last reading.
+//!
+//! malloc says itself what is free in it. Of Python's small pieces only their number is known: what they took at their
+//! most, and the memory that is still there, tell what is kept. So does the most that Arrow's pool ever held.
+//!
+//! The surprise: free memory may have no pages any more (after a `malloc_trim`), so that no more is kept than what
+//! blocks in use leave of the private memory.
+
+use crate::history::{Allocator, MemoryReading, MemoryReadings};
+use ullage_model::At;
+
+/// What a piece of Python takes, where readings came too late to say.
+const PIECE: f64 = 64.0;
+/// So many more pieces tell what one takes.
+const PIECES: f64 = 100_000.0;
+/// Python's own allocator hands out pieces of 16 to 512 bytes.
+const SMALLEST: f64 = 16.0;
+const LARGEST: f64 = 512.0;
+
+/// What one allocator retains.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Retained {
+    /// When it was asked, seconds.
+    pub(crate) at: At,
+    pub(crate) bytes: f64,
+    /// Private memory then, and what was handed out in it by this allocator.
+    pub(crate) anonymous: f64,
+    pub(crate) used: f64,
+    /// What `malloc_trim(0)` would give back, of all heaps.
+    pub(crate) trimmable: f64,
+    /// Heaps of malloc, the first too.
+    pub(crate) arenas: u64,
+}
+
+/// What this allocator retained at the last reading; none where it was not asked, or is not there.
+pub(crate) fn retained(readings: &MemoryReadings, allocator: Allocator) -> Option<Retained> {
+    let reading = readings.all.iter().rfind(|reading| reading.malloc.is_some())?;
+    let malloc = reading.malloc?;
+    let room = (reading.anonymous - reading.in_use()).max(0.0);
+    let free = malloc.free.min(room);
+    let (bytes, used) = match allocator {
+        Allocator::Arenas | Allocator::Heap => {
+            let (first, _) = malloc.arenas?;
+            let of_it = if allocator == Allocator::Heap { first } else { malloc.free - first };
+            (free * of_it / malloc.free.max(1.0), malloc.used)
+        }
+        Allocator::Jemalloc | Allocator::Tcmalloc => {
+            let (_, used, kept) = reading.other.filter(|other| other.0 == allocator)?;
+            (kept.min(room), used)
+        }
+        Allocator::Pymalloc => (pieces(readings, reading), reading.blocks * PIECE),
+        Allocator::Arrow => {
+            let (used, most) = reading.arrow?;
+            let room = outside_more(readings, reading, |before| {
+                before.arrow.map_or(0.0, |pool| pool.1) < most / 2.0
+            });
+            ((most - used).clamp(0.0, (room - pieces(readings, reading)).max(0.0)), used)
+        }
+    };
+    Some(Retained {
+        at: At::from_seconds(reading.at),
+        bytes: bytes.max(0.0),
+        anonymous: reading.anonymous,
+        used,
+        trimmable: malloc.trimmable.min(free),
+        arenas: malloc.arenas.map_or(0, |(_, number)| number as u64),
+    })
+}
+
+/// What allocators have had from the kernel, touched or not, and the private memory, at the last reading before a moment, in
+/// seconds, and when it was made; none where none came in time.
+pub(crate) fn taken(readings: &MemoryReadings, before: f64) -> Option<(f64, f64, f64)> {
+    let reading = readings.all.iter().rfind(|reading| reading.malloc.is_some() && reading.at <= before)?;
+    let pool = reading.arrow.map_or(0.0, |(_, most)| most);
+    Some((reading.in_use() + reading.free() + pool, reading.anonymous, reading.at))
+}
+
+/// Whether Arrow's memory pool, which has an allocator of its own, was ever seen in it.
+pub(crate) fn has_arrow(readings: &MemoryReadings) -> bool {
+    readings.all.iter().any(|reading| reading.arrow.is_some())
+}
+
+/// Private memory that is in no malloc, and was not there at the first reading; that one must have come in time.
+fn outside_more(
+    readings: &MemoryReadings,
+    reading: &MemoryReading,
+    in_time: impl Fn(&MemoryReading) -> bool,
+) -> f64 {
+    let first = readings.all.first().filter(|first| in_time(first));
+    first.map_or(0.0, |first| reading.outside() - first.outside())
+}
+
+/// What Python's small pieces took that are no more, as far as it is still there.
+fn pieces(readings: &MemoryReadings, reading: &MemoryReading) -> f64 {
+    let before = readings.all.iter().take_while(|before| before.at < reading.at);
+    let Some(most) = before.max_by(|a, b| a.blocks.total_cmp(&b.blocks)) else { return 0.0 };
+    let gone = most.blocks - reading.blocks;
+    let (Some(first), true) = (readings.all.first(), gone >= PIECES) else { return 0.0 };
+    let (more, room) = match most.blocks - first.blocks {
+        more if more >= PIECES => {
+            let each = (most.outside() - first.outside()) / more;
+            (each, reading.outside() - first.outside() - (reading.blocks - first.blocks).max(0.0) * each)
+        }
+        _ => (PIECE, reading.outside() - reading.blocks * PIECE),
+    };
+    (gone * more.clamp(SMALLEST, LARGEST)).min(room).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    const MIB: f64 = (1 << 20) as f64;
+
+    fn readings(all: &[&[(&str, f64)]]) -> MemoryReadings {
+        let mut readings = MemoryReadings::default();
+        for (number, figures) in all.iter().enumerate() {
+            let plain = |name: &str| name == "blocks" || name == "malloc_arenas";
+            let figures: BTreeMap<String, f64> = figures
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), if plain(name) { *value } else { value * MIB }))
+                .collect();
+            readings.add(At::from_seconds(number as f64), &figures);
+        }
+        readings
+    }
+
+    fn kept(readings: &MemoryReadings, allocator: Allocator) -> Option<f64> {
+        retained(readings, allocator).map(|retained| (retained.bytes / MIB).round())
+    }
+
+    #[test]
+    fn what_is_free_in_malloc_is_told_by_heap_and_no_more_than_there_is_room_for() {
+        let figures = |anonymous| {
+            readings(&[&[
+                ("anonymous", anonymous),
+                ("malloc_used", 100.0),
+                ("malloc_mapped", 50.0),
+                ("malloc_free", 400.0),
+                ("malloc_free_main", 100.0),
+                ("malloc_arenas", 9.0),
+                ("malloc_trimmable", 350.0),
+            ]])
+        };
+        let all = figures(700.0);
+        assert_eq!((kept(&all, Allocator::Heap), kept(&all, Allocator::Arenas)), (Some(100.0), Some(300.0)));
+        assert_eq!(retained(&all, Allocator::Arenas).map(|retained| retained.arenas), Some(9));
+        let trimmed = figures(250.0);
+        assert_eq!(
+            (kept(&trimmed, Allocator::Heap), kept(&trimmed, Allocator::Arenas)),
+            (Some(25.0), Some(75.0))
+        );
+        assert_eq!(kept(&all, Allocator::Jemalloc), None);
+    }
+
+    #[test]
+    fn pieces_of_python_that_are_gone_are_kept_where_their_memory_is_still_there() {
+        let start: &[_] =
+            &[("anonymous", 80.0), ("malloc_used", 20.0), ("malloc_free", 1.0), ("blocks", 1e5)];
+        let most: &[_] =
+            &[("anonymous", 280.0), ("malloc_used", 20.0), ("malloc_free", 1.0), ("blocks", 2.1e6)];
+        let after = |anonymous| {
+            [("anonymous", anonymous), ("malloc_used", 20.0), ("malloc_free", 1.0), ("blocks", 1.2e5)]
+        };
+        assert_eq!(kept(&readings(&[start, most, &after(270.0)]), Allocator::Pymalloc), Some(188.0));
+        assert_eq!(
+            kept(&readings(&[start, most, &after(82.0)]), Allocator::Pymalloc),
+            Some(0.0),
+            "given back"
+        );
+        assert_eq!(kept(&readings(&[start, most]), Allocator::Pymalloc), Some(0.0), "in use");
+    }
+
+    #[test]
+    fn arrow_keeps_what_its_pool_had_and_what_is_still_there() {
+        let reading = |anonymous, used, peak| {
+            [
+                ("anonymous", anonymous),
+                ("malloc_used", 50.0),
+                ("malloc_free", 0.0),
+                ("arrow_used", used),
+                ("arrow_peak", peak),
+            ]
+        };
+        let kept = |anonymous, used| {
+            let all =
+                [reading(100.0, 0.0, 0.0), reading(600.0, 500.0, 500.0), reading(anonymous, used, 500.0)];
+            kept(&readings(&[&all[0], &all[1], &all[2]]), Allocator::Arrow)
+        };
+        assert_eq!(kept(500.0, 10.0), Some(400.0));
+        assert_eq!(kept(110.0, 10.0), Some(10.0));
+        assert_eq!(kept(600.0, 500.0), Some(0.0));
+    }
+}

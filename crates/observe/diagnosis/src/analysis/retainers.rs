@@ -1,0 +1,195 @@
+//! What retains the memory by which a process grows to the end of its run, as the agent's censuses say: which container or
+//! graph, under which name, and how much of the growth it explains.
+//!
+//! Only what became longer between two censuses counts, and only in a process that still grew at its end: what was filled
+//! once, and what came to rest, is nobody's leak.
+
+use super::growth_class::split::split;
+use crate::history::ProcessHistory;
+use crate::trend::Rise;
+use ullage_model::{At, GrowthClass, HeldGraph, Holder, Role};
+
+const MIB: u64 = 1 << 20;
+/// Growth of less is not told.
+pub(crate) const LEAST: u64 = 32 * MIB;
+/// From here on a container that only becomes longer is a warning, where it is this share of the process.
+pub(crate) const WARN: u64 = 96 * MIB;
+pub(crate) const WARN_SHARE: f64 = 0.25;
+/// Of the growth, what a cause must explain to be told, and to be certain.
+pub(crate) const SHARE: f64 = 0.3;
+pub(crate) const CERTAIN: f64 = 0.5;
+/// Most of its elements.
+const MOST: f64 = 0.5;
+
+/// How a holder keeps what it keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// By the graph of its tensors.
+    Graph,
+    /// By views of larger storages.
+    View,
+    /// By exceptions and the frames that they passed.
+    Error,
+    /// By hooks and closures.
+    Hook,
+    /// As results kept for later.
+    Cache,
+    /// As what each step brought.
+    Output,
+}
+
+impl Kind {
+    /// In a process.
+    fn of_in(process: &ProcessHistory, holder: &Holder) -> Kind {
+        match (Kind::of(holder), &process.role) {
+            // It brings samples; what its dataset keeps of them is for later.
+            (Kind::Output, Role::LoaderWorker(_)) => Kind::Cache,
+            (kind, _) => kind,
+        }
+    }
+
+    pub(crate) fn of(holder: &Holder) -> Kind {
+        let of_data = ["Tensor", "ndarray", "float", "int", "complex", "numpy."]
+            .iter()
+            .any(|kind| holder.element.starts_with(kind))
+            || holder.element.contains(" with ");
+        let mapping = ["lru_cache", "dict", "set", "frozenset"].contains(&holder.type_name.as_str())
+            || holder.type_name.starts_with("collections.") && holder.type_name != "collections.deque";
+        match holder {
+            _ if holder.errors >= MOST => Kind::Error,
+            _ if is_hooks(holder) || holder.by_hook || holder.name.contains("_hooks[") => Kind::Hook,
+            _ if holder.graph >= MOST => Kind::Graph,
+            _ if holder.views >= MOST && holder.own_bytes.saturating_mul(4) < holder.bytes => Kind::View,
+            _ if mapping || is_called_a_cache(holder) || is_of_a_class(holder) => Kind::Cache,
+            _ if holder.name.contains("closure variable") => Kind::Hook,
+            // Of a module, and no figures: what was looked up, made or met.
+            _ if !of_data && holder.place.is_empty() => Kind::Cache,
+            _ => Kind::Output,
+        }
+    }
+}
+
+fn is_called_a_cache(holder: &Holder) -> bool {
+    let last = holder.name.rsplit('.').next().unwrap_or_default().to_lowercase();
+    ["cache", "memo"].iter().any(|word| last.contains(word))
+}
+
+/// `__main__.Samples.kept`: an attribute of the class itself, which all its instances share.
+fn is_of_a_class(holder: &Holder) -> bool {
+    let of = holder.name.rsplit_once('.').map(|(before, _)| before);
+    !holder.owner.is_empty() && of == Some(holder.owner.as_str())
+}
+
+/// What waits in a queue is queue-backlog-unbounded's.
+fn is_of_a_queue(holder: &Holder) -> bool {
+    ["queue.", "asyncio.", "multiprocessing.", "concurrent."]
+        .iter()
+        .any(|module| holder.owner.starts_with(module))
+}
+
+pub(crate) fn is_hooks(holder: &Holder) -> bool {
+    holder.name.ends_with("_hooks")
+}
+
+/// A process that grew to its end, with all that holds its growth in one way.
+pub(crate) struct RetainedGrowth<'a> {
+    pub(crate) process: &'a ProcessHistory,
+    pub(crate) at: At,
+    pub(crate) kind: Kind,
+    pub(crate) holders: Vec<&'a Holder>,
+    pub(crate) graphs: Vec<&'a HeldGraph>,
+    pub(crate) explained: u64,
+    pub(crate) of: u64,
+    /// What the graphs saved was seen, not only what is left.
+    pub(crate) seen: bool,
+    pub(crate) rise: Rise,
+}
+
+impl RetainedGrowth<'_> {
+    /// What the program calls it, and where it grows.
+    pub(crate) fn line(&self) -> Option<(&str, &str)> {
+        let holder = self.holders.first().map(|one| (one.name.as_str(), one.line.as_str()));
+        holder.or(self.graphs.first().map(|one| (one.name.as_str(), one.line.as_str())))
+    }
+
+    pub(crate) fn is_alike(&self, other: &RetainedGrowth) -> bool {
+        std::mem::discriminant(&self.process.role) == std::mem::discriminant(&other.process.role)
+            && self.line() == other.line()
+    }
+}
+
+pub(crate) fn held(process: &ProcessHistory, rise: Rise, kind: Kind) -> Option<RetainedGrowth<'_>> {
+    let (at, census) = process.censuses.last()?;
+    if at.seconds() < rise.since {
+        return None;
+    }
+    let grew = |holder: &&Holder| {
+        holder.before.is_some_and(|before| before < holder.length) && !is_of_a_queue(holder)
+    };
+    let most = most_ever(process);
+    let grew = |holder: &&Holder| {
+        grew(holder) && holder.bytes.max(holder.more_bytes).max(holder.hidden_bytes) <= most
+    };
+    let holders: Vec<&Holder> =
+        census.holders.iter().filter(grew).filter(|holder| Kind::of_in(process, holder) == kind).collect();
+    let graphs: Vec<&HeldGraph> = match kind {
+        Kind::Graph => census.graphs.iter().filter(|graph| graph.more_bytes <= most).collect(),
+        _ => Vec::new(),
+    };
+    let of = holders.iter().map(|one| one.of_bytes).chain(graphs.iter().map(|one| one.of_bytes)).max()?;
+    let of_holders = distinct(&holders);
+    // Several names may lead to one graph.
+    let of_graphs = graphs.iter().map(|graph| graph.more_bytes).max().unwrap_or(0);
+    let hidden: u64 = holders.iter().map(|one| one.hidden_bytes).sum::<u64>().max(of_graphs);
+    let mut explained = of_holders.saturating_add(hidden);
+    let seen = kind != Kind::Graph || census.sees_saved || hidden > 0;
+    if !seen {
+        let others = census.holders.iter().filter(grew).filter(|holder| Kind::of_in(process, holder) != kind);
+        let others: u64 = others.map(|one| one.more_bytes).sum();
+        explained = of.saturating_sub(others);
+    }
+    Some(RetainedGrowth {
+        process,
+        at: *at,
+        kind,
+        holders,
+        graphs,
+        explained: explained.min(of),
+        of,
+        seen,
+        rise,
+    })
+}
+
+/// The most that a process ever had in memory. What is said to weigh more was weighed wrongly, and says nothing.
+fn most_ever(process: &ProcessHistory) -> u64 {
+    let private = process.private().peak().map_or(0.0, |(_, bytes)| bytes) as u64;
+    let others = process.memory.map_or(0, |(_, memory)| memory.file.0.saturating_add(memory.shared.0));
+    private.saturating_add(others)
+}
+
+/// Bytes that came to all of them; what lies in another of them counts there.
+fn distinct(holders: &[&Holder]) -> u64 {
+    let inside = |one: &Holder| {
+        holders.iter().any(|other| {
+            let rest = one.name.strip_prefix(other.name.as_str()).filter(|_| !other.name.is_empty());
+            one.place == other.place && rest.is_some_and(|rest| rest.starts_with(['[', '.']))
+        })
+    };
+    let own = holders.iter().filter(|holder| !inside(holder));
+    own.map(|holder| holder.more_bytes).fold(0, u64::saturating_add)
+}
+
+/// Enough to be a warning where it may be meant to be so.
+pub(crate) fn is_much(process: &ProcessHistory, rise: &Rise) -> bool {
+    let private = process.private().peak().map_or(0.0, |(_, bytes)| bytes);
+    rise.by >= WARN as f64 && rise.by >= WARN_SHARE * private
+}
+
+/// Most of what came is free inside the allocator.
+pub(crate) fn is_not_live(process: &ProcessHistory, rise: &Rise) -> bool {
+    let parts = split(&process.memory_readings, rise.since, rise.by, rise.rests(process.last_seen))
+        .unwrap_or_default();
+    let free: f64 = parts.iter().filter(|part| part.0 == GrowthClass::FreedButHeld).map(|part| part.1).sum();
+    free > 0.5 * rise.by
+}

@@ -1,0 +1,61 @@
+//! What do the allocators of a job retain that the program has let go of?
+
+use super::retained::{retained, Retained};
+use super::run::Run;
+use crate::history::{Allocator, ProcessHistory};
+use ullage_model::At;
+
+const MIB: f64 = (1 << 20) as f64;
+/// Less is not worth a word: of one process, or of its private memory.
+const NOTE: f64 = 64.0 * MIB;
+const NOTE_SHARE: f64 = 0.2;
+/// A reading so long before the end, seconds or share of its life, says nothing of a process that held much more or less then.
+const RECENT_S: f64 = 5.0;
+const RECENT_SHARE: f64 = 0.1;
+const STALE: f64 = 0.25;
+
+/// What one allocator retains in all processes of a job where that is much.
+pub(crate) struct Retention<'a> {
+    pub(crate) allocator: Allocator,
+    /// The process with most.
+    pub(crate) process: &'a ProcessHistory,
+    pub(crate) retained: Retained,
+    /// Bytes of all of them.
+    pub(crate) bytes: f64,
+    pub(crate) processes: u64,
+}
+
+/// None where it is not worth a word.
+pub(crate) fn of<'a>(run: &Run<'a>, allocator: Allocator) -> Option<Retention<'a>> {
+    let mut all: Option<Retention> = None;
+    for process in run.timeline.processes() {
+        let Some(retained) =
+            retained(&process.memory_readings, allocator).filter(|retained| is_worth(process, retained))
+        else {
+            continue;
+        };
+        all = Some(match all {
+            None => Retention { allocator, process, retained, bytes: retained.bytes, processes: 1 },
+            Some(before) => {
+                let larger = retained.bytes > before.retained.bytes;
+                let (process, hoard_of) =
+                    if larger { (process, retained) } else { (before.process, before.retained) };
+                let bytes = before.bytes + retained.bytes;
+                Retention { allocator, process, retained: hoard_of, bytes, processes: before.processes + 1 }
+            }
+        });
+    }
+    all
+}
+
+fn is_worth(process: &ProcessHistory, retained: &Retained) -> bool {
+    let life = process.last_seen.since(process.first_seen);
+    let recent = process.last_seen.since(retained.at) <= RECENT_S.max(RECENT_SHARE * life);
+    let alike = || {
+        // Its very last reading may be of its end.
+        let end = At::from_seconds((process.last_seen.seconds() - 1.0).max(retained.at.seconds()));
+        let at_end = process.private().at_or_before(end).map_or(retained.anonymous, |(_, bytes)| bytes);
+        (at_end - retained.anonymous).abs() <= STALE * retained.anonymous
+    };
+    retained.bytes >= NOTE && retained.bytes >= NOTE_SHARE * retained.anonymous && (recent || alike())
+}

@@ -1,0 +1,144 @@
+//! A full filesystem as a failing process met it: shared by /dev/shm's bytes, a tmpfs's inodes and a full disk.
+
+use crate::analysis::failures::{Failure, Symptom, SIGBUS};
+use crate::analysis::run::Run;
+use crate::evidence;
+use crate::history::FilesystemHistory;
+use ullage_model::{At, Ending, Evidence, FilesystemUse};
+
+/// The error speaks of a shared segment or of /dev/shm.
+pub(crate) fn about_shm(failure: &Failure) -> bool {
+    let text = failure.text();
+    let path = failure.counts().and_then(|counts| counts.path.as_deref()).unwrap_or("");
+    ["/dev/shm", "shared memory", "</torch_", "/psm_", "SemLock", "</nccl"]
+        .iter()
+        .any(|part| text.contains(part))
+        || path.starts_with("/dev/shm")
+        || (path.is_empty()
+            && (failure.passes("multiprocessing/shared_memory") || failure.passes("synchronize.py")))
+}
+
+/// The object could not be made: a tmpfs refuses that for inodes only, because an empty file has no page. Bytes
+/// are refused when pages are reserved or touched.
+pub(crate) fn at_creation(failure: &Failure) -> bool {
+    let text = failure.text();
+    let path = failure.counts().and_then(|counts| counts.path.as_deref()).unwrap_or("");
+    text.contains("unable to open shared memory object")
+        || text.contains(": '/psm_")
+        || (path.starts_with("/psm_") && !text.contains("unable to"))
+}
+
+/// ENOSPC, told by the agent.
+pub(crate) fn is_no_space(failure: &Failure) -> bool {
+    failure.symptom() == Symptom::NoSpace
+}
+
+/// The process was ended by SIGBUS.
+pub(crate) fn is_bus_error(failure: &Failure) -> bool {
+    failure.ending == Some(Ending::Signaled(SIGBUS))
+}
+
+/// The fullest reading in the last seconds before a failure and just after it.
+pub(crate) fn fullest(
+    run: &Run,
+    used_for: &[FilesystemUse],
+    failure: &Failure,
+    inodes: bool,
+) -> Option<(FilesystemHistory, At, u64, u64)> {
+    let from = At::from_seconds(failure.at.seconds() - 15.0);
+    let to = At::from_seconds(failure.at.seconds() + 3.0);
+    used_for
+        .iter()
+        .flat_map(|used_for| run.timeline.filesystems(*used_for))
+        .filter_map(|history| {
+            let (series, limit) = if inodes {
+                (&history.inodes, history.last.inodes.at()?)
+            } else {
+                (&history.used, history.last.size.at()?)
+            };
+            let (at, used) = series.peak_between(from, to).or_else(|| series.at_or_before(failure.at))?;
+            (limit > 0).then(|| (history.clone(), at, used as u64, limit))
+        })
+        .max_by(|a, b| (a.2 as f64 / a.3 as f64).total_cmp(&(b.2 as f64 / b.3 as f64)))
+}
+
+/// Pages that no machine writes faster, bytes a second.
+const WRITTEN_A_SECOND: f64 = 4e9;
+/// Files that no machine makes faster, a second.
+const MADE_A_SECOND: f64 = 50_000.0;
+
+/// Why a process that ended without a word may have met a full filesystem that the last reading shows with room:
+/// it was in use, and small enough to fill since then. None where it was not.
+pub(crate) fn may_have_filled(
+    run: &Run,
+    used_for: &[FilesystemUse],
+    failure: &Failure,
+    inodes: bool,
+) -> Option<String> {
+    let someone = failure.process.map_or_else(|| "a process".into(), evidence::describe);
+    used_for.iter().flat_map(|used_for| run.timeline.filesystems(*used_for)).find_map(|history| {
+        let (series, limit, fastest) = if inodes {
+            (&history.inodes, history.last.inodes.at()?, MADE_A_SECOND)
+        } else {
+            (&history.used, history.last.size.at()?, WRITTEN_A_SECOND)
+        };
+        // What a failing process held it may give back before it ends: the last second's readings rule nothing out.
+        let settled = At::from_seconds(failure.at.seconds() - 1.0);
+        let (at, used) = series.at_or_before(settled).or_else(|| series.first())?;
+        let path = &history.last.path;
+        let shown = |n: u64| if inodes { format!("{} inodes", evidence::count(n)) } else { evidence::bytes(n) };
+        let age = failure.at.since(at);
+        (age > 0.0 && used + fastest * age >= limit as f64).then(|| {
+            format!(
+                "{someone} ended on its own, {} after {path} was last read with {} of {} in use, which can be filled in less time than that; the agent reported no exception from it",
+                evidence::seconds(age),
+                shown(used as u64),
+                shown(limit)
+            )
+        })
+    })
+}
+
+/// So full that the next request of a usual size is refused.
+pub(crate) fn is_full(used: u64, limit: u64) -> bool {
+    used >= limit - limit / 50
+}
+
+/// `/dev/shm had 63 MiB of 64 MiB in use, read 0.4 s before.`
+pub(crate) fn reading(path: &str, what: &str, used: u64, limit: u64, at: At, failure_at: At) -> Evidence {
+    let (shown, of, unit) = match what {
+        "bytes" => (evidence::bytes(used), evidence::bytes(limit), "bytes"),
+        _ => (evidence::count(used), format!("{} inodes", evidence::count(limit)), "inodes"),
+    };
+    let age = failure_at.since(at);
+    let when = if age >= 0.0 {
+        format!("read {} before the failure", evidence::seconds(age))
+    } else {
+        format!("read {} after the failure", evidence::seconds(-age))
+    };
+    let sentence = format!("{path} had {shown} of {of} in use, {when}.");
+    evidence::with_limit(
+        evidence::number(&format!("{path} {what}"), used, unit, &format!("statvfs {path}"), at, sentence),
+        limit,
+    )
+}
+
+/// `0.4 s before`, `0.2 s after it`.
+pub(crate) fn when(at: At, failure_at: At) -> String {
+    let age = failure_at.since(at);
+    if age >= 0.0 {
+        format!("{} before", evidence::seconds(age))
+    } else {
+        format!("{} after it", evidence::seconds(-age))
+    }
+}
+
+/// The end by SIGBUS as evidence.
+pub(crate) fn bus_error_sentence(failure: &Failure) -> Option<Evidence> {
+    let process = failure.process?;
+    let sentence = format!(
+        "{} was ended by SIGBUS: it touched a page of a mapped file that the filesystem could not give.",
+        evidence::capital(&evidence::describe(process))
+    );
+    Some(evidence::text("signal", "SIGBUS", "how the process ended", Some(failure.at), sentence))
+}

@@ -1,0 +1,331 @@
+//! What is known of one process: its figures over time, and what the agent said from inside it.
+
+use super::mapping_estimate::MappingEstimate;
+use super::memory_readings::MemoryReadings;
+use super::series::Series;
+use super::torch_counters::TorchCounters;
+use std::borrow::Cow;
+use ullage_model::process::DescriptorKinds;
+use ullage_model::{
+    At, Backlog, Census, Ending, EndingSource, Exclusive, Held, KeptByIterators, LoaderSettings, Mappings,
+    Measured, ProcessFacts, ProcessId, ProcessMemory, ProcessReading, ProcessRef, ProcessState,
+    ResourceLimits, Role, Sites, Weight,
+};
+
+/// Probes kept of one process; beyond it, every second one is forgotten.
+const PROBES: usize = 64;
+/// Mapped files that moved by less are not worth a reading.
+const FILES_MOVED: f64 = (1 << 20) as f64;
+/// Censuses kept of one process: the latest.
+const CENSUSES: usize = 16;
+
+/// Queues of one process that are kept.
+const QUEUES: usize = 32;
+/// Loaders of different settings that are counted.
+const ITERATORS: usize = 32;
+
+/// What a probe of a forked process's pages found, and what else was read of it then.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe {
+    /// When.
+    pub at: At,
+    /// Memory that it alone maps.
+    pub exclusive: Exclusive,
+    /// RssAnon.
+    pub anonymous: u64,
+    /// Minor faults since it was forked.
+    pub faults: u64,
+}
+
+/// A process of multiprocessing just before its target ran, as the agent in it said.
+#[derive(Clone, Copy, Debug)]
+pub struct Begun {
+    /// When.
+    pub at: At,
+    /// RssAnon, where it was not forked.
+    pub anonymous: Option<u64>,
+    /// A loader worker's own copy of the dataset.
+    pub dataset: Option<Weight>,
+}
+
+/// One process.
+#[derive(Clone, Debug)]
+pub struct ProcessHistory {
+    /// Pid and start time.
+    pub id: ProcessId,
+    /// What is read once; none where it ended too soon.
+    pub facts: Option<ProcessFacts>,
+    /// The role last known.
+    pub role: Role,
+    /// Its limits as last read.
+    pub limits: Option<ResourceLimits>,
+    /// Pid of its parent, as last read.
+    pub parent: i32,
+    /// First sight.
+    pub first_seen: At,
+    /// Last reading.
+    pub last_seen: At,
+    /// The last reading as it was.
+    pub last: Option<ProcessReading>,
+    /// Sizes, as last read while it had memory.
+    pub memory: Option<(At, ProcessMemory)>,
+    /// Mappings, as last counted.
+    pub mappings: Option<(At, Mappings)>,
+    /// Kinds of descriptors, as last read, with their number.
+    pub kinds: Option<(At, u64, DescriptorKinds)>,
+    /// Mappings over time.
+    pub mapping_count: Series,
+    /// Mappings over time, estimated where they were not counted.
+    pub mappings_between: Series,
+    mapping_estimate: MappingEstimate,
+    /// Descriptors over time.
+    pub descriptors: Series,
+    /// Threads over time.
+    pub threads: Series,
+    /// Address space of generated code over time, bytes.
+    pub executable: Series,
+    /// Address space over time, bytes.
+    pub virtual_size: Series,
+    /// Locked bytes over time.
+    pub locked: Series,
+    /// Resident anonymous bytes over time.
+    pub anonymous: Series,
+    /// The most that was ever resident (VmHWM) over time: the kernel's own, so that it knows what lay between two readings.
+    pub high_water: Series,
+    /// Bytes in swap over time, from the first ones on; empty where there never were any.
+    pub swapped: Series,
+    /// Resident bytes of mapped files, whenever they moved by a MiB.
+    pub files: Series,
+    /// What the agent said of its private memory, in order.
+    pub(crate) memory_readings: MemoryReadings,
+    /// What the agent said of what torch keeps in it.
+    pub(crate) torch_counters: TorchCounters,
+    /// Censuses of what holds its growth, in order.
+    pub censuses: Vec<(At, Census)>,
+    /// Where was allocated what no census could name, as last told.
+    pub sites: Option<(At, Sites)>,
+    /// Minor faults over time.
+    pub faults: Series,
+    /// Probes of its pages, in order.
+    pub probes: Vec<Probe>,
+    /// Lasting zombie children over time.
+    pub zombies: Series,
+    /// When it was first seen as a zombie.
+    pub zombie_since: Option<At>,
+    /// The agent spoke from inside it.
+    pub agent: bool,
+    /// Exceptions that the agent reported from it.
+    pub exceptions: u32,
+    /// Settings of the last loader that it made.
+    pub loader: Option<LoaderSettings>,
+    /// When it began to make that one.
+    pub loader_at: Option<At>,
+    /// Settings of that of its loaders whose dataset weighs most.
+    pub heaviest: Option<LoaderSettings>,
+    /// Loaders that it made iterators of, by dataset and settings, and how many of each: the first ones only.
+    pub iterators: Vec<(LoaderSettings, u32)>,
+    /// Start method by which multiprocessing started it.
+    pub started_by: Option<String>,
+    /// How it stood before its target ran.
+    pub begun: Option<Begun>,
+    /// Queues in it that held many items, with the most that each was told to hold, and when.
+    pub backlogs: Vec<(At, Backlog)>,
+    /// What iterators that keep all they have seen held at its end, and when.
+    pub kept_by_iterators: Option<(At, KeptByIterators)>,
+    /// Its large globals, as last told.
+    pub holds: Vec<Held>,
+    /// Version of its Python.
+    pub python: Option<String>,
+    /// How it ended.
+    pub ended: Option<(At, Ending, EndingSource)>,
+}
+
+impl ProcessHistory {
+    pub(crate) fn new(id: ProcessId, at: At) -> Self {
+        ProcessHistory {
+            id,
+            facts: None,
+            role: Role::Other,
+            limits: None,
+            parent: 0,
+            first_seen: at,
+            last_seen: at,
+            last: None,
+            memory: None,
+            mappings: None,
+            kinds: None,
+            mapping_count: Series::default(),
+            mappings_between: Series::default(),
+            mapping_estimate: MappingEstimate::default(),
+            descriptors: Series::default(),
+            threads: Series::default(),
+            executable: Series::default(),
+            virtual_size: Series::default(),
+            locked: Series::default(),
+            anonymous: Series::default(),
+            high_water: Series::default(),
+            swapped: Series::default(),
+            files: Series::default(),
+            memory_readings: MemoryReadings::default(),
+            torch_counters: TorchCounters::default(),
+            censuses: Vec::new(),
+            sites: None,
+            faults: Series::default(),
+            probes: Vec::new(),
+            zombies: Series::default(),
+            zombie_since: None,
+            agent: false,
+            exceptions: 0,
+            loader: None,
+            loader_at: None,
+            heaviest: None,
+            iterators: Vec::new(),
+            started_by: None,
+            begun: None,
+            backlogs: Vec::new(),
+            kept_by_iterators: None,
+            holds: Vec::new(),
+            python: None,
+            ended: None,
+        }
+    }
+
+    pub(crate) fn read(&mut self, at: At, reading: &ProcessReading) {
+        self.last_seen = at;
+        self.parent = reading.parent;
+        if reading.state == ProcessState::Zombie {
+            self.zombie_since.get_or_insert(at);
+        } else {
+            self.threads.push(at, f64::from(reading.threads));
+        }
+        if let Measured::Known(memory) = reading.memory {
+            self.memory = Some((at, memory));
+            self.virtual_size.push(at, memory.virtual_size.0 as f64);
+            self.locked.push(at, memory.locked.0 as f64);
+            self.anonymous.push(at, memory.anonymous.0 as f64);
+            if memory.peak_resident.0 > 0 {
+                self.high_water.push(at, memory.peak_resident.0 as f64);
+            }
+            if memory.swap.0 > 0 || self.swapped.last().is_some() {
+                self.swapped.push(at, memory.swap.0 as f64);
+            }
+            if self
+                .files
+                .last()
+                .is_none_or(|(_, before)| (memory.file.0 as f64 - before).abs() >= FILES_MOVED)
+            {
+                self.files.push(at, memory.file.0 as f64);
+            }
+            self.faults.push(at, reading.minor_faults as f64);
+            let counted = reading.mappings.as_known().map(|mappings| mappings.count);
+            if let Some(mappings) = self.mapping_estimate.mappings(at, counted, memory.virtual_size.0) {
+                self.mappings_between.push(at, mappings);
+            }
+            if let Measured::Known(exclusive) = reading.exclusive {
+                self.probed(Probe {
+                    at,
+                    exclusive,
+                    anonymous: memory.anonymous.0,
+                    faults: reading.minor_faults,
+                });
+            }
+        }
+        if let Measured::Known(descriptors) = reading.descriptors {
+            self.descriptors.push(at, descriptors.count as f64);
+            if let Measured::Known(kinds) = descriptors.kinds {
+                self.kinds = Some((at, descriptors.count, kinds));
+            }
+        }
+        if let Measured::Known(mappings) = reading.mappings {
+            self.mapping_count.push(at, mappings.count as f64);
+            self.mappings = Some((at, mappings));
+            if let Measured::Known(bytes) = mappings.executable_bytes {
+                self.executable.push(at, bytes.0 as f64);
+            }
+        }
+        self.last = Some(reading.clone());
+    }
+
+    /// Private memory wherever it is, in memory and in swap, over time.
+    pub(crate) fn private(&self) -> Cow<'_, Series> {
+        if self.swapped.last().is_none() {
+            return Cow::Borrowed(&self.anonymous);
+        }
+        let mut both = Series::default();
+        for (at, bytes) in self.anonymous.points() {
+            both.push(at, bytes + self.swapped.at_or_before(at).map_or(0.0, |(_, swapped)| swapped));
+        }
+        Cow::Owned(both)
+    }
+
+    fn probed(&mut self, probe: Probe) {
+        if self.probes.len() >= PROBES {
+            let mut index = 0;
+            self.probes.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+        }
+        self.probes.push(probe);
+    }
+
+    /// The agent took a census.
+    pub(crate) fn counted(&mut self, at: At, census: &Census) {
+        if self.censuses.len() >= CENSUSES {
+            self.censuses.remove(0);
+        }
+        self.censuses.push((at, census.clone()));
+    }
+
+    /// It makes a loader.
+    pub(crate) fn makes_loader(&mut self, at: At, settings: LoaderSettings) {
+        // Weighed anew where the dataset is another object: that alone makes no other loader.
+        let alike = LoaderSettings { weight: None, ..settings.clone() };
+        if let Some((_, number)) = self.iterators.iter_mut().find(|(known, _)| *known == alike) {
+            *number += 1;
+        } else if self.iterators.len() < ITERATORS {
+            self.iterators.push((alike, 1));
+        }
+        let weight = |settings: &LoaderSettings| {
+            settings.weight.map_or(0, |weight| weight.copied_by_pickle().saturating_add(weight.tensors))
+        };
+        if self.heaviest.as_ref().is_none_or(|before| weight(before) <= weight(&settings)) {
+            self.heaviest = Some(settings.clone());
+        }
+        self.loader = Some(settings);
+        self.loader_at = Some(at);
+    }
+
+    /// A queue in it holds more than before.
+    pub(crate) fn has_backlog(&mut self, at: At, backlog: &Backlog) {
+        match self.backlogs.iter().position(|(_, known)| known.number == backlog.number) {
+            Some(place) => self.backlogs[place] = (at, backlog.clone()),
+            None if self.backlogs.len() < QUEUES => self.backlogs.push((at, backlog.clone())),
+            None => {}
+        }
+    }
+
+    /// Pid of the process that started it: an orphan's parent is another one.
+    pub fn born_to(&self) -> i32 {
+        self.facts.as_ref().map_or(self.parent, |facts| facts.parent)
+    }
+
+    /// `comm`, as last read.
+    pub fn name(&self) -> &str {
+        match (&self.last, &self.facts) {
+            (Some(reading), _) => &reading.comm,
+            (None, Some(facts)) => &facts.comm,
+            (None, None) => "",
+        }
+    }
+
+    /// Real user id, where it could be read.
+    pub fn uid(&self) -> Option<u32> {
+        self.facts.as_ref()?.uid.known()
+    }
+}
+
+/// As findings name a process.
+pub(crate) fn process_ref(process: &ProcessHistory) -> ProcessRef {
+    ProcessRef { id: process.id, role: process.role.clone(), name: process.name().to_owned() }
+}

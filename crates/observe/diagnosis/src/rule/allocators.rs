@@ -1,0 +1,117 @@
+//! What do the rules say of memory that an allocator retains? One rule for each allocator; this is what they have in common.
+//!
+//! Retained memory is there for the next block, and costs nothing until something else needs it: a note. It is a warning
+//! where it is what the job grows by to its end, or where memory ran out and it was much of it.
+
+use crate::analysis::retained::Retained;
+use crate::analysis::retention::Retention;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::Allocator;
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Evidence, GrowthClass, Role, Severity, Status};
+
+const MIB: f64 = (1 << 20) as f64;
+/// Growth of more is a warning, but for a loader's worker: batches come and go there.
+const WARN: f64 = 256.0 * MIB;
+/// Memory ran out, and this share of it was retained.
+const MUCH: f64 = 0.3;
+/// Threads from which arenas count.
+const THREADS: f64 = 4.0;
+
+/// The finding of an allocator's rule. `known`: further evidence, in front of it what the allocator said.
+pub(crate) fn judge(
+    analysis: &Analysis,
+    rule: &Rule,
+    allocator: Allocator,
+    sentence: impl Fn(&Retention) -> String,
+    known: impl Fn(&Retention) -> Vec<Evidence>,
+) -> Judgement {
+    let Some(kept) = analysis.retention_of(allocator) else { return unsaid(analysis, allocator) };
+    let most = analysis.retention.iter().map(|retention| retention.bytes).fold(0.0, f64::max);
+    let growing = analysis.growth.as_ref().filter(|(growth, _)| growth.class == GrowthClass::FreedButHeld);
+    let ongoing = growing.is_some_and(|(growth, ongoing)| *ongoing && growth.bytes as f64 >= WARN);
+    let short = analysis.ran_out && kept.bytes >= MUCH * analysis.timeline.memory().peak_bytes as f64;
+    let worker = matches!(kept.process.role, Role::LoaderWorker(_));
+    let severity =
+        if short || (ongoing && !worker && kept.bytes >= most) { Severity::Warning } else { Severity::Note };
+    let pid = kept.process.id.pid;
+    let source = format!("agent in {pid}");
+    let text = format!("{}{}", sentence(kept), others(kept));
+    let said = evidence::number(
+        "kept by the allocator",
+        kept.retained.bytes as u64,
+        "bytes",
+        &source,
+        kept.retained.at,
+        text,
+    );
+    let mut evidence = vec![said];
+    if let Some((growth, _)) = growing {
+        let (what, at) = ("growth", growth.since.unwrap_or(kept.retained.at));
+        evidence.push(evidence::number(what, growth.bytes, "bytes", &source, at, growth.because.clone()));
+    }
+    evidence.extend(known(kept));
+    let context = RemedyContext {
+        bytes: Some(kept.retained.trimmable as u64),
+        ..analysis.remedy_context_of(Some(kept.process))
+    };
+    // What most is kept by is told first.
+    let confidence = 0.6 + 0.3 * (kept.bytes / most.max(1.0));
+    let mut finding = of_job(rule, severity, (Status::Supported, confidence), evidence, &context);
+    finding.process = Some(evidence::process_ref(kept.process));
+    if let Some(since) = growing.and_then(|(growth, _)| growth.since) {
+        finding.at = Some(since);
+    }
+    Judgement::one(finding)
+}
+
+fn others(kept: &Retention) -> String {
+    match kept.processes {
+        1 => String::new(),
+        number => format!(
+            " With {} like it: {}.",
+            evidence::plural(number - 1, "process", "processes"),
+            evidence::bytes(kept.bytes as u64)
+        ),
+    }
+}
+
+/// `malloc_trim(0)` was not called: it is a figure of what it would do.
+pub(crate) fn trim(retained: &Retained) -> String {
+    format!("malloc_trim(0) would give back about {}", evidence::bytes(retained.trimmable as u64))
+}
+
+/// Private memory grows, and nobody inside said what it is.
+fn unsaid(analysis: &Analysis, allocator: Allocator) -> Judgement {
+    let preloads =
+        |name: &str| analysis.variable("LD_PRELOAD").is_some_and(|libraries| libraries.contains(name));
+    let there = match allocator {
+        Allocator::Jemalloc => preloads("jemalloc"),
+        Allocator::Tcmalloc => preloads("tcmalloc") || preloads("mimalloc"),
+        Allocator::Arenas | Allocator::Heap => !preloads("malloc"),
+        Allocator::Pymalloc | Allocator::Arrow => false,
+    };
+    let Some((growth, _)) = analysis.growth.as_ref().filter(|_| there) else { return Judgement::Nothing };
+    let process = growth.process.as_ref().and_then(|process| analysis.timeline.process(process.id));
+    let Some(process) = process.filter(|process| !process.agent) else { return Judgement::Nothing };
+    let threads = process.threads.peak().map_or(0.0, |(_, threads)| threads);
+    if growth.class != GrowthClass::LiveGrowth
+        || (growth.bytes as f64) < WARN
+        || (allocator == Allocator::Arenas && threads < THREADS)
+    {
+        return Judgement::Nothing;
+    }
+    Judgement::cannot_tell(format!(
+        "{} grew by {}; how much of that is free inside its allocator is known from inside only, and the agent did not speak",
+        evidence::describe(process),
+        evidence::bytes(growth.bytes)
+    ))
+}
+
+/// A variable that was set for the job, as evidence.
+pub(crate) fn variable(analysis: &Analysis, name: &str) -> Option<Evidence> {
+    let value = analysis.variable(name)?;
+    Some(evidence::text(name, value, "environment", None, format!("{name}={value} was set.")))
+}

@@ -1,0 +1,312 @@
+//! A process at its limit of open files: shared by the two causes that differ in whose descriptors they are.
+
+use crate::trend::{reach, representative_reading, Reach, SHARED_A_SECOND};
+
+use crate::analysis::failures::{Failure, Symptom};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::rule::finding::{by_failure, finding};
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{At, Evidence, Finding, Fix, Status};
+
+/// Whose descriptors fill the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// torch's shared segments.
+    Torch,
+    /// Files, sockets, pipes and the rest.
+    Other,
+}
+
+/// What filled the table, as far as it was read: torch's, all, when, and where from.
+struct Kinds {
+    torch: u64,
+    all: u64,
+    at: At,
+    source: String,
+    words: String,
+}
+
+impl Kinds {
+    fn owner(&self) -> Owner {
+        if self.torch >= self.all - self.all / 2 {
+            Owner::Torch
+        } else {
+            Owner::Other
+        }
+    }
+}
+
+pub(crate) fn judge(analysis: &Analysis, rule: &Rule, owner: Owner) -> Judgement {
+    by_failure(analysis, |failure| match failure.symptom() {
+        Symptom::NoDescriptors => told(analysis, rule, failure, owner),
+        Symptom::NoDescriptorsOnMachine => machine(analysis, rule, failure, owner),
+        _ if failure.unexplained_end() => read(analysis, rule, failure, owner),
+        _ => Ok(None),
+    })
+}
+
+fn kinds(failure: &Failure) -> Option<Kinds> {
+    if let Some((counts, seen)) = failure.counts().zip(failure.exception) {
+        if let Some((torch, all)) = counts.fds_torch.zip(counts.fds) {
+            return Some(Kinds {
+                torch,
+                all,
+                at: seen.at,
+                source: failure.agent_source(),
+                words: format!("{} of them link to torch's shared segments", evidence::count(torch)),
+            });
+        }
+    }
+    let process = failure.process?;
+    let early = process.kinds.is_none_or(|(_, all, _)| all < peak(process) / 4);
+    if let Some(kinds) = early.then(|| kinds_by_mappings(process)).flatten() {
+        return Some(kinds);
+    }
+    let (at, all, kinds) = process.kinds?;
+    Some(Kinds {
+        torch: kinds.torch_shared,
+        all,
+        at,
+        source: format!("/proc/{}/fd", process.id.pid),
+        words: format!(
+            "of {} descriptors, {} link to torch's shared segments, {} to files, {} to sockets, {} to pipes",
+            evidence::count(all),
+            evidence::count(kinds.torch_shared),
+            evidence::count(kinds.files),
+            evidence::count(kinds.sockets),
+            evidence::count(kinds.pipes)
+        ),
+    })
+}
+
+fn peak(process: &ProcessHistory) -> u64 {
+    process.descriptors.peak().map_or(0, |(_, value)| value as u64)
+}
+
+/// Where the links were not read near the end: with the file_descriptor strategy each of torch's mappings holds one
+/// descriptor, so that as many of the one as of the other tell whose they are. With file_system there are none.
+fn kinds_by_mappings(process: &ProcessHistory) -> Option<Kinds> {
+    let (at, mappings) = process.mappings?;
+    let (torch, all) = (mappings.torch_shared, peak(process));
+    let alike = torch >= all / 2 && torch <= all + all / 4;
+    (all > 64 && alike).then(|| Kinds {
+        torch: torch.min(all),
+        all,
+        at,
+        source: format!("/proc/{}/maps", process.id.pid),
+        words: format!(
+            "{} of its mappings are torch's shared segments, about as many as it had descriptors: with the file_descriptor strategy each holds one",
+            evidence::count(torch)
+        ),
+    })
+}
+
+/// The text, where no link could be read.
+fn owner_by_text(failure: &Failure) -> Option<Owner> {
+    let text = failure.text();
+    if text.contains("/torch_") || text.contains("ancdata") || text.contains("Communication with the") {
+        return Some(Owner::Torch);
+    }
+    let path = failure.counts().and_then(|counts| counts.path.clone())?;
+    Some(if path.contains("/torch_") { Owner::Torch } else { Owner::Other })
+}
+
+/// The agent reported EMFILE.
+fn told(
+    analysis: &Analysis,
+    rule: &Rule,
+    failure: &Failure,
+    owner: Owner,
+) -> Result<Option<Finding>, String> {
+    let kinds = kinds(failure);
+    // A failed open of torch's own object says whose table was being filled, but not who filled it.
+    let Some(whose) = kinds.as_ref().map(Kinds::owner).or_else(|| owner_by_text(failure)) else {
+        return Err("a process met its limit of open files (EMFILE), but the links of its descriptors could not be read".into());
+    };
+    if whose != owner {
+        return Ok(None);
+    }
+    let name = failure.process.map_or_else(|| "the process".to_owned(), evidence::describe);
+    let counts = failure.counts();
+    let limit = counts.and_then(|counts| counts.nofile).or_else(|| failure.process?.limits?.open_files.at());
+    let mut evidence = Vec::new();
+    let mut known = (Status::Supported, 0.85);
+    match (counts.and_then(|counts| counts.fds), limit) {
+        (Some(fds), Some(limit)) => {
+            if near(fds, limit) && !failure.is_echo() {
+                known = (Status::Established, 0.97);
+            }
+            let sentence = format!(
+                "{} had {} of the {} descriptors open that its limit of open files (ulimit -n) allows, counted inside it at the exception.",
+                evidence::capital(&name),
+                evidence::count(fds),
+                evidence::count(limit)
+            );
+            let met = evidence::number(
+                "descriptors",
+                fds,
+                "descriptors",
+                &failure.agent_source(),
+                failure.at,
+                sentence,
+            );
+            evidence.push(evidence::with_limit(met, limit));
+        }
+        _ => evidence.extend(last_count(failure, limit, &name)),
+    }
+    evidence.extend(kinds.as_ref().and_then(kinds_sentence));
+    evidence.extend(sharing::exception_sentence(failure));
+    if owner == Owner::Torch {
+        evidence.extend(sharing::loader_sentence(failure));
+    }
+    Ok(Some(finding(analysis, rule, failure, known, evidence, &analysis.remedy_context(Some(failure)))))
+}
+
+/// Within 2 % or 24 of the limit: the interpreter needs a few to report anything at all.
+fn near(fds: u64, limit: u64) -> bool {
+    fds.saturating_add(24) >= limit || fds >= limit - limit / 50
+}
+
+/// The machine's own limit: no single process need be near its own.
+fn machine(
+    analysis: &Analysis,
+    rule: &Rule,
+    failure: &Failure,
+    owner: Owner,
+) -> Result<Option<Finding>, String> {
+    if kinds(failure).map_or(Owner::Other, |kinds| kinds.owner()) != owner {
+        return Ok(None);
+    }
+    let mut evidence: Vec<Evidence> = sharing::exception_sentence(failure).into_iter().collect();
+    if let Some((open, limit)) = analysis.timeline.host().last.open_files.known() {
+        let sentence = format!(
+            "The whole machine had {} of {} file handles open.",
+            evidence::count(open),
+            evidence::count(limit)
+        );
+        let met = evidence::number(
+            "file handles of the machine",
+            open,
+            "descriptors",
+            "/proc/sys/fs/file-nr",
+            failure.at,
+            sentence,
+        );
+        evidence.push(evidence::with_limit(met, limit));
+    }
+    let known = (Status::Supported, 0.7);
+    Ok(Some(finding(analysis, rule, failure, known, evidence, &analysis.remedy_context(Some(failure)))))
+}
+
+/// Without the agent: the last count before the process ended.
+fn read(
+    analysis: &Analysis,
+    rule: &Rule,
+    failure: &Failure,
+    owner: Owner,
+) -> Result<Option<Finding>, String> {
+    let Some(process) = failure.process else { return Ok(None) };
+    let Some(limit) = process.limits.and_then(|limits| limits.open_files.at()) else { return Ok(None) };
+    let name = evidence::describe(process);
+    // Descriptors and mappings of shared tensors grow together: the nearer limit is met first.
+    if owner == Owner::Torch && mappings_first(analysis, failure, limit) {
+        return Ok(None);
+    }
+    match reach(&process.descriptors, limit, failure.at, SHARED_A_SECOND) {
+        how @ (Reach::Met | Reach::Projected) => {
+            let Some(kinds) = kinds(failure).filter(|kinds| kinds.all >= limit / 10) else {
+                return Err(format!("{name} stood near its limit of {} open files, but their links could not be read", evidence::count(limit)));
+            };
+            if kinds.owner() != owner {
+                return Ok(None);
+            }
+            let mut evidence: Vec<Evidence> = last_count(failure, Some(limit), &name).into_iter().collect();
+            evidence.extend(kinds_sentence(&kinds));
+            let known = (Status::Supported, if how == Reach::Met { 0.85 } else { 0.7 });
+            Ok(Some(finding(analysis, rule, failure, known, evidence, &analysis.remedy_context(Some(failure)))))
+        }
+        Reach::Possible => Err(match process.descriptors.last() {
+            Some((at, value)) => format!(
+                "{name} ended on its own; its descriptors were last counted {} before ({} of {}), a limit that is met in less time than that, and the agent reported no exception from it",
+                evidence::seconds(failure.at.since(at)),
+                evidence::count(value as u64),
+                evidence::count(limit)
+            ),
+            None => format!("{name} ended on its own before its descriptors were counted, and the agent reported no exception from it"),
+        }),
+        Reach::Excluded => Ok(None),
+    }
+}
+
+fn mappings_first(analysis: &Analysis, failure: &Failure, limit: u64) -> bool {
+    analysis.machine().max_map_count.known().is_some_and(|maps| {
+        maps < limit
+            && failure.process.is_some_and(|process| {
+                matches!(reach(&process.mapping_count, maps, failure.at, 0.0), Reach::Met | Reach::Projected)
+            })
+    })
+}
+
+fn last_count(failure: &Failure, limit: Option<u64>, name: &str) -> Option<Evidence> {
+    let process = failure.process?;
+    let (at, value) = representative_reading(&process.descriptors, failure.at)?;
+    let value = value as u64;
+    let of = limit.map_or(String::new(), |limit| format!(" of the {}", evidence::count(limit)));
+    let rate = process.descriptors.rate_at_end().filter(|rate| *rate >= 1.0);
+    let growth = rate
+        .map_or(String::new(), |rate| format!(" and opened {} more a second", evidence::count(rate as u64)));
+    let sentence = format!(
+        "{} had {}{of} descriptors open that its limit of open files (ulimit -n) allows{growth}, last counted {} before it ended.",
+        evidence::capital(name),
+        evidence::count(value),
+        evidence::seconds(failure.at.since(at)),
+    );
+    let source = format!("/proc/{}/fd", process.id.pid);
+    let evidence = evidence::number("descriptors", value, "descriptors", &source, at, sentence);
+    Some(limit.map_or(evidence.clone(), |limit| evidence::with_limit(evidence, limit)))
+}
+
+fn kinds_sentence(kinds: &Kinds) -> Option<Evidence> {
+    let sentence = format!("{}.", evidence::capital(&kinds.words));
+    Some(evidence::number(
+        "descriptors of torch's segments",
+        kinds.torch,
+        "descriptors",
+        &kinds.source,
+        kinds.at,
+        sentence,
+    ))
+}
+
+/// Up to the hard limit nobody needs a right for it.
+pub(crate) fn raise_soft_limit(context: &RemedyContext) -> Vec<Fix> {
+    let mut fixes = Vec::new();
+    let hard = context.nofile_hard;
+    if hard.is_none_or(|hard| hard > 1024) {
+        fixes.push(Fix {
+            title: match hard {
+                Some(hard) => format!(
+                    "Raise the soft limit to the hard one ({}), before the workers start",
+                    evidence::count(hard)
+                ),
+                None => "Raise the soft limit to the hard one, before the workers start".into(),
+            },
+            command: "import resource\n\
+                      hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n\
+                      resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))"
+                .into(),
+            automatic: Some("nofile".into()),
+        });
+    }
+    if context.is_root() {
+        fixes.push(Fix {
+            title: "Start the job with a higher limit".into(),
+            command: "ulimit -n 1048576".into(),
+            automatic: None,
+        });
+    }
+    fixes
+}

@@ -1,0 +1,171 @@
+//! How a rule makes its finding.
+
+use crate::analysis::failures::{Failure, Symptom};
+use crate::analysis::oom::Victim;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Evidence, Finding, KernelOomKill, Severity, Status};
+
+/// A finding about a failure.
+pub(crate) fn finding(
+    analysis: &Analysis,
+    rule: &Rule,
+    failure: &Failure,
+    (status, confidence): (Status, f64),
+    evidence: Vec<Evidence>,
+    context: &RemedyContext,
+) -> Finding {
+    Finding {
+        cause: rule.id.into(),
+        title: rule.title.into(),
+        severity: failure.severity(analysis),
+        confidence,
+        status,
+        process: failure.process.map(evidence::process_ref),
+        at: Some(failure.at),
+        evidence,
+        fixes: (rule.fixes)(context),
+        explains: Vec::new(),
+    }
+}
+
+/// A finding that no single failure stands for.
+pub(crate) fn of_job(
+    rule: &Rule,
+    severity: Severity,
+    (status, confidence): (Status, f64),
+    evidence: Vec<Evidence>,
+    context: &RemedyContext,
+) -> Finding {
+    Finding {
+        cause: rule.id.into(),
+        title: rule.title.into(),
+        severity,
+        confidence,
+        status,
+        process: None,
+        at: evidence.first().and_then(|evidence| evidence.at),
+        evidence,
+        fixes: (rule.fixes)(context),
+        explains: Vec::new(),
+    }
+}
+
+/// Judges every failure; one that nothing can be said of leaves the cause open, unless another one shows it.
+pub(crate) fn by_failure<'a>(
+    analysis: &Analysis<'a>,
+    judge: impl Fn(&Failure<'a>) -> Result<Option<Finding>, String>,
+) -> Judgement {
+    let mut found: Option<Finding> = None;
+    let mut unsure = None;
+    for failure in &analysis.failures {
+        match judge(failure) {
+            Ok(Some(next)) => found = better(found, next),
+            Ok(None) => {}
+            Err(because) => {
+                unsure.get_or_insert(because);
+            }
+        }
+    }
+    match (found, unsure) {
+        (Some(found), _) => Judgement::one(found),
+        (None, Some(because)) => Judgement::CannotTell { because },
+        (None, None) => Judgement::Nothing,
+    }
+}
+
+/// Work in which a refusal strikes: the finding of the limit that refused explains it.
+const REFUSED_WORK: [&str; 6] = [
+    "checkpoint-load-copies",
+    "checkpoint-save-staging",
+    "model-copies-on-cpu",
+    "object-collectives-pickle",
+    "pil-image-decode",
+    "subprocess-in-workers",
+];
+
+/// The findings of a limit that refused memory or a task: each explains the work that failed of it.
+pub(crate) fn of_limit(judgement: Judgement) -> Judgement {
+    match judgement {
+        Judgement::Found(mut findings) => {
+            for finding in &mut findings {
+                finding.explains.extend(REFUSED_WORK.map(str::to_owned));
+            }
+            Judgement::Found(findings)
+        }
+        other => other,
+    }
+}
+
+/// The better of two candidates of one rule: the earlier failure, unless the later one is known better.
+pub(crate) fn better(kept: Option<Finding>, next: Finding) -> Option<Finding> {
+    match kept {
+        Some(kept) if kept.status >= next.status => Some(kept),
+        _ => Some(next),
+    }
+}
+
+/// The first lack of memory whose exception left through a given piece of work, as that work's finding. Which limit was met
+/// is a finding of its own, so that this one is a warning at most.
+pub(crate) fn no_memory_in(
+    analysis: &Analysis,
+    rule: &Rule,
+    doing: &str,
+    at_work: impl Fn(&Failure) -> bool,
+    more: impl Fn(&Failure) -> Option<Evidence>,
+) -> Judgement {
+    let of_work =
+        |failure: &&Failure| failure.symptom() == Symptom::NoMemory && !failure.is_echo() && at_work(failure);
+    let Some(failure) = analysis.failures.iter().find(of_work) else { return silent(analysis) };
+    let mut evidence: Vec<Evidence> = sharing::exception_sentence(failure).into_iter().collect();
+    let resident = failure.counts().and_then(|counts| counts.resident);
+    let size = resident
+        .map_or(String::new(), |bytes| format!(" The process had {} in memory.", evidence::bytes(bytes)));
+    let stack = failure.exception.map_or(&[][..], |seen| &seen.report.stack[..]);
+    let frame = stack.first().map_or("unknown", |frame| frame.as_str());
+    let sentence = format!("At that moment {doing}, called from {frame}.{size}");
+    evidence.push(evidence::text("work", frame, &failure.agent_source(), Some(failure.at), sentence));
+    evidence.extend(more(failure));
+    let known = (Status::Supported, 0.85);
+    let mut found =
+        finding(analysis, rule, failure, known, evidence, &analysis.remedy_context(Some(failure)));
+    found.severity = found.severity.min(Severity::Warning);
+    Judgement::one(found)
+}
+
+/// A large process ended by itself, and nobody inside it said why.
+fn silent(analysis: &Analysis) -> Judgement {
+    const LARGE: f64 = (256u64 << 20) as f64;
+    let unheard = analysis.failures.iter().filter(|failure| failure.unexplained_end()).find_map(|failure| {
+        let process = failure.process.filter(|process| !process.agent)?;
+        (process.anonymous.peak()?.1 >= LARGE).then_some(process)
+    });
+    unheard.map_or(Judgement::Nothing, |process| {
+        let who = evidence::describe(process);
+        Judgement::cannot_tell(format!("{who} ended on its own; what it was doing is known from inside only, and the agent did not speak"))
+    })
+}
+
+/// A finding about a process that the OOM killer ended; established, because the kernel said so.
+pub(crate) fn of_victim(
+    analysis: &Analysis,
+    rule: &Rule,
+    victim: &Victim,
+    confidence: f64,
+    evidence: Vec<Evidence>,
+    context: &RemedyContext,
+) -> Finding {
+    let severity = if analysis.ended_well() { Severity::Warning } else { Severity::Fatal };
+    let mut finding = of_job(rule, severity, (Status::Established, confidence), evidence, context);
+    finding.process = victim.process.map(evidence::process_ref);
+    finding.at = Some(victim.at);
+    finding
+}
+
+/// What the kernel log says of it.
+pub(crate) fn logged(victim: &Victim, sentence: impl Fn(&KernelOomKill) -> String) -> Option<Evidence> {
+    let line = victim.line?;
+    Some(evidence::text("OOM kill", &line.task, "kernel log", Some(victim.at), sentence(line)))
+}

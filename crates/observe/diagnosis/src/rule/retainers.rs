@@ -1,0 +1,269 @@
+//! What do the rules say of growth that something in Python retains? One rule for each kind of retainer; this is what they
+//! have in common.
+//!
+//! The surprise: a container that is filled to the end of a run, because the
+//! run was that long, looks like one that is never emptied. So containers alone must hold much before it is a warning; a
+//! graph, a view or a traceback that is kept is one without that.
+
+use crate::analysis::copies::{starter, Copy};
+use crate::analysis::growth_class::{rising, still_rises};
+use crate::analysis::retainers::{
+    held, is_hooks, is_much, is_not_live, Kind, RetainedGrowth, CERTAIN, LEAST, SHARE,
+};
+use crate::analysis::Analysis;
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use crate::trend::Rise;
+use ullage_model::{At, Evidence, Finding, Holder, Role, Severity, Status};
+
+const MIB: u64 = 1 << 20;
+/// Growth that nobody could look into is told from here on.
+const UNSEEN: u64 = 64 * MIB;
+/// Hooks that one module has more than before.
+const HOOKS: u64 = 16;
+/// Holders that are named.
+const NAMED: usize = 3;
+
+/// What a rule about one kind of holder says.
+pub(crate) fn judge(analysis: &Analysis, rule: &Rule, kind: Kind) -> Judgement {
+    let rising = rising(analysis, LEAST as f64).into_iter();
+    let mut all: Vec<RetainedGrowth> =
+        rising.filter_map(|(process, rise)| held(process, rise, kind)).collect();
+    all.sort_by_key(|held| std::cmp::Reverse(held.explained));
+    let mut found = Vec::new();
+    while !all.is_empty() {
+        let first = all.remove(0);
+        // Workers of one loader, ranks of one job: the same line in each of them is one finding.
+        let (same, others): (Vec<RetainedGrowth>, Vec<RetainedGrowth>) =
+            all.into_iter().partition(|held| first.is_alike(held));
+        all = others;
+        found.extend(finding(analysis, rule, &first, &same));
+    }
+    if found.is_empty() {
+        return unseen(analysis).map_or(Judgement::Nothing, Judgement::cannot_tell);
+    }
+    Judgement::Found(found)
+}
+
+/// `same`: other processes in which it is so too.
+fn finding(
+    analysis: &Analysis,
+    rule: &Rule,
+    held: &RetainedGrowth,
+    same: &[RetainedGrowth],
+) -> Option<Finding> {
+    let share = held.explained as f64 / held.of.max(1) as f64;
+    let hooks = held.holders.iter().any(|one| is_hooks(one) && one.length >= one.before.unwrap_or(0) + HOOKS);
+    if share < SHARE && !hooks {
+        return None;
+    }
+    let known = match (held.seen, share >= CERTAIN) {
+        (true, true) => (Status::Established, 0.9),
+        (true, false) => (Status::Supported, 0.65),
+        // A graph that a backward pass has freed is long and holds nothing: in an older torch it looks the same.
+        (false, _) => (Status::Hypothesis, 0.5),
+    };
+    let severity = severity(analysis, held, share);
+    let mut evidence = vec![growth_sentence(held.process, &held.rise)];
+    evidence.extend(graph_sentence(held));
+    for holder in held.holders.iter().take(NAMED) {
+        evidence.push(holder_sentence(held, holder));
+    }
+    evidence.push(share_sentence(held, share));
+    evidence.extend(same_sentence(held, same));
+    let mut context = analysis.remedy_context_of(Some(held.process));
+    let name = held.holders.first().map(|one| &one.name).or(held.graphs.first().map(|one| &one.name));
+    context.path = name.filter(|name| plain(name)).cloned();
+    let mut finding = of_job(rule, severity, known, evidence, &context);
+    finding.process = Some(evidence::process_ref(held.process));
+    finding.at = Some(At::from_seconds(held.rise.since));
+    Some(finding)
+}
+
+/// It can stand in a line of code.
+fn plain(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "._".contains(c))
+}
+
+fn severity(analysis: &Analysis, held: &RetainedGrowth, share: f64) -> Severity {
+    let much = is_much(held.process, &held.rise);
+    let bounded = held.holders.iter().all(|holder| holder.bounded) && held.graphs.is_empty();
+    match held.kind {
+        _ if bounded && held.kind != Kind::Hook => Severity::Note,
+        Kind::Cache if is_persistent_workers(analysis, held) => Severity::Note,
+        Kind::Graph if !held.seen => Severity::Note,
+        Kind::Graph | Kind::View | Kind::Error | Kind::Hook => Severity::Warning,
+        Kind::Cache | Kind::Output if much && share >= CERTAIN => Severity::Warning,
+        Kind::Cache | Kind::Output => Severity::Note,
+    }
+}
+
+/// What workers keep that are never ended is persistent-workers-growth's, unless it is looked up by a key.
+fn is_persistent_workers(analysis: &Analysis, held: &RetainedGrowth) -> bool {
+    let copy = Copy { process: held.process, bytes: 0, error: 0, at: held.at };
+    let settings = starter(analysis, &[copy]).and_then(|starter| starter.loader.as_ref());
+    matches!(held.process.role, Role::LoaderWorker(_))
+        && held.holders.iter().all(|holder| Kind::of(holder) == Kind::Output)
+        && settings.is_some_and(|settings| settings.persistent_workers)
+}
+
+fn source(held: &RetainedGrowth) -> String {
+    format!("agent in {}", held.process.id.pid)
+}
+
+pub(crate) fn growth_sentence(process: &ProcessHistory, rise: &Rise) -> Evidence {
+    let sentence = format!(
+        "{} grew by {} of private memory in the last {} of the run, and did so to its end.",
+        evidence::capital(&evidence::describe(process)),
+        evidence::bytes(rise.by as u64),
+        evidence::seconds(rise.until - rise.since),
+    );
+    let source = format!("/proc/{}/status", process.id.pid);
+    let at = At::from_seconds(rise.until);
+    evidence::number("private memory that came", rise.by as u64, "bytes", &source, at, sentence)
+}
+
+/// `list losses in train(), train.py:31 (it grows at train.py:27)`.
+fn spelt(type_name: &str, name: &str, place: &str, owner: &str, line: &str) -> String {
+    let mut text = match (type_name, name) {
+        (_, "") => format!("a {type_name} that no name was found for"),
+        ("lru_cache", _) => format!("the results that the cached function {name}() keeps"),
+        _ => format!("the {type_name} {name}"),
+    };
+    if !place.is_empty() {
+        text.push_str(&format!(" in {place}"));
+    }
+    let mut more = Vec::new();
+    if !owner.is_empty() {
+        more.push(format!("an attribute of {owner}"));
+    }
+    if !line.is_empty() {
+        let made = if type_name == "lru_cache" { "made" } else { "it grows" };
+        more.push(format!("{made} at {line}"));
+    }
+    if !more.is_empty() {
+        text.push_str(&format!(" ({})", more.join("; ")));
+    }
+    text
+}
+
+fn holder_sentence(held: &RetainedGrowth, holder: &Holder) -> Evidence {
+    let spelt = spelt(&holder.type_name, &holder.name, &holder.place, &holder.owner, &holder.line);
+    let before = holder.before.unwrap_or(0);
+    let of_value =
+        ["Tensor", "ndarray", "bytes", "bytearray"].iter().any(|kind| holder.type_name.ends_with(kind));
+    let became = if of_value {
+        format!("became larger, from {} to {}", evidence::bytes(before), evidence::bytes(holder.length))
+    } else {
+        let what = if holder.element.is_empty() { String::new() } else { format!(" ({})", holder.element) };
+        format!(
+            "became longer, from {} to {} elements{what}",
+            evidence::count(before),
+            evidence::count(holder.length)
+        )
+    };
+    let keeps = match held.kind {
+        Kind::Graph if holder.hidden_bytes > 0 => format!(
+            "; {:.0} % of them carry the graph that made them, which keeps about {} more than before",
+            100.0 * holder.graph,
+            evidence::bytes(holder.hidden_bytes)
+        ),
+        Kind::Graph => format!("; {:.0} % of them carry the graph that made them", 100.0 * holder.graph),
+        Kind::View => format!(
+            "; they show {} and keep {}: each is a small part of a storage that lives as long as it does",
+            evidence::bytes(holder.own_bytes),
+            evidence::bytes(holder.bytes)
+        ),
+        Kind::Error => {
+            format!(
+                "; with the frames that they passed they keep {} more than before",
+                evidence::bytes(holder.more_bytes)
+            )
+        }
+        Kind::Hook if is_hooks(holder) => {
+            "; a hook lives until its handle is removed, with all that it refers to".into()
+        }
+        _ => format!("; that is {} more", evidence::bytes(holder.more_bytes)),
+    };
+    let sentence = format!("{} {became}{keeps}.", evidence::capital(&spelt));
+    let value = holder.more_bytes.saturating_add(holder.hidden_bytes);
+    let what = if holder.name.is_empty() { holder.type_name.clone() } else { holder.name.clone() };
+    evidence::number(&format!("memory held by {what}"), value, "bytes", &source(held), held.at, sentence)
+}
+
+fn graph_sentence(held: &RetainedGrowth) -> Option<Evidence> {
+    let graph = held.graphs.first()?;
+    let saved = if graph.more_bytes > 0 {
+        format!("they saved about {} for a backward pass", evidence::bytes(graph.more_bytes))
+    } else {
+        "what they saved for a backward pass cannot be seen in this version of torch".into()
+    };
+    let sentence = format!(
+        "{} reaches back over {} operations, and did over {} before: a graph that becomes ever longer, with all that its steps saved; {saved}.",
+        evidence::capital(&spelt("Tensor", &graph.name, &graph.place, &graph.owner, &graph.line)),
+        evidence::count(graph.operations),
+        evidence::count(graph.before),
+    );
+    let what = format!("memory held by the graph of {}", graph.name);
+    Some(evidence::number(&what, graph.more_bytes, "bytes", &source(held), held.at, sentence))
+}
+
+fn same_sentence(held: &RetainedGrowth, same: &[RetainedGrowth]) -> Option<Evidence> {
+    if same.is_empty() {
+        return None;
+    }
+    let bytes: u64 = same.iter().map(|held| held.explained).fold(0, u64::saturating_add);
+    let sentence = format!(
+        "The same holds {} more in {}.",
+        evidence::bytes(bytes),
+        evidence::plural(same.len() as u64, "other process", "other processes")
+    );
+    Some(evidence::number("memory held in other processes", bytes, "bytes", &source(held), held.at, sentence))
+}
+
+fn share_sentence(held: &RetainedGrowth, share: f64) -> Evidence {
+    let how = if held.seen { "explains" } else { "explains at most" };
+    let sentence = format!(
+        "This {how} {} of the {} by which the process grew between two censuses: {:.0} %.",
+        evidence::bytes(held.explained),
+        evidence::bytes(held.of),
+        100.0 * share
+    );
+    let evidence =
+        evidence::number("growth explained", held.explained, "bytes", &source(held), held.at, sentence);
+    evidence::with_limit(evidence, held.of)
+}
+
+/// What holds most of the growth of a process, for another rule to name.
+pub(crate) fn what_grows(process: &ProcessHistory) -> Option<Evidence> {
+    let kinds = [Kind::Cache, Kind::Graph, Kind::View, Kind::Error, Kind::Hook, Kind::Output];
+    let rise = still_rises(process, LEAST as f64)?;
+    let held = kinds.into_iter().filter_map(|kind| held(process, rise, kind));
+    let most = held.max_by_key(|held| held.explained)?;
+    let much = most.explained as f64 >= SHARE * most.of as f64;
+    most.holders.first().filter(|_| much).map(|holder| holder_sentence(&most, holder))
+}
+
+/// A Python that grew to its end, into which nobody looked.
+pub(crate) fn unseen(analysis: &Analysis) -> Option<String> {
+    rising(analysis, UNSEEN as f64).into_iter().find_map(|(process, rise)| {
+        let python = process.agent || process.name().starts_with("python");
+        let counted =
+            process.censuses.iter().any(|(at, census)| census.number > 1 && at.seconds() >= rise.since);
+        if !python || counted || is_not_live(process, &rise) {
+            return None;
+        }
+        let why = if process.agent {
+            "the agent in it found too few moments to look at what holds it"
+        } else {
+            "what holds it is seen from inside only, and the agent was not there"
+        };
+        Some(format!(
+            "{} grew by {} of private memory to the end of the run; {why}",
+            evidence::describe(process),
+            evidence::bytes(rise.by as u64)
+        ))
+    })
+}

@@ -1,0 +1,121 @@
+//! What the causes around torch's shared tensors have in common: the sentences about the loader, and the fixes.
+
+use crate::analysis::failures::Failure;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use ullage_model::{At, Evidence, FilesystemUse, Fix, LoaderSettings};
+
+/// Workers by fork: nothing is pickled, nothing is shared tensor by tensor.
+pub(crate) fn fork_context(context: &RemedyContext) -> Option<Fix> {
+    context.may_fork().then(|| Fix {
+        title: match context.threads {
+            Some(threads) if threads > 1 => format!(
+                "Start the loader's workers by fork: they inherit the dataset, nothing is sent. This process has {threads} threads; fork only where none of them holds a lock at that moment"
+            ),
+            _ => "Start the loader's workers by fork: they inherit the dataset, nothing is sent (where this process has no CUDA context and runs no threads of its own)".into(),
+        },
+        command: "DataLoader(dataset, num_workers=1, multiprocessing_context=\"fork\")".into(),
+        automatic: None,
+    })
+}
+
+/// The cure: no segment for each tensor any more. First without touching the code, then in it.
+pub(crate) fn arena(context: &RemedyContext) -> Vec<Fix> {
+    let command = context.command.as_deref().unwrap_or("COMMAND...");
+    vec![
+        Fix {
+            title: "Let what loaders send travel in one shared-memory arena, with no code changed (the Python package ullage must be installed where the job runs)".into(),
+            command: format!("ullage run --fix -- {command}"),
+            automatic: Some("arena".into()),
+        },
+        Fix {
+            title: "The same in the code, for one loader".into(),
+            command: "DataLoader(dataset, num_workers=1, multiprocessing_context=ullage.context(\"forkserver\"))".into(),
+            automatic: None,
+        },
+    ]
+}
+
+/// One tensor for all samples.
+pub(crate) fn one_tensor() -> Fix {
+    Fix {
+        title: "Keep the samples in one tensor plus offsets: one mapping and one descriptor for all of them"
+            .into(),
+        command: "flat = torch.cat([t.reshape(-1) for t in tensors])\n\
+                  offsets = torch.tensor([0] + [t.numel() for t in tensors]).cumsum(0)\n\
+                  # sample i is flat[offsets[i]:offsets[i + 1]]"
+            .into(),
+        automatic: None,
+    }
+}
+
+/// The settings of the loader that a failing process was making.
+pub(crate) fn loader<'a>(failure: &'a Failure) -> Option<&'a LoaderSettings> {
+    failure
+        .exception
+        .and_then(|seen| seen.report.loader.as_ref())
+        .or_else(|| failure.process.and_then(|process| process.loader.as_ref()))
+}
+
+/// Why this loader sends its dataset tensor by tensor: the start method, and where it came from.
+pub(crate) fn loader_sentence(failure: &Failure) -> Option<Evidence> {
+    let report = failure.exception.map(|seen| &seen.report);
+    let settings = loader(failure);
+    let method = settings
+        .and_then(|settings| settings.start_method.clone())
+        .or_else(|| report.and_then(|report| report.start_method.clone()))
+        .filter(|method| method != "fork")?;
+    let own = report
+        .and_then(|report| report.started_by.clone())
+        .or_else(|| failure.process.and_then(|process| process.started_by.clone()));
+    let by_default = settings.is_none_or(|settings| settings.start_method_is_default);
+    let strategy = report
+        .and_then(|report| report.sharing_strategy.clone())
+        .or_else(|| settings.and_then(|settings| settings.sharing_strategy.clone()))
+        .map(|strategy| format!(" (sharing strategy {strategy})"))
+        .unwrap_or_default();
+    let reason = match (by_default, own.as_deref()) {
+        (true, Some(own)) if own == method => format!(
+            "because this process itself was started by {own}: multiprocessing_context was not given, and a DataLoader then takes the start method of the process that makes it"
+        ),
+        (true, _) => {
+            format!("because multiprocessing_context was not given and {method} is the default in this process")
+        }
+        (false, _) => format!("because multiprocessing_context={method:?} was given"),
+    };
+    Some(evidence::text(
+        "start method",
+        &method,
+        &failure.agent_source(),
+        Some(failure.at),
+        format!(
+            "The loader's workers are started by {method}, {reason}; so the dataset is pickled, and each of its tensors is moved to a shared segment of its own{strategy}; with fork nothing would be sent."
+        ),
+    ))
+}
+
+/// The exception as the process told it.
+pub(crate) fn exception_sentence(failure: &Failure) -> Option<Evidence> {
+    let seen = failure.exception?;
+    let frame = seen.report.stack.last().map(|frame| format!(", in {frame}")).unwrap_or_default();
+    let message = failure.message();
+    Some(evidence::text(
+        "exception",
+        &message,
+        &failure.agent_source(),
+        Some(failure.at),
+        format!("It failed with \"{}\"{frame}.", message.trim_end_matches('.')),
+    ))
+}
+
+/// How full the job's /dev/shm was: counted at the failure, else read last before it.
+pub(crate) fn shm(analysis: &Analysis, failure: &Failure) -> Option<(u64, Option<u64>, At, String)> {
+    if let Some(counts) = failure.counts() {
+        if let Some(used) = counts.shm_used {
+            return Some((used, counts.shm_size, failure.at, failure.agent_source()));
+        }
+    }
+    let history = analysis.timeline.filesystems(FilesystemUse::Shm).next()?;
+    let (at, used) = history.used.at_or_before(failure.at).or_else(|| history.used.first())?;
+    Some((used as u64, history.last.size.at(), at, format!("statvfs {}", history.last.path)))
+}

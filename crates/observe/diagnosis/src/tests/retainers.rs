@@ -1,0 +1,237 @@
+//! The rules about what holds a process's growth: who is named, when it is a warning, and when nothing may be said.
+
+use super::build::*;
+use ullage_model::{
+    AgentMessage, Bytes, Census, Ending, EventKind, Garbage, HeldGraph, Holder, Measured, ProcessMemory,
+    Severity, Status, Verdict,
+};
+
+/// Main holds 200 MiB, and so many more at second `t` of 40. The agent takes a census at 10 s and one at 20 s, in which
+/// 100 MiB came.
+fn run(more: impl Fn(f64) -> u64, census: Option<Census>) -> Verdict {
+    let mut run = Run::new();
+    for second in 0..=40 {
+        let at = 1.0 + f64::from(second);
+        let mut reading = reading(MAIN, 1, "python");
+        reading.memory = Measured::Known(ProcessMemory {
+            anonymous: Bytes((200 + more(f64::from(second))) * MIB),
+            file: Bytes(100 * MIB),
+            ..ProcessMemory::default()
+        });
+        run.tick(at, vec![reading], |_| {});
+        let first = Census { number: 1, grown: 50 * MIB, ..Census::default() };
+        for (moment, census) in [(10, Some(first)), (20, census.clone())] {
+            let Some(census) = census.filter(|_| moment == second) else { continue };
+            let message = AgentMessage::Census(Box::new(census));
+            run.event(at, EventKind::Agent { id: Some(id(MAIN)), pid: MAIN, message });
+        }
+    }
+    run.finish(41.5, Ending::Exited(0));
+    run.verdict()
+}
+
+fn steady(t: f64) -> u64 {
+    (10.0 * t) as u64
+}
+
+fn holder(name: &str) -> Holder {
+    Holder {
+        name: name.into(),
+        place: "train(), train.py:31".into(),
+        line: "train.py:27".into(),
+        type_name: "list".into(),
+        element: "Tensor [128, 1000] float32".into(),
+        length: 400,
+        before: Some(100),
+        bytes: 120 * MIB,
+        own_bytes: 120 * MIB,
+        more_bytes: 90 * MIB,
+        of_bytes: 100 * MIB,
+        ..Holder::default()
+    }
+}
+
+fn census(holders: &[Holder]) -> Option<Census> {
+    Some(Census { number: 2, grown: 150 * MIB, holders: holders.to_vec(), ..Census::default() })
+}
+
+fn one(verdict: &Verdict) -> (&str, Severity, Status, String) {
+    let named = named(verdict);
+    assert_eq!(named.len(), 1, "{:?}", verdict.findings);
+    let finding = named[0];
+    (finding.cause.as_str(), finding.severity, finding.status, sentences(finding))
+}
+
+#[test]
+fn a_list_of_outputs_is_named_with_its_line_and_its_share() {
+    let verdict = run(steady, census(&[holder("outputs")]));
+    let (cause, severity, status, said) = one(&verdict);
+    assert_eq!(cause, "accumulate-metrics-outputs");
+    assert_eq!((severity, status), (Severity::Warning, Status::Established));
+    assert!(said.contains("The list outputs in train(), train.py:31 (it grows at train.py:27)"), "{said}");
+    assert!(said.contains("from 100 to 400 elements (Tensor [128, 1000] float32)"), "{said}");
+    assert!(said.contains("explains 90 MiB of the 100 MiB") && said.contains("90 %"), "{said}");
+    assert!(verdict.findings[0].fixes[0].command.starts_with("outputs.clear()"));
+    assert!(!verdict.healthy);
+}
+
+#[test]
+fn each_way_to_hold_has_its_rule() {
+    let with = |change: fn(&mut Holder)| {
+        let mut holder = holder("kept");
+        change(&mut holder);
+        let verdict = run(steady, census(&[holder]));
+        one(&verdict).0.to_owned()
+    };
+    let graph = with(|one| {
+        (one.graph, one.more_bytes, one.hidden_bytes) = (1.0, 100, 80 * MIB);
+    });
+    assert_eq!(graph, "accumulate-tensors-with-graph");
+    assert_eq!(with(|one| (one.views, one.own_bytes) = (1.0, MIB)), "view-retains-base");
+    assert_eq!(with(|one| one.errors = 1.0), "exception-traceback-holds-frames");
+    assert_eq!(with(|one| one.type_name = "lru_cache".into()), "unbounded-caches");
+    assert_eq!(with(|one| one.type_name = "dict".into()), "unbounded-caches");
+    let of_a_class = with(|one| (one.place, one.element) = (String::new(), "str".into()));
+    assert_eq!(of_a_class, "unbounded-caches");
+    let memo =
+        with(|one| (one.name, one.type_name) = ("f, closure variable seen of g()".into(), "dict".into()));
+    assert_eq!(memo, "unbounded-caches");
+    assert_eq!(with(|one| one.name = "dataset.cache".into()), "unbounded-caches");
+    let of_all = with(|one| (one.name, one.owner) = ("__main__.A.kept".into(), "__main__.A".into()));
+    assert_eq!(of_all, "unbounded-caches");
+    assert_eq!(with(|one| (one.graph, one.by_hook) = (1.0, true)), "hooks-and-closures-leak");
+    let hooks = with(|one| (one.name, one.more_bytes) = ("net._forward_hooks".into(), 100));
+    assert_eq!(hooks, "hooks-and-closures-leak");
+}
+
+#[test]
+fn what_waits_in_a_queue_is_another_causes() {
+    let backlog = Holder { owner: "queue.Queue".into(), ..holder("q.queue") };
+    assert!(named(&run(steady, census(&[backlog]))).is_empty());
+}
+
+#[test]
+fn graphs_that_a_backward_pass_has_freed_hold_nothing() {
+    let kept = Holder { graph: 1.0, more_bytes: 100, ..holder("losses") };
+    let seen = Census { sees_saved: true, ..census(std::slice::from_ref(&kept)).unwrap() };
+    assert_eq!(causes(&run(steady, Some(seen))), ["unnamed-growth"]);
+    // Where torch does not tell, it may be so.
+    let unseen = run(steady, census(&[kept]));
+    let (cause, severity, status, _) = one(&unseen);
+    assert_eq!(
+        (cause, severity, status),
+        ("accumulate-tensors-with-graph", Severity::Note, Status::Hypothesis)
+    );
+}
+
+#[test]
+fn a_graph_that_reaches_ever_further_back_is_found_without_a_container() {
+    let graph = HeldGraph {
+        name: "total".into(),
+        place: "train(), train.py:31".into(),
+        line: "train.py:28".into(),
+        operations: 2000,
+        before: 500,
+        more_bytes: 70 * MIB,
+        of_bytes: 100 * MIB,
+        ..HeldGraph::default()
+    };
+    let with =
+        |graph: HeldGraph| run(steady, Some(Census { number: 2, graphs: vec![graph], ..Census::default() }));
+    let verdict = with(graph.clone());
+    let (cause, severity, status, said) = one(&verdict);
+    assert_eq!((cause, severity), ("accumulate-tensors-with-graph", Severity::Warning));
+    assert_eq!(status, Status::Established);
+    assert!(said.contains("The Tensor total in train()") && said.contains("2,000 operations"), "{said}");
+    // Where torch does not tell what was saved, what no other holder explains is what it explains at most.
+    let unseen = with(HeldGraph { more_bytes: 0, ..graph });
+    assert_eq!((one(&unseen).1, one(&unseen).2), (Severity::Note, Status::Hypothesis));
+    assert!(one(&unseen).3.contains("at most"));
+}
+
+#[test]
+fn what_comes_to_rest_is_nobodys_leak() {
+    let rests = |t: f64| (20.0 * t.min(22.0)) as u64;
+    assert_eq!(run(rests, census(&[holder("buffer")])).findings, []);
+    assert_eq!(run(|_| 100, census(&[holder("buffer")])).findings, []);
+}
+
+#[test]
+fn what_explains_little_is_not_told_and_what_is_small_or_bounded_is_a_note() {
+    let little = Holder { more_bytes: 20 * MIB, ..holder("outputs") };
+    assert_eq!(causes(&run(steady, census(&[little]))), ["unnamed-growth"]);
+    let small = run(|t| (1.2 * t) as u64, census(&[holder("outputs")]));
+    assert_eq!(one(&small).1, Severity::Note);
+    assert!(small.healthy);
+    let bounded = Holder { bounded: true, ..holder("recent") };
+    assert_eq!(one(&run(steady, census(&[bounded]))).1, Severity::Note);
+}
+
+#[test]
+fn one_census_names_nobody_and_without_the_agent_it_cannot_be_told() {
+    let first =
+        Census { number: 1, holders: vec![Holder { before: None, ..holder("kept") }], ..Census::default() };
+    let verdict = run(steady, Some(first));
+    assert_eq!(causes(&verdict), ["unnamed-growth"]);
+    assert!(undetermined(&verdict).contains(&"accumulate-metrics-outputs"), "{:?}", verdict.undetermined);
+
+    let mut alone = Run::new();
+    for second in 0..40 {
+        let mut reading = reading(MAIN, 1, "python");
+        reading.memory = Measured::Known(ProcessMemory {
+            anonymous: Bytes((200 + 10 * second) * MIB),
+            ..ProcessMemory::default()
+        });
+        alone.tick(1.0 + second as f64, vec![reading], |_| {});
+    }
+    let verdict = alone.finish(41.5, Ending::Exited(0)).verdict();
+    assert_eq!(causes(&verdict), ["unnamed-growth"]);
+    let because = &verdict.undetermined.iter().find(|one| one.cause == "unbounded-caches").unwrap().because;
+    assert!(because.contains("the agent was not there"), "{because}");
+}
+
+#[test]
+fn what_lies_inside_another_holder_counts_once() {
+    let outer = Holder { more_bytes: 60 * MIB, ..holder("model.outputs") };
+    let inner = Holder { more_bytes: 60 * MIB, ..holder("model.outputs['logits']") };
+    let verdict = run(steady, census(&[outer, inner]));
+    assert!(one(&verdict).3.contains("explains 60 MiB of the 100 MiB"), "{}", one(&verdict).3);
+}
+
+#[test]
+fn garbage_that_nobody_collects_is_named_and_a_little_of_it_is_not() {
+    let with = |bytes: u64, collects: bool| {
+        let garbage = Garbage { objects: 8000, looked: 4000, garbage: 3900, bytes };
+        let census = Census {
+            number: 1,
+            grown: 150 * MIB,
+            collects,
+            collects_after: 100_000,
+            garbage: Some(garbage),
+            ..Census::default()
+        };
+        run(steady, Some(Census { number: 2, ..census }))
+    };
+    let verdict = with(120 * MIB, false);
+    let (cause, severity, status, said) = one(&verdict);
+    assert_eq!(
+        (cause, severity, status),
+        ("gc-disabled-or-deferred", Severity::Warning, Status::Established)
+    );
+    assert!(said.contains("is switched off; 8,000 objects came"), "{said}");
+    assert!(said.contains("about 120 MiB, of 150 MiB that came: 80 %"), "{said}");
+    assert!(one(&with(120 * MIB, true)).3.contains("only after 100,000 new objects"));
+    assert_eq!(causes(&with(20 * MIB, false)), ["unnamed-growth"]);
+}
+
+#[test]
+fn a_holder_that_weighs_more_than_its_process_is_left_out() {
+    let lies = Holder { bytes: 1 << 50, more_bytes: 1 << 50, ..holder("buckets") };
+    assert_eq!(causes(&run(steady, census(std::slice::from_ref(&lies)))), ["unnamed-growth"]);
+    let verdict = run(steady, census(&[lies, holder("outputs")]));
+    let said = sentences(named(&verdict)[0]);
+    assert!(
+        said.contains("The list outputs") && !said.contains("buckets") && said.contains("90 %"),
+        "{said}"
+    );
+}

@@ -1,0 +1,336 @@
+//! Growth that nothing explains: when it is a warning, and all that looks like it and is none. Histories are drawn from a seed.
+
+use super::build::*;
+use ullage_model::{
+    AgentMessage, Bytes, Census, Ending, EventKind, Holder, Limit, LoaderSettings, Measured, ProcessReading,
+    Role, Severity, Verdict,
+};
+
+const CAUSE: &str = "unnamed-growth";
+
+/// Between 0 and 1, the same for the same number.
+fn noise(number: f64, seed: u64) -> f64 {
+    let mut bits =
+        (number.to_bits() ^ seed.wrapping_mul(0xD6E8_FEB8_6659_FD93)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    bits ^= bits >> 29;
+    bits = bits.wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    (bits >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// Moments of ticks: every tenth of the first second, then as far apart as this.
+fn ticks(seconds: f64, apart: f64) -> Vec<f64> {
+    let first = (1..=10).map(|tenth| f64::from(tenth) / 10.0);
+    let rest = (1..).map(|n| 1.0 + f64::from(n) * apart).take_while(|at| *at <= seconds);
+    first.chain(rest).collect()
+}
+
+/// So many MiB: private, of mapped files, of address space.
+fn sized(pid: i32, private: f64, files: f64, space: f64) -> ProcessReading {
+    let mut process = reading(pid, 1, "python");
+    if let Measured::Known(memory) = &mut process.memory {
+        memory.anonymous = Bytes((private * MIB as f64) as u64);
+        memory.file = Bytes((files * MIB as f64) as u64);
+        memory.virtual_size = Bytes((space * MIB as f64) as u64);
+    }
+    process
+}
+
+/// A job of one process, in an orderly end.
+fn job(seconds: f64, apart: f64, private: impl Fn(f64) -> f64) -> Verdict {
+    with_files(seconds, apart, private, |_| 100.0)
+}
+
+fn with_files(seconds: f64, apart: f64, private: impl Fn(f64) -> f64, files: impl Fn(f64) -> f64) -> Verdict {
+    let mut run = Run::new();
+    run.facts.agent = false;
+    for at in ticks(seconds, apart) {
+        let private = private(at);
+        run.tick(at, vec![sized(MAIN, private, files(at), 3000.0 + private)], |_| {});
+    }
+    run.finish(seconds + 0.2, Ending::Exited(0)).verdict()
+}
+
+/// 10 seconds, an hour, three days.
+const LENGTHS: [(f64, f64); 3] = [(10.0, 1.0), (3600.0, 5.0), (3.0 * 86_400.0, 300.0)];
+
+#[track_caller]
+fn is_told(verdict: &Verdict, what: &str) {
+    assert_eq!(causes(verdict), [CAUSE], "{what}");
+    assert!(!verdict.healthy, "{what}");
+}
+
+#[track_caller]
+fn is_left_in_peace(verdict: &Verdict, what: &str) {
+    assert_eq!(causes(verdict), Vec::<&str>::new(), "{what}: {:?}", verdict.findings);
+    assert!(verdict.healthy, "{what}");
+}
+
+#[test]
+fn what_rises_to_the_end_of_a_run_of_any_length_is_told() {
+    for (seconds, apart) in LENGTHS {
+        for seed in 0..3 {
+            let rate = (300.0 + 600.0 * noise(1.0, seed)) / seconds;
+            let swings = 20.0 * noise(2.0, seed);
+            let straight = |t: f64| 80.0 + rate * t + swings * noise(t, seed);
+            is_told(&job(seconds, apart, straight), &format!("a straight line, {seconds} s, seed {seed}"));
+            let stairs = |t: f64| 80.0 + 60.0 * (10.0 * t / seconds).floor();
+            is_told(&job(seconds, apart, stairs), &format!("stairs, {seconds} s, seed {seed}"));
+            let after_warm_up = |t: f64| 80.0 + 300.0 * (t / seconds).min(0.15) + rate * t;
+            is_told(
+                &job(seconds, apart, after_warm_up),
+                &format!("a warm-up, then a line, {seconds} s, seed {seed}"),
+            );
+            let teeth = |t: f64| 80.0 + rate * t + 40.0 * (20.0 * t / seconds).fract();
+            is_told(
+                &job(seconds, apart, teeth),
+                &format!("a sawtooth that climbs, {seconds} s, seed {seed}"),
+            );
+        }
+    }
+}
+
+#[test]
+fn a_growth_that_begins_late_in_a_long_run_is_told_and_the_same_of_a_short_one_is_a_phase() {
+    let late = |seconds: f64| move |t: f64| 200.0 + 3000.0 * (t / seconds - 0.65).max(0.0);
+    is_told(&job(3600.0, 5.0, late(3600.0)), "20 minutes of an hour");
+    is_told(&job(3.0 * 86_400.0, 300.0, late(3.0 * 86_400.0)), "a day of three");
+    is_left_in_peace(&job(10.0, 1.0, late(10.0)), "3 of 10 seconds");
+}
+
+#[test]
+fn what_comes_to_rest_flattens_or_comes_and_goes_is_left_in_peace() {
+    for (seconds, apart) in LENGTHS {
+        let of = |shape: fn(f64) -> f64| job(seconds, apart, move |t| shape(t / seconds));
+        is_left_in_peace(&of(|_| 500.0), "flat");
+        is_left_in_peace(&of(|x| 100.0 + 2000.0 * x.min(0.4)), "a warm-up");
+        is_left_in_peace(&of(|x| 100.0 + 800.0 * (1.0 - (-6.0 * x).exp())), "a curve that flattens");
+        is_left_in_peace(&of(|x| 100.0 + 800.0 * (1.0 - (-3.0 * x).exp())), "a slower one");
+        is_left_in_peace(&of(|x| 100.0 + 600.0 * (4.0 * x).fract()), "a sawtooth");
+        is_left_in_peace(&of(|x| if x < 0.9 { 100.0 } else { 900.0 }), "a checkpoint at the end");
+        is_left_in_peace(&of(|x| 100.0 + 4000.0 * (x - 0.85).max(0.0)), "the end is a phase");
+        is_left_in_peace(&of(|x| if (0.3..0.6).contains(&x) { 900.0 } else { 100.0 }), "a large temporary");
+        is_left_in_peace(&of(|x| 1000.0 + 60.0 * x), "little");
+        is_left_in_peace(&of(|x| 1000.0 + 200.0 * x), "little of what it holds");
+    }
+}
+
+#[test]
+fn a_start_up_that_loads_libraries_to_the_end_is_left_in_peace() {
+    let files = |t: f64| 20.0 + 60.0 * t;
+    is_left_in_peace(&with_files(4.0, 1.0, |t| 10.0 + 40.0 * t, files), "import torch, and out");
+    // Pages of mapped data are no libraries.
+    let mut run = Run::new();
+    for at in ticks(20.0, 1.0) {
+        let mut process = sized(MAIN, 50.0 + 20.0 * at, 20.0 + 40.0 * at, 9000.0 + 20.0 * at);
+        if let Measured::Known(mappings) = &mut process.mappings {
+            mappings.data_file_bytes = Bytes(4 * GIB);
+        }
+        run.tick(at, vec![process], |_| {});
+    }
+    is_told(&run.finish(20.2, Ending::Exited(0)).verdict(), "a leak beside a mapped dataset");
+}
+
+#[test]
+fn a_job_that_is_over_within_seconds_has_not_begun_to_grow() {
+    is_left_in_peace(&job(1.0, 1.0, |t| 10.0 + 400.0 * t), "a second");
+    is_left_in_peace(&job(3.0, 1.0, |t| if t < 1.0 { 50.0 } else { 400.0 }), "one batch");
+}
+
+#[test]
+fn what_was_freed_before_the_end_was_freed_by_the_work() {
+    let freed_before = |seconds: f64| move |t: f64| if t > 12.0 - seconds { 50.0 } else { 50.0 + 40.0 * t };
+    is_left_in_peace(&job(12.0, 1.0, freed_before(2.5)), "a large temporary, then nothing for a while");
+    is_told(&job(12.0, 1.0, freed_before(0.9)), "the end of the process frees all");
+}
+
+#[test]
+fn a_buffer_that_is_touched_bit_by_bit_is_the_note_that_says_so() {
+    let mut run = Run::new();
+    for at in ticks(60.0, 1.0) {
+        run.tick(at, vec![sized(MAIN, 50.0 + 10.0 * at, 100.0, 3000.0)], |_| {});
+    }
+    let verdict = run.finish(60.2, Ending::Exited(0)).verdict();
+    is_left_in_peace(&verdict, "address space stands still");
+    assert_eq!(verdict.findings[0].cause, "large-preallocation-lazy-touch");
+}
+
+#[test]
+fn shared_memory_and_mapped_files_do_not_count() {
+    let mut run = Run::new();
+    for at in ticks(60.0, 1.0) {
+        let mut process = sized(MAIN, 50.0, 100.0, 3000.0);
+        if let Measured::Known(memory) = &mut process.memory {
+            memory.shared = Bytes((20.0 * at) as u64 * MIB);
+        }
+        run.tick(at, vec![process], |_| {});
+    }
+    let verdict = run.finish(60.2, Ending::Exited(0)).verdict();
+    assert!(!causes(&verdict).contains(&CAUSE), "shared memory");
+    is_left_in_peace(&with_files(60.0, 1.0, |_| 50.0, |t| 50.0 + 20.0 * t), "mapped files");
+}
+
+#[test]
+fn what_is_free_inside_the_allocator_is_not_live() {
+    let mut run = Run::new();
+    for at in ticks(60.0, 1.0) {
+        run.tick(at, vec![sized(MAIN, 100.0 + 5.0 * at, 50.0, 3000.0 + 5.0 * at)], |_| {});
+    }
+    for (at, used, free) in [(1.2, 40.0, 2.0), (59.0, 60.0, 280.0)] {
+        let figures = [("anonymous", 100.0 + 5.0 * at), ("malloc_used", used), ("malloc_free", free)]
+            .map(|(name, mib)| (name.to_owned(), mib * MIB as f64));
+        let message = AgentMessage::Memory { figures: figures.into() };
+        run.event(at, EventKind::Agent { id: Some(id(MAIN)), pid: MAIN, message });
+    }
+    assert!(!causes(&run.finish(60.2, Ending::Exited(0)).verdict()).contains(&CAUSE));
+}
+
+#[test]
+fn processes_that_grow_together_are_one_finding() {
+    let mut run = Run::new();
+    for worker in 0..8 {
+        run.process(0.1, 200 + worker, MAIN, Role::PoolWorker, limits(), 1000);
+    }
+    for at in ticks(60.0, 1.0) {
+        let workers = (0..8).map(|worker| sized(200 + worker, 40.0 + 0.5 * at, 50.0, 3000.0 + 0.5 * at));
+        let all = std::iter::once(sized(MAIN, 100.0, 50.0, 3000.0)).chain(workers).collect();
+        run.tick(at, all, |_| {});
+    }
+    let verdict = run.finish(60.2, Ending::Exited(0)).verdict();
+    is_told(&verdict, "30 MiB each, 240 together");
+    assert!(
+        sentences(&verdict.findings[0]).contains("7 other processes grew so too"),
+        "{:?}",
+        verdict.findings
+    );
+}
+
+#[test]
+fn growth_that_meets_a_limit_soon_is_told_though_it_is_not_much() {
+    let in_group = |limit: u64| {
+        let mut run = Run::new();
+        for at in ticks(60.0, 1.0) {
+            run.tick(at, vec![sized(MAIN, 100.0 + at, 100.0, 3000.0 + at)], |sample| {
+                sample.cgroups = vec![group("/job", (200 + at as u64) * MIB, limit * MIB, 0, 0)];
+            });
+        }
+        run.finish(60.2, Ending::Exited(0)).verdict()
+    };
+    let near = in_group(400);
+    is_told(&near, "140 MiB left, 60 came in a minute");
+    let said = sentences(&near.findings[0]);
+    assert!(said.contains("it meets the cgroup memory of cgroup /job in 2 min 20 s"), "{said}");
+    is_left_in_peace(&in_group(4000), "hours away");
+}
+
+/// Main grows by 10 MiB a second, and these censuses come.
+fn counted(holder: Option<Holder>) -> Verdict {
+    let mut run = Run::new();
+    for at in ticks(40.0, 1.0) {
+        run.tick(at, vec![sized(MAIN, 50.0 + 10.0 * at, 100.0, 3000.0 + 10.0 * at)], |_| {});
+        if at == 10.0 || at == 30.0 {
+            let census = Census {
+                number: if at == 10.0 { 1 } else { 2 },
+                grown: 300 * MIB,
+                holders: holder.clone().into_iter().filter(|_| at == 30.0).collect(),
+                ..Census::default()
+            };
+            let message = AgentMessage::Census(Box::new(census));
+            run.event(at, EventKind::Agent { id: Some(id(MAIN)), pid: MAIN, message });
+        }
+    }
+    run.finish(40.2, Ending::Exited(0)).verdict()
+}
+
+fn holder(explains: u64, bounded: bool) -> Holder {
+    Holder {
+        name: "outputs".into(),
+        place: "train(), train.py:31".into(),
+        type_name: "collections.deque".into(),
+        element: "Tensor [128, 1000] float32".into(),
+        length: 400,
+        before: Some(100),
+        bytes: explains * MIB,
+        own_bytes: explains * MIB,
+        more_bytes: explains * MIB,
+        of_bytes: 200 * MIB,
+        bounded,
+        ..Holder::default()
+    }
+}
+
+#[test]
+fn it_yields_to_a_cause_that_explains_the_growth_and_to_no_other() {
+    assert_eq!(causes(&counted(Some(holder(180, false)))), ["accumulate-metrics-outputs"]);
+    let bounded = counted(Some(holder(180, true)));
+    is_left_in_peace(&bounded, "a bounded deque explains it");
+    assert_eq!(bounded.findings[0].severity, Severity::Note);
+    let part = counted(Some(holder(80, false)));
+    is_told(&part, "a third is explained by a note");
+    assert_eq!(part.findings.len(), 2);
+}
+
+#[test]
+fn a_failure_that_ended_the_run_is_the_story() {
+    let mut run = Run::new();
+    for at in ticks(40.0, 1.0) {
+        run.tick(at, vec![sized(MAIN, 50.0 + 10.0 * at, 100.0, 3000.0 + 10.0 * at)], |_| {});
+    }
+    let mut report = raised("OSError", "[Errno 24] Too many open files");
+    (report.counts.fds, report.counts.fds_torch, report.counts.nofile) = (Some(1023), Some(1000), Some(1024));
+    let verdict = run.exception(40.1, MAIN, report).finish(40.2, Ending::Exited(1)).verdict();
+    assert!(!causes(&verdict).is_empty() && !causes(&verdict).contains(&CAUSE), "{:?}", causes(&verdict));
+}
+
+#[test]
+fn it_says_why_the_cause_was_not_found_and_what_settles_it() {
+    let no_agent = job(60.0, 1.0, |t| 50.0 + 10.0 * t);
+    let finding = &no_agent.findings[0];
+    assert_eq!(finding.title, "Memory grows to the end, by 10 MiB a second; cause not found");
+    assert!(sentences(finding).contains("no agent was in this job"), "{}", sentences(finding));
+    assert_eq!(finding.fixes[0].command, "ullage run -- python train.py");
+    let looked = counted(None);
+    assert!(
+        sentences(&looked.findings[0]).contains("The agent looked once"),
+        "{}",
+        sentences(&looked.findings[0])
+    );
+
+    let mut attached = Run::new();
+    attached.facts.agent = false;
+    attached.facts.recorder = Some(id(7));
+    for at in ticks(60.0, 1.0) {
+        attached.tick(at, vec![sized(MAIN, 50.0 + 10.0 * at, 100.0, 3000.0 + 10.0 * at)], |_| {});
+    }
+    let verdict = attached.verdict();
+    assert_eq!(verdict.findings[0].title, "Memory is growing, by 10 MiB a second; cause not found");
+    assert!(sentences(&verdict.findings[0]).contains("watched from outside"), "{:?}", verdict.findings[0]);
+}
+
+#[test]
+fn workers_that_take_and_give_back_in_each_epoch_do_not_grow() {
+    let mut run = Run::new();
+    let settings = LoaderSettings { workers: 1, ..LoaderSettings::default() };
+    let message = AgentMessage::Loader(Box::new(settings));
+    run.event(0.2, EventKind::Agent { id: Some(id(MAIN)), pid: MAIN, message });
+    for epoch in 0..3 {
+        let (pid, begins) = (300 + epoch, 1.0 + 20.0 * f64::from(epoch));
+        run.process(begins, pid, MAIN, Role::LoaderWorker(None), limits(), 1000);
+        for second in 0..20 {
+            let at = begins + f64::from(second);
+            let worker = sized(pid, 50.0 + 10.0 * f64::from(second), 50.0, 3000.0 + 10.0 * f64::from(second));
+            run.tick(at, vec![sized(MAIN, 100.0, 50.0, 3000.0), worker], |_| {});
+        }
+    }
+    is_left_in_peace(&run.finish(60.5, Ending::Exited(0)).verdict(), "epochs");
+}
+
+#[test]
+fn the_address_space_is_a_limit_of_the_process_that_grows() {
+    let mut run = Run::new();
+    let narrow = ullage_model::ResourceLimits { address_space: Limit::At(3300 * MIB), ..limits() };
+    run.process(0.0, MAIN, 1, Role::Main, narrow, 1000);
+    for at in ticks(60.0, 1.0) {
+        run.tick(at, vec![sized(MAIN, 100.0 + at, 100.0, 3100.0 + at)], |_| {});
+    }
+    is_told(&run.finish(60.2, Ending::Exited(0)).verdict(), "140 MiB of address space left");
+}

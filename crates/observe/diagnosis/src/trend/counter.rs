@@ -1,0 +1,53 @@
+//! Does a count that the agent reported rise to the end of its process?
+//!
+//! The surprise: a count is told only when it is a quarter more than the last told, or more at all after 5 s. So the last
+//! that was told may be that old in a process that is killed, and still have risen to its end.
+
+use crate::history::ProcessHistory;
+use ullage_model::{At, Kept};
+
+/// A count that rises is watched for so long at least, seconds.
+const LASTED_S: f64 = 5.0;
+/// It was last told within this share of the time before the end.
+const LATE: f64 = 0.3;
+/// Of its rise, each half of the time has this share.
+const HALF: f64 = 0.2;
+
+/// A count that rose in both halves of the time in which it was watched, and to its end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RisingCounter<'a> {
+    pub(crate) process: &'a ProcessHistory,
+    pub(crate) since: At,
+    pub(crate) before: u64,
+    pub(crate) at: At,
+    pub(crate) last: &'a Kept,
+}
+
+impl RisingCounter<'_> {
+    pub(crate) fn more(&self) -> u64 {
+        self.last.count - self.before
+    }
+}
+
+/// The count of `what` in a process, where it rises by at least so many.
+pub(crate) fn rising_counter<'a>(
+    process: &'a ProcessHistory,
+    what: &str,
+    least: u64,
+) -> Option<RisingCounter<'a>> {
+    let told = process.torch_counters.counts.get(what)?;
+    let ((since, first), (at, last)) = (told.first()?, told.last()?);
+    let end = process.torch_counters.done.unwrap_or(process.last_seen).max(*at);
+    let whole = end.since(*since);
+    let middle = At::from_seconds(since.seconds() + whole / 2.0);
+    let (_, half) = told.iter().rfind(|(at, _)| *at <= middle)?;
+    let rise = last.count.checked_sub(first.count)? as f64;
+    let early = half.count.saturating_sub(first.count) as f64;
+    let late = last.count.saturating_sub(half.count) as f64;
+    let rises = rise >= least as f64
+        && whole >= LASTED_S
+        && end.since(*at) <= LATE * whole
+        && early >= HALF * rise
+        && late >= HALF * rise;
+    rises.then_some(RisingCounter { process, since: *since, before: first.count, at: *at, last })
+}

@@ -1,0 +1,202 @@
+//! Did a figure rise during a run, from when to when, and did it still rise at the end? Pure.
+//!
+//! [`trend`] says whether it grows at its end in a straight line. A run that is over asks more: what grew and came to
+//! rest, and what grows in steps. So the run is also cut into eight equal times: what rises in three of them or more,
+//! and late, goes on.
+//!
+//! The surprise: at its very end a process lets go of everything. Readings that fall there are left out.
+
+use super::line_fit::{trend, Trend};
+use crate::history::Series;
+use ullage_model::At;
+
+const PARTS: usize = 8;
+/// Readings that an answer needs.
+const LEAST_READINGS: usize = 4;
+/// A fall of this much, within so many seconds of the end and so many readings, is the end itself;
+const FALL: f64 = 0.07;
+const FALL_S: f64 = 2.5;
+const FALL_READINGS: usize = 4;
+/// or of any number within these seconds: each process that ends is a reading, and many may end at once.
+const AT_ONCE_S: f64 = 0.5;
+/// So much of the rise has happened: it has come to rest.
+const RISEN: f64 = 0.9;
+/// At rest for this part of the time, a rise is over.
+const AT_REST: f64 = 0.25;
+/// A part of the time that brought this share of the rise was one in which it rose.
+const SHARE: f64 = 0.06;
+/// Such parts that a rise in steps needs.
+const STEPS: usize = 3;
+/// A straight line at the end that makes up this share of the rise is what the run shows.
+const LINE: f64 = 0.5;
+
+/// A rise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rise {
+    /// When it began and when it had happened, seconds.
+    pub(crate) since: f64,
+    pub(crate) until: f64,
+    /// By how much, and how fast.
+    pub(crate) by: f64,
+    pub(crate) per_second: f64,
+    /// It goes on at the end of what was read.
+    pub(crate) ongoing: bool,
+}
+
+impl Rise {
+    /// From when to when it is at rest, seconds, up to an end; none where it goes on.
+    pub(crate) fn rests(&self, end: At) -> Option<(f64, f64)> {
+        (!self.ongoing).then_some((self.until, end.seconds()))
+    }
+}
+
+/// The rise of a figure from `start` on; none where it does not, or too little was read. `least`: less is none.
+pub(crate) fn rise(series: &Series, start: f64, least: f64) -> Option<Rise> {
+    let all: Vec<(f64, f64)> = series.points().map(|(at, value)| (at.seconds(), value)).collect();
+    let points = without_end(&all[all.partition_point(|(t, _)| *t < start)..]);
+    let (first, last) = (points.first()?, points.last()?);
+    let span = last.0 - first.0;
+    if points.len() < LEAST_READINGS || span <= 0.0 {
+        return None;
+    }
+    let levels = levels(points, span);
+    let (base, top) = (first.1, levels[PARTS - 1]);
+    let by = top.max(last.1) - base;
+    if by < least {
+        return None;
+    }
+    let at = |t: f64| At::from_seconds(t.max(0.0));
+    if let Trend::Growing(line) = trend(points.iter().map(|(t, value)| (at(*t), *value)), at(last.0)) {
+        let of_line = line.per_second * line.lasted_s;
+        if line.ongoing && of_line >= least && (of_line >= LINE * by || line.lasted_s >= span / 2.0) {
+            return Some(Rise {
+                since: last.0 - line.lasted_s,
+                until: last.0,
+                by: of_line.min(by),
+                per_second: line.per_second,
+                ongoing: true,
+            });
+        }
+    }
+    let since = points.iter().rev().find(|(_, value)| *value <= base + 0.05 * by).map_or(first.0, |p| p.0);
+    // What stands scatters about its level: risen is what a whole eighth has reached, and a step one above all before.
+    let risen = base + RISEN * by;
+    let reached = levels.iter().position(|level| *level >= risen).unwrap_or(PARTS);
+    let from = first.0 + reached.saturating_sub(1) as f64 * span / PARTS as f64;
+    let until = points.iter().find(|(t, value)| *t >= from && *value >= risen).map_or(last.0, |p| p.0);
+    let (mut highest, mut steps) = (base, 0);
+    for level in levels {
+        steps += usize::from(level - highest >= SHARE * by);
+        highest = highest.max(level);
+    }
+    let ongoing = last.0 - until < AT_REST * span && steps >= STEPS;
+    let until = if ongoing { last.0 } else { until };
+    Some(Rise { since, until, by, per_second: by / (until - since).max(span / 100.0), ongoing })
+}
+
+fn without_end(points: &[(f64, f64)]) -> &[(f64, f64)] {
+    let end = points.last().map_or(0.0, |last| last.0);
+    let mut kept = points;
+    while let Some((last, before)) = kept.split_last() {
+        let since = end - last.0;
+        let peak = before.iter().map(|p| p.1).fold(0.0, f64::max);
+        if since > FALL_S || last.1 >= (1.0 - FALL) * peak {
+            break;
+        }
+        // It falls for longer: that is no end.
+        if points.len() - kept.len() >= FALL_READINGS && since > AT_ONCE_S {
+            return points;
+        }
+        kept = before;
+    }
+    kept
+}
+
+/// The median of each eighth; one without a reading is as the last reading before it: what does not move is not kept.
+fn levels(points: &[(f64, f64)], span: f64) -> [f64; PARTS] {
+    let (start, mut last) = points[0];
+    let part = |t: f64| (((t - start) / span * PARTS as f64) as usize).min(PARTS - 1);
+    std::array::from_fn(|number| {
+        let mut here: Vec<f64> = points.iter().filter(|p| part(p.0) == number).map(|p| p.1).collect();
+        let before = last;
+        last = here.last().copied().unwrap_or(last);
+        here.sort_unstable_by(f64::total_cmp);
+        here.get(here.len() / 2).copied().unwrap_or(before)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(seconds: usize, value: impl Fn(f64) -> f64) -> Option<Rise> {
+        let mut series = Series::default();
+        for n in 0..=seconds {
+            series.push(At::from_seconds(n as f64), value(n as f64));
+        }
+        rise(&series, 0.0, 30.0)
+    }
+
+    #[test]
+    fn a_straight_rise_goes_on_and_its_end_may_fall() {
+        let rise = of(40, |t| 100.0 + 5.0 * t).unwrap();
+        assert!(rise.ongoing && (rise.by - 200.0).abs() < 1.0 && (rise.per_second - 5.0).abs() < 0.1);
+        let rise = of(40, |t| if t > 38.5 { 20.0 } else { 100.0 + 5.0 * t }).unwrap();
+        assert!(rise.ongoing && rise.by > 180.0, "{rise:?}");
+    }
+
+    #[test]
+    fn an_end_at_which_all_that_rose_goes_one_by_one_is_left_out_and_a_long_fall_is_not() {
+        let with_end = |apart: f64| {
+            let mut series = Series::default();
+            (0..=40).for_each(|t| series.push(At::from_seconds(t as f64), 10.0 + t as f64));
+            for gone in 1..=40 {
+                series.push(At::from_seconds(40.0 + apart * gone as f64), 50.0 - gone as f64);
+            }
+            rise(&series, 0.0, 8.0)
+        };
+        assert!(with_end(0.005).is_some_and(|rise| rise.ongoing && rise.by > 35.0));
+        assert!(with_end(0.05).is_none_or(|rise| !rise.ongoing), "a fall of two seconds");
+    }
+
+    #[test]
+    fn what_came_to_rest_says_when() {
+        let rise = of(60, |t| 100.0 + 20.0 * t.min(15.0)).unwrap();
+        assert!(!rise.ongoing && (12.0..=15.0).contains(&rise.until) && rise.since < 2.0, "{rise:?}");
+        let late = of(60, |t| 100.0 + 20.0 * (t - 20.0).clamp(0.0, 15.0)).unwrap();
+        assert!(!late.ongoing && late.since >= 20.0 && late.until <= 35.0, "{late:?}");
+        let curve = of(60, |t| 1000.0 * (1.0 - (-t / 6.0).exp())).unwrap();
+        assert!(!curve.ongoing, "{curve:?}");
+    }
+
+    #[test]
+    fn what_is_read_only_as_it_moves_rests_where_it_moved_last() {
+        let mut series = Series::default();
+        for (t, value) in [(1.0, 100.0), (2.0, 150.0), (3.0, 200.0), (4.0, 260.0), (60.0, 260.0)] {
+            series.push(At::from_seconds(t), value);
+        }
+        let rise = rise(&series, 0.0, 30.0).unwrap();
+        assert!(!rise.ongoing && rise.until == 4.0, "{rise:?}");
+    }
+
+    #[test]
+    fn one_step_is_no_growth_and_many_are() {
+        assert!(!of(60, |t| if t < 50.0 { 100.0 } else { 400.0 }).unwrap().ongoing);
+        assert!(of(60, |t| 100.0 * (t / 9.0).floor()).unwrap().ongoing);
+    }
+
+    #[test]
+    fn what_came_to_rest_and_scatters_there_has_come_to_rest() {
+        let step = |t: f64| if t < 9.0 { 460.0 } else { 720.0 + 37.0 * ((t * 7.0) % 5.0) };
+        let rise = of(60, step).unwrap();
+        assert!(!rise.ongoing && rise.until <= 12.0, "{rise:?}");
+    }
+
+    #[test]
+    fn what_stands_falls_or_comes_and_goes_does_not_rise() {
+        assert_eq!(of(60, |_| 500.0), None);
+        assert_eq!(of(60, |t| 500.0 - t), None);
+        assert_eq!(of(60, |t| if (20.0..30.0).contains(&t) { 900.0 } else { 500.0 }), None);
+        assert_eq!(of(2, |t| 100.0 * t), None, "too little");
+    }
+}
