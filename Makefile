@@ -5,12 +5,18 @@ CARGO ?= cargo
 VENV ?= .venv
 TORCH ?= 2.13.0
 SECONDS_EACH ?= 60
+# Tests at a time: most of them wait more than they compute.
+TOGETHER ?= 4
+# Jobs of scenarios at a time: they use memory, and what they grow by in a second is looked at.
+SCENARIOS_TOGETHER ?= 3
 
 BIN := $(VENV)/bin
 TORCH_STAMP := $(VENV)/torch-$(TORCH)
+TOOLS_STAMP := $(VENV)/tools-1
 DEMO := target/demo
 
-.PHONY: demo test test-rust test-python test-outside test-scenarios scenarios guests lint bench fuzz install clean
+.PHONY: demo test test-all test-rust test-loom test-python test-outside test-side-by-side test-scenarios scenarios guests
+.PHONY: test-side-by-side-all lint bench fuzz install clean
 
 # The crash that puzzles people, on real torch, and what ullage says of it. Its job fails; the demo does not.
 demo: install
@@ -19,29 +25,90 @@ demo: install
 	ULLAGE_HOME=$(CURDIR)/$(DEMO)/runs $(BIN)/ullage run --json $(DEMO)/verdict.json -- $(BIN)/python examples/crash.py; test $$? -eq 1
 	@$(BIN)/python examples/check_demo.py $(DEMO)/verdict.json
 
-test: test-rust test-python test-outside test-scenarios
+# Each part runs whatever became of those before it; the end says how each of them went.
+PARTS := install test-rust test-loom test-python test-outside test-side-by-side test-scenarios
+test:
+	@$(PYTHON) tests/parts.py "$(MAKE)" $(PARTS)
 
-# One profile, so that what the command needs is compiled once. The second line tries every order of the arena's atomics.
+# What `make test` leaves out because it takes long.
+test-all:
+	@$(PYTHON) tests/parts.py "$(MAKE)" $(PARTS:test-side-by-side=test-side-by-side-all) test-batches test-faults-all growth
+
+# One profile, so that what the command needs is compiled once.
 test-rust:
-	$(CARGO) test --workspace --exclude ullage-native --release
+	$(CARGO) test --workspace --exclude ullage-native --release --no-fail-fast
+
+# Every order of the arena's atomics.
+test-loom:
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom $(CARGO) test --release -p ullage-arena --lib
 
 test-python: install
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(TOGETHER) --dist worksteal
 
 # What the outside sees: the same command with and without ullage, every process found, ullage killed and stopped.
+# Together but for the last two: one reads the clock of the kernel's counters, one what is left in /dev/shm.
+OUTSIDE := transparency discovery outage commands clean check arena-kills arena-points
+.PHONY: $(OUTSIDE:%=test-%) test-kill-recorder test-faults
 test-outside: install
+	status=0; $(MAKE) --keep-going --jobs=$(TOGETHER) --output-sync=target $(OUTSIDE:%=test-%) || status=1; \
+	$(MAKE) --keep-going test-kill-recorder test-faults && exit $$status
+
+test-transparency: install
 	$(BIN)/python tests/transparency.py --ullage $(BIN)/ullage
+
+test-discovery: install
 	$(BIN)/python tests/discovery.py --ullage $(BIN)/ullage
+
+test-kill-recorder: install
 	$(BIN)/python tests/kill_recorder.py --ullage $(BIN)/ullage --times 12
-	$(BIN)/python tests/outage.py --ullage $(BIN)/ullage --stop 6 --kills 4
+
+test-outage: install
+	$(BIN)/python tests/outage.py --ullage $(BIN)/ullage --rounds 400 --kills 4
+
+test-clean: install
 	$(BIN)/python tests/clean.py --ullage $(BIN)/ullage --python $(BIN)/python
+
+test-commands: install
+	$(BIN)/python tests/commands.py --ullage $(BIN)/ullage --python $(BIN)/python
+
+test-check: install
 	$(BIN)/python tests/check.py --ullage $(BIN)/ullage --python $(BIN)/python
+
+test-arena-kills: install
 	$(BIN)/python tests/arena_kills.py --times 2
+
+test-arena-points: install
 	$(BIN)/python tests/arena_kills.py --points --times 1 --methods fork
+	$(BIN)/python tests/fork_threads.py --forks 60
+
+# Signals, forks, collections, exceptions and kills at random moments of jobs; `make test-all` draws more of them.
+test-faults: install
+	$(BIN)/python tests/faults.py --ullage $(BIN)/ullage --python $(BIN)/python --events 800 --deaths 1
+
+.PHONY: test-faults-all
+test-faults-all: install
+	$(BIN)/python tests/faults.py --ullage $(BIN)/ullage --python $(BIN)/python --events 12000 --deaths 10
+
+# Every third job with ullage and without; `make test-all` runs them all.
+test-side-by-side: install
+	$(BIN)/python tests/side_by_side.py --ullage $(BIN)/ullage --python $(BIN)/python --third
+
+test-side-by-side-all: install
+	$(BIN)/python tests/side_by_side.py --ullage $(BIN)/ullage --python $(BIN)/python
+
+# Every kind of batch and dataset under every start method, beside torch's transport; a part of it is in test-python.
+.PHONY: test-batches
+test-batches: install
+	$(BIN)/python tests/batches_side_by_side.py
 
 test-scenarios: install
-	$(BIN)/python scenarios/run.py --ullage $(BIN)/ullage --python $(BIN)/python --set smoke
+	$(BIN)/python scenarios/run.py --ullage $(BIN)/ullage --python $(BIN)/python --set smoke --jobs $(SCENARIOS_TOGETHER)
+	$(BIN)/python tests/first_line.py --ullage $(BIN)/ullage --python $(BIN)/python --quick --together $(SCENARIOS_TOGETHER)
+
+# Small jobs that grow, of which none may be called healthy, and small jobs that are well: about five minutes.
+.PHONY: first-line
+first-line: install
+	$(BIN)/python tests/first_line.py --ullage $(BIN)/ullage --python $(BIN)/python
 
 # Real training runs of other frameworks with the arena under their loaders, in a venv of their own.
 .PHONY: test-integrations
@@ -88,6 +155,7 @@ lint: install
 	$(CARGO) clippy --workspace --all-targets --release -- -D warnings
 	$(CARGO) run -q --release -p xtask -- check-architecture
 	$(CARGO) run -q --release -p xtask -- check-docs
+	$(CARGO) run -q --release -p xtask -- check-generated
 	$(BIN)/ruff check python examples
 	$(BIN)/ruff format --check python examples
 	$(BIN)/mypy
@@ -96,8 +164,15 @@ lint: install
 bench: install
 	$(BIN)/pip install -q psutil
 	$(BIN)/python benches/watching.py --ullage $(BIN)/ullage --python $(BIN)/python --only forked plain thousand --seconds 60
+	$(BIN)/python benches/agent.py --ullage $(BIN)/ullage --python $(BIN)/python
 	$(BIN)/python benches/cost.py --ullage $(BIN)/ullage --python $(BIN)/python
 	$(BIN)/python benches/transport.py
+
+# Whether the agent un-shares memory of forked workers, with the libraries of the integrations: half an hour.
+.PHONY: bench-memory
+bench-memory: install target/integrations/torch-$(TORCH)
+	target/integrations/bin/pip install -q -r integrations/requirements.txt pandas
+	$(BIN)/python benches/agent_memory.py --ullage $(BIN)/ullage --python target/integrations/bin/python
 
 # How large recordings are, what a kill costs them, and whether other tools open them.
 .PHONY: bench-recording
@@ -109,14 +184,24 @@ bench-recording: install
 fuzz:
 	fuzz/run.sh $(SECONDS_EACH)
 
-# pip builds the command and the module with cargo in target/release, where the tests find what it compiled.
-install: $(TORCH_STAMP)
-	$(BIN)/pip install -q .
+# pip builds the command and the module with cargo in target/release, where the tests find what it compiled; and only
+# where a source is newer than what is installed.
+SOURCES := $(shell find crates python/agent python/native python/ullage -type f -not -path '*/__pycache__/*' -not -path '*/target/*')
+install: $(VENV)/installed
 
+$(VENV)/installed: $(TOOLS_STAMP) $(SOURCES) Cargo.toml Cargo.lock pyproject.toml
+	$(BIN)/pip install -q .
+	touch $@
+
+# The command is compiled while torch is fetched; where it does not compile, the installation says so.
 $(TORCH_STAMP):
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.9 or newer is needed: make PYTHON=python3.11") if sys.version_info < (3, 9) else None'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q torch==$(TORCH) numpy pytest hypothesis ruff mypy
+	$(CARGO) build --quiet --release -p ullage-cli & $(BIN)/pip install -q torch==$(TORCH) numpy; status=$$?; wait; exit $$status
+	touch $@
+
+$(TOOLS_STAMP): $(TORCH_STAMP)
+	$(BIN)/pip install -q pytest pytest-xdist hypothesis ruff mypy
 	touch $@
 
 clean:

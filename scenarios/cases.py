@@ -22,6 +22,9 @@ KNOWN = {
     "notes",
     "constructed",
     "growth",
+    "agent",
+    "around",
+    "watched",
 }
 KNOWN_SETUP = {
     "inside",
@@ -124,10 +127,14 @@ def differences(case, verdict, agent):
     got = findings[0]["cause"] if findings else ""
     wanted = expect.get("finding")
     undetermined = [u["cause"] for u in verdict["undetermined"]]
-    open_question = not agent and not findings and wanted in undetermined
+    # Growth that only the agent can name is told as such.
+    named = [finding for finding in findings if finding["cause"] != "unnamed-growth"]
+    open_question = not agent and not named and wanted in undetermined
     if wanted is None:
         pass  # the growth is judged
-    elif got != wanted and not open_question:
+    elif open_question:
+        pass
+    elif got != wanted:
         wrong.append(f"first finding is {got or 'none'}")
     elif findings and wanted:
         first = findings[0]

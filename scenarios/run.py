@@ -48,6 +48,7 @@ class Case:
     def __exit__(self, *_):
         surroundings.end_marked(self.token)
         surroundings.remove_cgroups(self.cgroups)
+        # Beside other cases a segment without its maker may be what one of them is about.
         if self.arguments.jobs == 1:
             surroundings.remove_torch_segments(self.before)
         surroundings.remove_folder(self.scratch)
@@ -97,9 +98,11 @@ class Case:
         if self.arguments.replaced_pythonpath:
             job = ["env", f"PYTHONPATH={self.scratch}", *job]
         options = ["--json", f"{self.scratch}/verdict.json"]
-        if self.arguments.no_agent:
+        if self.arguments.no_agent or not self.case.get("agent", True):
             options.append("--no-agent")
-        run = [self.arguments.ullage, "run", *options, "--"]
+        # What a container does to all that is in it stands around ullage too.
+        around = [self.fill(part) for part in self.case.get("around", [])]
+        run = [*around, self.arguments.ullage, "run", *options, "--"]
         prepared = self.setup()
         if not any(prepared.values()):
             return [*run, *job]
@@ -141,8 +144,15 @@ class Case:
         begin = time.monotonic()
         log = open(f"{self.scratch}/log", "wb")
         errors = subprocess.DEVNULL if self.arguments.discard_stderr else log
+        command, job = self.command(), None
+        if self.case.get("watched"):
+            job = [self.fill(part) for part in self.case["job"]]
+            job = subprocess.Popen(
+                job, env=self.environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.scratch
+            )
+            command = [self.arguments.ullage, "watch", str(job.pid), "--json", f"{self.scratch}/verdict.json"]
         process = subprocess.Popen(
-            self.command(),
+            command,
             env=self.environment(),
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -160,6 +170,8 @@ class Case:
             wrong.append(f"still running after {self.case.get('timeout', 180)} s")
             surroundings.end_marked(self.token)
             process.wait()
+        if job is not None:
+            job.wait()
         seconds = time.monotonic() - begin
         log.close()
         try:
@@ -177,6 +189,7 @@ def run_case(case, arguments, python):
     with Case(case, arguments, python) as running:
         verdict, seconds, wrong = running.run()
         agent = not (arguments.no_agent or arguments.replaced_pythonpath)
+        agent &= case.get("agent", True) and not case.get("watched", False)
         if verdict is not None:
             wrong += descriptions.differences(case, verdict, agent)
         result = {
@@ -312,6 +325,7 @@ def main():
             else:
                 todo.append((case, python))
     pool = concurrent.futures.ThreadPoolExecutor(arguments.jobs)
+    before = surroundings.segments()
     try:
         for result in pool.map(lambda item: run_case(item[0], arguments, item[1]), todo):
             results.append(result)
@@ -324,6 +338,7 @@ def main():
         for token in list(Case.running):
             surroundings.end_marked(token)
         pool.shutdown(wait=True)
+        surroundings.remove_torch_segments(before)
     for name, reason in skipped:
         print(f"{name:<62} skipped: {reason}")
     if arguments.json:

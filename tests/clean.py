@@ -19,6 +19,8 @@ import subprocess
 import sys
 import time
 
+import watched
+
 SHM = "/dev/shm"
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.shmat.restype = ctypes.c_void_p
@@ -29,7 +31,7 @@ import os, sys, time, torch
 torch.multiprocessing.set_sharing_strategy("file_system")
 kept = [torch.zeros(1000).share_memory_() for _ in range(5)]
 print(os.getpid(), flush=True)
-time.sleep(60)
+time.sleep(3600)
 """
 
 PYTHON_JOB = """
@@ -37,7 +39,7 @@ import sys, time
 from multiprocessing import shared_memory
 kept = [shared_memory.SharedMemory(create=True, size=1 << 20) for _ in range(2)]
 print(" ".join(segment.name for segment in kept), flush=True)
-time.sleep(60)
+time.sleep(3600)
 """
 
 
@@ -93,6 +95,21 @@ def kill_all(job):
         if mine:
             os.kill(int(entry), signal.SIGKILL)
     job.wait()
+    watched.wait_for(lambda: not of_session(job.pid))
+
+
+def of_session(leader):
+    """Living processes of it."""
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{entry}/stat") as file:
+                state, _, _, session = file.read().rpartition(")")[2].split()[:4]
+        except OSError:
+            continue
+        if int(session) == leader and state != "Z":
+            found.append(int(entry))
+    return found
 
 
 MARK = "ullage-clean-test"
@@ -111,7 +128,6 @@ def killed_torch_job(test):
     test.check("torch made five segments", len(names) == 5, names)
     test.check("those of a living job are no orphans", not test.orphans() & names)
     kill_all(job)
-    time.sleep(0.3)
     left = {name for name in os.listdir(SHM) if name.startswith(f"torch_{pid}_")}
     test.check("the killed job left them", left == names, left)
     test.check("they are listed", names <= test.orphans(), test.orphans())
@@ -204,7 +220,7 @@ def system_v(test):
             ctypes.memset(LIBC.shmat(shmid, None, 0), 1, 1 << 20)
             os.write(write, b"%d\n" % shmid)
             if attached:
-                time.sleep(60)
+                time.sleep(3600)
             os._exit(0)
         shmid = int(os.read(read, 20))
         if not attached:
@@ -236,10 +252,8 @@ def at_a_terminal(test):
         pid, terminal = pty.fork()
         if pid == 0:
             os.execv(test.ullage, [test.ullage, "check", "--clean"])
-        text, sent, deadline = b"", False, time.monotonic() + 20
-        while time.monotonic() < deadline:
-            if not select.select([terminal], [], [], 0.2)[0]:
-                continue
+        text, sent = b"", False
+        while select.select([terminal], [], [], 300)[0]:
             try:
                 part = os.read(terminal, 65536)
             except OSError:

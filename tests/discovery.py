@@ -3,8 +3,8 @@
 
     tests/discovery.py --ullage PATH [--python PYTHON] [--only NAME]
 
-Each process of the job writes into a log when it began and when it is about to end. A process that was alive
-at a tick of the recording, by that log, must be in that tick's sample. Then 200 grandchildren are SIGKILLed
+Each process of the job writes into a log when it began and when it is about to end. A process that lived, by that
+log, from before a tick of the recording until the next one began must be in that tick's sample. Then 200 grandchildren are SIGKILLed
 out of ullage's sight, and their endings compared.
 """
 
@@ -21,8 +21,7 @@ import time
 
 import watched
 
-# A tick takes some milliseconds, and the wall clock of the start is read before the first: a process that
-# began or ended this close to a tick may be on either side of it.
+# The wall clock of the start and the clock of the ticks are read one after the other.
 MARGIN_S = 0.05
 
 
@@ -109,7 +108,7 @@ def job_outlive_parent(log):
 
 def job_outlive_main(log):
     for _ in range(3):
-        forked(log, 6)
+        forked(log, 10)  # by more than the grace after which survivors are named
     time.sleep(2)
 
 
@@ -139,7 +138,7 @@ KINDS = {name[4:].replace("_", "-"): function for name, function in list(globals
 
 def recorded(arguments, kind, folder):
     job = [arguments.python, os.path.abspath(__file__), "--job", kind, f"{folder}/log"]
-    status = watched.start(arguments.ullage, folder, job).wait(timeout=120)
+    status = watched.start(arguments.ullage, folder, job).wait(timeout=600)
     if status != 0:
         with open(f"{folder}/out", errors="replace") as file:
             raise RuntimeError(f"status {status}: {file.read()[-500:]}")
@@ -155,11 +154,11 @@ def discovery(arguments, kind, folder):
     zero = watched.started_unix(folder)
     due = made = 0
     alive_once, missed, ticks = set(), [], watched.samples(items)
-    for tick in ticks:
-        at = zero + tick["at"] / 1e9
+    for tick, following in zip(ticks, ticks[1:]):
+        at, over = (zero + one["at"] / 1e9 for one in (tick, following))
         seen = {(p["id"]["pid"], p["id"]["start"]) for p in tick["processes"]}
         for who, life in lives.items():
-            if life["began"] + MARGIN_S < at < life.get("ends", math.inf) - MARGIN_S:
+            if life["began"] + MARGIN_S < at and over < life.get("ends", math.inf) - MARGIN_S:
                 due += 1
                 alive_once.add(who)
                 if who in seen:

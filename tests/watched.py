@@ -46,7 +46,20 @@ def started_unix(folder):
         return json.load(file)["started_unix"]
 
 
-def wait_for(condition, seconds=30):
+def runs(words):
+    """Whether a process was started by these words."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline") as file:
+                if file.read().rstrip("\0").split("\0") == words.split():
+                    return True
+        except OSError:
+            pass
+    return False
+
+
+def wait_for(condition, seconds=300):
+    """Whether it comes true; only a failure takes so long."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():
