@@ -122,7 +122,7 @@ unsafe fn same_as_before(one: *mut Access, object: Object) -> bool {
 type Visit = unsafe extern "C-unwind" fn(Object, *mut c_void) -> c_int;
 
 // SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
-unsafe extern "C-unwind" fn traverse(this: Object, visit: Visit, data: *mut c_void) -> c_int {
+pub(crate) unsafe extern "C-unwind" fn traverse(this: Object, visit: Visit, data: *mut c_void) -> c_int {
     let one = this.cast::<Access>();
     // SAFETY: the collector calls this for one of ours.
     unsafe {

@@ -101,6 +101,7 @@ extern "C-unwind" {
     pub(crate) fn PyErr_SetString(kind: Object, text: *const c_char);
     pub(crate) fn PyObject_Call(callable: Object, arguments: Object, keywords: Object) -> Object;
     pub(crate) fn PyObject_CallObject(callable: Object, arguments: Object) -> Object;
+    pub(crate) fn PyObject_CallFunctionObjArgs(callable: Object, ...) -> Object;
     pub(crate) fn PyObject_GetAttr(object: Object, name: Object) -> Object;
     pub(crate) fn PyObject_GetAttrString(object: Object, name: *const c_char) -> Object;
     pub(crate) fn PyObject_GenericGetAttr(object: Object, name: Object) -> Object;
@@ -148,6 +149,9 @@ pub(crate) type SignalSet = [u64; 16];
 
 pub(crate) const O_RDONLY: c_int = 0;
 pub(crate) const O_CLOEXEC: c_int = 0o2_000_000;
+pub(crate) const PROT_READ_AND_WRITE: c_int = 3;
+pub(crate) const MAP_PRIVATE_AND_ANONYMOUS: c_int = 0x22;
+pub(crate) const MREMAP_MAYMOVE: c_int = 1;
 pub(crate) const SIG_SETMASK: c_int = 2;
 
 /// struct pollfd (poll(2)).
@@ -211,6 +215,7 @@ extern "C-unwind" {
         fd: c_int,
         offset: c_long,
     ) -> *mut c_void;
+    pub(crate) fn mremap(place: *mut c_void, from: usize, to: usize, flags: c_int, ...) -> *mut c_void;
     pub(crate) fn mprotect(place: *mut c_void, size: usize, rights: c_int) -> c_int;
     pub(crate) fn munmap(place: *mut c_void, size: usize) -> c_int;
     pub(crate) fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;

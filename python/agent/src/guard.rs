@@ -138,18 +138,16 @@ fn can_map() -> bool {
     const PAGE: usize = 4096;
     const PAGES: usize = 7;
     const NONE: c_int = 0;
-    const READ_AND_WRITE: c_int = 3;
-    const PRIVATE_AND_ANONYMOUS: c_int = 0x22;
     // SAFETY: a place of the kernel's choice, which nobody else knows of and which is given back at once.
     unsafe {
-        let place = ffi::mmap(null_mut(), PAGES * PAGE, NONE, PRIVATE_AND_ANONYMOUS, -1, 0);
+        let place = ffi::mmap(null_mut(), PAGES * PAGE, NONE, ffi::MAP_PRIVATE_AND_ANONYMOUS, -1, 0);
         if place as isize == -1 {
             return false;
         }
         // Each other page is a mapping of its own.
-        let room = (1..PAGES)
-            .step_by(2)
-            .all(|page| ffi::mprotect(place.wrapping_byte_add(page * PAGE), PAGE, READ_AND_WRITE) == 0);
+        let room = (1..PAGES).step_by(2).all(|page| {
+            ffi::mprotect(place.wrapping_byte_add(page * PAGE), PAGE, ffi::PROT_READ_AND_WRITE) == 0
+        });
         ffi::munmap(place, PAGES * PAGE);
         room
     }

@@ -10,12 +10,14 @@
 #![allow(unsafe_code, missing_docs, unreachable_pub)]
 
 mod access;
+mod buffer;
 mod builtins;
 mod collector;
 mod ffi;
 mod fork;
 mod guard;
 mod hook;
+mod large;
 mod malloc;
 mod module;
 mod moments;

@@ -1,7 +1,9 @@
 //! The module `_ullage_native`: what the agent's Python files may call of all this.
 
 use crate::ffi::{self, Object, PyMethodDef, PyModuleDef, PyObject};
-use crate::{access, builtins, collector, fork, guard, hook, malloc, moments, objects, sandbox, speak};
+use crate::{
+    access, builtins, collector, fork, guard, hook, large, malloc, moments, objects, sandbox, speak,
+};
 use std::ffi::{c_int, c_void, CStr};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::Ordering::SeqCst;
@@ -57,6 +59,7 @@ fn methods() -> &'static mut [PyMethodDef] {
         method(c"is_due", moments::is_due as *const c_void, no),
         method(c"is_open", is_open as *const c_void, no),
         method(c"is_own", objects::is_own as *const c_void, one),
+        method(c"large", large::large as *const c_void, many),
         method(c"look_with", moments::look_with as *const c_void, one),
         method(c"malloc_info", malloc::malloc_info as *const c_void, no),
         method(c"moment", moments::passing as *const c_void, ffi::METH_VARARGS | ffi::METH_KEYWORDS),

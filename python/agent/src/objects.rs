@@ -10,6 +10,7 @@
 //! the thresholds that stand behind it, by those of the next two lists, and by their neighbours that point back. Where
 //! this does not fit, nothing is handed out.
 
+use crate::buffer::Buffer;
 use crate::ffi::{self, Object, Size};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -20,6 +21,10 @@ const GENERATION: usize = 24;
 const FLAGS: usize = 3;
 const EXCLUSIVE: u64 = 1 << 56;
 const PRESENT: u64 = 1 << 63;
+/// In an object's address: its page is shared. Objects lie at multiples of 8 at least.
+const SHARED: usize = 1;
+/// Pages that are asked for at once.
+const AT_ONCE: usize = 1 << 12;
 /// Pages between two that are asked for, below which both are read at once.
 const GAP: usize = 512;
 /// Beyond this a list is not followed: it may be torn.
@@ -70,49 +75,122 @@ unsafe fn heads(probe: Object, thresholds: [i32; 3]) -> Option<[usize; 3]> {
 ///
 /// # Safety
 /// As of `heads`.
-unsafe fn follow(head: usize, into: &mut Vec<usize>) -> bool {
+unsafe fn follow(head: usize, into: &mut Buffer) -> bool {
     // SAFETY: as of `heads`.
     unsafe {
         let mut place = word(head) & !FLAGS;
-        while place != head {
-            if place == 0 || into.len() > MOST {
+        for _ in 0..MOST {
+            if place == head {
+                return true;
+            }
+            if place == 0 || !into.push(place + HEAD) {
                 return false;
             }
-            into.push(place + HEAD);
             place = word(place) & !FLAGS;
         }
     }
-    true
+    false
 }
 
-/// For each of these pages, in order and each once, whether it is this process's own.
-fn own_pages(pages: &[usize]) -> Option<Vec<bool>> {
-    let mut own = vec![false; pages.len()];
+/// Marks those of these objects, in the order of their addresses, that lie in pages which are not this process's own.
+/// False where that cannot be told.
+fn mark_shared(objects: &mut [usize]) -> bool {
     // SAFETY: closed below.
     let fd = unsafe { ffi::open(c"/proc/self/pagemap".as_ptr(), ffi::O_RDONLY | ffi::O_CLOEXEC) };
     if fd < 0 {
-        return None;
+        return false;
     }
-    let mut buffer = vec![0u64; 1 << 13];
+    let mut pages = [0u64; AT_ONCE];
     let mut next = 0;
-    while let Some(&first) = pages.get(next) {
+    while let Some(first) = objects.get(next).map(|object| object / PAGE) {
         let mut end = next + 1;
-        while end < pages.len() && pages[end] - pages[end - 1] <= GAP && pages[end] - first < buffer.len() {
+        while end < objects.len()
+            && objects[end] / PAGE - objects[end - 1] / PAGE <= GAP
+            && objects[end] / PAGE - first < AT_ONCE
+        {
             end += 1;
         }
-        let count = pages[end - 1] - first + 1;
-        // SAFETY: the buffer has room for `count` entries.
-        let read = unsafe { ffi::pread(fd, buffer.as_mut_ptr().cast(), count * 8, (first * 8) as i64) };
+        let count = objects[end - 1] / PAGE - first + 1;
+        // SAFETY: there is room for `count` entries.
+        let read = unsafe { ffi::pread(fd, pages.as_mut_ptr().cast(), count * 8, (first * 8) as i64) };
         let read = usize::try_from(read).unwrap_or(0) / 8;
-        for number in next..end {
-            let place = pages[number] - first;
-            own[number] = place < read && buffer[place] & (EXCLUSIVE | PRESENT) == EXCLUSIVE | PRESENT;
+        for object in &mut objects[next..end] {
+            let place = *object / PAGE - first;
+            if place >= read || pages[place] & (EXCLUSIVE | PRESENT) != EXCLUSIVE | PRESENT {
+                *object |= SHARED;
+            }
         }
         next = end;
     }
     // SAFETY: it was opened above.
     unsafe { ffi::close(fd) };
-    Some(own)
+    true
+}
+
+/// What the collector lists, and which of it lies in pages that are this process's own.
+pub(crate) struct Listed(Buffer);
+
+impl Listed {
+    /// Of all lists, or of the youngest one; None where they are not found, or a list is torn. `probe`: a new object.
+    ///
+    /// # Safety
+    /// The interpreter's lock is held and no collection goes through its lists.
+    pub(crate) unsafe fn read(probe: Object, thresholds: [i32; 3], young: bool) -> Option<Listed> {
+        let mut objects = Buffer::new();
+        // SAFETY: as the caller promises.
+        unsafe {
+            let heads = heads(probe, thresholds)?;
+            if !heads.iter().take(if young { 1 } else { 3 }).all(|head| follow(*head, &mut objects)) {
+                return None;
+            }
+        }
+        objects.numbers().sort_unstable();
+        mark_shared(objects.numbers()).then_some(Listed(objects))
+    }
+
+    pub(crate) fn number(&mut self) -> usize {
+        self.0.numbers().len()
+    }
+
+    pub(crate) fn own(&mut self) -> impl Iterator<Item = Object> + '_ {
+        self.0.numbers().iter().filter(|place| **place & SHARED == 0).map(|place| *place as Object)
+    }
+
+    /// Of those in shared pages whose type is one of `kinds` at most `most`, evenly spread, into a list; and how many there
+    /// are.
+    ///
+    /// # Safety
+    /// As of `read`, and no object has gone since.
+    pub(crate) unsafe fn some_shared(&mut self, kinds: &[Object], most: usize, list: Object) -> usize {
+        let others = self.0.numbers().iter().filter(|place| **place & SHARED != 0);
+        let others = others.map(|place| (*place & !SHARED) as Object);
+        // SAFETY: as the caller promises.
+        let others = others.filter(|object| kinds.contains(unsafe { &(**object).kind }));
+        let number = others.clone().count();
+        // SAFETY: as the caller promises.
+        others.step_by(number / most.max(1) + 1).for_each(|object| unsafe {
+            ffi::PyList_Append(list, object);
+        });
+        number
+    }
+}
+
+/// Those that the collector starts a collection at, of each list.
+///
+/// # Safety
+/// The interpreter's lock is held.
+pub(crate) unsafe fn limits(thresholds: Object) -> [i32; 3] {
+    // SAFETY: as the caller promises.
+    [0, 1, 2].map(|place| unsafe { ffi::PyLong_AsLong(ffi::PyTuple_GetItem(thresholds, place)) } as i32)
+}
+
+/// The items of a tuple, whose references are its own.
+///
+/// # Safety
+/// The interpreter's lock is held.
+pub(crate) unsafe fn items(tuple: Object) -> Vec<Object> {
+    // SAFETY: as the caller promises.
+    unsafe { (0..ffi::PyTuple_Size(tuple)).map(|place| ffi::PyTuple_GetItem(tuple, place)).collect() }
 }
 
 /// `objects(thresholds, generation, kinds, most)`: the process's own objects of all lists (generation -1) or of the
@@ -124,57 +202,33 @@ pub(crate) unsafe extern "C-unwind" fn objects(_module: Object, arguments: Objec
     // Python code before the references are counted.
     unsafe {
         let argument = |place: Size| ffi::PyTuple_GetItem(arguments, place);
-        let (limits, kinds) = (argument(0), argument(2));
-        let generation = ffi::PyLong_AsLong(argument(1));
+        let (thresholds, kinds) = (limits(argument(0)), items(argument(2)));
+        let young = ffi::PyLong_AsLong(argument(1)) == 0;
         let most = ffi::PyLong_AsLong(argument(3)).max(1) as usize;
-        let limit = |place: Size| ffi::PyLong_AsLong(ffi::PyTuple_GetItem(limits, place)) as i32;
-        let thresholds = [limit(0), limit(1), limit(2)];
-        let kinds: Vec<Object> =
-            (0..ffi::PyTuple_Size(kinds)).map(|place| ffi::PyTuple_GetItem(kinds, place)).collect();
         let (own, shared) = (ffi::PyList_New(0), ffi::PyList_New(0));
         if own.is_null() || shared.is_null() || !ffi::PyErr_Occurred().is_null() {
             ffi::PyErr_Clear();
             return ffi::none();
         }
-        let mut found = Vec::new();
-        let whole = heads(own, thresholds).is_some_and(|heads| {
-            heads.iter().take(if generation == 0 { 1 } else { 3 }).all(|head| follow(*head, &mut found))
-        });
-        let mut pages: Vec<usize> = found.iter().map(|object| object / PAGE).collect();
-        pages.sort_unstable();
-        pages.dedup();
-        let owned = if whole { own_pages(&pages) } else { None };
-        let Some(owned) = owned else {
+        let Some(mut listed) = Listed::read(own, thresholds, young) else {
             ffi::Py_DecRef(own);
             ffi::Py_DecRef(shared);
             return ffi::none();
         };
-        let mut others = Vec::new();
-        for &place in &found {
-            let object = place as Object;
-            if object == own || object == shared {
-                continue;
-            }
-            let is_own = pages.binary_search(&(place / PAGE)).is_ok_and(|number| owned[number]);
-            if is_own {
-                ffi::PyList_Append(own, object);
-            } else if kinds.contains(&(*object).kind) {
-                others.push(object);
-            }
-        }
-        let step = others.len() / most + 1;
-        others.iter().step_by(step).for_each(|object| {
-            ffi::PyList_Append(shared, *object);
+        listed.own().filter(|object| *object != own && *object != shared).for_each(|object| {
+            ffi::PyList_Append(own, object);
         });
+        let (number, all) = (listed.some_shared(&kinds, most, shared), listed.number());
         ffi::PyErr_Clear();
-        ffi::tuple([own, shared, ffi::PyLong_FromSize_t(others.len()), ffi::PyLong_FromSize_t(found.len())])
+        ffi::tuple([own, shared, ffi::PyLong_FromSize_t(number), ffi::PyLong_FromSize_t(all)])
     }
 }
 
 /// `is_own(object)`: its page is this process's own. True where that cannot be told.
 // SAFETY: called by CPython, which holds the lock and the object.
 pub(crate) unsafe extern "C-unwind" fn is_own(_module: Object, object: Object) -> Object {
-    let own = own_pages(&[object as usize / PAGE]).is_none_or(|own| own.first() == Some(&true));
+    let mut one = [object as usize];
+    let own = !mark_shared(&mut one) || one[0] & SHARED == 0;
     // SAFETY: the lock is held.
     unsafe { ffi::PyBool_FromLong(c_int::from(own).into()) }
 }

@@ -23,10 +23,7 @@ LEAST_APART_S = 0.5
 MOVED = 2 << 20  # bytes: less is not worth a message
 MOVED_MUCH = 4 << 20  # bytes: less is not worth a walk
 MOST_BLOCKS = 4_000_000  # a walk over more would hold the program up
-FEW = 16  # elements that stand for those of a large container
-SAMPLE = 2000  # objects that stand for all small ones
-LARGE_CONTAINER = 256  # elements
-LARGE = 512  # bytes: Python takes larger pieces from malloc
+SAMPLE = 2000  # objects that stand for all
 PAGE = 4096
 CHUNK = 48  # of a free chunk, what malloc_trim leaves in front
 
@@ -254,15 +251,21 @@ def _walk(figures, now):
     if figures["blocks"] > MOST_BLOCKS or _torch_begins():
         return
     began = thread_time()
-    found = hooks.objects(_tensor_types(), SAMPLE // 10)
+    found = hooks.native.large(gc.get_threshold(), _tensor_types(), SAMPLE // 10, _CONTAINERS, _LEAVES, SAMPLE)
     if found is None:
         return
-    objects, shared, number, _ = found
-    figures["tensors"] = _tensors(objects) + _tensors(shared) * number // max(1, len(shared))
-    figures["python_large"] = _python_large(objects)
-    del found, objects, shared
+    own, shared, number, figures["python_large"] = found
+    figures["tensors"] = _tensors(own) + _tensors(shared) * number // max(1, len(shared))
+    del found, own, shared
     _walked = figures
     _next_walk = now + max(1.0, SHARE * (thread_time() - began), (now - _began) / 20)
+
+
+def _with_sizes(*kinds):
+    return tuple([one for kind in kinds for one in (kind, kind.__sizeof__)])
+
+
+_CONTAINERS, _LEAVES = _with_sizes(list, dict, set, tuple), _with_sizes(str, bytes, bytearray, int)
 
 
 def _tensor_types():
@@ -271,9 +274,7 @@ def _tensor_types():
     return tuple([kind for kind in kinds if kind is not None])
 
 
-def _tensors(objects):
-    kinds = _tensor_types()
-    found = [one for one in objects if type(one) in kinds]
+def _tensors(found):
     # Of very many, some stand for all; then a view counts as what it shows.
     step = len(found) // SAMPLE + 1
     places, total = set(), 0
@@ -291,61 +292,3 @@ def _tensors(objects):
             places.add(place)
             total += size * step
     return total
-
-
-_CONTAINERS = {list: list, dict: dict, set: set, tuple: tuple}
-_LEAVES = {str: str, bytes: bytes, bytearray: bytearray, int: int}
-
-
-def _python_large(objects):
-    """Only exact built-in types are asked, by their own functions: no code of the program runs here."""
-    total, complete = 0, hooks.load("slots").complete
-    large = [one for one in objects if type(one) in _CONTAINERS and len(one) >= LARGE_CONTAINER and complete(one)]
-    known = set(map(id, large))
-    for one in large:
-        total += type(one).__sizeof__(one)
-        elements = _some(one)
-        if elements:
-            total += sum([_part(part) for part in elements]) * len(one) // len(elements)
-    step = len(objects) // SAMPLE + 1
-    small = 0
-    for one in objects[::step]:
-        plain = _CONTAINERS.get(type(one))
-        if plain is None and not hasattr(type(one), "__dict__") or id(one) in known:
-            continue
-        if plain is not None:
-            size = plain.__sizeof__(one)
-            small += size if size > LARGE else 0
-        small += sum([_leaf(part) for part in gc.get_referents(one)])
-    return total + small * step
-
-
-def _some(container):
-    """Evenly spread elements of it; of what has no order, the first."""
-    length = len(container)
-    if type(container) in (list, tuple):
-        return [container[number * length // FEW] for number in range(FEW)]
-    some = []
-    for one in container.values() if type(container) is dict else container:
-        some.append(one)
-        if len(some) == FEW:
-            break
-    return some
-
-
-def _part(part):
-    """An element, with what hangs below it where the collector does not list it: a dict of nothing but text, say."""
-    plain = _CONTAINERS.get(type(part))
-    if plain is None or gc.is_tracked(part):
-        return _leaf(part)
-    size = plain.__sizeof__(part)
-    return (size if size > LARGE else 0) + sum([_leaf(one) for one in gc.get_referents(part)])
-
-
-def _leaf(part):
-    plain = _LEAVES.get(type(part))
-    # What belongs to everybody is no one's growth.
-    if plain is None or sys.getrefcount(part) > 64:
-        return 0
-    size = plain.__sizeof__(part)
-    return size if size > LARGE else 0

@@ -1,0 +1,207 @@
+//! How many bytes of Python's own values lie in malloc, and which tensors are this process's own?
+//!
+//! CPython takes what is larger than 512 bytes from malloc: long lists, large dicts, text and bytes. Some objects stand for
+//! all, and of long containers some elements. To look at an element from Python code would count a reference to it, and
+//! so copy its page where that is shared with a forked process: here nothing is counted. Parts are visited as the
+//! collector visits them (`tp_traverse`), and sizes come from the built-in types' own `__sizeof__`, which is handed a
+//! borrowed reference.
+
+use crate::access;
+use crate::ffi::{self, Object, Size};
+use crate::objects::{self, Listed};
+use std::ffi::{c_int, c_void};
+
+/// Of a type, in every CPython from 3.8 on that has an interpreter's lock.
+const TRAVERSE: usize = 184;
+/// In front of an object that the collector knows: 0 where it is not in a list now.
+const NEXT: usize = 16;
+/// Bytes: smaller ones come from CPython's own arenas.
+const LARGE: usize = 512;
+/// Elements from which on a container is looked at for itself.
+const LONG: usize = 256;
+/// Elements that stand for all of such a one.
+const FEW: usize = 16;
+/// References to what belongs to everybody, and is no one's growth.
+const EVERYBODYS: isize = 64;
+
+type Visit = unsafe extern "C-unwind" fn(Object, *mut c_void) -> c_int;
+
+/// Exact built-in types, each with its `__sizeof__`.
+struct Sizes {
+    containers: Vec<(Object, Object)>,
+    leaves: Vec<(Object, Object)>,
+}
+
+impl Sizes {
+    fn of(kinds: &[(Object, Object)], kind: Object) -> Option<Object> {
+        kinds.iter().find(|(one, _)| *one == kind).map(|(_, size)| *size)
+    }
+
+    /// The bytes of an object, where they are more than CPython's arenas give.
+    ///
+    /// # Safety
+    /// The interpreter's lock is held, and `size` is the `__sizeof__` of the object's type.
+    unsafe fn large(size: Object, object: Object) -> usize {
+        // SAFETY: as the caller promises; the arguments end with null.
+        unsafe {
+            let told = ffi::PyObject_CallFunctionObjArgs(size, object, std::ptr::null_mut::<c_void>());
+            let bytes = if told.is_null() { 0 } else { ffi::PyLong_AsSize_t(told) };
+            ffi::Py_DecRef(told);
+            ffi::PyErr_Clear();
+            if bytes > LARGE && bytes < isize::MAX as usize {
+                bytes
+            } else {
+                0
+            }
+        }
+    }
+
+    /// Of text, bytes and numbers.
+    ///
+    /// # Safety
+    /// The interpreter's lock is held.
+    unsafe fn leaf(&self, part: Object) -> usize {
+        // SAFETY: as the caller promises.
+        unsafe {
+            match Self::of(&self.leaves, (*part).kind) {
+                Some(size) if (*part).refcount <= EVERYBODYS => Self::large(size, part),
+                _ => 0,
+            }
+        }
+    }
+
+    /// A part, with what hangs below it where the collector does not list it: a dict of nothing but text, say.
+    ///
+    /// # Safety
+    /// The interpreter's lock is held.
+    unsafe fn part(&self, part: Object, deep: bool) -> usize {
+        // SAFETY: as the caller promises; exact containers are known to the collector, so that its word lies before them.
+        unsafe {
+            let Some(size) = Self::of(&self.containers, (*part).kind) else { return self.leaf(part) };
+            if !deep || *((part as usize - NEXT) as *const usize) != 0 {
+                return 0;
+            }
+            Self::large(size, part) + self.parts(part, 1, false)
+        }
+    }
+
+    /// What hangs directly below an object; every `step`-th part stands for all. `deep`: and below parts that the
+    /// collector does not list.
+    ///
+    /// # Safety
+    /// The interpreter's lock is held, and the collector knows the object.
+    unsafe fn parts(&self, object: Object, step: usize, deep: bool) -> usize {
+        let mut seen = Seen { sizes: self, step, deep, number: 0, looked: 0, bytes: 0 };
+        // SAFETY: as the caller promises; a type without the slot has no parts. Slots that are still empty are passed
+        // by.
+        unsafe {
+            let traverse = *(((*object).kind as usize + TRAVERSE) as *const *const c_void);
+            if traverse.is_null() {
+                return 0;
+            }
+            let traverse: unsafe extern "C-unwind" fn(Object, Visit, *mut c_void) -> c_int =
+                std::mem::transmute(traverse);
+            traverse(object, visit, (&raw mut seen).cast());
+        }
+        if seen.looked == 0 {
+            0
+        } else {
+            (seen.bytes as f64 * seen.number as f64 / seen.looked as f64) as usize
+        }
+    }
+}
+
+struct Seen<'a> {
+    sizes: &'a Sizes,
+    step: usize,
+    deep: bool,
+    number: usize,
+    looked: usize,
+    bytes: usize,
+}
+
+// SAFETY: called by a type's `tp_traverse`, with the argument that `parts` gave it and a part that is alive.
+unsafe extern "C-unwind" fn visit(part: Object, seen: *mut c_void) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let seen = &mut *seen.cast::<Seen>();
+        if seen.number % seen.step == 0 {
+            seen.looked += 1;
+            seen.bytes += seen.sizes.part(part, seen.deep);
+        }
+        seen.number += 1;
+    }
+    0
+}
+
+/// Whether a type's slot lies where it is thought to: tried out on one of ours.
+///
+/// # Safety
+/// The interpreter's lock is held, and this is our module.
+unsafe fn fits(module: Object) -> bool {
+    // SAFETY: as the caller promises; a type is larger than that.
+    unsafe {
+        let kind = ffi::PyObject_GetAttrString(module, c"Access".as_ptr());
+        if kind.is_null() {
+            ffi::PyErr_Clear();
+            return false;
+        }
+        let found = *((kind as usize + TRAVERSE) as *const *const c_void);
+        ffi::Py_DecRef(kind);
+        found == access::traverse as *const c_void
+    }
+}
+
+/// `large(thresholds, kinds, most, containers, leaves, sample)`: (the process's own objects of these types, at most `most` of
+/// the others, how many such there are, bytes of Python's values in malloc); None where that cannot be told.
+/// `containers` and `leaves`: exact types and their `__sizeof__`, one after the other.
+// SAFETY: called by CPython, which holds the lock and the arguments.
+pub(crate) unsafe extern "C-unwind" fn large(module: Object, arguments: Object) -> Object {
+    // SAFETY: the lock is held throughout, so that no object comes, goes or moves to another list; nothing below runs
+    // Python code.
+    unsafe {
+        if !fits(module) {
+            return ffi::none();
+        }
+        let argument = |place: Size| ffi::PyTuple_GetItem(arguments, place);
+        let (thresholds, kinds) = (objects::limits(argument(0)), objects::items(argument(1)));
+        let most = ffi::PyLong_AsLong(argument(2)).max(1) as usize;
+        let pairs = |items: Vec<Object>| items.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+        let sizes = Sizes {
+            containers: pairs(objects::items(argument(3))),
+            leaves: pairs(objects::items(argument(4))),
+        };
+        let sample = ffi::PyLong_AsLong(argument(5)).max(1) as usize;
+        let (own, shared) = (ffi::PyList_New(0), ffi::PyList_New(0));
+        if own.is_null() || shared.is_null() || !ffi::PyErr_Occurred().is_null() {
+            ffi::PyErr_Clear();
+            return ffi::none();
+        }
+        let Some(mut listed) = Listed::read(own, thresholds, false) else {
+            ffi::Py_DecRef(own);
+            ffi::Py_DecRef(shared);
+            return ffi::none();
+        };
+        let step = listed.own().count() / sample + 1;
+        let (mut long, mut small) = (0, 0);
+        for (number, object) in listed.own().filter(|object| *object != own && *object != shared).enumerate()
+        {
+            let kind = (*object).kind;
+            let container = Sizes::of(&sizes.containers, kind);
+            let length = container.map_or(0, |_| ffi::PyObject_Size(object).max(0) as usize);
+            if let Some(size) = container.filter(|_| length >= LONG) {
+                long += Sizes::large(size, object) + sizes.parts(object, length / FEW, true);
+            } else if number % step == 0 {
+                small +=
+                    container.map_or(0, |size| Sizes::large(size, object)) + sizes.parts(object, 1, false);
+            }
+            if kinds.contains(&kind) {
+                ffi::PyList_Append(own, object);
+            }
+        }
+        let others = listed.some_shared(&kinds, most, shared);
+        ffi::PyErr_Clear();
+        let bytes = long + small * step;
+        ffi::tuple([own, shared, ffi::PyLong_FromSize_t(others), ffi::PyLong_FromSize_t(bytes)])
+    }
+}
