@@ -1,6 +1,6 @@
 """What the agent says of a Python's memory in passing, and that it stays unseen while it does."""
 
-import gc
+import subprocess
 import sys
 import types
 
@@ -156,6 +156,120 @@ def test_walks_of_dicts_that_the_collector_does_not_list():
     module._walk(figures, 0.0)
     assert 18 * MIB < figures["python_large"] < 60 * MIB
     del kept
+
+
+PARTS = """
+import gc, os, sys
+sys.path.insert(0, os.path.dirname(sys.argv[1]))
+import agent_parts
+agent_parts.hooks(sys.argv[2])
+memory = agent_parts.load("memory")
+
+def walked():
+    figures = {"blocks": 1}
+    memory._walk(figures, 0.0)
+    return figures["python_large"]
+"""
+
+SHARED = """
+class Record:
+    def __init__(self, number):
+        self.name, self.tags = "record %d" % number, [number]
+
+def written():
+    with open("/proc/self/smaps_rollup") as file:
+        return sum(int(line.split()[1]) for line in file if line.startswith("Private_Dirty:"))
+
+rows = [Record(number) for number in range(200_000)]
+if os.fork() == 0:
+    gc.collect()  # writes into all that the collector lists, but not into the text and the numbers
+    before = written(), written()
+    walked()
+    print(written() - before[1])
+    os._exit(0)
+os.wait()
+"""
+
+
+def test_a_walk_in_a_forked_child_writes_to_nothing_that_it_shares(python, script):
+    done = subprocess.run(
+        [python, script(PARTS + SHARED), agent_parts.__file__, receiver.library()], capture_output=True, text=True
+    )
+    # Of 2,000 objects that stand for all, each page with a number that one refers to would be copied.
+    assert done.stderr == "" and int(done.stdout) < 1000
+
+
+MIDST = """
+import weakref, threading, types
+
+class Slots:
+    __slots__ = ("one", "__weakref__")
+
+class Kind(type):
+    def __sizeof__(self):
+        raise SystemExit("code of the program ran")
+
+class Odd(dict, metaclass=Kind):
+    def __len__(self):
+        raise SystemExit("code of the program ran")
+    __sizeof__ = __iter__ = __len__
+
+class Ends:
+    def __del__(self):
+        sizes.append(walked())
+
+def halves():
+    for number in range(1000):
+        if number in (1, 500):
+            sizes.append(walked())
+        yield number
+
+def running():
+    local = [bytes(600)] * 300
+    yield walked()
+
+async def waits():
+    return walked()
+
+sizes = []
+slots, empty = Slots(), Odd()
+odd = [Odd(a=1) for _ in range(1000)], weakref.ref(slots), types.SimpleNamespace(one=slots), Slots.one
+tuple(halves()), list(halves()), set(halves()), dict.fromkeys(halves())
+sorted(range(50), key=lambda one: sizes.append(walked()) or one)
+sizes.append(next(running()))
+try:
+    waits().send(None)
+except StopIteration as end:
+    sizes.append(end.value)
+try:
+    raise KeyError(list(range(1000)))
+except KeyError as error:
+    kept = error
+    sizes.append(walked())
+del [Ends()][0]
+loop = []
+loop.append(loop)
+deep = []
+for _ in range(100_000):
+    deep = [deep]
+threads = [threading.Thread(target=lambda: [sizes.append(walked()) for _ in range(20)]) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for _ in range(200):
+    made = [{number: str(number) for number in range(300)} for _ in range(20)]
+for thread in threads:
+    thread.join()
+while deep:
+    deep = deep.pop()
+print(len(sizes), min(sizes) > 0)
+"""
+
+
+def test_a_walk_passes_by_what_is_half_there(python, script):
+    done = subprocess.run(
+        [python, script(PARTS + MIDST), agent_parts.__file__, receiver.library()], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "142 True\n", "")
 
 
 class Clock:
