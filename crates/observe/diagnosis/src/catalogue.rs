@@ -1,6 +1,7 @@
 //! The catalogue of causes: titles, pages, and message patterns. Parsed once, when first asked for; judging a
 //! recording never needs it.
 
+use crate::policy::log::NAMES_ALIKE;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -109,7 +110,7 @@ pub fn similar_cause(typed: &str) -> Option<&'static str> {
         .iter()
         .map(|cause| (alike(&cause.id), cause.id.as_str()))
         .max_by(|a, b| a.0.total_cmp(&b.0))
-        .filter(|(likeness, _)| *likeness >= 0.5)
+        .filter(|(likeness, _)| *likeness >= NAMES_ALIKE)
         .map(|(_, id)| id)
 }
 

@@ -11,6 +11,7 @@ mod causes;
 mod evidence;
 mod explain;
 mod history;
+mod policy;
 mod ranking;
 mod rule;
 mod trend;

@@ -4,13 +4,9 @@
 use crate::analysis::oom::limit;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::history::ProcessHistory;
+use crate::policy::given::PAGE_BYTES;
+use crate::policy::sizes::{NOTE_BYTES, UNKNOWN_BYTES, WARN_BYTES, WARN_PART};
 use ullage_model::{At, Fix, Role, Severity};
-
-const MIB: u64 = 1 << 20;
-/// Less is not worth a word.
-const NOTE: u64 = 64 * MIB;
-/// From here on it is a warning, where it is a tenth of all that the job held.
-const WARN: u64 = 256 * MIB;
 
 /// Something of one process's memory that another process holds too.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +28,7 @@ pub(crate) fn copied<'a>(analysis: &Analysis<'a>, process: &'a ProcessHistory) -
     // At its first reading it may have taken memory of its own already; its parent has not.
     let parent = parent(analysis, process).and_then(|parent| parent.anonymous.at_or_before(first_at));
     let inherited = parent.map_or(first, |(_, held)| held.min(first)) as u64;
-    let page = analysis.machine().page_size.max(4096);
+    let page = analysis.machine().page_size.max(PAGE_BYTES);
     process
         .probes
         .iter()
@@ -90,10 +86,10 @@ pub(crate) fn severity(analysis: &Analysis, saved: u64, held: u64) -> Option<Sev
     let limits = analysis.timeline.cgroups().filter_map(limit);
     let machine = analysis.machine().memory_total.known().map(|total| total.0);
     let room = limits.chain(machine).min().unwrap_or(u64::MAX);
-    let much = saved >= WARN && saved.saturating_mul(10) >= held;
+    let much = saved >= WARN_BYTES && saved.saturating_mul(WARN_PART) >= held;
     match saved {
-        ..NOTE => None,
-        _ if much || saved.saturating_mul(10) >= room || analysis.ran_out => Some(Severity::Warning),
+        ..NOTE_BYTES => None,
+        _ if much || saved.saturating_mul(WARN_PART) >= room || analysis.ran_out => Some(Severity::Warning),
         _ => Some(Severity::Note),
     }
 }
@@ -114,7 +110,6 @@ pub(crate) fn started_empty(analysis: &Analysis, process: &ProcessHistory) -> bo
 /// Workers that were started with nothing, of which the agent said nothing, and that hold much each: what it is cannot be
 /// seen from outside. The sentence says how many and how much.
 pub(crate) fn unknown_private(analysis: &Analysis, of_a_loader: bool) -> Option<String> {
-    const MUCH: u64 = 128 * MIB;
     let unknown: Vec<Copy> = analysis
         .timeline
         .processes()
@@ -128,7 +123,7 @@ pub(crate) fn unknown_private(analysis: &Analysis, of_a_loader: bool) -> Option<
         })
         .filter_map(|process| {
             let (at, held) = process.anonymous.last()?;
-            (held as u64 >= MUCH).then_some(Copy { process, bytes: held as u64, error: 0, at })
+            (held as u64 >= UNKNOWN_BYTES).then_some(Copy { process, bytes: held as u64, error: 0, at })
         })
         .collect();
     let together = at_once(unknown);

@@ -5,6 +5,8 @@
 
 use super::run::Run;
 use crate::history::{ExceptionSeen, ProcessHistory, Timeline};
+use crate::policy::given::{SIGABRT, SIGSEGV};
+use crate::policy::limits::FOLLOWS_WITHIN_S;
 use std::collections::BTreeMap;
 use ullage_model::{At, CountsAtFailure, Ending, OutcomeKind, Role, Severity};
 
@@ -71,9 +73,6 @@ pub(crate) fn failures<'a>(timeline: &'a Timeline) -> Vec<Failure<'a>> {
     }
     failures
 }
-
-/// Whoever waits for a process, or hangs on it, ends within this time of it.
-pub(crate) const FOLLOWS_WITHIN_S: f64 = 15.0;
 
 /// Who started a process, and who started that one, and so on. Parents as first seen: an orphan's parent is not who
 /// started it.
@@ -239,12 +238,3 @@ impl<'a> Failure<'a> {
             )
     }
 }
-
-/// abort(3).
-pub(crate) const SIGABRT: i32 = 6;
-/// A page that could not be had.
-pub(crate) const SIGBUS: i32 = 7;
-/// Nobody can handle it.
-pub(crate) const SIGKILL: i32 = 9;
-/// A wrong address.
-pub(crate) const SIGSEGV: i32 = 11;

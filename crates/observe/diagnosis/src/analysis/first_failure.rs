@@ -4,11 +4,13 @@
 //! The surprise: SIGKILL names no sender. What can be said is whether the kernel's OOM killer was it, and only where the
 //! counter of the process's cgroup was read again afterwards.
 
-use crate::analysis::failures::{Failure, FOLLOWS_WITHIN_S, SIGKILL};
+use crate::analysis::failures::Failure;
 use crate::analysis::oom::own_groups;
 use crate::analysis::Analysis;
 use crate::evidence;
 use crate::history::CgroupHistory;
+use crate::policy::given::SIGKILL;
+use crate::policy::limits::FOLLOWS_WITHIN_S;
 use ullage_model::{Ending, FirstFailure};
 
 /// The earliest failure of those that COMMAND's own end came of; none where it ended well or still runs.

@@ -8,15 +8,12 @@ use crate::analysis::run::Run;
 use crate::history::Series;
 use crate::history::Timeline;
 use crate::history::{CgroupHistory, ProcessHistory};
+use crate::policy::limits::ENDED_THE_RUN_S;
 use crate::trend::forecast::{share, Figure};
 use std::cmp::Ordering;
 use ullage_model::{
     At, CountsAtFailure, FilesystemUse, Limit, LimitState, Measured, ResourceLimits, RunFacts,
 };
-
-/// A process that ended this long before the end of the run, seconds, may be what ended it; one that ended earlier
-/// meets no limit any more.
-const FALL: f64 = 5.0;
 
 /// The limits at the end of what was seen, first met first; those without an end last.
 pub fn limits(facts: &RunFacts, timeline: &Timeline) -> Vec<LimitState> {
@@ -138,7 +135,8 @@ fn figure<'a>(run: &'a Run, of: &OfProcess, process: &'a ProcessHistory) -> Opti
 fn until(timeline: &Timeline, process: &ProcessHistory) -> Option<At> {
     let until = process.zombie_since.map_or(process.last_seen, |since| since.min(process.last_seen));
     let end = timeline.last_alive()?;
-    let over = end.since(until) > FALL || (process.ended.is_some() && timeline.finished().is_none());
+    let over =
+        end.since(until) > ENDED_THE_RUN_S || (process.ended.is_some() && timeline.finished().is_none());
     (!over).then_some(until)
 }
 

@@ -21,15 +21,13 @@ pub(crate) mod segments;
 pub(crate) mod space;
 
 use crate::history::{Allocator, Timeline};
+use crate::policy::limits::{NOTICED_EARLY_S, NOTICED_WITHIN_S};
 use failures::{Failure, Symptom};
 use oom::Victim;
 pub(crate) use remedy_context::RemedyContext;
 use retention::Retention;
 pub use run::Run;
 use ullage_model::{Growth, LimitState, OutcomeKind, RunFacts};
-
-/// Whoever waits for a process has noticed its end by then (a DataLoader looks every 5 s).
-const NOTICED_WITHIN_S: f64 = 10.0;
 
 /// Everything a rule may look at.
 pub struct Analysis<'a> {
@@ -79,7 +77,7 @@ impl<'a> Analysis<'a> {
         };
         let noticed = self.failures.iter().any(|failure| {
             let after = failure.at.since(victim.at);
-            (-0.5..=NOTICED_WITHIN_S).contains(&after)
+            (-NOTICED_EARLY_S..=NOTICED_WITHIN_S).contains(&after)
                 && !is_victim(failure.process.map(|process| process.id))
         });
         if noticed || is_victim(Some(main)) {

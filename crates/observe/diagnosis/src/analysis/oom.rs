@@ -4,13 +4,11 @@
 //! the victim's own cgroup (v1 and v2 count it there; v2 in ancestors too, where other jobs count as well, so
 //! ancestors never count here), or, where the counter could not be read afterwards, memory at the limit.
 
-use crate::analysis::failures::SIGKILL;
 use crate::analysis::run::Run;
 use crate::history::{CgroupHistory, ProcessHistory};
+use crate::policy::given::SIGKILL;
+use crate::policy::limits::{ALL_KILLED_AT, JUST_BEFORE_S, KILLED_AT, KILL_SLACK_S, LIMITING_FROM};
 use ullage_model::{At, Ending, KernelOomKill, Measured, OomConstraint, OutcomeKind};
-
-/// Time between a kill and what is noticed of it.
-const SLACK_S: f64 = 2.0;
 
 impl Victim<'_> {
     /// For the limit of a cgroup.
@@ -198,9 +196,9 @@ fn by_counter<'a>(run: &Run<'a>, group: &'a CgroupHistory, victims: &mut Vec<Vic
         })
         .filter(|process| matches!(process.ended, Some((_, Ending::Signaled(SIGKILL), _))))
         .filter(|process| {
-            process
-                .ended
-                .is_some_and(|(at, _, _)| at.since(before) >= -SLACK_S && at.since(last_move) <= SLACK_S)
+            process.ended.is_some_and(|(at, _, _)| {
+                at.since(before) >= -KILL_SLACK_S && at.since(last_move) <= KILL_SLACK_S
+            })
         })
         .filter(|process| group_of(run, process).is_some_and(|own| std::ptr::eq(own, group)))
         .collect();
@@ -264,12 +262,12 @@ fn by_reading<'a>(run: &Run<'a>) -> Option<Victim<'a>> {
     };
     let read_after = group.oom_kills.last.is_some_and(|(last, _)| last > at);
     let (limiting, limit) = limiting(run, group)?;
-    let from = At::from_seconds(at.seconds() - 5.0);
+    let from = At::from_seconds(at.seconds() - JUST_BEFORE_S);
     let (_, used) = limiting.memory.peak_between(from, at).or_else(|| limiting.memory.at_or_before(at))?;
     let share = used / limit as f64;
-    let enough = if all_gone { 0.85 } else { 0.95 };
+    let enough = if all_gone { ALL_KILLED_AT } else { KILLED_AT };
     let hits = limiting.limit_hits.growth().unwrap_or(0) > 0;
-    (!read_after && share >= enough && (hits || share >= 0.95)).then_some(Victim {
+    (!read_after && share >= enough && (hits || share >= KILLED_AT)).then_some(Victim {
         process,
         at,
         host: false,
@@ -290,7 +288,7 @@ pub(crate) fn limiting<'a>(run: &Run<'a>, group: &CgroupHistory) -> Option<(&'a 
             let key = |(other, limit): &(&CgroupHistory, u64)| {
                 let hit = other.limit_hits.growth().unwrap_or(0) > 0;
                 let share = other.memory.peak().map_or(0.0, |(_, peak)| peak) / (*limit).max(1) as f64;
-                (hit && share > 0.8, share)
+                (hit && share > LIMITING_FROM, share)
             };
             let ((a_hit, a_share), (b_hit, b_share)) = (key(a), key(b));
             a_hit.cmp(&b_hit).then(a_share.total_cmp(&b_share))

@@ -1,5 +1,7 @@
 //! How much memory a failed request asked for, as far as its message says.
 
+use crate::policy::given::KIB;
+
 /// Bytes from torch's, numpy's and mmap's messages.
 pub(crate) fn requested_bytes(text: &str) -> Option<u64> {
     for before in ["you tried to allocate ", "unable to mmap "] {
@@ -16,12 +18,12 @@ pub(crate) fn requested_bytes(text: &str) -> Option<u64> {
     let number: f64 = words.next()?.parse().ok()?;
     let unit = match words.next()? {
         "bytes" | "B" => 1.0,
-        "KiB" => 1024.0,
-        "MiB" => 1024f64.powi(2),
-        "GiB" => 1024f64.powi(3),
-        "TiB" => 1024f64.powi(4),
-        "PiB" => 1024f64.powi(5),
-        "EiB" => 1024f64.powi(6),
+        "KiB" => KIB,
+        "MiB" => KIB.powi(2),
+        "GiB" => KIB.powi(3),
+        "TiB" => KIB.powi(4),
+        "PiB" => KIB.powi(5),
+        "EiB" => KIB.powi(6),
         _ => return None,
     };
     Some((number * unit) as u64)

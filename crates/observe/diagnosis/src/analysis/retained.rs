@@ -7,15 +7,9 @@
 //! blocks in use leave of the private memory.
 
 use crate::history::{Allocator, MemoryReading, MemoryReadings};
+use crate::policy::given::{LARGEST_PIECE_BYTES, SMALLEST_PIECE_BYTES};
+use crate::policy::growth::{PIECES_MORE, PIECE_BYTES};
 use ullage_model::At;
-
-/// What a piece of Python takes, where readings came too late to say.
-const PIECE: f64 = 64.0;
-/// So many more pieces tell what one takes.
-const PIECES: f64 = 100_000.0;
-/// Python's own allocator hands out pieces of 16 to 512 bytes.
-const SMALLEST: f64 = 16.0;
-const LARGEST: f64 = 512.0;
 
 /// What one allocator retains.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,7 +42,7 @@ pub(crate) fn retained(readings: &MemoryReadings, allocator: Allocator) -> Optio
             let (_, used, kept) = reading.other.filter(|other| other.0 == allocator)?;
             (kept.min(room), used)
         }
-        Allocator::Pymalloc => (pieces(readings, reading), reading.blocks * PIECE),
+        Allocator::Pymalloc => (pieces(readings, reading), reading.blocks * PIECE_BYTES),
         Allocator::Arrow => {
             let (used, most) = reading.arrow?;
             let room = outside_more(readings, reading, |before| {
@@ -95,15 +89,15 @@ fn pieces(readings: &MemoryReadings, reading: &MemoryReading) -> f64 {
     let before = readings.all.iter().take_while(|before| before.at < reading.at);
     let Some(most) = before.max_by(|a, b| a.blocks.total_cmp(&b.blocks)) else { return 0.0 };
     let gone = most.blocks - reading.blocks;
-    let (Some(first), true) = (readings.all.first(), gone >= PIECES) else { return 0.0 };
+    let (Some(first), true) = (readings.all.first(), gone >= PIECES_MORE) else { return 0.0 };
     let (more, room) = match most.blocks - first.blocks {
-        more if more >= PIECES => {
+        more if more >= PIECES_MORE => {
             let each = (most.outside() - first.outside()) / more;
             (each, reading.outside() - first.outside() - (reading.blocks - first.blocks).max(0.0) * each)
         }
-        _ => (PIECE, reading.outside() - reading.blocks * PIECE),
+        _ => (PIECE_BYTES, reading.outside() - reading.blocks * PIECE_BYTES),
     };
-    (gone * more.clamp(SMALLEST, LARGEST)).min(room).max(0.0)
+    (gone * more.clamp(SMALLEST_PIECE_BYTES, LARGEST_PIECE_BYTES)).min(room).max(0.0)
 }
 
 #[cfg(test)]

@@ -6,20 +6,10 @@
 
 use super::growth_class::split::split;
 use crate::history::ProcessHistory;
+use crate::policy::growth::{GROWTH_WARN_BYTES, GROWTH_WARN_SHARE, VIEWS_KEEP};
+use crate::policy::sizes::MOST;
 use crate::trend::Rise;
 use ullage_model::{At, GrowthClass, HeldGraph, Holder, Role};
-
-const MIB: u64 = 1 << 20;
-/// Growth of less is not told.
-pub(crate) const LEAST: u64 = 32 * MIB;
-/// From here on a container that only becomes longer is a warning, where it is this share of the process.
-pub(crate) const WARN: u64 = 96 * MIB;
-pub(crate) const WARN_SHARE: f64 = 0.25;
-/// Of the growth, what a cause must explain to be told, and to be certain.
-pub(crate) const SHARE: f64 = 0.3;
-pub(crate) const CERTAIN: f64 = 0.5;
-/// Most of its elements.
-const MOST: f64 = 0.5;
 
 /// How a holder keeps what it keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +49,9 @@ impl Kind {
             _ if holder.errors >= MOST => Kind::Error,
             _ if is_hooks(holder) || holder.by_hook || holder.name.contains("_hooks[") => Kind::Hook,
             _ if holder.graph >= MOST => Kind::Graph,
-            _ if holder.views >= MOST && holder.own_bytes.saturating_mul(4) < holder.bytes => Kind::View,
+            _ if holder.views >= MOST && holder.own_bytes.saturating_mul(VIEWS_KEEP) < holder.bytes => {
+                Kind::View
+            }
             _ if mapping || is_called_a_cache(holder) || is_of_a_class(holder) => Kind::Cache,
             _ if holder.name.contains("closure variable") => Kind::Hook,
             // Of a module, and no figures: what was looked up, made or met.
@@ -183,7 +175,7 @@ fn distinct(holders: &[&Holder]) -> u64 {
 /// Enough to be a warning where it may be meant to be so.
 pub(crate) fn is_much(process: &ProcessHistory, rise: &Rise) -> bool {
     let private = process.private().peak().map_or(0.0, |(_, bytes)| bytes);
-    rise.by >= WARN as f64 && rise.by >= WARN_SHARE * private
+    rise.by >= GROWTH_WARN_BYTES as f64 && rise.by >= GROWTH_WARN_SHARE * private
 }
 
 /// Most of what came is free inside the allocator.
@@ -191,5 +183,5 @@ pub(crate) fn is_not_live(process: &ProcessHistory, rise: &Rise) -> bool {
     let parts = split(&process.memory_readings, rise.since, rise.by, rise.rests(process.last_seen))
         .unwrap_or_default();
     let free: f64 = parts.iter().filter(|part| part.0 == GrowthClass::FreedButHeld).map(|part| part.1).sum();
-    free > 0.5 * rise.by
+    free > MOST * rise.by
 }

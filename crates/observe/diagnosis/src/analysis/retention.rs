@@ -3,16 +3,9 @@
 use super::retained::{retained, Retained};
 use super::run::Run;
 use crate::history::{Allocator, ProcessHistory};
+use crate::policy::growth::{HELD_MORE, RECENT_S, RECENT_SHARE, RETAINED_SHARE};
+use crate::policy::sizes::NOTE_BYTES;
 use ullage_model::At;
-
-const MIB: f64 = (1 << 20) as f64;
-/// Less is not worth a word: of one process, or of its private memory.
-const NOTE: f64 = 64.0 * MIB;
-const NOTE_SHARE: f64 = 0.2;
-/// A reading so long before the end, seconds or share of its life, says nothing of a process that held much more or less then.
-const RECENT_S: f64 = 5.0;
-const RECENT_SHARE: f64 = 0.1;
-const STALE: f64 = 0.25;
 
 /// What one allocator retains in all processes of a job where that is much.
 pub(crate) struct Retention<'a> {
@@ -55,7 +48,9 @@ fn is_worth(process: &ProcessHistory, retained: &Retained) -> bool {
         // Its very last reading may be of its end.
         let end = At::from_seconds((process.last_seen.seconds() - 1.0).max(retained.at.seconds()));
         let at_end = process.private().at_or_before(end).map_or(retained.anonymous, |(_, bytes)| bytes);
-        (at_end - retained.anonymous).abs() <= STALE * retained.anonymous
+        (at_end - retained.anonymous).abs() <= HELD_MORE * retained.anonymous
     };
-    retained.bytes >= NOTE && retained.bytes >= NOTE_SHARE * retained.anonymous && (recent || alike())
+    retained.bytes >= NOTE_BYTES as f64
+        && retained.bytes >= RETAINED_SHARE * retained.anonymous
+        && (recent || alike())
 }

@@ -12,9 +12,9 @@ use ullage_model::{
 };
 
 /// Segments told one by one.
-const LARGEST: usize = 20;
+const MOST_SEGMENTS: usize = 20;
 /// Makers told one by one.
-const CREATORS: usize = 64;
+const MOST_CREATORS: usize = 64;
 
 /// Batches on their way in the fullest reading: torch's segments that loader workers made.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +68,7 @@ pub(crate) fn summary(run: &RunFacts, timeline: &Timeline) -> Option<SegmentSumm
         }
     }
     by_creator.sort_by_key(|(_, total)| std::cmp::Reverse((total.bytes, total.count)));
-    by_creator.truncate(CREATORS);
+    by_creator.truncate(MOST_CREATORS);
     Some(SegmentSummary {
         at: most.at,
         total: total(own.iter().copied()),
@@ -173,6 +173,6 @@ fn told(place: &FilesystemReading, segments: &[Segment]) -> SegmentPlace {
 fn largest(seen: impl Iterator<Item = SegmentSeen>) -> Vec<SegmentSeen> {
     let mut seen: Vec<SegmentSeen> = seen.collect();
     seen.sort_by_key(|seen| std::cmp::Reverse(bytes(&seen.segment)));
-    seen.truncate(LARGEST);
+    seen.truncate(MOST_SEGMENTS);
     seen
 }

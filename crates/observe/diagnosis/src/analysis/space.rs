@@ -1,9 +1,11 @@
 //! A full filesystem as a failing process met it: shared by /dev/shm's bytes, a tmpfs's inodes and a full disk.
 
-use crate::analysis::failures::{Failure, Symptom, SIGBUS};
+use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::run::Run;
 use crate::evidence;
 use crate::history::FilesystemHistory;
+use crate::policy::given::{MADE_A_SECOND, SIGBUS, WRITTEN_A_SECOND};
+use crate::policy::limits::{at_limit, FILESYSTEM_BEFORE_S, JUST_AFTER_S, UNSETTLED_S};
 use ullage_model::{At, Ending, Evidence, FilesystemUse};
 
 /// The error speaks of a shared segment or of /dev/shm.
@@ -45,8 +47,8 @@ pub(crate) fn fullest(
     failure: &Failure,
     inodes: bool,
 ) -> Option<(FilesystemHistory, At, u64, u64)> {
-    let from = At::from_seconds(failure.at.seconds() - 15.0);
-    let to = At::from_seconds(failure.at.seconds() + 3.0);
+    let from = At::from_seconds(failure.at.seconds() - FILESYSTEM_BEFORE_S);
+    let to = At::from_seconds(failure.at.seconds() + JUST_AFTER_S);
     used_for
         .iter()
         .flat_map(|used_for| run.timeline.filesystems(*used_for))
@@ -61,11 +63,6 @@ pub(crate) fn fullest(
         })
         .max_by(|a, b| (a.2 as f64 / a.3 as f64).total_cmp(&(b.2 as f64 / b.3 as f64)))
 }
-
-/// Pages that no machine writes faster, bytes a second.
-const WRITTEN_A_SECOND: f64 = 4e9;
-/// Files that no machine makes faster, a second.
-const MADE_A_SECOND: f64 = 50_000.0;
 
 /// Why a process that ended without a word may have met a full filesystem that the last reading shows with room:
 /// it was in use, and small enough to fill since then. None where it was not.
@@ -83,7 +80,7 @@ pub(crate) fn may_have_filled(
             (&history.used, history.last.size.at()?, WRITTEN_A_SECOND)
         };
         // What a failing process held it may give back before it ends: the last second's readings rule nothing out.
-        let settled = At::from_seconds(failure.at.seconds() - 1.0);
+        let settled = At::from_seconds(failure.at.seconds() - UNSETTLED_S);
         let (at, used) = series.at_or_before(settled).or_else(|| series.first())?;
         let path = &history.last.path;
         let shown = |n: u64| if inodes { format!("{} inodes", evidence::count(n)) } else { evidence::bytes(n) };
@@ -101,7 +98,7 @@ pub(crate) fn may_have_filled(
 
 /// So full that the next request of a usual size is refused.
 pub(crate) fn is_full(used: u64, limit: u64) -> bool {
-    used >= limit - limit / 50
+    at_limit(used, limit)
 }
 
 /// `/dev/shm had 63 MiB of 64 MiB in use, read 0.4 s before.`

@@ -26,7 +26,8 @@
 //! ## References
 //! - <https://github.com/python/cpython/blob/main/Lib/multiprocessing/forkserver.py>
 
-use crate::trend::{reach, Reach, SHARED_A_SECOND};
+use crate::policy::given::SHARED_A_SECOND;
+use crate::trend::{reach, Reach};
 
 use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::{Analysis, RemedyContext};

@@ -30,10 +30,11 @@
 //! - <https://github.com/pytorch/pytorch/issues/155778>
 
 use crate::analysis::growth_class::rising;
-use crate::analysis::retainers::{is_much, CERTAIN, LEAST, SHARE};
+use crate::analysis::retainers::is_much;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::growth::{EXPLAINS, EXPLAINS_MOST, GROWTH_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::retainers::{growth_sentence, unseen};
 use crate::rule::{Judgement, Rule};
@@ -49,7 +50,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn judge(analysis: &Analysis) -> Judgement {
-    let rising = rising(analysis, LEAST as f64).into_iter();
+    let rising = rising(analysis, GROWTH_BYTES as f64).into_iter();
     let found: Vec<Finding> = rising.filter_map(|(process, rise)| finding(analysis, process, rise)).collect();
     if found.is_empty() {
         return unseen(analysis).map_or(Judgement::Nothing, Judgement::cannot_tell);
@@ -61,10 +62,10 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
     let (at, census) = process.censuses.last().filter(|(at, _)| at.seconds() >= rise.since)?;
     let garbage = census.garbage.as_ref()?;
     let share = garbage.bytes.min(census.grown) as f64 / census.grown.max(1) as f64;
-    if share < SHARE || garbage.bytes < LEAST / 2 {
+    if share < EXPLAINS || garbage.bytes < GROWTH_BYTES / 2 {
         return None;
     }
-    let known = if share >= CERTAIN { (Status::Established, 0.9) } else { (Status::Supported, 0.65) };
+    let known = if share >= EXPLAINS_MOST { (Status::Established, 0.9) } else { (Status::Supported, 0.65) };
     let severity = if is_much(process, &rise) { Severity::Warning } else { Severity::Note };
     let source = format!("agent in {}", process.id.pid);
     let waits = if census.collects {

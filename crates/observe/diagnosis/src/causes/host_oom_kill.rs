@@ -24,9 +24,9 @@
 //! ## References
 //! - <https://docs.kernel.org/admin-guide/mm/concepts.html#oom-killer>
 
-use crate::analysis::failures::SIGKILL;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::given::SIGKILL;
 use crate::rule::finding::{logged, of_victim};
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Ending, Evidence, Fix, OutcomeKind};

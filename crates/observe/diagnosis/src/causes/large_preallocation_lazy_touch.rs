@@ -30,10 +30,10 @@
 use super::thp_always_rss_bloat;
 use crate::analysis::growth_class::loaded;
 use crate::analysis::retained::{has_arrow, taken};
-use crate::analysis::retainers::WARN;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::growth::GROWTH_WARN_BYTES;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use crate::trend::{rise, Rise};
@@ -49,7 +49,7 @@ pub(super) const RULE: Rule = Rule {
 
 const MIB: f64 = (1 << 20) as f64;
 /// Less is not worth a word: bytes (growth of as much is a warning where nothing explains it), and of its private memory.
-const LEAST: f64 = WARN as f64;
+const LEAST: f64 = GROWTH_WARN_BYTES as f64;
 const LEAST_SHARE: f64 = 0.2;
 /// Address space that came with it, as a share of it; and what malloc took.
 const STILL: f64 = 0.1;

@@ -36,7 +36,8 @@
 //! - <https://github.com/pytorch/pytorch/issues/60626>
 //! - <https://github.com/pytorch/pytorch/issues/92134>
 
-use crate::trend::{reach, representative_reading, Reach, SHARED_A_SECOND};
+use crate::policy::given::SHARED_A_SECOND;
+use crate::trend::{reach, representative_reading, Reach};
 
 use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::{Analysis, RemedyContext};

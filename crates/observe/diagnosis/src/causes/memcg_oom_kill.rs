@@ -29,11 +29,11 @@
 //! ## References
 //! - <https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files>
 
-use crate::analysis::failures::SIGKILL;
 use crate::analysis::oom::{limit, limiting, own_groups, Proof, Victim};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::{CgroupHistory, ProcessHistory};
+use crate::policy::given::SIGKILL;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Ending, Evidence, Finding, Fix, Measured, OutcomeKind, Severity, Status};

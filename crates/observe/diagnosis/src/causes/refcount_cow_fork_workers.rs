@@ -39,10 +39,10 @@
 use crate::analysis::copies::{
     at_once, copied, held_in_all, parent, severity, share, starter, sum, zygote, Copy,
 };
-use crate::analysis::growth_class::COPIED_AT_ONCE;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::growth::COPIED_BYTES;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, Fix, LoaderSettings, Missing, Role, Severity, Status};
@@ -72,7 +72,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         .filter(|loader| loader.start_method.as_deref() == Some("fork"));
     let objects = loader.and_then(|loader| loader.weight).map(|weight| weight.objects);
     // As much is copied of a Python that collects its garbage, whatever the dataset is.
-    if objects.is_none_or(|objects| objects < most.bytes / 2) && most.bytes < COPIED_AT_ONCE {
+    if objects.is_none_or(|objects| objects < most.bytes / 2) && most.bytes < COPIED_BYTES {
         return Judgement::Nothing;
     }
     let of_a_loader =

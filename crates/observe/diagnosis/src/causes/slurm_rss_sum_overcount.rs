@@ -26,9 +26,10 @@
 //! ## References
 //! - <https://slurm.schedmd.com/slurm.conf.html#OPT_JobAcctGatherParams>
 
-use crate::analysis::failures::{Failure, SIGKILL};
+use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::given::SIGKILL;
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Ending, Finding, Fix, OutcomeKind, Status};

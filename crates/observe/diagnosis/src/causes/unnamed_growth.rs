@@ -34,11 +34,12 @@
 
 use super::large_preallocation_lazy_touch;
 use crate::analysis::growth_class::{loaded, rising};
-use crate::analysis::retainers::{is_not_live, WARN, WARN_SHARE};
+use crate::analysis::retainers::is_not_live;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::history::Series;
+use crate::policy::growth::{GROWTH_WARN_BYTES, GROWTH_WARN_SHARE};
 use crate::rule::finding::of_job;
 use crate::rule::retainers::growth_sentence;
 use crate::rule::{Judgement, Rule};
@@ -72,7 +73,7 @@ const FLATTENS: f64 = 0.5;
 /// Of a rise: what is given back at once is no small swing, and a high-water mark that rises by less stands still.
 const GIVEN_BACK: f64 = 0.25;
 /// One of many processes that grow together grows by this at least.
-const EACH: f64 = WARN as f64 / 16.0;
+const EACH: f64 = GROWTH_WARN_BYTES as f64 / 16.0;
 /// A forecast reaches this many times as far as a growth has lasted, as that of the limits does.
 const REACH: f64 = 4.0;
 /// A note that is as sure as this explains a growth.
@@ -248,7 +249,7 @@ fn together<'c>(analysis: &'c Analysis, all: &[&Grower]) -> Option<Option<&'c Li
     let held: f64 =
         all.iter().map(|grower| grower.process.private().peak().map_or(0.0, |(_, bytes)| bytes)).sum();
     let limit = (by > 0.0).then(|| foreseen(analysis, all, by)).flatten();
-    let much = by >= WARN as f64 && by >= WARN_SHARE * held;
+    let much = by >= GROWTH_WARN_BYTES as f64 && by >= GROWTH_WARN_SHARE * held;
     (much || limit.is_some()).then_some(limit)
 }
 

@@ -27,9 +27,10 @@
 //! - <https://docs.ray.io/en/latest/ray-core/scheduling/ray-oom-prevention.html>
 //! - systemd-oomd.service(8)
 
-use crate::analysis::failures::{Failure, SIGKILL};
+use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::given::SIGKILL;
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};

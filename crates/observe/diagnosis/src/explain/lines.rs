@@ -5,15 +5,14 @@
 //! after it, are one line of the file. Each state is a line here, under the number that the file's line has.
 
 use super::error::LogError;
+use crate::policy::log::LOOKED_AT_FOR_ZEROS_BYTES;
 use regex::Regex;
 use std::borrow::Cow;
 use std::io::BufRead;
 use std::sync::OnceLock;
 
 /// The rest of a longer line is passed over.
-const LINE: usize = 64 << 10;
-/// A text has no zero byte; one far behind the start is damage, not a program.
-const LOOKED_AT_FOR_ZEROS: u64 = 64 << 10;
+const MOST_BYTES: usize = 64 << 10;
 
 pub(crate) struct Lines<R> {
     reader: R,
@@ -82,12 +81,12 @@ impl<R: BufRead> Lines<R> {
                 any = true;
                 let end = block.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
                 let part = &block[..end.unwrap_or(block.len())];
-                if self.passed < LOOKED_AT_FOR_ZEROS {
+                if self.passed < LOOKED_AT_FOR_ZEROS_BYTES {
                     if let Some(zero) = part.iter().position(|byte| *byte == 0) {
                         return Err(LogError::NotText { at: self.passed + zero as u64 });
                     }
                 }
-                let room = LINE.saturating_sub(self.bytes.len());
+                let room = MOST_BYTES.saturating_sub(self.bytes.len());
                 self.bytes.extend_from_slice(&part[..part.len().min(room)]);
                 ended_by = end.map(|end| block[end]);
                 let used = part.len() + usize::from(end.is_some());

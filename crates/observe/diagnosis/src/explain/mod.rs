@@ -26,13 +26,13 @@ use ullage_model::Finding;
 use unrelated_failures::Others;
 
 /// Matches kept: the first ones tell the cause, and a log repeats itself.
-const MATCHES: usize = 200;
+const MOST_MATCHES: usize = 200;
 /// Of one pattern.
-const MATCHES_EACH: u32 = 8;
+const MOST_MATCHES_EACH: u32 = 8;
 /// Bytes kept of a line for those.
-const MOST_KEPT: usize = 2000;
+const MOST_BYTES: usize = 2000;
 /// Lines that a message of several lines may span; looked at twice as wide, half of it anew each time.
-const SPAN: usize = 8;
+const MOST_LINES: usize = 8;
 
 /// What a log tells.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,7 +95,7 @@ pub fn explain_log(reader: impl BufRead) -> Result<LogVerdict, LogError> {
     let mut lines = Lines::new(reader);
     let mut found = Found { matches: Vec::new(), seen: vec![0; patterns().len()] };
     let mut others = Others::default();
-    let mut window: VecDeque<(u64, String)> = VecDeque::with_capacity(2 * SPAN);
+    let mut window: VecDeque<(u64, String)> = VecDeque::with_capacity(2 * MOST_LINES);
     // By message: how many lines were kept when it was last possible.
     let mut possible_at: Vec<Option<u64>> = vec![None; patterns().len()];
     let (mut kept, mut candidates, mut known) = (0u64, Vec::new(), Vec::new());
@@ -106,7 +106,7 @@ pub fn explain_log(reader: impl BufRead) -> Result<LogVerdict, LogError> {
         let messages = candidates.partition_point(|index| *index < compiled.each.len());
         for &index in &candidates[..messages] {
             possible_at[index] = Some(kept);
-            if found.seen[index] >= MATCHES_EACH {
+            if found.seen[index] >= MOST_MATCHES_EACH {
                 // A log that repeats itself: that its string stands there is enough.
                 is_known = true;
             } else if compiled.each[index].is_match(line.text) {
@@ -126,14 +126,14 @@ pub fn explain_log(reader: impl BufRead) -> Result<LogVerdict, LogError> {
             continue;
         }
         let mut text = match window.len() {
-            n if n == 2 * SPAN => window.pop_front().map(|(_, text)| text).unwrap_or_default(),
+            n if n == 2 * MOST_LINES => window.pop_front().map(|(_, text)| text).unwrap_or_default(),
             _ => String::new(),
         };
         text.clear();
-        text.push_str(beginning(line.text, MOST_KEPT));
+        text.push_str(beginning(line.text, MOST_BYTES));
         window.push_back((line.number, text));
         kept += 1;
-        if kept.is_multiple_of(SPAN as u64) {
+        if kept.is_multiple_of(MOST_LINES as u64) {
             look_back(compiled, &window, &mut found, |index| recent(possible_at[index], kept));
         }
     }
@@ -157,7 +157,7 @@ fn beginning(text: &str, most: usize) -> &str {
 
 /// Whether one of the lines of the window made a message possible.
 fn recent(possible_at: Option<u64>, kept: u64) -> bool {
-    possible_at.is_some_and(|at| at + 2 * SPAN as u64 >= kept)
+    possible_at.is_some_and(|at| at + 2 * MOST_LINES as u64 >= kept)
 }
 
 /// What was found by now, and how often each message.
@@ -169,7 +169,7 @@ struct Found {
 impl Found {
     /// Whether one more of this message would be noted.
     fn wants(&self, index: usize) -> bool {
-        self.seen[index] < MATCHES_EACH && self.matches.len() < MATCHES
+        self.seen[index] < MOST_MATCHES_EACH && self.matches.len() < MOST_MATCHES
     }
 }
 
@@ -209,7 +209,7 @@ fn note<'a>(
     regex: &Regex,
 ) -> Option<&'a mut LogMatch> {
     found.seen[index] += 1;
-    if found.seen[index] > MATCHES_EACH || found.matches.len() >= MATCHES {
+    if found.seen[index] > MOST_MATCHES_EACH || found.matches.len() >= MOST_MATCHES {
         return None;
     }
     let pattern: &'static Pattern = &patterns()[index];

@@ -2,13 +2,9 @@
 //! have stands in it. All of these strings are looked for at once, so that a line of a log, which mostly has none, costs
 //! one pass however many expressions there are.
 
+use crate::policy::log::{LONG_ENOUGH_WORD, SHORTEST_WORD};
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex_syntax::hir::{Class, Hir, HirKind};
-
-/// Shorter ones stand everywhere.
-const SHORTEST: usize = 2;
-/// Beyond this a longer one tells no more.
-const LONG_ENOUGH: usize = 12;
 
 /// Strings to look for, and whose they are.
 pub(crate) struct Prefilter {
@@ -106,7 +102,7 @@ fn exact(hir: &Hir) -> Option<String> {
 
 fn usable(strings: Vec<String>) -> Option<Vec<String>> {
     // Lines are looked at one by one.
-    (!strings.is_empty() && strings.iter().all(|text| text.len() >= SHORTEST && !text.contains('\n')))
+    (!strings.is_empty() && strings.iter().all(|text| text.len() >= SHORTEST_WORD && !text.contains('\n')))
         .then_some(strings)
 }
 
@@ -114,7 +110,7 @@ fn usable(strings: Vec<String>) -> Option<Vec<String>> {
 fn better(best: &mut Option<Vec<String>>, next: Option<Vec<String>>) {
     let worth = |strings: &Vec<String>| {
         let shortest = strings.iter().map(String::len).min().unwrap_or(0);
-        (shortest.min(LONG_ENOUGH), std::cmp::Reverse(strings.len()))
+        (shortest.min(LONG_ENOUGH_WORD), std::cmp::Reverse(strings.len()))
     };
     if next.as_ref().map(worth) > best.as_ref().map(worth) {
         *best = next;

@@ -8,11 +8,9 @@
 //! reset, a rendezvous that failed), some wrap one that stands below, and some were handled, so that the job went on for
 //! thousands of lines.
 
+use crate::policy::log::LINES_TOGETHER;
 use regex::{Regex, RegexSet};
 use std::sync::OnceLock;
-
-/// So many lines belong together: a traceback of several ranks that print at once, or a failure and what it led to.
-const TOGETHER: u64 = 400;
 
 /// What is no failure of its own: it says that another one is gone, or repeats what another one said.
 const HANDED_ON: [&str; 6] = [
@@ -93,7 +91,7 @@ impl Others {
 
     /// Whether a line may be the end of a traceback.
     pub(crate) fn in_a_traceback(&self, number: u64) -> bool {
-        self.traceback.is_some_and(|at| number <= at + TOGETHER)
+        self.traceback.is_some_and(|at| number <= at + LINES_TOGETHER)
     }
 
     /// Whether there is any.
@@ -103,7 +101,7 @@ impl Others {
 
     /// Whether one stands so shortly before this line that the line may tell of it.
     pub(crate) fn led_to(&self, number: u64) -> bool {
-        self.last[0].is_some_and(|last| number <= last + TOGETHER)
+        self.last[0].is_some_and(|last| number <= last + LINES_TOGETHER)
     }
 }
 

@@ -11,6 +11,12 @@ use crate::analysis::RemedyContext;
 use crate::catalogue::{cause, cause_title};
 use crate::causes::rule;
 use crate::evidence;
+use crate::policy::given::{DEFAULT_MAPPINGS, PAGE_BYTES};
+use crate::policy::log::{
+    ECHO, FAR_FROM_DEFAULT, FAR_FROM_DEFAULT_LEAVES, FIRST_OF_SEVERAL, FOLLOWING, LARGE_REQUEST_BYTES,
+    LARGE_REQUEST_LEAVES, MOST_SURE, NEAR_DEFAULT, NEAR_DEFAULT_MORE, NEXT_OF_SEVERAL, NOTICE,
+    NOT_SINGLED_OUT, ONE_CAUSE, SMALL_REQUEST_BYTES, SMALL_REQUEST_MORE,
+};
 use std::collections::BTreeMap;
 use ullage_model::{Evidence, Finding, Fix, Severity, Status};
 
@@ -51,12 +57,8 @@ const NOTICES: [&str; 11] = [
     "dmesg-page-alloc",
     "dmesg-hung",
 ];
-/// Confidence in the only cause of a message.
-const SURE: f64 = 0.75;
 /// Findings told.
-const TOLD: usize = 5;
-/// The kernel's default of vm.max_map_count.
-const DEFAULT_MAPS: f64 = 65_530.0;
+const MOST_FINDINGS: usize = 5;
 
 fn is_echo(found: &LogMatch) -> bool {
     ECHOES.contains(&found.pattern)
@@ -102,39 +104,46 @@ pub(crate) fn findings(matches: &[LogMatch]) -> (Vec<Finding>, Vec<String>) {
     }
     let mut ranked: Vec<_> = likely.into_iter().collect();
     ranked.sort_by(|a, b| b.1 .0.total_cmp(&a.1 .0).then(a.1 .1.line.cmp(&b.1 .1.line)).then(a.0.cmp(b.0)));
-    ranked.truncate(TOLD);
+    ranked.truncate(MOST_FINDINGS);
     let settle = ranked.iter().map(|(id, _)| settles(id).to_owned()).collect();
     (ranked.into_iter().map(|(id, (confidence, found))| finding(id, confidence, found)).collect(), settle)
 }
 
+/// A segment's number, as a share of the mappings that the kernel allows by default.
+fn of_default(segment: u64) -> f64 {
+    segment as f64 / DEFAULT_MAPPINGS as f64
+}
+
 fn weight(found: &LogMatch, id: &str, index: usize) -> f64 {
-    let mut weight = 0.6 * 0.65f64.powi(i32::try_from(index).unwrap_or(i32::MAX));
+    let mut weight = FIRST_OF_SEVERAL * NEXT_OF_SEVERAL.powi(i32::try_from(index).unwrap_or(i32::MAX));
     weight = match singled_out(found) {
-        Some(one) if one == id => SURE,
-        Some(_) => weight * 0.6,
-        None if found.causes.len() == 1 => SURE,
+        Some(one) if one == id => ONE_CAUSE,
+        Some(_) => weight * NOT_SINGLED_OUT,
+        None if found.causes.len() == 1 => ONE_CAUSE,
         None => weight,
     };
     if is_notice(found) {
-        weight *= 0.4;
+        weight *= NOTICE;
     } else if is_echo(found) {
-        weight *= 0.55;
+        weight *= ECHO;
     } else if found.follows {
-        weight *= 0.8;
+        weight *= FOLLOWING;
     }
     if id == "max-map-count-exhausted" {
         match found.figures.segment {
-            Some(segment) if (0.9..=1.05).contains(&(segment as f64 / DEFAULT_MAPS)) => weight += 0.25,
-            Some(segment) if (segment as f64) < 0.5 * DEFAULT_MAPS => weight *= 0.7,
+            Some(segment) if (NEAR_DEFAULT.0..=NEAR_DEFAULT.1).contains(&of_default(segment)) => {
+                weight += NEAR_DEFAULT_MORE;
+            }
+            Some(segment) if of_default(segment) < FAR_FROM_DEFAULT => weight *= FAR_FROM_DEFAULT_LEAVES,
             _ => {}
         }
         match found.figures.bytes {
-            Some(bytes) if bytes < 1 << 20 => weight += 0.05,
-            Some(bytes) if bytes > 1 << 30 => weight *= 0.4,
+            Some(bytes) if bytes < SMALL_REQUEST_BYTES => weight += SMALL_REQUEST_MORE,
+            Some(bytes) if bytes > LARGE_REQUEST_BYTES => weight *= LARGE_REQUEST_LEAVES,
             _ => {}
         }
     }
-    weight.min(0.92)
+    weight.min(MOST_SURE)
 }
 
 fn finding(id: &'static str, confidence: f64, found: &LogMatch) -> Finding {
@@ -179,9 +188,9 @@ fn finding(id: &'static str, confidence: f64, found: &LogMatch) -> Finding {
 
 fn segment_sentence(id: &str, found: &LogMatch) -> Option<Evidence> {
     let segment = found.figures.segment.filter(|_| id == "max-map-count-exhausted")?;
-    let near = (segment as f64 / DEFAULT_MAPS) > 0.9;
+    let near = of_default(segment) > NEAR_DEFAULT.0;
     let asked = found.figures.bytes.map_or(String::new(), |bytes| {
-        format!(" It asked for {} only: each segment takes one mapping and a page of 4 KiB, however small it is, so that /dev/shm shows about {}.", evidence::bytes(bytes), evidence::bytes(segment.saturating_mul(4096)))
+        format!(" It asked for {} only: each segment takes one mapping and a page of 4 KiB, however small it is, so that /dev/shm shows about {}.", evidence::bytes(bytes), evidence::bytes(segment.saturating_mul(PAGE_BYTES)))
     });
     let sentence = if near {
         format!(

@@ -4,10 +4,8 @@
 //! the traceback tell them apart.
 
 use super::log_match::{Doing, LogMatch};
+use crate::policy::log::TASKS_BY_DEFAULT;
 use std::collections::VecDeque;
-
-/// `ulimit -u` beyond this is the kernel's default of a large machine, not what refused a thread.
-const MANY_TASKS: i64 = 32_768;
 
 const FRAMES: [(Doing, &[&str]); 4] = [
     (
@@ -71,7 +69,7 @@ pub(crate) fn singled_out(found: &LogMatch) -> Option<&'static str> {
         "py-enomem" if found.doing == Doing::Mapping => "max-map-count-exhausted",
         "openblas-nproc" => {
             let current = found.text.split("RLIMIT_NPROC ").nth(1)?.split(' ').next()?.parse::<i64>().ok()?;
-            if (0..=MANY_TASKS).contains(&current) {
+            if (0..=TASKS_BY_DEFAULT).contains(&current) {
                 "nproc-rlimit"
             } else {
                 "pids-limit-cgroup"

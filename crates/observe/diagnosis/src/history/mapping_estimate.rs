@@ -4,10 +4,8 @@
 //! The surprise: one large allocation looks like thousands of mappings. So the estimate goes on at most twice as fast as
 //! the counts did, and where mappings are large or did not become more there is none.
 
+use crate::policy::trends::{MAPPINGS_COUNTED, MAPPING_BYTES};
 use ullage_model::At;
-
-/// Bytes of a mapping up to which address space says something about their number.
-const SMALL: f64 = 262_144.0;
 
 /// What the last count said.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,7 +26,8 @@ impl MappingEstimate {
         };
         if let Some((then, old, before)) = self.last.filter(|(then, ..)| at > *then) {
             let (more, each) = (count - old, (bytes - before) / (count - old));
-            self.grown = (more >= 16.0 && each > 0.0 && each <= SMALL).then(|| (each, more / at.since(then)));
+            self.grown = (more >= MAPPINGS_COUNTED && each > 0.0 && each <= MAPPING_BYTES)
+                .then(|| (each, more / at.since(then)));
         }
         self.last = Some((at, count, bytes));
         Some(count)

@@ -1,13 +1,12 @@
 //! What the agent reported of the private memory of one Python, over time: what allocators have handed out and what is free
 //! in them.
 
+use crate::policy::given::READ_AHEAD;
 use std::collections::BTreeMap;
 use ullage_model::{figure, At, MallocFigures};
 
 /// Readings kept of one process; beyond it, every second one is forgotten.
-const MOST: usize = 64;
-/// Bytes that are read from a disk for a byte of a mapped library.
-const READ_AHEAD: f64 = 1.5;
+const MOST_READINGS: usize = 64;
 
 /// An allocator that may retain memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +90,7 @@ impl MemoryReadings {
         let get = |name: &str| figure(figures, name);
         let Some(anonymous) = get("anonymous") else { return };
         let walk = get("tensors").zip(get("python_large"));
-        if self.all.len() >= MOST {
+        if self.all.len() >= MOST_READINGS {
             let mut number = 0;
             self.all.retain(|_| {
                 number += 1;

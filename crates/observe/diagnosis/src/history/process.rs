@@ -4,6 +4,7 @@ use super::mapping_estimate::MappingEstimate;
 use super::memory_readings::MemoryReadings;
 use super::series::Series;
 use super::torch_counters::TorchCounters;
+use crate::policy::trends::FILES_MOVED_BYTES;
 use std::borrow::Cow;
 use ullage_model::process::DescriptorKinds;
 use ullage_model::{
@@ -13,16 +14,14 @@ use ullage_model::{
 };
 
 /// Probes kept of one process; beyond it, every second one is forgotten.
-const PROBES: usize = 64;
-/// Mapped files that moved by less are not worth a reading.
-const FILES_MOVED: f64 = (1 << 20) as f64;
+const MOST_PROBES: usize = 64;
 /// Censuses kept of one process: the latest.
-const CENSUSES: usize = 16;
+const MOST_CENSUSES: usize = 16;
 
 /// Queues of one process that are kept.
-const QUEUES: usize = 32;
+const MOST_QUEUES: usize = 32;
 /// Loaders of different settings that are counted.
-const ITERATORS: usize = 32;
+const MOST_ITERATORS: usize = 32;
 
 /// What a probe of a forked process's pages found, and what else was read of it then.
 #[derive(Clone, Copy, Debug)]
@@ -212,7 +211,7 @@ impl ProcessHistory {
             if self
                 .files
                 .last()
-                .is_none_or(|(_, before)| (memory.file.0 as f64 - before).abs() >= FILES_MOVED)
+                .is_none_or(|(_, before)| (memory.file.0 as f64 - before).abs() >= FILES_MOVED_BYTES)
             {
                 self.files.push(at, memory.file.0 as f64);
             }
@@ -259,7 +258,7 @@ impl ProcessHistory {
     }
 
     fn probed(&mut self, probe: Probe) {
-        if self.probes.len() >= PROBES {
+        if self.probes.len() >= MOST_PROBES {
             let mut index = 0;
             self.probes.retain(|_| {
                 index += 1;
@@ -271,7 +270,7 @@ impl ProcessHistory {
 
     /// The agent took a census.
     pub(crate) fn counted(&mut self, at: At, census: &Census) {
-        if self.censuses.len() >= CENSUSES {
+        if self.censuses.len() >= MOST_CENSUSES {
             self.censuses.remove(0);
         }
         self.censuses.push((at, census.clone()));
@@ -283,7 +282,7 @@ impl ProcessHistory {
         let alike = LoaderSettings { weight: None, ..settings.clone() };
         if let Some((_, number)) = self.iterators.iter_mut().find(|(known, _)| *known == alike) {
             *number += 1;
-        } else if self.iterators.len() < ITERATORS {
+        } else if self.iterators.len() < MOST_ITERATORS {
             self.iterators.push((alike, 1));
         }
         let weight = |settings: &LoaderSettings| {
@@ -300,7 +299,7 @@ impl ProcessHistory {
     pub(crate) fn has_backlog(&mut self, at: At, backlog: &Backlog) {
         match self.backlogs.iter().position(|(_, known)| known.number == backlog.number) {
             Some(place) => self.backlogs[place] = (at, backlog.clone()),
-            None if self.backlogs.len() < QUEUES => self.backlogs.push((at, backlog.clone())),
+            None if self.backlogs.len() < MOST_QUEUES => self.backlogs.push((at, backlog.clone())),
             None => {}
         }
     }

@@ -3,13 +3,14 @@
 //! The newest readings are kept as they are; older ones are thinned to every second one whenever they
 //! become too many, so that a week of readings costs what ten minutes do.
 
+use crate::policy::trends::{END_RATE_READINGS, END_RATE_S};
 use std::collections::VecDeque;
 use ullage_model::At;
 
 /// Newest readings, kept unthinned.
-const RECENT: usize = 120;
+const MOST_RECENT: usize = 120;
 /// Older readings before they are thinned by half.
-const OLD: usize = 240;
+const MOST_OLD: usize = 240;
 
 /// Readings of one figure, in order of time.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +31,7 @@ impl Series {
             self.peak = Some((at, value));
         }
         self.recent.push_back((at, value));
-        if self.recent.len() > RECENT {
+        if self.recent.len() > MOST_RECENT {
             if let Some(point) = self.recent.pop_front() {
                 self.keep_old(point);
             }
@@ -44,7 +45,7 @@ impl Series {
         }
         self.passed = 0;
         self.old.push(point);
-        if self.old.len() > OLD {
+        if self.old.len() > MOST_OLD {
             let mut index = 0;
             self.old.retain(|_| {
                 index += 1;
@@ -93,8 +94,14 @@ impl Series {
     /// before the end. None with fewer than two readings.
     pub fn rate_at_end(&self) -> Option<f64> {
         let (end, last) = self.last()?;
-        let (start, first) =
-            self.recent.iter().rev().take(5).take_while(|(at, _)| end.since(*at) <= 10.0).last().copied()?;
+        let (start, first) = self
+            .recent
+            .iter()
+            .rev()
+            .take(END_RATE_READINGS)
+            .take_while(|(at, _)| end.since(*at) <= END_RATE_S)
+            .last()
+            .copied()?;
         let seconds = end.since(start);
         (seconds > 0.0).then(|| (last - first) / seconds)
     }
@@ -115,7 +122,7 @@ mod tests {
     #[test]
     fn a_week_of_readings_stays_small_and_keeps_first_last_and_peak() {
         let long = series((0..600_000).map(|n| if n == 77 { 1e9 } else { n as f64 }));
-        assert!(long.kept() <= RECENT + OLD + 1, "{}", long.kept());
+        assert!(long.kept() <= MOST_RECENT + MOST_OLD + 1, "{}", long.kept());
         assert_eq!(long.first().map(|p| p.1), Some(0.0));
         assert_eq!(long.last().map(|p| p.1), Some(599_999.0));
         assert_eq!(long.peak().map(|p| p.1), Some(1e9));

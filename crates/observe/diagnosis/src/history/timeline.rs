@@ -21,9 +21,9 @@ use ullage_model::{
 };
 
 /// Histories kept; beyond it, processes that ended well are forgotten, oldest first.
-const PROCESSES: usize = 2048;
+const MOST_PROCESSES: usize = 2048;
 /// Exceptions, kernel lines and budget steps kept of each kind; the first ones tell the cause.
-const EVENTS: usize = 256;
+const MOST_EVENTS: usize = 256;
 
 /// An exception that the agent reported.
 #[derive(Clone, Debug)]
@@ -196,7 +196,7 @@ impl Timeline {
     }
 
     fn history(&mut self, id: ProcessId, at: At) -> &mut ProcessHistory {
-        if self.processes.len() >= PROCESSES && !self.processes.contains_key(&id) {
+        if self.processes.len() >= MOST_PROCESSES && !self.processes.contains_key(&id) {
             self.forget_one();
         }
         self.processes.entry(id).or_insert_with(|| ProcessHistory::new(id, at))
@@ -211,7 +211,7 @@ impl Timeline {
             histories.min_by_key(|history| history.last_seen).map(|history| history.id)
         };
         let goes = oldest(&mut self.processes.values().filter(ended).filter(well))
-            .or_else(|| oldest(&mut self.processes.values().filter(ended).skip(EVENTS)));
+            .or_else(|| oldest(&mut self.processes.values().filter(ended).skip(MOST_EVENTS)));
         if let Some(id) = goes {
             self.processes.remove(&id);
         }
@@ -253,24 +253,28 @@ impl Timeline {
                 }
                 self.agent_said(at, id, pid, message);
             }
-            EventKind::KernelOomKill(kill) if self.oom_kills.len() < EVENTS => {
+            EventKind::KernelOomKill(kill) if self.oom_kills.len() < MOST_EVENTS => {
                 self.oom_kills.push((at, kill))
             }
-            EventKind::KernelForkRejected { cgroup } if self.fork_rejections.len() < EVENTS => {
+            EventKind::KernelForkRejected { cgroup } if self.fork_rejections.len() < MOST_EVENTS => {
                 self.fork_rejections.push((at, cgroup));
             }
             // The first, to compare with, and the latest.
             EventKind::Neighbours(neighbours) => {
-                self.neighbours.truncate(EVENTS);
+                self.neighbours.truncate(MOST_EVENTS);
                 self.neighbours.push((at, neighbours));
             }
-            EventKind::Budget { action, used, budget } if self.budget.len() < EVENTS => {
+            EventKind::Budget { action, used, budget } if self.budget.len() < MOST_EVENTS => {
                 self.budget.push(BudgetStep { at, action, used, budget });
             }
-            EventKind::MappedFileShort { id, path, mapped, length } if self.short_files.len() < EVENTS => {
+            EventKind::MappedFileShort { id, path, mapped, length }
+                if self.short_files.len() < MOST_EVENTS =>
+            {
                 self.short_files.push(ShortFile { at, id, path, mapped, length });
             }
-            EventKind::NotSeen { text } if self.not_seen.len() < EVENTS && !self.not_seen.contains(&text) => {
+            EventKind::NotSeen { text }
+                if self.not_seen.len() < MOST_EVENTS && !self.not_seen.contains(&text) =>
+            {
                 self.not_seen.push(text);
             }
             EventKind::Finished { survivors } => self.finished = Some((at, survivors)),
@@ -332,7 +336,7 @@ impl Timeline {
             return self.made_of(pid, facts);
         }
         if let AgentMessage::Exception(report) = message {
-            if self.exceptions.len() < EVENTS {
+            if self.exceptions.len() < MOST_EVENTS {
                 self.exceptions.push(ExceptionSeen { at, id, pid, report: *report });
             }
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ullage_model::{At, Collective, Kept, Waiting};
 
 /// Messages of one kind that are kept of a process; beyond it, every second one is forgotten.
-const MOST: usize = 64;
+const MOST_MESSAGES: usize = 64;
 
 /// All of one process.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +48,7 @@ impl TorchCounters {
 }
 
 fn add<T: Clone>(all: &mut Vec<(At, T)>, at: At, one: &T) {
-    if all.len() >= MOST {
+    if all.len() >= MOST_MESSAGES {
         let mut number = 0;
         all.retain(|_| {
             number += 1;

@@ -10,6 +10,7 @@ use crate::analysis::oom::{cut_short, Proof, Victim};
 use crate::analysis::Analysis;
 use crate::causes::rules;
 use crate::history::{BudgetStep, Timeline};
+use crate::policy::given::{NS_PER_S, SIGKILL};
 use crate::rule::Judgement;
 use std::cmp::Ordering;
 use ullage_model::{
@@ -99,7 +100,7 @@ fn asked_for_arena(run: &RunFacts) -> bool {
 }
 
 fn share(cost: Cost, duration_s: Option<f64>) -> Option<f64> {
-    duration_s.filter(|seconds| *seconds > 0.0).map(|seconds| cost.cpu_ns as f64 / 1e9 / seconds)
+    duration_s.filter(|seconds| *seconds > 0.0).map(|seconds| cost.cpu_ns as f64 / NS_PER_S / seconds)
 }
 
 /// Findings as they are reported: by rank, but that what comes of another one stands right behind it, unless it is more
@@ -154,7 +155,7 @@ fn outcome(analysis: &Analysis) -> Outcome {
         let by = if by_kernel { Some("kernel memcg".into()) } else { plain.by };
         return Outcome { budget: budget_use(steps), by, ..plain };
     }
-    let by_sigkill = plain.kind == OutcomeKind::Signal && plain.signal == Some(9);
+    let by_sigkill = plain.kind == OutcomeKind::Signal && plain.signal == Some(SIGKILL);
     let gone = cut_short(analysis);
     if !by_sigkill && !gone {
         return plain;
@@ -170,7 +171,7 @@ fn outcome(analysis: &Analysis) -> Outcome {
         _ if gone => return Outcome::of(OutcomeKind::Unknown),
         _ => return plain,
     };
-    Outcome { signal: Some(9), by: Some(by.into()), ..Outcome::of(OutcomeKind::OomKill) }
+    Outcome { signal: Some(SIGKILL), by: Some(by.into()), ..Outcome::of(OutcomeKind::OomKill) }
 }
 
 /// The most that any step of the budget counted.

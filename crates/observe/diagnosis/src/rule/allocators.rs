@@ -8,17 +8,12 @@ use crate::analysis::retention::Retention;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::Allocator;
+use crate::policy::confidence::{RETAINED_LEAST, RETAINED_MORE};
+use crate::policy::growth::{ARENA_THREADS, RETAINED_MUCH};
+use crate::policy::sizes::WARN_BYTES;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, GrowthClass, Role, Severity, Status};
-
-const MIB: f64 = (1 << 20) as f64;
-/// Growth of more is a warning, but for a loader's worker: batches come and go there.
-const WARN: f64 = 256.0 * MIB;
-/// Memory ran out, and this share of it was retained.
-const MUCH: f64 = 0.3;
-/// Threads from which arenas count.
-const THREADS: f64 = 4.0;
 
 /// The finding of an allocator's rule. `known`: further evidence, in front of it what the allocator said.
 pub(crate) fn judge(
@@ -31,8 +26,10 @@ pub(crate) fn judge(
     let Some(kept) = analysis.retention_of(allocator) else { return unsaid(analysis, allocator) };
     let most = analysis.retention.iter().map(|retention| retention.bytes).fold(0.0, f64::max);
     let growing = analysis.growth.as_ref().filter(|(growth, _)| growth.class == GrowthClass::FreedButHeld);
-    let ongoing = growing.is_some_and(|(growth, ongoing)| *ongoing && growth.bytes as f64 >= WARN);
-    let short = analysis.ran_out && kept.bytes >= MUCH * analysis.timeline.memory().peak_bytes as f64;
+    let ongoing =
+        growing.is_some_and(|(growth, ongoing)| *ongoing && growth.bytes as f64 >= WARN_BYTES as f64);
+    let short =
+        analysis.ran_out && kept.bytes >= RETAINED_MUCH * analysis.timeline.memory().peak_bytes as f64;
     let worker = matches!(kept.process.role, Role::LoaderWorker(_));
     let severity =
         if short || (ongoing && !worker && kept.bytes >= most) { Severity::Warning } else { Severity::Note };
@@ -58,7 +55,7 @@ pub(crate) fn judge(
         ..analysis.remedy_context_of(Some(kept.process))
     };
     // What most is kept by is told first.
-    let confidence = 0.6 + 0.3 * (kept.bytes / most.max(1.0));
+    let confidence = RETAINED_LEAST + RETAINED_MORE * (kept.bytes / most.max(1.0));
     let mut finding = of_job(rule, severity, (Status::Supported, confidence), evidence, &context);
     finding.process = Some(evidence::process_ref(kept.process));
     if let Some(since) = growing.and_then(|(growth, _)| growth.since) {
@@ -98,8 +95,8 @@ fn unsaid(analysis: &Analysis, allocator: Allocator) -> Judgement {
     let Some(process) = process.filter(|process| !process.agent) else { return Judgement::Nothing };
     let threads = process.threads.peak().map_or(0.0, |(_, threads)| threads);
     if growth.class != GrowthClass::LiveGrowth
-        || (growth.bytes as f64) < WARN
-        || (allocator == Allocator::Arenas && threads < THREADS)
+        || (growth.bytes as f64) < WARN_BYTES as f64
+        || (allocator == Allocator::Arenas && threads < ARENA_THREADS)
     {
         return Judgement::Nothing;
     }

@@ -1,6 +1,10 @@
 //! A process at its limit of open files: shared by the two causes that differ in whose descriptors they are.
 
-use crate::trend::{reach, representative_reading, Reach, SHARED_A_SECOND};
+use crate::policy::given::{SHARED_A_SECOND, USUAL_FILES};
+use crate::policy::limits::{
+    at_limit, ALIKE_PART, DESCRIPTORS_LEFT, FEW_DESCRIPTORS, KINDS_EARLY_PART, KINDS_READ_PART,
+};
+use crate::trend::{reach, representative_reading, Reach};
 
 use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::{Analysis, RemedyContext};
@@ -61,7 +65,7 @@ fn kinds(failure: &Failure) -> Option<Kinds> {
         }
     }
     let process = failure.process?;
-    let early = process.kinds.is_none_or(|(_, all, _)| all < peak(process) / 4);
+    let early = process.kinds.is_none_or(|(_, all, _)| all < peak(process) / KINDS_EARLY_PART);
     if let Some(kinds) = early.then(|| kinds_by_mappings(process)).flatten() {
         return Some(kinds);
     }
@@ -91,8 +95,8 @@ fn peak(process: &ProcessHistory) -> u64 {
 fn kinds_by_mappings(process: &ProcessHistory) -> Option<Kinds> {
     let (at, mappings) = process.mappings?;
     let (torch, all) = (mappings.torch_shared, peak(process));
-    let alike = torch >= all / 2 && torch <= all + all / 4;
-    (all > 64 && alike).then(|| Kinds {
+    let alike = torch >= all / 2 && torch <= all + all / ALIKE_PART;
+    (all > FEW_DESCRIPTORS && alike).then(|| Kinds {
         torch: torch.min(all),
         all,
         at,
@@ -165,9 +169,9 @@ fn told(
     Ok(Some(finding(analysis, rule, failure, known, evidence, &analysis.remedy_context(Some(failure)))))
 }
 
-/// Within 2 % or 24 of the limit: the interpreter needs a few to report anything at all.
+/// At the limit, or a few below it: the interpreter needs some to report anything at all.
 fn near(fds: u64, limit: u64) -> bool {
-    fds.saturating_add(24) >= limit || fds >= limit - limit / 50
+    fds.saturating_add(DESCRIPTORS_LEFT) >= limit || at_limit(fds, limit)
 }
 
 /// The machine's own limit: no single process need be near its own.
@@ -217,7 +221,7 @@ fn read(
     }
     match reach(&process.descriptors, limit, failure.at, SHARED_A_SECOND) {
         how @ (Reach::Met | Reach::Projected) => {
-            let Some(kinds) = kinds(failure).filter(|kinds| kinds.all >= limit / 10) else {
+            let Some(kinds) = kinds(failure).filter(|kinds| kinds.all >= limit / KINDS_READ_PART) else {
                 return Err(format!("{name} stood near its limit of {} open files, but their links could not be read", evidence::count(limit)));
             };
             if kinds.owner() != owner {
@@ -285,7 +289,7 @@ fn kinds_sentence(kinds: &Kinds) -> Option<Evidence> {
 pub(crate) fn raise_soft_limit(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = Vec::new();
     let hard = context.nofile_hard;
-    if hard.is_none_or(|hard| hard > 1024) {
+    if hard.is_none_or(|hard| hard > USUAL_FILES) {
         fixes.push(Fix {
             title: match hard {
                 Some(hard) => format!(

@@ -4,6 +4,7 @@ use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::oom::Victim;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::sizes::WARN_BYTES;
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, Finding, KernelOomKill, Severity, Status};
@@ -137,10 +138,9 @@ pub(crate) fn no_memory_in(
 
 /// A large process ended by itself, and nobody inside it said why.
 fn silent(analysis: &Analysis) -> Judgement {
-    const LARGE: f64 = (256u64 << 20) as f64;
     let unheard = analysis.failures.iter().filter(|failure| failure.unexplained_end()).find_map(|failure| {
         let process = failure.process.filter(|process| !process.agent)?;
-        (process.anonymous.peak()?.1 >= LARGE).then_some(process)
+        (process.anonymous.peak()?.1 >= WARN_BYTES as f64).then_some(process)
     });
     unheard.map_or(Judgement::Nothing, |process| {
         let who = evidence::describe(process);

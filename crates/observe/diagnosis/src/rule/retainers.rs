@@ -7,28 +7,23 @@
 
 use crate::analysis::copies::{starter, Copy};
 use crate::analysis::growth_class::{rising, still_rises};
-use crate::analysis::retainers::{
-    held, is_hooks, is_much, is_not_live, Kind, RetainedGrowth, CERTAIN, LEAST, SHARE,
-};
+use crate::analysis::retainers::{held, is_hooks, is_much, is_not_live, Kind, RetainedGrowth};
 use crate::analysis::Analysis;
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::growth::{EXPLAINS, EXPLAINS_MOST, GROWTH_BYTES, HOOKS_MORE};
+use crate::policy::sizes::NOTE_BYTES;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use crate::trend::Rise;
 use ullage_model::{At, Evidence, Finding, Holder, Role, Severity, Status};
 
-const MIB: u64 = 1 << 20;
-/// Growth that nobody could look into is told from here on.
-const UNSEEN: u64 = 64 * MIB;
-/// Hooks that one module has more than before.
-const HOOKS: u64 = 16;
 /// Holders that are named.
-const NAMED: usize = 3;
+const MOST_NAMED: usize = 3;
 
 /// What a rule about one kind of holder says.
 pub(crate) fn judge(analysis: &Analysis, rule: &Rule, kind: Kind) -> Judgement {
-    let rising = rising(analysis, LEAST as f64).into_iter();
+    let rising = rising(analysis, GROWTH_BYTES as f64).into_iter();
     let mut all: Vec<RetainedGrowth> =
         rising.filter_map(|(process, rise)| held(process, rise, kind)).collect();
     all.sort_by_key(|held| std::cmp::Reverse(held.explained));
@@ -55,11 +50,12 @@ fn finding(
     same: &[RetainedGrowth],
 ) -> Option<Finding> {
     let share = held.explained as f64 / held.of.max(1) as f64;
-    let hooks = held.holders.iter().any(|one| is_hooks(one) && one.length >= one.before.unwrap_or(0) + HOOKS);
-    if share < SHARE && !hooks {
+    let hooks =
+        held.holders.iter().any(|one| is_hooks(one) && one.length >= one.before.unwrap_or(0) + HOOKS_MORE);
+    if share < EXPLAINS && !hooks {
         return None;
     }
-    let known = match (held.seen, share >= CERTAIN) {
+    let known = match (held.seen, share >= EXPLAINS_MOST) {
         (true, true) => (Status::Established, 0.9),
         (true, false) => (Status::Supported, 0.65),
         // A graph that a backward pass has freed is long and holds nothing: in an older torch it looks the same.
@@ -68,7 +64,7 @@ fn finding(
     let severity = severity(analysis, held, share);
     let mut evidence = vec![growth_sentence(held.process, &held.rise)];
     evidence.extend(graph_sentence(held));
-    for holder in held.holders.iter().take(NAMED) {
+    for holder in held.holders.iter().take(MOST_NAMED) {
         evidence.push(holder_sentence(held, holder));
     }
     evidence.push(share_sentence(held, share));
@@ -95,7 +91,7 @@ fn severity(analysis: &Analysis, held: &RetainedGrowth, share: f64) -> Severity 
         Kind::Cache if is_persistent_workers(analysis, held) => Severity::Note,
         Kind::Graph if !held.seen => Severity::Note,
         Kind::Graph | Kind::View | Kind::Error | Kind::Hook => Severity::Warning,
-        Kind::Cache | Kind::Output if much && share >= CERTAIN => Severity::Warning,
+        Kind::Cache | Kind::Output if much && share >= EXPLAINS_MOST => Severity::Warning,
         Kind::Cache | Kind::Output => Severity::Note,
     }
 }
@@ -239,16 +235,16 @@ fn share_sentence(held: &RetainedGrowth, share: f64) -> Evidence {
 /// What holds most of the growth of a process, for another rule to name.
 pub(crate) fn what_grows(process: &ProcessHistory) -> Option<Evidence> {
     let kinds = [Kind::Cache, Kind::Graph, Kind::View, Kind::Error, Kind::Hook, Kind::Output];
-    let rise = still_rises(process, LEAST as f64)?;
+    let rise = still_rises(process, GROWTH_BYTES as f64)?;
     let held = kinds.into_iter().filter_map(|kind| held(process, rise, kind));
     let most = held.max_by_key(|held| held.explained)?;
-    let much = most.explained as f64 >= SHARE * most.of as f64;
+    let much = most.explained as f64 >= EXPLAINS * most.of as f64;
     most.holders.first().filter(|_| much).map(|holder| holder_sentence(&most, holder))
 }
 
 /// A Python that grew to its end, into which nobody looked.
 pub(crate) fn unseen(analysis: &Analysis) -> Option<String> {
-    rising(analysis, UNSEEN as f64).into_iter().find_map(|(process, rise)| {
+    rising(analysis, NOTE_BYTES as f64).into_iter().find_map(|(process, rise)| {
         let python = process.agent || process.name().starts_with("python");
         let counted =
             process.censuses.iter().any(|(at, census)| census.number > 1 && at.seconds() >= rise.since);

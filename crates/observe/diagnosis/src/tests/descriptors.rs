@@ -1,6 +1,7 @@
 //! nofile-exhausted-shared-tensors, fd-leak-files-sockets and forkserver-too-many-fds.
 
 use super::build::*;
+use crate::policy::given::SHARED_A_SECOND;
 use crate::Series;
 use ullage_model::{
     Descriptors, Ending, ExceptionReport, Limit, Measured, Missing, ResourceLimits, Role, Status, Verdict,
@@ -196,7 +197,7 @@ fn a_trainer_that_a_forkserver_started_uses_the_same_one() {
 
 #[test]
 fn a_limit_met_and_left_between_two_looks_is_not_ruled_out() {
-    use crate::trend::{reach, Reach, SHARED_A_SECOND};
+    use crate::trend::{reach, Reach};
     let mut series = Series::default();
     // Many close looks, and one gap of half a second: a failed start gives everything back before the next.
     for at in [1.0, 1.05, 1.1, 1.6, 1.65] {

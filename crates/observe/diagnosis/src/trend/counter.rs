@@ -4,14 +4,8 @@
 //! that was told may be that old in a process that is killed, and still have risen to its end.
 
 use crate::history::ProcessHistory;
+use crate::policy::trends::{COUNTER_HALF, COUNTER_LASTED_S, COUNTER_LATE};
 use ullage_model::{At, Kept};
-
-/// A count that rises is watched for so long at least, seconds.
-const LASTED_S: f64 = 5.0;
-/// It was last told within this share of the time before the end.
-const LATE: f64 = 0.3;
-/// Of its rise, each half of the time has this share.
-const HALF: f64 = 0.2;
 
 /// A count that rose in both halves of the time in which it was watched, and to its end.
 #[derive(Clone, Copy, Debug)]
@@ -45,9 +39,9 @@ pub(crate) fn rising_counter<'a>(
     let early = half.count.saturating_sub(first.count) as f64;
     let late = last.count.saturating_sub(half.count) as f64;
     let rises = rise >= least as f64
-        && whole >= LASTED_S
-        && end.since(*at) <= LATE * whole
-        && early >= HALF * rise
-        && late >= HALF * rise;
+        && whole >= COUNTER_LASTED_S
+        && end.since(*at) <= COUNTER_LATE * whole
+        && early >= COUNTER_HALF * rise
+        && late >= COUNTER_HALF * rise;
     rises.then_some(RisingCounter { process, since: *since, before: first.count, at: *at, last })
 }

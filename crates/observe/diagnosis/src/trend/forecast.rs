@@ -11,14 +11,8 @@
 
 use super::line_fit::{trend_of, LineFit, Trend};
 use crate::history::Series;
+use crate::policy::trends::{FORECAST_REACH, WARN_AFTER_S, WARN_AT};
 use ullage_model::{At, Limit, LimitState, Measured};
-
-/// A forecast reaches this many times as far ahead as the growth has lasted.
-const REACH: f64 = 4.0;
-/// Growth that is warned of has lasted this long, seconds,
-const WARN_AFTER_S: f64 = 60.0;
-/// and this many times as long as what is left takes.
-const WARN_AT: f64 = 4.0;
 
 /// One figure, its limit, and how it came to be.
 pub(crate) struct Figure<'a> {
@@ -39,7 +33,7 @@ impl Figure<'_> {
 
     /// False where no time left can come of it, whatever it did: so much of the way has to be gone.
     pub(crate) fn may_be_near(&self) -> bool {
-        self.share() >= 1.0 / (1.0 + REACH)
+        self.share() >= 1.0 / (1.0 + FORECAST_REACH)
     }
 
     pub(crate) fn state(self) -> LimitState {
@@ -87,7 +81,7 @@ fn time_left(growth: &LineFit, used: f64, level: f64) -> Option<f64> {
     // A failing process may have counted in itself more than was ever read.
     let counted = if growth.levels.first().is_none_or(|highest| used > *highest) { used } else { 0.0 };
     let left = growth.meets(level).min((level - counted) / growth.per_second);
-    (left <= REACH * growth.lasted_s).then_some(left)
+    (left <= FORECAST_REACH * growth.lasted_s).then_some(left)
 }
 
 /// Share of the limit in use; -1 where there is none.

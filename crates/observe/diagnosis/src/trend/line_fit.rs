@@ -13,23 +13,12 @@
 //! be met when it is as likely met as not, if one of them is drawn each tenth of a second.
 
 use crate::history::Series;
+use crate::policy::trends::{
+    AS_LIKELY_AS_NOT, AT_REST_PART, DEVIATION_OF_MEDIAN, DRAW_S, EIGHTHS, ERROR_OF_MEDIAN,
+    GROWTH_LEAST_READINGS, LINE_BEND, LINE_CERTAIN, LINE_GOES_ON, LINE_LEAST_PARTS, LINE_QUARTER,
+    LINE_SHORTER,
+};
 use ullage_model::At;
-
-/// Parts of a window.
-const PARTS: usize = 8;
-/// Parts with a reading that a line needs, and readings.
-const LEAST_PARTS: usize = 4;
-const LEAST_READINGS: usize = 5;
-/// Each window is this much of the one before.
-const SHORTER: f64 = 0.8;
-/// How far a part may lie from the line, as a share of the rise.
-const BEND: f64 = 0.1;
-/// A rise is one from so many standard errors of a part on.
-const CERTAIN: f64 = 6.0;
-/// A limit is told to be met when it is as likely met as not: at so many failures foreseen (the logarithm of 2).
-const AS_LIKELY_AS_NOT: f64 = std::f64::consts::LN_2;
-/// Time of a draw, seconds: as often as a figure is read where a limit is near.
-const DRAW_S: f64 = 0.1;
 
 /// What a figure does at its end.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,14 +72,14 @@ pub(crate) fn trend(points: impl Iterator<Item = (At, f64)>, now: At) -> Trend {
     let points: Vec<(f64, f64)> = points.map(|(at, value)| (at.seconds(), value)).collect();
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return Trend::Unknown };
     let whole = last.0 - first.0;
-    let late = since(&points, last.0 - whole / 3.0);
+    let late = since(&points, last.0 - whole / AT_REST_PART);
     // Most figures of a job stand still, and need no windows.
-    if whole > 0.0 && late.len() >= LEAST_READINGS && late.iter().all(|point| point.1 == last.1) {
+    if whole > 0.0 && late.len() >= GROWTH_LEAST_READINGS && late.iter().all(|point| point.1 == last.1) {
         return Trend::AtRest;
     }
     let mut span = whole;
     let mut window = points.as_slice();
-    while window.len() >= LEAST_READINGS && span > 0.0 {
+    while window.len() >= GROWTH_LEAST_READINGS && span > 0.0 {
         if let Some(line) = Line::through(window).filter(Line::rises_straight) {
             let before = &points[..points.len() - window.len()];
             return match line.rises_before(before) {
@@ -98,7 +87,7 @@ pub(crate) fn trend(points: impl Iterator<Item = (At, f64)>, now: At) -> Trend {
                 _ => Trend::Unsteady,
             };
         }
-        span *= SHORTER;
+        span *= LINE_SHORTER;
         window = since(&points, last.0 - span);
     }
     match Line::through(late) {
@@ -137,7 +126,7 @@ impl Line {
             return None;
         }
         let parts = parts(window, span);
-        if parts.len() < LEAST_PARTS {
+        if parts.len() < LINE_LEAST_PARTS {
             return None;
         }
         let level = |part: &[(f64, f64)]| median(part.iter().map(|p| p.1));
@@ -156,9 +145,8 @@ impl Line {
         let scatter = median(
             parts.iter().zip(&offsets).flat_map(|(part, o)| part.iter().map(move |p| (above(p) - o).abs())),
         )?;
-        // 1.48 makes a standard deviation of a median deviation, 1.25 the error of a median of that of a mean.
-        let error = |readings: f64| 1.25 * 1.48 * scatter / readings.sqrt();
-        let bend = BEND * slope * span;
+        let error = |readings: f64| ERROR_OF_MEDIAN * DEVIATION_OF_MEDIAN * scatter / readings.sqrt();
+        let bend = LINE_BEND * slope * span;
         let straight = parts
             .iter()
             .zip(&offsets)
@@ -174,7 +162,7 @@ impl Line {
 
     fn rises(&self) -> bool {
         let rise = self.slope * self.span;
-        rise > 0.0 && rise >= CERTAIN * self.error
+        rise > 0.0 && rise >= LINE_CERTAIN * self.error
     }
 
     fn rises_straight(&self) -> bool {
@@ -183,8 +171,8 @@ impl Line {
 
     /// How often it went through the middle half of this rise before: what comes and goes is no step to a limit.
     fn rises_before(&self, before: &[(f64, f64)]) -> usize {
-        let quarter = 0.25 * self.slope * self.span;
-        let (bottom, top) = (self.start + quarter, self.start + 3.0 * quarter);
+        let quarter = LINE_QUARTER * self.slope * self.span;
+        let (bottom, top) = (self.start + quarter, self.start + self.slope * self.span - quarter);
         let sides = before.iter().filter_map(|(_, value)| match *value {
             value if value <= bottom => Some(false),
             value if value >= top => Some(true),
@@ -200,7 +188,7 @@ impl Line {
 
     fn growth(&self, points: &[(f64, f64)], window: &[(f64, f64)], now: f64) -> LineFit {
         let end = window.last().map_or(now, |last| last.0);
-        let eighth = self.span / PARTS as f64;
+        let eighth = self.span / EIGHTHS as f64;
         let (before, late) = points.split_at(points.len() - since(points, end - eighth).len());
         let highest = |points: &[(f64, f64)]| points.iter().map(|p| p.1).fold(f64::NEG_INFINITY, f64::max);
         let mut levels: Vec<f64> = late.iter().map(|(t, value)| value + self.slope * (now - t)).collect();
@@ -209,7 +197,7 @@ impl Line {
             per_second: self.slope,
             lasted_s: self.span,
             levels,
-            ongoing: highest(late) >= highest(before) + 0.3 * self.slope * eighth,
+            ongoing: highest(late) >= highest(before) + LINE_GOES_ON * self.slope * eighth,
         }
     }
 }
@@ -217,7 +205,7 @@ impl Line {
 /// The readings of each eighth of the time; those without one are left out.
 fn parts(window: &[(f64, f64)], span: f64) -> Vec<&[(f64, f64)]> {
     let start = window.first().map_or(0.0, |first| first.0);
-    let part = |t: f64| (((t - start) / span * PARTS as f64) as usize).min(PARTS - 1);
+    let part = |t: f64| (((t - start) / span * EIGHTHS as f64) as usize).min(EIGHTHS - 1);
     window.chunk_by(|a, b| part(a.0) == part(b.0)).collect()
 }
 

@@ -7,5 +7,5 @@ mod reach;
 mod rise;
 
 pub(crate) use line_fit::{trend_of, LineFit, Trend};
-pub(crate) use reach::{reach, representative_reading, Reach, SHARED_A_SECOND};
+pub(crate) use reach::{reach, representative_reading, Reach};
 pub(crate) use rise::{rise, Rise};

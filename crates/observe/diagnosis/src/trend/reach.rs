@@ -1,6 +1,7 @@
 //! Did a figure meet its limit between its last reading and the end of its process? Pure.
 
 use crate::history::Series;
+use crate::policy::limits::{AT_LIMIT, LAST_SECONDS_S, PROJECTED_FROM, PROJECTED_RATE};
 use ullage_model::At;
 
 /// Whether a figure met its limit between its last reading and the end.
@@ -18,11 +19,8 @@ pub(crate) enum Reach {
 
 /// The reading that tells most of a process's last seconds: the largest of them, else the last there is.
 pub(crate) fn representative_reading(series: &Series, until: At) -> Option<(At, f64)> {
-    series.peak_between(At::from_seconds(until.seconds() - LAST_SECONDS), until).or_else(|| series.last())
+    series.peak_between(At::from_seconds(until.seconds() - LAST_SECONDS_S), until).or_else(|| series.last())
 }
-
-/// How far back from its end a process's failure is looked for.
-const LAST_SECONDS: f64 = 3.0;
 
 /// Judges a figure at the end of its process. `fastest` is the growth a second that no machine exceeds.
 pub(crate) fn reach(series: &Series, limit: u64, until: At, fastest: f64) -> Reach {
@@ -30,19 +28,25 @@ pub(crate) fn reach(series: &Series, limit: u64, until: At, fastest: f64) -> Rea
     let Some((at, value)) = series.last() else { return Reach::Possible };
     let age = until.since(at).max(0.0);
     // What it held it may give back before it ends.
-    if value >= 0.98 * limit
-        || representative_reading(series, until).is_some_and(|(_, peak)| peak >= 0.98 * limit)
+    if value >= AT_LIMIT * limit
+        || representative_reading(series, until).is_some_and(|(_, peak)| peak >= AT_LIMIT * limit)
     {
         return Reach::Met;
     }
     let rate = series.rate_at_end().unwrap_or(0.0);
-    if value >= 0.4 * limit && rate > 0.0 && value + rate * 1.3 * age >= 0.98 * limit {
+    if value >= PROJECTED_FROM * limit
+        && rate > 0.0
+        && value + rate * PROJECTED_RATE * age >= AT_LIMIT * limit
+    {
         return Reach::Projected;
     }
     // Between any two looks of its last seconds it may have met the limit and given everything back: a failed start of a
     // worker closes its descriptors as it unwinds.
-    let last_seconds: Vec<(At, f64)> =
-        series.points().filter(|(at, _)| until.since(*at) <= LAST_SECONDS).chain([(until, value)]).collect();
+    let last_seconds: Vec<(At, f64)> = series
+        .points()
+        .filter(|(at, _)| until.since(*at) <= LAST_SECONDS_S)
+        .chain([(until, value)])
+        .collect();
     let between_looks = last_seconds
         .windows(2)
         .any(|looks| looks[0].1 + fastest * looks[1].0.since(looks[0].0).max(0.0) >= limit);
@@ -52,6 +56,3 @@ pub(crate) fn reach(series: &Series, limit: u64, until: At, fastest: f64) -> Rea
         Reach::Excluded
     }
 }
-
-/// Tensors that any machine shares in a second: torch takes 100 µs or more for one (about 100 system calls).
-pub(crate) const SHARED_A_SECOND: f64 = 20_000.0;

@@ -8,27 +8,12 @@
 
 use super::line_fit::{trend, Trend};
 use crate::history::Series;
+use crate::policy::sizes::MOST;
+use crate::policy::trends::{
+    EIGHTHS, END_AT_ONCE_S, END_FALL, END_FALL_READINGS, END_FALL_S, RISEN, RISE_AT_REST, RISE_BEGUN,
+    RISE_LEAST_READINGS, RISE_STEP, RISE_STEPS,
+};
 use ullage_model::At;
-
-const PARTS: usize = 8;
-/// Readings that an answer needs.
-const LEAST_READINGS: usize = 4;
-/// A fall of this much, within so many seconds of the end and so many readings, is the end itself;
-const FALL: f64 = 0.07;
-const FALL_S: f64 = 2.5;
-const FALL_READINGS: usize = 4;
-/// or of any number within these seconds: each process that ends is a reading, and many may end at once.
-const AT_ONCE_S: f64 = 0.5;
-/// So much of the rise has happened: it has come to rest.
-const RISEN: f64 = 0.9;
-/// At rest for this part of the time, a rise is over.
-const AT_REST: f64 = 0.25;
-/// A part of the time that brought this share of the rise was one in which it rose.
-const SHARE: f64 = 0.06;
-/// Such parts that a rise in steps needs.
-const STEPS: usize = 3;
-/// A straight line at the end that makes up this share of the rise is what the run shows.
-const LINE: f64 = 0.5;
 
 /// A rise.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,11 +41,11 @@ pub(crate) fn rise(series: &Series, start: f64, least: f64) -> Option<Rise> {
     let points = without_end(&all[all.partition_point(|(t, _)| *t < start)..]);
     let (first, last) = (points.first()?, points.last()?);
     let span = last.0 - first.0;
-    if points.len() < LEAST_READINGS || span <= 0.0 {
+    if points.len() < RISE_LEAST_READINGS || span <= 0.0 {
         return None;
     }
     let levels = levels(points, span);
-    let (base, top) = (first.1, levels[PARTS - 1]);
+    let (base, top) = (first.1, levels[EIGHTHS - 1]);
     let by = top.max(last.1) - base;
     if by < least {
         return None;
@@ -68,7 +53,7 @@ pub(crate) fn rise(series: &Series, start: f64, least: f64) -> Option<Rise> {
     let at = |t: f64| At::from_seconds(t.max(0.0));
     if let Trend::Growing(line) = trend(points.iter().map(|(t, value)| (at(*t), *value)), at(last.0)) {
         let of_line = line.per_second * line.lasted_s;
-        if line.ongoing && of_line >= least && (of_line >= LINE * by || line.lasted_s >= span / 2.0) {
+        if line.ongoing && of_line >= least && (of_line >= MOST * by || line.lasted_s >= span / 2.0) {
             return Some(Rise {
                 since: last.0 - line.lasted_s,
                 until: last.0,
@@ -78,18 +63,19 @@ pub(crate) fn rise(series: &Series, start: f64, least: f64) -> Option<Rise> {
             });
         }
     }
-    let since = points.iter().rev().find(|(_, value)| *value <= base + 0.05 * by).map_or(first.0, |p| p.0);
+    let since =
+        points.iter().rev().find(|(_, value)| *value <= base + RISE_BEGUN * by).map_or(first.0, |p| p.0);
     // What stands scatters about its level: risen is what a whole eighth has reached, and a step one above all before.
     let risen = base + RISEN * by;
-    let reached = levels.iter().position(|level| *level >= risen).unwrap_or(PARTS);
-    let from = first.0 + reached.saturating_sub(1) as f64 * span / PARTS as f64;
+    let reached = levels.iter().position(|level| *level >= risen).unwrap_or(EIGHTHS);
+    let from = first.0 + reached.saturating_sub(1) as f64 * span / EIGHTHS as f64;
     let until = points.iter().find(|(t, value)| *t >= from && *value >= risen).map_or(last.0, |p| p.0);
     let (mut highest, mut steps) = (base, 0);
     for level in levels {
-        steps += usize::from(level - highest >= SHARE * by);
+        steps += usize::from(level - highest >= RISE_STEP * by);
         highest = highest.max(level);
     }
-    let ongoing = last.0 - until < AT_REST * span && steps >= STEPS;
+    let ongoing = last.0 - until < RISE_AT_REST * span && steps >= RISE_STEPS;
     let until = if ongoing { last.0 } else { until };
     Some(Rise { since, until, by, per_second: by / (until - since).max(span / 100.0), ongoing })
 }
@@ -100,11 +86,11 @@ fn without_end(points: &[(f64, f64)]) -> &[(f64, f64)] {
     while let Some((last, before)) = kept.split_last() {
         let since = end - last.0;
         let peak = before.iter().map(|p| p.1).fold(0.0, f64::max);
-        if since > FALL_S || last.1 >= (1.0 - FALL) * peak {
+        if since > END_FALL_S || last.1 >= (1.0 - END_FALL) * peak {
             break;
         }
         // It falls for longer: that is no end.
-        if points.len() - kept.len() >= FALL_READINGS && since > AT_ONCE_S {
+        if points.len() - kept.len() >= END_FALL_READINGS && since > END_AT_ONCE_S {
             return points;
         }
         kept = before;
@@ -113,9 +99,9 @@ fn without_end(points: &[(f64, f64)]) -> &[(f64, f64)] {
 }
 
 /// The median of each eighth; one without a reading is as the last reading before it: what does not move is not kept.
-fn levels(points: &[(f64, f64)], span: f64) -> [f64; PARTS] {
+fn levels(points: &[(f64, f64)], span: f64) -> [f64; EIGHTHS] {
     let (start, mut last) = points[0];
-    let part = |t: f64| (((t - start) / span * PARTS as f64) as usize).min(PARTS - 1);
+    let part = |t: f64| (((t - start) / span * EIGHTHS as f64) as usize).min(EIGHTHS - 1);
     std::array::from_fn(|number| {
         let mut here: Vec<f64> = points.iter().filter(|p| part(p.0) == number).map(|p| p.1).collect();
         let before = last;

@@ -8,23 +8,15 @@ use super::sources::{began, least, loaded, present};
 use crate::analysis::run::Run;
 use crate::history::ProcessHistory;
 use crate::history::Series;
+use crate::policy::given::{DEFAULT_MAPPINGS, PAGE_BYTES};
+use crate::policy::growth::{
+    CACHE_FULL, DESCRIPTORS_MORE, EACH_HANDLE_BYTES, LOADS_ON_S, MAPPINGS_MORE, OWN_SWAP_BYTES,
+    PROCESSES_MORE, SWAPPED_BYTES,
+};
+use crate::policy::sizes::MOST;
+use crate::policy::trends::LEAST_SPAN_S;
 use crate::trend::{rise, Rise};
 use ullage_model::{At, FilesystemUse, GrowthClass, ProcessId};
-
-const PAGE: f64 = 4096.0;
-/// So many more, at least.
-const DESCRIPTORS: f64 = 100.0;
-const MAPPINGS: f64 = 1000.0;
-const PROCESSES: f64 = 8.0;
-/// Each of them holds less than this, or its bytes are the story.
-const EACH: f64 = (64 << 10) as f64;
-/// Swapped in and out in the second half of a run: bytes of the machine, and the job's own in swap.
-const SWAPPED: f64 = (32 << 20) as f64;
-const OWN_SWAP: f64 = (16 << 20) as f64;
-/// Libraries may still be read from disk so long after the most of them is mapped.
-const LOADS_ON_S: f64 = 2.0;
-/// Less free memory than this share: files push out other files, and the cache does not grow.
-const FULL: f64 = 0.1;
 
 /// Something that is not told in bytes of private or shared memory.
 pub(crate) struct CountedGrowth {
@@ -42,30 +34,34 @@ pub(crate) fn handles(run: &Run, grown: f64) -> Option<CountedGrowth> {
         let (series, least, limit) = match class {
             GrowthClass::FdLeak => (
                 &process.descriptors,
-                DESCRIPTORS,
+                DESCRIPTORS_MORE,
                 process.limits.and_then(|limits| limits.open_files.at()).unwrap_or(u64::MAX),
             ),
             // Counted seldom, and estimated between: what was counted must have grown too.
-            _ if counted_more(process) < MAPPINGS => return None,
-            _ => (&process.mappings_between, MAPPINGS, run.machine().max_map_count.known().unwrap_or(65_530)),
+            _ if counted_more(process) < MAPPINGS_MORE => return None,
+            _ => (
+                &process.mappings_between,
+                MAPPINGS_MORE,
+                run.machine().max_map_count.known().unwrap_or(DEFAULT_MAPPINGS),
+            ),
         };
         let rise = rise(series, loaded(process), least).filter(|rise| rise.ongoing)?;
         let share = rise.by / limit.max(1) as f64;
         let shared = match process.kinds {
             Some((.., kinds))
-                if class == GrowthClass::FdLeak && kinds.torch_shared as f64 >= 0.5 * rise.by =>
+                if class == GrowthClass::FdLeak && kinds.torch_shared as f64 >= MOST * rise.by =>
             {
                 in_shm(run, rise.since)
             }
             _ => 0.0,
         };
         let (process, number) = (Some(process.id), Some(rise.by));
-        if shared / rise.by >= EACH {
+        if shared / rise.by >= EACH_HANDLE_BYTES {
             // Nobody maps them: they wait in descriptors that were sent and not taken.
             let class = GrowthClass::SharedMemoryBacklog;
             return Some((share, CountedGrowth { class, bytes: shared, rise, process, number }));
         }
-        (grown / rise.by < EACH)
+        (grown / rise.by < EACH_HANDLE_BYTES)
             .then_some((share, CountedGrowth { class, bytes: grown, rise, process, number }))
     };
     present(run)
@@ -93,7 +89,7 @@ fn counted_more(process: &ProcessHistory) -> f64 {
 
 /// Processes that become ever more.
 pub(crate) fn processes(run: &Run) -> Option<CountedGrowth> {
-    let rise = rise(&run.timeline.alive, began(run), PROCESSES).filter(|rise| rise.ongoing)?;
+    let rise = rise(&run.timeline.alive, began(run), PROCESSES_MORE).filter(|rise| rise.ongoing)?;
     let young = present(run).filter(|process| process.first_seen.seconds() > rise.since);
     let held = |process: &ProcessHistory| {
         // What a forked one began with is its parent's.
@@ -139,7 +135,7 @@ pub(crate) fn page_cache(run: &Run) -> Option<CountedGrowth> {
     }
     let host = run.timeline.host();
     let memory = host.last.memory.as_known()?;
-    let (until, full) = (super::sources::end(run), FULL * memory.total.0 as f64);
+    let (until, full) = (super::sources::end(run), CACHE_FULL * memory.total.0 as f64);
     let work_on_disk = run.timeline.filesystems(FilesystemUse::Work).all(|place| !place.last.tmpfs);
     // Others let go of theirs meanwhile: the most that it grew by is at least what came in.
     let start = At::from_seconds(began);
@@ -147,7 +143,7 @@ pub(crate) fn page_cache(run: &Run) -> Option<CountedGrowth> {
     let most = host.cache.peak_between(start, At::from_seconds(until));
     let grew = most.zip(from).map_or(0.0, |(most, from)| most.1 - from.1);
     (work_on_disk && (grew >= least / 2.0 || (memory.free.0 as f64) < full)).then(|| {
-        let per_second = disk / (until - began).max(0.1);
+        let per_second = disk / (until - began).max(LEAST_SPAN_S);
         counted(disk, Rise { since: began, until, by: disk, per_second, ongoing: true })
     })
 }
@@ -159,18 +155,18 @@ pub(crate) fn swapping(run: &Run) -> Option<CountedGrowth> {
     let half = At::from_seconds(end / 2.0);
     let moved = |series: &Series| {
         let (from, to) = (series.at_or_before(half).or(series.first())?, series.last()?);
-        Some((to.1 - from.1) * PAGE)
+        Some((to.1 - from.1) * PAGE_BYTES as f64)
     };
     let (came, went) = (moved(&host.swap_in)?, moved(&host.swap_out)?);
     let own = run.timeline.groups.swap.peak().map_or(0.0, |(_, bytes)| bytes);
-    (came >= SWAPPED && went >= SWAPPED && own >= OWN_SWAP).then(|| CountedGrowth {
+    (came >= SWAPPED_BYTES && went >= SWAPPED_BYTES && own >= OWN_SWAP_BYTES).then(|| CountedGrowth {
         class: GrowthClass::SwapThrash,
         bytes: came,
         rise: Rise {
             since: end / 2.0,
             until: end,
             by: came,
-            per_second: came / (end / 2.0).max(0.1),
+            per_second: came / (end / 2.0).max(LEAST_SPAN_S),
             ongoing: true,
         },
         process: None,

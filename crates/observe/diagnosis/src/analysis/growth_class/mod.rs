@@ -13,33 +13,20 @@ mod sources;
 pub(crate) mod split;
 mod words;
 
-pub(crate) use sources::{loaded, COPIED_AT_ONCE};
+pub(crate) use sources::loaded;
 
 use super::run::Run;
 use crate::history::{process_ref, ProcessHistory};
+use crate::policy::growth::{
+    CODE_S, GIVEN_BACK, LATE_FILES_BYTES, RESTED_SHARE, START_S, START_SHARE, WARM_UP_BEGINS, WARM_UP_ENDS,
+};
+use crate::policy::sizes::MOST;
+use crate::policy::trends::{GROWTH_LEAST_READINGS, GROWTH_LEAST_S, LEAST_SPAN_S};
 use crate::trend::{rise, Rise};
 use counts::CountedGrowth;
 use sources::GrowthSource;
 use std::collections::BTreeMap;
 use ullage_model::{At, Growth, GrowthClass, GrowthLimit, GrowthPart, LimitState, ProcessId, Role};
-
-/// Seconds, and readings, that an answer needs.
-const LEAST_S: f64 = 2.0;
-const LEAST_READINGS: usize = 5;
-/// What rests since so early, seconds or share of the run, was the start of the program.
-const START_S: f64 = 4.0;
-const START_SHARE: f64 = 0.12;
-/// A rise that began in this part of the run and was over in that one is a warm-up.
-const WARM_UP_BEGINS: f64 = 0.25;
-const WARM_UP_ENDS: f64 = 0.6;
-/// Mapped files that came to rest below this are code, and so are those that came so early, seconds, where no data file is
-/// mapped: a slow disk.
-const LEAST_FILES: f64 = (64 << 20) as f64;
-const CODE_S: f64 = 15.0;
-/// What came to rest and was less than this share of what the job held is no story.
-const RESTED_SHARE: f64 = 0.1;
-/// Processes that hold this share of what grows are the story.
-const OF_PROCESSES: f64 = 0.5;
 
 /// How the private memory of a process rose, where it did so to the end. `least`: by less is none.
 pub(crate) fn still_rises(process: &ProcessHistory, least: f64) -> Option<Rise> {
@@ -55,9 +42,6 @@ pub(crate) fn rising<'a>(run: &Run<'a>, least: f64) -> Vec<(&'a ProcessHistory, 
     rose.filter(|(process, rise)| !gave_back(run, process, rise)).collect()
 }
 
-/// Of this part of what rises, a worker before it has given back as much.
-const GIVEN_BACK: f64 = 0.5;
-
 fn gave_back(run: &Run, process: &ProcessHistory, rise: &Rise) -> bool {
     let is_worker =
         |process: &ProcessHistory| matches!(process.role, Role::LoaderWorker(_) | Role::PoolWorker);
@@ -72,14 +56,14 @@ fn gave_back(run: &Run, process: &ProcessHistory, rise: &Rise) -> bool {
 /// the run.
 pub(crate) fn growth(run: &Run, limits: &[LimitState]) -> Option<(Growth, bool)> {
     let end = sources::end(run);
-    if run.timeline.tree.kept() < LEAST_READINGS || end < LEAST_S {
+    if run.timeline.tree.kept() < GROWTH_LEAST_READINGS || end < GROWTH_LEAST_S {
         return None;
     }
     let (going, rested): (Vec<GrowthSource>, Vec<GrowthSource>) =
         sources::sources(run).into_iter().partition(|source| source.rise.ongoing || source.copied());
     let grown: f64 = going.iter().map(|source| source.rise.by).sum();
     let answer = Answer { run, limits, end };
-    if let Some(counted) = counts::processes(run).filter(|found| found.bytes >= OF_PROCESSES * grown) {
+    if let Some(counted) = counts::processes(run).filter(|found| found.bytes >= MOST * grown) {
         return Some((answer.of_counted(&counted), counted.rise.ongoing));
     }
     if let Some(counted) = counts::handles(run, grown) {
@@ -118,9 +102,9 @@ fn is_told(run: &Run, source: &GrowthSource, start: f64) -> bool {
         let mapped = process.and_then(|process| process.mappings);
         let data = mapped.is_none_or(|(_, mapped)| mapped.data_file_bytes.0 as f64 >= source.rise.by / 2.0);
         let late = source.rise.until > start && (data || source.rise.until > CODE_S);
-        return late && source.rise.by >= LEAST_FILES;
+        return late && source.rise.by >= LATE_FILES_BYTES as f64;
     }
-    source.rise.until > start || of(GrowthClass::FreedButHeld) >= 0.5 * source.rise.by
+    source.rise.until > start || of(GrowthClass::FreedButHeld) >= MOST * source.rise.by
 }
 
 /// The word for a part of a rise that is over.
@@ -149,7 +133,7 @@ impl Answer<'_, '_> {
             because: words::counted(self.run, counted),
             bytes,
             per_second: if counted.number.is_some() {
-                counted.bytes / (rise.until - rise.since).max(0.1)
+                counted.bytes / (rise.until - rise.since).max(LEAST_SPAN_S)
             } else {
                 rise.per_second
             },

@@ -8,26 +8,13 @@ use super::split::split;
 use crate::analysis::run::Run;
 use crate::history::ProcessHistory;
 use crate::history::Series;
+use crate::policy::growth::{
+    COPIED_BYTES, COPIED_ONGOING, COPIED_SHARE, EARLY, GONE_S, GONE_SHARE, GROWTH_BYTES, GROWTH_SHARE,
+    LOADED, LOADING_S, LOADING_SHARE, OF_MANY_PART,
+};
+use crate::policy::trends::LEAST_SPAN_S;
 use crate::trend::{rise, Rise};
 use ullage_model::{Ending, GrowthClass, ProcessId};
-
-/// Growth of less is not told: bytes, and of what the job holds.
-const LEAST: f64 = (32 << 20) as f64;
-const LEAST_SHARE: f64 = 0.05;
-/// How long loading libraries may take: seconds, and of the life of the process.
-const LOADING_S: f64 = 15.0;
-const LOADING_SHARE: f64 = 1.0 / 3.0;
-/// Every forked process copies some of what it began with, at once, and of a Python that has loaded torch some 50 MiB:
-/// less than this part of it, or this much, is not told.
-const COPIED: f64 = 0.15;
-pub(crate) const COPIED_AT_ONCE: u64 = 64 << 20;
-/// The first part of a run, in which the processes begin that it is about.
-const EARLY: f64 = 0.25;
-/// They are there.
-const LOADED: f64 = 0.9;
-/// A process that ended longer before the end is no part of what is there: seconds, or of the run.
-const GONE_S: f64 = 5.0;
-const GONE_SHARE: f64 = 0.1;
 
 /// Something that rose.
 #[derive(Clone, Debug)]
@@ -51,7 +38,7 @@ impl GrowthSource {
 /// Bytes by which something must grow to be told.
 pub(crate) fn least(run: &Run) -> f64 {
     let held = run.timeline.tree.peak().map_or(0.0, |(_, bytes)| bytes);
-    LEAST.max(LEAST_SHARE * held)
+    (GROWTH_BYTES as f64).max(GROWTH_SHARE * held)
 }
 
 /// When the run was last seen alive, seconds.
@@ -130,7 +117,7 @@ pub(crate) fn sources(run: &Run) -> Vec<GrowthSource> {
 /// Private memory. Many processes may each grow by little.
 fn private(run: &Run, least: f64) -> Vec<GrowthSource> {
     let processes: Vec<&ProcessHistory> = present(run).collect();
-    let each = (least / processes.len().max(1) as f64).max(LEAST / 16.0);
+    let each = (least / processes.len().max(1) as f64).max((GROWTH_BYTES as f64) / OF_MANY_PART);
     let rises = processes.iter().filter_map(|process| {
         let rise = rise(&process.private(), loaded(process), each)?;
         let split = split(&process.memory_readings, rise.since, rise.by, rise.rests(process.last_seen));
@@ -159,7 +146,7 @@ fn copied(run: &Run, least: f64) -> Vec<GrowthSource> {
         .filter_map(|cow| {
             // What cannot be told from the parent's own writing is no longer shared either way.
             let by = cow.copied.saturating_add(cow.unknown) as f64;
-            if by < (COPIED * cow.inherited as f64).max(COPIED_AT_ONCE as f64) {
+            if by < (COPIED_SHARE * cow.inherited as f64).max(COPIED_BYTES as f64) {
                 return None;
             }
             let process = run.timeline.process(cow.process.id)?;
@@ -176,8 +163,8 @@ fn copied(run: &Run, least: f64) -> Vec<GrowthSource> {
                 since,
                 until,
                 by,
-                per_second: by / (until - since).max(0.1),
-                ongoing: until - since > 0.75 * (end - since),
+                per_second: by / (until - since).max(LEAST_SPAN_S),
+                ongoing: until - since > COPIED_ONGOING * (end - since),
             });
             let parts = vec![(GrowthClass::CopyOnWrite, by)];
             (by > 0.0).then_some(GrowthSource {

@@ -6,12 +6,9 @@
 //! what blocks in use leave of the growth.
 
 use crate::history::{MemoryReading, MemoryReadings, Walk};
+use crate::policy::given::LARGEST_PIECE_BYTES;
+use crate::policy::growth::{BEFORE_GROWTH_S, SAW_ENOUGH, SAW_NOTHING};
 use ullage_model::GrowthClass;
-
-/// Python's own allocator hands out pieces of at most this.
-const SMALL: f64 = 512.0;
-/// A reading that saw this share of the growth stands for all of it.
-const ENOUGH: f64 = 0.4;
 
 /// How growth of private memory by `by` bytes splits that began at `since`; none where nothing was said that tells.
 /// `rests`: from when to when it is at rest. Blocks that come and go meanwhile are as a reading happens to find them: then
@@ -25,16 +22,23 @@ pub(crate) fn split(
     let asked = || readings.all.iter().filter(|reading| reading.malloc.is_some());
     let saw = |before: &MemoryReading| {
         let seen = |reading: &&MemoryReading| {
-            reading.at > before.at && reading.anonymous - before.anonymous >= ENOUGH * by
+            reading.at > before.at && reading.anonymous - before.anonymous >= SAW_ENOUGH * by
         };
         rests.and_then(|rests| median(asked().filter(seen), rests)).or_else(|| asked().rfind(seen))
     };
     let with_growth =
         |before: Option<&'_ MemoryReading>| before.and_then(|before| Some((*before, *saw(before)?)));
-    let at_once = || with_growth(asked().rfind(|reading| reading.at <= since + 0.5).or(asked().next()));
+    let at_once =
+        || with_growth(asked().rfind(|reading| reading.at <= since + BEFORE_GROWTH_S).or(asked().next()));
     // As long as a process is small, malloc is not asked.
     let small = || {
-        with_growth(readings.all.iter().rfind(|reading| reading.at <= since + 0.5).or(readings.all.first()))
+        with_growth(
+            readings
+                .all
+                .iter()
+                .rfind(|reading| reading.at <= since + BEFORE_GROWTH_S)
+                .or(readings.all.first()),
+        )
     };
     let (before, now) = at_once().or_else(small)?;
     let (before, now) = (&before, &now);
@@ -50,9 +54,9 @@ pub(crate) fn split(
     let free = (now.free() - before.free()).clamp(0.0, rest);
     let rest = rest - free;
     // Not in malloc: Python's small pieces, as many as there are, or such that it keeps; else mappings of native code.
-    let pieces = ((now.blocks - before.blocks) * SMALL).clamp(0.0, rest);
+    let pieces = ((now.blocks - before.blocks) * LARGEST_PIECE_BYTES).clamp(0.0, rest);
     let most = readings.all.iter().map(|reading| reading.blocks).fold(0.0, f64::max);
-    let kept = ((most - now.blocks) * SMALL).clamp(0.0, rest - pieces);
+    let kept = ((most - now.blocks) * LARGEST_PIECE_BYTES).clamp(0.0, rest - pieces);
     let pool = |reading: &MemoryReading| reading.arrow.map_or(0.0, |(used, most)| most - used);
     let arrow = (pool(now) - pool(before)).clamp(0.0, rest - pieces - kept);
     let other = rest - pieces - kept - arrow;
@@ -76,11 +80,11 @@ fn walked(
     grown: f64,
 ) -> Option<Walk> {
     let seen = |reading: &&MemoryReading| {
-        reading.walk.is_some() && reading.anonymous - before.anonymous >= ENOUGH * grown
+        reading.walk.is_some() && reading.anonymous - before.anonymous >= SAW_ENOUGH * grown
     };
     let last = readings.all.iter().filter(|reading| reading.at <= now.at).rfind(seen)?;
     let first = readings.all.iter().find(|reading| reading.walk.is_some() && reading.at < last.at);
-    let held = first.filter(|first| first.anonymous <= before.anonymous + 0.1 * grown);
+    let held = first.filter(|first| first.anonymous <= before.anonymous + SAW_NOTHING * grown);
     let base = held.and_then(|reading| reading.walk).unwrap_or_default();
     let walk = last.walk?;
     let scale = grown / (last.anonymous - before.anonymous);

@@ -4,6 +4,7 @@ use super::counts::CountedGrowth;
 use super::sources::GrowthSource;
 use crate::analysis::run::Run;
 use crate::evidence;
+use crate::policy::growth::{ALL_OF_IT, LINE_NAMED};
 use ullage_model::{GrowthClass, ProcessId};
 
 fn whose(run: &Run, process: Option<ProcessId>) -> String {
@@ -41,10 +42,11 @@ pub(super) fn grew(
             evidence::seconds(rise.until)
         )
     };
-    let part = match these.iter().any(|(source, of_it)| *of_it < 0.95 * source.rise.by) || share < 0.95 {
-        true => format!(", {:.0} % of all that grew", 100.0 * share),
-        false => String::new(),
-    };
+    let part =
+        match these.iter().any(|(source, of_it)| *of_it < ALL_OF_IT * source.rise.by) || share < ALL_OF_IT {
+            true => format!(", {:.0} % of all that grew", 100.0 * share),
+            false => String::new(),
+        };
     let known = match class {
         GrowthClass::LiveTensors => "tensors that Python still refers to, as the collector's list and malloc say",
         GrowthClass::LivePythonObjects => "objects of Python that are in use, as its allocator and the collector's list say",
@@ -79,9 +81,7 @@ pub(super) fn grew(
 }
 
 /// Lines that are named.
-const LINES: usize = 3;
-/// A line is, that allocated this share.
-const SHARE: f64 = 0.1;
+const MOST_LINES: usize = 3;
 
 /// Where, for what Python or native code holds and no name was found for.
 fn allocated(run: &Run, class: GrowthClass, largest: &GrowthSource) -> String {
@@ -93,8 +93,8 @@ fn allocated(run: &Run, class: GrowthClass, largest: &GrowthSource) -> String {
     let lines: Vec<String> = sites
         .sites
         .iter()
-        .take(LINES)
-        .filter(|site| share(site.bytes) >= SHARE)
+        .take(MOST_LINES)
+        .filter(|site| share(site.bytes) >= LINE_NAMED)
         .map(|site| format!("{} ({:.0} %)", site.line, 100.0 * share(site.bytes)))
         .collect();
     if at.seconds() < largest.rise.since || lines.is_empty() {

@@ -1,0 +1,51 @@
+//! How many threads, processes, descriptors, segments are more than a healthy job has?
+
+/// Threads more than before that are no pool that fills, where nothing failed,
+pub(crate) const THREADS_MORE: f64 = 100.0;
+/// watched for so long. In any run: a pool starts all of its threads within seconds.
+pub(crate) const THREADS_LASTED_S: f64 = 10.0;
+/// So many more are enough where the next could not be started.
+pub(crate) const THREADS_REFUSED: f64 = 24.0;
+/// And this many times as many as at first: a pool of one for each core stands beside those of torch.
+pub(crate) const THREADS_TIMES: f64 = 3.0;
+/// A rate from here on is written without a fraction.
+pub(crate) const WHOLE_RATE: f64 = 10.0;
+/// Threads that any Python with torch has besides those that compute.
+pub(crate) const OTHER_THREADS: u64 = 8;
+/// The machine's cores, so many times those allowed: a job sized by the machine waits for itself.
+pub(crate) const CORES_TIMES: u64 = 4;
+/// A stack from here on is no usual size.
+pub(crate) const LARGE_STACK_BYTES: u64 = 256 << 20;
+
+/// Process groups more than at first: a program's start makes fewer.
+pub(crate) const GROUPS_MORE: u64 = 12;
+/// Threads and descriptors that one group has, at most.
+pub(crate) const OF_A_GROUP: f64 = 8.0;
+
+/// Zombies: fewer may be a batch that is about to be reaped,
+pub(crate) const ZOMBIES: f64 = 10.0;
+/// and of the most, so many are left in the end where nobody reaps.
+pub(crate) const ZOMBIES_LEFT: f64 = 0.8;
+/// A process that exits hands its zombies on within this time. In any run: its exit, half a second.
+pub(crate) const EXIT_TAKES_NS: u64 = 500_000_000;
+/// Iterators whose workers live at one time: an evaluation loader or two beside the first is healthy.
+pub(crate) const GENERATIONS: usize = 5;
+/// Of all workers that were started, so many live at once: most were never ended.
+pub(crate) const GENERATIONS_ALIVE: f64 = 0.75;
+/// Workers of one iterator are started within this time, in clock ticks of 10 ms. In any run: one loop of forks.
+pub(crate) const GENERATION_TICKS: u64 = 30;
+/// Programs that workers started, seen at least: fewer is a tool that is asked once.
+pub(crate) const PROGRAMS_SEEN: usize = 10;
+/// Managers of shared memory more than processes that share: each of those has one.
+pub(crate) const MANAGERS: usize = 8;
+
+/// Segments of torch in a process that nobody spoke from: more than its loader's prefetched batches.
+pub(crate) const UNHEARD_SEGMENTS: u64 = 48;
+/// Tensors that a forkserver's end gave back as the exception left.
+pub(crate) const TENSORS_CLOSED: u64 = 10;
+/// Segments from which on it is said that each takes a page.
+pub(crate) const MANY_SEGMENTS: u64 = 1000;
+/// System V segments held after the end of a run that was well: from here on a warning.
+pub(crate) const SEGMENTS_LEFT_BYTES: u64 = 64 << 20;
+/// RLIMIT_MEMLOCK from here on is no default: somebody set it for RDMA.
+pub(crate) const LARGE_MEMLOCK_BYTES: u64 = 4 << 30;

@@ -1,0 +1,19 @@
+//! Which numbers decide a verdict? Every threshold, by subject: its name says what it decides, its line why it is so.
+//!
+//! `_S` is seconds, `_BYTES` bytes, `_PART` the n in "one n-th of"; a share lies between 0 and 1, all else is a number of
+//! things. A line that names a measurement, a test or a source got its value from there. The others were set by hand to
+//! separate what they name, and the scenarios with their healthy twins hold them.
+//!
+//! The surprise: runs last 30 s or three days. Seconds are "of the run" where a share stands beside them and the larger (or
+//! smaller) of both counts, and "in any run" where something sets them that a longer run does not stretch: a tick, a timeout.
+
+pub(crate) mod confidence;
+pub(crate) mod counts;
+pub(crate) mod given;
+pub(crate) mod growth;
+pub(crate) mod limits;
+pub(crate) mod log;
+pub(crate) mod machine;
+pub(crate) mod memory;
+pub(crate) mod sizes;
+pub(crate) mod trends;
