@@ -32,6 +32,8 @@
 //! - <https://github.com/pytorch/pytorch/issues/25340>
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::memory::{CONTEXTS_MORE, CONTEXTS_WARN_BYTES, SMALL_NOTE_BYTES};
+use crate::policy::sizes::FILLED_PART;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use crate::trend::counter::rising_counter;
@@ -46,23 +48,21 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const WHAT: &str = "autograd-circles";
-const MORE: u64 = 16;
-/// This part of the job's memory is a good one.
-const SHARE: u64 = 5;
-/// So much is worth a note, and so much a warning.
-const NOTE: u64 = 16 << 20;
-const WARN: u64 = 64 << 20;
 
 fn judge(analysis: &Analysis) -> Judgement {
     let peak = analysis.timeline.memory().peak_bytes;
     let told = analysis.timeline.processes().filter_map(|process| {
         let (at, kept) = process.torch_counters.latest(WHAT)?;
         let bytes = kept.bytes.unwrap_or(0);
-        let rises = rising_counter(process, WHAT, MORE).is_some();
-        let filled = analysis.ran_out && bytes.saturating_mul(SHARE) >= peak;
-        let severity = if filled || (rises && bytes >= WARN) { Severity::Warning } else { Severity::Note };
-        let much = filled || rises || bytes.saturating_mul(SHARE) >= peak;
-        (bytes >= NOTE && much).then_some((severity, bytes, at, kept, process))
+        let rises = rising_counter(process, WHAT, CONTEXTS_MORE).is_some();
+        let filled = analysis.ran_out && bytes.saturating_mul(FILLED_PART) >= peak;
+        let severity = if filled || (rises && bytes >= CONTEXTS_WARN_BYTES) {
+            Severity::Warning
+        } else {
+            Severity::Note
+        };
+        let much = filled || rises || bytes.saturating_mul(FILLED_PART) >= peak;
+        (bytes >= SMALL_NOTE_BYTES && much).then_some((severity, bytes, at, kept, process))
     });
     let Some((severity, bytes, at, kept, process)) = told.max_by_key(|told| (told.0, told.1)) else {
         return Judgement::Nothing;

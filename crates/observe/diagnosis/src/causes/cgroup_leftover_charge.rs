@@ -28,9 +28,10 @@
 use crate::analysis::oom::{limiting, own_groups};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::machine::{LEFTOVER_READ_BY, LEFTOVER_SHARE};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Fix, Severity, Status};
+use ullage_model::{Fix, Severity, Status};
 
 pub(super) const RULE: Rule = Rule {
     id: "cgroup-leftover-charge",
@@ -40,11 +41,6 @@ pub(super) const RULE: Rule = Rule {
     fixes,
 };
 
-/// Share of the limit from which it matters.
-const SHARE: f64 = 0.2;
-/// A first reading after this is not one of the beginning.
-const BEGINNING: At = At(3_000_000_000);
-
 fn judge(analysis: &Analysis) -> Judgement {
     for own in own_groups(analysis) {
         let Some((group, limit)) = limiting(analysis, own) else { continue };
@@ -52,7 +48,7 @@ fn judge(analysis: &Analysis) -> Judgement {
             continue;
         };
         let left = cache + shared;
-        if at > BEGINNING || left < limit as f64 * SHARE {
+        if at > LEFTOVER_READ_BY || left < limit as f64 * LEFTOVER_SHARE {
             continue;
         }
         let sentence = format!(
@@ -66,7 +62,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         let source = format!("memory.stat of {}", group.path());
         let met = evidence::number("memory at the start", left as u64, "bytes", &source, at, sentence);
         // Cache is dropped when it is in the way; files of a tmpfs are not.
-        let in_the_way = shared >= limit as f64 * SHARE && !analysis.ended_well();
+        let in_the_way = shared >= limit as f64 * LEFTOVER_SHARE && !analysis.ended_well();
         let killed = analysis.oom_victims.iter().any(|victim| victim.of_cgroup());
         let severity = if in_the_way && killed { Severity::Warning } else { Severity::Note };
         let evidence = vec![evidence::with_limit(met, limit)];

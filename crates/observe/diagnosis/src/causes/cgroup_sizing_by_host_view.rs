@@ -29,6 +29,8 @@
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::counts::{CORES_TIMES, OTHER_THREADS};
+use crate::policy::given::THOUSAND;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, Fix, Limit, Role, Severity, Status};
@@ -40,9 +42,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
     fixes,
 };
-
-/// Threads that any Python with torch has besides those that compute.
-const OTHER_THREADS: u64 = 8;
 
 fn judge(analysis: &Analysis) -> Judgement {
     let cores = u64::from(analysis.machine().cores);
@@ -68,7 +67,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         evidence.push(evidence::with_limit(met, allowed));
         evidence.extend(cost_of_a_worker(analysis, workers));
     } else if let Some((process, (at, threads))) = busiest {
-        if (threads as u64) < cores || cores < 4 * allowed || cores < 2 * OTHER_THREADS {
+        if (threads as u64) < cores || cores < CORES_TIMES * allowed || cores < 2 * OTHER_THREADS {
             return Judgement::Nothing;
         }
         let sentence = format!(
@@ -101,7 +100,7 @@ fn allowed(analysis: &Analysis) -> Option<(u64, String)> {
     match (affinity, by_quota) {
         (Some(affinity), Some(by_quota)) if affinity <= by_quota => Some((affinity, by_affinity(affinity))),
         (_, Some(by_quota)) => {
-            let cores = quota.unwrap_or(0) as f64 / 1000.0;
+            let cores = quota.unwrap_or(0) as f64 / THOUSAND;
             Some((by_quota, format!("the time of {cores:.1} cores (the cgroup's quota)")))
         }
         (Some(affinity), None) => Some((affinity, by_affinity(affinity))),

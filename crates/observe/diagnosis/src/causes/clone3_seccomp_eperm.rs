@@ -28,6 +28,8 @@
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::given::SECCOMP_FILTER;
+use crate::policy::limits::{counted_at_limit, FEW_TASKS};
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
@@ -40,9 +42,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
     fixes,
 };
-
-/// A filter that may refuse calls.
-const FILTER: u64 = 2;
 
 fn judge(analysis: &Analysis) -> Judgement {
     let refused = analysis.timeline.cgroups().any(|group| group.refused.growth().unwrap_or(0) > 0);
@@ -59,7 +58,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         let process = failure.process;
         let name = process.map_or_else(|| "the process".to_owned(), evidence::describe);
         match process.and_then(|process| process.facts.as_ref()?.seccomp.known()) {
-            Some(FILTER) => Ok(Some(told(analysis, failure, &name))),
+            Some(SECCOMP_FILTER) => Ok(Some(told(analysis, failure, &name))),
             Some(_) => Ok(None),
             None => Err(format!(
                 "{name} could not start its first thread, with no limit near; whether a filter of system calls is on could not be read"
@@ -75,16 +74,16 @@ pub(super) fn first_thread_refused(failure: &Failure) -> bool {
     let Some(counts) = failure.counts() else { return false };
     let alone = counts.threads == Some(1);
     let mappings =
-        matches!((counts.mappings, counts.max_map_count), (Some(n), Some(max)) if n >= max - max / 100);
+        matches!((counts.mappings, counts.max_map_count), (Some(n), Some(max)) if counted_at_limit(n, max));
     let space = matches!((counts.virtual_size, counts.address_space_limit), (Some(size), Some(limit)) if size >= limit / 2);
-    let tasks = counts.nproc.is_some_and(|limit| limit < 64);
+    let tasks = counts.nproc.is_some_and(|limit| limit < FEW_TASKS);
     words.iter().any(|words| text.contains(words)) && alone && !mappings && !space && !tasks
 }
 
 /// Nothing was told of why it ended: a filter, and a process that never had a second thread, leave it open.
 fn unexplained(failure: &Failure) -> Result<Option<Finding>, String> {
     let Some(process) = failure.process else { return Ok(None) };
-    let filtered = process.facts.as_ref().and_then(|facts| facts.seccomp.known()) == Some(FILTER);
+    let filtered = process.facts.as_ref().and_then(|facts| facts.seccomp.known()) == Some(SECCOMP_FILTER);
     let alone = process.threads.peak().is_some_and(|(_, threads)| threads <= 1.0);
     match filtered && alone {
         true => Err(format!(

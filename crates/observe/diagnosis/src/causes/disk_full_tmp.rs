@@ -29,6 +29,7 @@ use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::space;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::limits::{reaches, DISK_AT_LIMIT, DISK_LEFT_BYTES};
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
@@ -43,8 +44,6 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const USES: [FilesystemUse; 2] = [FilesystemUse::Temporary, FilesystemUse::Work];
-/// Less than this left: the next block is refused.
-const NOTHING_LEFT: u64 = 1 << 20;
 
 fn judge(analysis: &Analysis) -> Judgement {
     by_failure(analysis, |failure| {
@@ -52,7 +51,7 @@ fn judge(analysis: &Analysis) -> Judgement {
             told(analysis, failure)
         } else if failure.symptom() == Symptom::Unwritten {
             let left = failure.counts().and_then(|counts| counts.path_free);
-            told(analysis, failure).filter(|_| left.is_some_and(|free| free < NOTHING_LEFT))
+            told(analysis, failure).filter(|_| left.is_some_and(|free| free < DISK_LEFT_BYTES))
         } else if space::is_bus_error(failure) || failure.unexplained_end() {
             read(analysis, failure)
         } else {
@@ -76,7 +75,7 @@ fn told(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     let mut evidence = Vec::new();
     let mut known = (Status::Supported, 0.8);
     if let Some(free) = free {
-        if free < NOTHING_LEFT {
+        if free < DISK_LEFT_BYTES {
             known = (Status::Established, 0.95);
         }
         let sentence = format!("The filesystem of {of} had {} free at the exception.", evidence::bytes(free));
@@ -106,7 +105,7 @@ fn told(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
 fn read(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     let (history, at, used, size) = space::fullest(analysis, &USES, failure, false)?;
     let filled_meanwhile = history.used.first().is_some_and(|(_, first)| used as f64 > first);
-    if !(used >= size - size / 200 && filled_meanwhile) {
+    if !(reaches(DISK_AT_LIMIT, used, size) && filled_meanwhile) {
         return None;
     }
     let bus = space::is_bus_error(failure);

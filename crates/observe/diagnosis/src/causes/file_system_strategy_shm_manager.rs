@@ -29,6 +29,7 @@ use crate::analysis::cohort::Cohort;
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::counts::MANAGERS;
 use crate::rule::finding::{better, finding, of_job};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
@@ -41,9 +42,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
     fixes,
 };
-
-/// Each process that shares has one: so many more than processes of the job are left over.
-const MANY: usize = 8;
 
 fn judge(analysis: &Analysis) -> Judgement {
     let told = analysis.failures.iter().filter(|failure| !failure.is_echo() && about_manager(failure));
@@ -92,7 +90,7 @@ fn left_over(analysis: &Analysis) -> Option<Finding> {
     let managers = of_role(true);
     let (at, number) = managers.most()?;
     let sharing = of_role(false).alive(at).len();
-    if number < MANY || number <= 2 * sharing {
+    if number < MANAGERS || number <= 2 * sharing {
         return None;
     }
     let sentence = format!(

@@ -32,6 +32,8 @@ use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::oom::{limiting, own_groups};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::limits::{counted_at_limit, NEARLY_GONE};
+use crate::policy::machine::RESERVED_TIMES;
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
@@ -44,9 +46,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
     fixes,
 };
-
-/// What is left of memory when it is nearly gone.
-const LEFT: f64 = 0.1;
 
 fn judge(analysis: &Analysis) -> Judgement {
     // What is promised is counted then, and strict-overcommit says so.
@@ -85,7 +84,7 @@ fn in_fork(failure: &Failure) -> bool {
 fn refused(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, String> {
     let counts = failure.counts();
     let mappings = counts.and_then(|counts| counts.mappings.zip(counts.max_map_count));
-    if mappings.is_some_and(|(mappings, max)| mappings >= max - max / 100) {
+    if mappings.is_some_and(|(mappings, max)| counted_at_limit(mappings, max)) {
         return Ok(None);
     }
     let name = failure.process.map_or_else(|| "the process".to_owned(), evidence::describe);
@@ -110,7 +109,7 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, St
 fn host_low(analysis: &Analysis, failure: &Failure) -> Option<Evidence> {
     let (at, available) = analysis.timeline.host().available.at_or_before(failure.at)?;
     let total = analysis.machine().memory_total.known()?.0;
-    if available > total as f64 * LEFT {
+    if available > total as f64 * NEARLY_GONE {
         return None;
     }
     let sentence = format!(
@@ -128,7 +127,7 @@ fn group_low(analysis: &Analysis, failure: &Failure) -> Option<Evidence> {
     own_groups(analysis).into_iter().find_map(|own| {
         let (group, limit) = limiting(analysis, own)?;
         let (at, used) = group.working_set.at_or_before(failure.at)?;
-        if used < limit as f64 * (1.0 - LEFT) {
+        if used < limit as f64 * (1.0 - NEARLY_GONE) {
             return None;
         }
         let sentence = format!(
@@ -153,7 +152,7 @@ fn larger_than_memory(analysis: &Analysis, failure: &Failure, name: &str) -> Opt
     let reserved = failure.exception.is_some_and(|seen| seen.report.cuda_initialized == Some(true));
     if reserved
         || size <= whole
-        || size > whole.saturating_mul(8)
+        || size > whole.saturating_mul(RESERVED_TIMES)
         || analysis.machine().overcommit_memory.known() != Some(0)
     {
         return None;

@@ -30,6 +30,8 @@ use crate::analysis::copies::parent;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::given::PAGE_BYTES;
+use crate::policy::sizes::{MOST, NOTE_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Evidence, Fix, Severity, Status};
@@ -41,9 +43,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
     fixes,
 };
-
-/// Less is what every interpreter frees and rewrites.
-const LEAST: u64 = 64 << 20;
 
 /// Old pages that a child keeps.
 struct Kept<'a> {
@@ -65,7 +64,8 @@ fn judge(analysis: &Analysis) -> Judgement {
         let rewritten = rewritten(analysis, child, parent);
         freed.into_iter().chain(rewritten).max_by_key(|kept| kept.bytes)
     });
-    let Some(most) = kept.filter(|kept| kept.bytes >= LEAST).max_by_key(|kept| (kept.bytes, kept.child.id))
+    let Some(most) =
+        kept.filter(|kept| kept.bytes >= NOTE_BYTES).max_by_key(|kept| (kept.bytes, kept.child.id))
     else {
         return Judgement::Nothing;
     };
@@ -86,7 +86,7 @@ fn inherited(child: &ProcessHistory, parent: &ProcessHistory) -> Option<(At, u64
     let (at, first) = child.anonymous.first()?;
     let (_, held) = parent.anonymous.at_or_before(at)?;
     let inherited = held.min(first) as u64;
-    (inherited >= LEAST).then_some((at, inherited))
+    (inherited >= NOTE_BYTES).then_some((at, inherited))
 }
 
 /// What the child still maps, and the parent has no more.
@@ -116,14 +116,14 @@ fn rewritten<'a>(
     parent: &'a ProcessHistory,
 ) -> Option<Kept<'a>> {
     let (from, inherited) = inherited(child, parent)?;
-    let page = analysis.machine().page_size.max(4096);
+    let page = analysis.machine().page_size.max(PAGE_BYTES);
     let before = parent.faults.at_or_before(from)?.1;
     let kept = child.probes.iter().filter(|probe| parent.last_seen >= probe.at).filter_map(|probe| {
         let fresh = probe.anonymous.saturating_sub(inherited);
         let own = fresh.max(probe.faults.saturating_mul(page));
         let sure = probe.exclusive.bytes.0.saturating_sub(own).saturating_sub(probe.exclusive.error.0);
         let taken = parent.faults.at_or_before(probe.at)?.1 - before;
-        (taken * page as f64 >= 0.5 * sure as f64).then_some((sure, probe.at))
+        (taken * page as f64 >= MOST * sure as f64).then_some((sure, probe.at))
     });
     let (bytes, at) = kept.max()?;
     Some(Kept { child, parent, bytes, at, freed: false })

@@ -26,7 +26,8 @@
 //! ## References
 //! - <https://github.com/python/cpython/blob/main/Lib/multiprocessing/forkserver.py>
 
-use crate::policy::given::SHARED_A_SECOND;
+use crate::policy::counts::TENSORS_CLOSED;
+use crate::policy::given::{FORKSERVER_DESCRIPTORS, FORKSERVER_TENSORS, SHARED_A_SECOND};
 use crate::trend::{reach, Reach};
 
 use crate::analysis::failures::{Failure, Symptom};
@@ -36,11 +37,6 @@ use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, Finding, Fix, Role, Status};
-
-/// MAXFDS_TO_SEND of multiprocessing/forkserver.py.
-const MAX_SENT: u64 = 256;
-/// Tensors from which on it fails: the forkserver adds a few descriptors of its own.
-const TOO_MANY: u64 = 250;
 
 pub(super) const RULE: Rule = Rule {
     id: "forkserver-too-many-fds",
@@ -68,14 +64,14 @@ fn told(analysis: &Analysis, failure: &Failure) -> Finding {
     let mut evidence = Vec::new();
     let mut known = (Status::Supported, 0.9);
     if let Some(torch) = torch {
-        if torch >= TOO_MANY - 10 {
+        if torch >= FORKSERVER_TENSORS - TENSORS_CLOSED {
             known = (Status::Established, 0.98);
         }
         let far = failure.counts().and_then(|counts| counts.nofile).map_or(String::new(), |nofile| {
             format!("; its own limit of open files is {}", evidence::count(nofile))
         });
         let sentence = format!(
-            "{} had {} descriptors of torch's shared tensors to send, and the forkserver passes at most {MAX_SENT} to a new process{far}.",
+            "{} had {} descriptors of torch's shared tensors to send, and the forkserver passes at most {FORKSERVER_DESCRIPTORS} to a new process{far}.",
             evidence::capital(&name),
             evidence::count(torch)
         );
@@ -87,7 +83,7 @@ fn told(analysis: &Analysis, failure: &Failure) -> Finding {
             failure.at,
             sentence,
         );
-        evidence.push(evidence::with_limit(met, MAX_SENT));
+        evidence.push(evidence::with_limit(met, FORKSERVER_DESCRIPTORS));
     }
     evidence.extend(sharing::exception_sentence(failure));
     if failure.passes("forkserver") {
@@ -129,7 +125,7 @@ fn seen(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, Strin
     let few = process
         .descriptors
         .last()
-        .filter(|(at, count)| *count + failure.at.since(*at) * SHARED_A_SECOND < TOO_MANY as f64);
+        .filter(|(at, count)| *count + failure.at.since(*at) * SHARED_A_SECOND < FORKSERVER_TENSORS as f64);
     let Some((at, _, kinds)) = process.kinds else {
         if few.is_some() {
             return Ok(None);
@@ -137,11 +133,11 @@ fn seen(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, Strin
         return Err(format!("{name} has a forkserver and ended on its own; the kinds of its descriptors were not read, and the agent reported no exception from it"));
     };
     let age = failure.at.since(at);
-    let grown = kinds.torch_shared as f64 + age * SHARED_A_SECOND >= TOO_MANY as f64;
-    if kinds.torch_shared < TOO_MANY && !grown {
+    let grown = kinds.torch_shared as f64 + age * SHARED_A_SECOND >= FORKSERVER_TENSORS as f64;
+    if kinds.torch_shared < FORKSERVER_TENSORS && !grown {
         return Ok(None);
     }
-    if kinds.torch_shared < TOO_MANY || other_limit {
+    if kinds.torch_shared < FORKSERVER_TENSORS || other_limit {
         return Err(format!(
             "{name} has a forkserver and ended on its own, {} after its descriptors were last read ({} of torch's); the agent reported no exception from it",
             evidence::seconds(age),
@@ -149,7 +145,7 @@ fn seen(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, Strin
         ));
     }
     let sentence = format!(
-        "{} had {} descriptors of torch's shared tensors, read {} before it ended; a forkserver passes at most {MAX_SENT} to a new process, and no other limit was near.",
+        "{} had {} descriptors of torch's shared tensors, read {} before it ended; a forkserver passes at most {FORKSERVER_DESCRIPTORS} to a new process, and no other limit was near.",
         evidence::capital(&name),
         evidence::count(kinds.torch_shared),
         evidence::seconds(age)
@@ -157,7 +153,7 @@ fn seen(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, Strin
     let source = format!("/proc/{}/fd", process.id.pid);
     let evidence: Vec<Evidence> = vec![evidence::with_limit(
         evidence::number("descriptors to send", kinds.torch_shared, "descriptors", &source, at, sentence),
-        MAX_SENT,
+        FORKSERVER_DESCRIPTORS,
     )];
     let known = (Status::Hypothesis, 0.5);
     Ok(Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)))))

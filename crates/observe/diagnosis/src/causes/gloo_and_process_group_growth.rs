@@ -31,6 +31,7 @@ use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::counts::{GROUPS_MORE, OF_A_GROUP};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use crate::trend::counter::{rising_counter, RisingCounter};
@@ -43,11 +44,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
     fixes,
 };
-
-/// So many more than at first are not those of a program's start.
-const MORE: u64 = 12;
-/// Threads and descriptors that a group has, at most.
-const EACH: f64 = 8.0;
 
 fn judge(analysis: &Analysis) -> Judgement {
     let found: Vec<RisingCounter> = analysis.timeline.processes().filter_map(grows).collect();
@@ -85,12 +81,12 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 /// Groups become ever more in it.
 fn grows(process: &ProcessHistory) -> Option<RisingCounter<'_>> {
-    rising_counter(process, "process-groups", MORE)
+    rising_counter(process, "process-groups", GROUPS_MORE)
 }
 
 /// So many more threads are those of its groups.
 pub(super) fn explains(process: &ProcessHistory, threads: f64) -> bool {
-    grows(process).is_some_and(|groups| threads <= EACH * groups.more() as f64)
+    grows(process).is_some_and(|groups| threads <= OF_A_GROUP * groups.more() as f64)
 }
 
 fn is_refusal(failure: &Failure) -> bool {

@@ -26,7 +26,9 @@
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::confidence::HOST_KILL;
 use crate::policy::given::SIGKILL;
+use crate::policy::limits::HOST_LEFT;
 use crate::rule::finding::{logged, of_victim};
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Ending, Evidence, Fix, OutcomeKind};
@@ -70,7 +72,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         bytes: analysis.machine().memory_total.known().map(|bytes| bytes.0),
         ..analysis.remedy_context(None)
     };
-    Judgement::one(of_victim(analysis, &RULE, victim, 0.99, evidence, &context))
+    Judgement::one(of_victim(analysis, &RULE, victim, HOST_KILL, evidence, &context))
 }
 
 /// SIGKILL while the machine had next to nothing left, and no line of the kernel about it.
@@ -83,7 +85,7 @@ fn suspected(analysis: &Analysis) -> Judgement {
     let Some((read, available)) = analysis.timeline.host().available.at_or_before(at) else {
         return Judgement::Nothing;
     };
-    if explained || total == 0 || available > total as f64 * 0.03 {
+    if explained || total == 0 || available > total as f64 * HOST_LEFT {
         return Judgement::Nothing;
     }
     Judgement::cannot_tell(format!(

@@ -27,6 +27,8 @@
 use crate::analysis::failures::Symptom;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::limits::LAST_SECONDS_S;
+use crate::policy::machine::{HUGE_LEFT, HUGE_MISSED, HUGE_NOTED};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Fix, Severity, Status};
@@ -39,12 +41,6 @@ pub(super) const RULE: Rule = Rule {
     fixes,
 };
 
-/// Shares of the machine's memory: what is missed when memory runs out, what is worth a note at all times, and what is
-/// left when it has run out.
-const MISSED: f64 = 0.1;
-const NOTED: f64 = 0.25;
-const LEFT: f64 = 0.05;
-
 fn judge(analysis: &Analysis) -> Judgement {
     let host = analysis.timeline.host();
     let (Some(memory), Some(kernel)) = (host.last.memory.known(), host.last.kernel.known()) else {
@@ -54,8 +50,8 @@ fn judge(analysis: &Analysis) -> Judgement {
     let share = unused as f64 / total.max(1) as f64;
     let failed = ran_out(analysis, total);
     let severity = match failed {
-        Some(_) if share >= MISSED => Severity::Fatal,
-        _ if share >= NOTED => Severity::Note,
+        Some(_) if share >= HUGE_MISSED => Severity::Fatal,
+        _ if share >= HUGE_NOTED => Severity::Note,
         _ => return Judgement::Nothing,
     };
     let severity = if analysis.ended_well() { severity.min(Severity::Warning) } else { severity };
@@ -95,7 +91,7 @@ fn judge(analysis: &Analysis) -> Judgement {
 /// When the job lacked memory of the machine, and how much that had left.
 pub(super) fn ran_out(analysis: &Analysis, total: u64) -> Option<(At, f64)> {
     let available = |at: At| {
-        let from = At::from_seconds(at.seconds() - 3.0);
+        let from = At::from_seconds(at.seconds() - LAST_SECONDS_S);
         let readings =
             analysis.timeline.host().available.points().filter(|(when, _)| (from..=at).contains(when));
         readings.map(|(_, bytes)| bytes).min_by(f64::total_cmp)
@@ -108,7 +104,7 @@ pub(super) fn ran_out(analysis: &Analysis, total: u64) -> Option<(At, f64)> {
         .map(|failure| failure.at);
     match (killed, refused) {
         (Some(at), _) => Some((at, available(at)?)),
-        (None, Some(at)) => Some((at, available(at)?)).filter(|(_, left)| *left <= total as f64 * LEFT),
+        (None, Some(at)) => Some((at, available(at)?)).filter(|(_, left)| *left <= total as f64 * HUGE_LEFT),
         (None, None) => None,
     }
 }

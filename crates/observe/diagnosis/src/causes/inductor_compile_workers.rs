@@ -29,6 +29,7 @@ use crate::analysis::cohort::Cohort;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::sizes::{FILLED_PART, WORK_NOTE_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Fix, Role, Severity, Status};
@@ -41,9 +42,6 @@ pub(super) const RULE: Rule = Rule {
     fixes,
 };
 
-/// Worth a note.
-const MUCH: u64 = 512 << 20;
-
 fn judge(analysis: &Analysis) -> Judgement {
     let pool = Cohort::of(analysis.timeline.processes().filter(|process| compiles(analysis, process)));
     let (Some((_, number)), Some((at, bytes))) = (pool.most(), pool.heaviest()) else {
@@ -51,8 +49,8 @@ fn judge(analysis: &Analysis) -> Judgement {
     };
     let held = analysis.timeline.memory().peak_bytes;
     let severity = match analysis.ran_out {
-        true if bytes.saturating_mul(5) >= held => Severity::Warning,
-        _ if bytes >= MUCH => Severity::Note,
+        true if bytes.saturating_mul(FILLED_PART) >= held => Severity::Warning,
+        _ if bytes >= WORK_NOTE_BYTES => Severity::Note,
         _ => return Judgement::Nothing,
     };
     let cores = match analysis.machine().cores {

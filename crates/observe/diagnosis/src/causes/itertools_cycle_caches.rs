@@ -31,6 +31,8 @@ use crate::analysis::failures::Symptom;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::counts::UNHEARD_SEGMENTS;
+use crate::policy::sizes::NOTE_BYTES;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Fix, KeptByIterators, Role, Severity, Status};
@@ -42,9 +44,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
     fixes,
 };
-
-/// Worth a note where nothing failed.
-const MUCH: u64 = 64 << 20;
 
 fn judge(analysis: &Analysis) -> Judgement {
     let kept = analysis.timeline.processes().filter_map(|process| {
@@ -60,8 +59,8 @@ fn judge(analysis: &Analysis) -> Judgement {
         here && matches!(of, Symptom::NoDescriptors | Symptom::NoMemory | Symptom::NoSpace)
     });
     let severity = match bytes {
-        _ if short || (analysis.ran_out && bytes >= MUCH) => Severity::Warning,
-        MUCH.. => Severity::Note,
+        _ if short || (analysis.ran_out && bytes >= NOTE_BYTES) => Severity::Warning,
+        NOTE_BYTES.. => Severity::Note,
         _ => return Judgement::Nothing,
     };
     let mut evidence = vec![sentence(process, at, &kept, bytes)];
@@ -85,14 +84,13 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 /// A process that keeps much of what loader workers send, and that nobody spoke from.
 fn unheard(analysis: &Analysis) -> Judgement {
-    const MANY: u64 = 48;
     if analysis.ended_well() {
         return Judgement::Nothing;
     }
     let keeps = analysis.timeline.processes().filter(|process| !process.agent).find(|process| {
         let mapped = process.mappings.map_or(0, |(_, mappings)| mappings.torch_shared);
         let open = process.kinds.map_or(0, |(_, _, kinds)| kinds.torch_shared);
-        mapped.max(open) >= MANY && !matches!(process.role, Role::LoaderWorker(_))
+        mapped.max(open) >= UNHEARD_SEGMENTS && !matches!(process.role, Role::LoaderWorker(_))
     });
     keeps.map_or(Judgement::Nothing, |process| {
         let who = evidence::describe(process);

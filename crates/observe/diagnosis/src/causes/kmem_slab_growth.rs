@@ -30,6 +30,7 @@
 use crate::analysis::oom::{limit as limit_of, limiting, own_groups};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::machine::{SLAB_BYTES, SLAB_LIMIT_PART, SLAB_LITTLE_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Fix, Severity, Status};
@@ -43,11 +44,6 @@ pub(super) const RULE: Rule = Rule {
     fixes,
 };
 
-/// Growth that is told where no limit is near.
-const MUCH: f64 = (1u64 << 30) as f64;
-/// Less than this is the usual share of a small job.
-const LITTLE: f64 = (32u64 << 20) as f64;
-
 fn judge(analysis: &Analysis) -> Judgement {
     let killed = analysis.oom_victims.iter().find(|victim| victim.of_cgroup());
     let candidates =
@@ -58,8 +54,9 @@ fn judge(analysis: &Analysis) -> Judgement {
         };
         let limit = limit_of(group);
         let grown = peak - first;
-        let large = limit.is_some_and(|limit| peak >= limit as f64 / 4.0) && grown >= LITTLE;
-        if !large && grown < MUCH {
+        let large =
+            limit.is_some_and(|limit| peak >= limit as f64 / SLAB_LIMIT_PART) && grown >= SLAB_LITTLE_BYTES;
+        if !large && grown < SLAB_BYTES {
             continue;
         }
         let of = limit.map_or(String::new(), |limit| {

@@ -29,6 +29,8 @@ use crate::analysis::oom::{limiting, own_groups};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::CgroupHistory;
+use crate::policy::limits::JUST_BEFORE_S;
+use crate::policy::machine::FREE_PART;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Fix, Severity, Status};
@@ -58,7 +60,8 @@ fn judge(analysis: &Analysis) -> Judgement {
     });
     let free = analysis.timeline.host().available.at_or_before(at).map(|(_, available)| available);
     let total = analysis.machine().memory_total.known().map_or(0, |bytes| bytes.0);
-    let (Some((group, limit, read, used)), true) = (far, free.is_some_and(|free| free > total as f64 / 4.0))
+    let (Some((group, limit, read, used)), true) =
+        (far, free.is_some_and(|free| free > total as f64 / FREE_PART))
     else {
         return Judgement::Nothing;
     };
@@ -83,7 +86,7 @@ fn judge(analysis: &Analysis) -> Judgement {
 }
 
 fn far_below(group: &CgroupHistory, limit: u64, at: At) -> Option<(At, f64)> {
-    let from = At::from_seconds(at.seconds() - 5.0);
+    let from = At::from_seconds(at.seconds() - JUST_BEFORE_S);
     let (read, used) = group.memory.peak_between(from, at).or_else(|| group.memory.at_or_before(at))?;
     (used < limit as f64 / 2.0).then_some((read, used))
 }

@@ -33,7 +33,11 @@ use crate::analysis::retained::{has_arrow, taken};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
-use crate::policy::growth::GROWTH_WARN_BYTES;
+use crate::policy::given::{ARENA_BYTES, MIB};
+use crate::policy::growth::{
+    GROWTH_WARN_BYTES, TOUCHED_AFTER_S, TOUCHED_MADE, TOUCHED_SEEN, TOUCHED_SHARE, TOUCHED_STILL,
+    TOUCHED_TAKEN,
+};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use crate::trend::{rise, Rise};
@@ -46,20 +50,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
     fixes,
 };
-
-const MIB: f64 = (1 << 20) as f64;
-/// Less is not worth a word: bytes (growth of as much is a warning where nothing explains it), and of its private memory.
-const LEAST: f64 = GROWTH_WARN_BYTES as f64;
-const LEAST_SHARE: f64 = 0.2;
-/// Address space that came with it, as a share of it; and what malloc took.
-const STILL: f64 = 0.1;
-/// By this part of the rise the buffer was there.
-const MADE: f64 = 0.2;
-const TAKEN: f64 = 0.2;
-/// Of the rise, what looks must have seen that are to tell what it was.
-const SEEN: f64 = 0.5;
-/// What an arena of a thread holds at most, of address space that it has from the beginning.
-const ARENA: f64 = 64.0 * MIB;
 
 fn judge(analysis: &Analysis) -> Judgement {
     if thp_always_rss_bloat::is_told(analysis) {
@@ -102,31 +92,34 @@ fn touched<'a>(
     process: &'a ProcessHistory,
 ) -> Option<(&'a ProcessHistory, Rise, Option<Said>)> {
     let private = process.private();
-    let rise = rise(&private, loaded(process), LEAST)?;
+    let rise = rise(&private, loaded(process), GROWTH_WARN_BYTES as f64)?;
     let most = private.peak().map_or(0.0, |(_, bytes)| bytes);
     // It may have been made when the rise had begun already.
-    let (begin, end) = (rise.since + MADE * (rise.until - rise.since), process.last_seen);
+    let (begin, end) = (rise.since + TOUCHED_MADE * (rise.until - rise.since), process.last_seen);
     let begin_at = At::from_seconds(begin.max(0.0));
     let by = most - private.at_or_before(begin_at).or(private.first())?.1;
     let before = process.virtual_size.at_or_before(begin_at).or(process.virtual_size.first())?.1;
     // What came in one step came between two readings.
     let after = process.virtual_size.peak_between(begin_at, end)?.1;
     // An address space that was never read holds nothing.
-    if by < LEAST.max(LEAST_SHARE * most) || after - before > STILL * by || before < by {
+    if by < (GROWTH_WARN_BYTES as f64).max(TOUCHED_SHARE * most)
+        || after - before > TOUCHED_STILL * by
+        || before < by
+    {
         return None;
     }
     // A look that came before the buffer was made, or too early to see what was touched, knows nothing of it.
     let was_there = |look: &(f64, f64, f64)| {
         let space = process.virtual_size.at_or_before(At::from_seconds(look.2));
-        space.is_some_and(|(_, space)| before - space <= STILL * by)
+        space.is_some_and(|(_, space)| before - space <= TOUCHED_STILL * by)
     };
     let first = taken(&process.memory_readings, begin).filter(was_there);
     let plain = |(taken, private, _)| (taken, private);
-    let said = first.map(plain).zip(taken(&process.memory_readings, rise.until + 1.0).map(plain));
-    match said.filter(|(before, after)| after.1 - before.1 >= SEEN * by) {
+    let said = first.map(plain).zip(taken(&process.memory_readings, rise.until + TOUCHED_AFTER_S).map(plain));
+    match said.filter(|(before, after)| after.1 - before.1 >= TOUCHED_SEEN * by) {
         Some((before, after)) => {
             let silent = allocator(analysis).is_some_and(|name| name.contains("mimalloc"));
-            let same = after.0 - before.0 <= TAKEN * by;
+            let same = after.0 - before.0 <= TOUCHED_TAKEN * by;
             (same && !silent).then_some((process, rise, Some((before, after))))
         }
         None => {
@@ -136,7 +129,8 @@ fn touched<'a>(
             if has_arrow(&process.memory_readings) {
                 return None;
             }
-            (by > ARENA * (threads + 1.0) && !allocators.contains("malloc")).then_some((process, rise, None))
+            (by > ARENA_BYTES * (threads + 1.0) && !allocators.contains("malloc"))
+                .then_some((process, rise, None))
         }
     }
 }
@@ -148,7 +142,7 @@ fn allocator<'a>(analysis: &'a Analysis) -> Option<&'a str> {
 
 fn told(process: &ProcessHistory, rise: &Rise, (before, after): Said) -> Evidence {
     let open = (after.0 - after.1).max(0.0);
-    let more = match open >= MIB {
+    let more = match open >= MIB as f64 {
         true => format!(
             " At least {} of it were still untouched at the end, and may come.",
             evidence::bytes(open as u64)

@@ -30,6 +30,8 @@
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::machine::{NEIGHBOURS_FELL, NEIGHBOURS_FLAT};
+use crate::policy::sizes::MOST;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Evidence, Fix, Neighbour, Neighbours, Severity, Status};
@@ -42,14 +44,8 @@ pub(super) const RULE: Rule = Rule {
     fixes,
 };
 
-/// What went must be so much of the machine's memory.
-const FELL: f64 = 0.05;
-/// A job that took less of what went stood still.
-const FLAT: f64 = 0.25;
-/// Others took so much of it.
-const OTHERS: f64 = 0.5;
 /// Named in the evidence.
-const NAMED: usize = 5;
+const MOST_NAMED: usize = 5;
 
 fn judge(analysis: &Analysis) -> Judgement {
     let host = analysis.timeline.host();
@@ -62,13 +58,13 @@ fn judge(analysis: &Analysis) -> Judgement {
         return Judgement::Nothing;
     };
     let fell = at_first - at_last;
-    if at_last >= Neighbours::SHORT * total || fell < FELL * total {
+    if at_last >= Neighbours::SHORT * total || fell < NEIGHBOURS_FELL * total {
         return Judgement::Nothing;
     }
     let tree = |at: At| analysis.timeline.tree.at_or_before(at).map_or(0.0, |(_, bytes)| bytes);
     let (job, job_before) = (tree(*looked), tree(*began));
     let took = (job - job_before).max(0.0);
-    if took >= FLAT * fell {
+    if took >= NEIGHBOURS_FLAT * fell {
         return Judgement::Nothing;
     }
     let others = after.bytes.saturating_sub(before.bytes) as f64;
@@ -82,7 +78,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         evidence::bytes(took as u64),
         evidence::bytes(job as u64)
     );
-    if others < OTHERS * fell {
+    if others < MOST * fell {
         return Judgement::cannot_tell(format!(
             "{short}; the {} that can be seen beside it grew by {}: the rest is of other containers, of a tmpfs or the kernel's",
             evidence::plural(after.processes, "process", "processes"),
@@ -98,7 +94,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         format!("{short}."),
     );
     let mut evidence = vec![evidence::with_limit(fall, total as u64), grew(*looked, others, after)];
-    evidence.extend(after.largest.iter().take(NAMED).map(|one| ranked(one, before, *looked)));
+    evidence.extend(after.largest.iter().take(MOST_NAMED).map(|one| ranked(one, before, *looked)));
     let mut context = analysis.remedy_context(None);
     context.pids = after.largest.iter().map(|one| one.id.pid).take(1).collect();
     let finding = of_job(&RULE, Severity::Warning, (Status::Established, 0.95), evidence, &context);

@@ -36,7 +36,11 @@
 //! - <https://github.com/pytorch/pytorch/issues/60626>
 //! - <https://github.com/pytorch/pytorch/issues/92134>
 
-use crate::policy::given::SHARED_A_SECOND;
+use crate::policy::confidence::{MAPPINGS_MET, MAPPINGS_PROJECTED};
+use crate::policy::counts::MANY_SEGMENTS;
+use crate::policy::given::{PAGE_BYTES, SHARED_A_SECOND};
+use crate::policy::limits::{counted_at_limit, reaches, FAR_FROM_LIMIT};
+use crate::policy::machine::SHM_NEARLY_FULL;
 use crate::trend::{reach, representative_reading, Reach};
 
 use crate::analysis::failures::{Failure, Symptom};
@@ -80,7 +84,7 @@ fn counted(analysis: &Analysis, failure: &Failure, machine_limit: Option<u64>) -
     let name = process.map_or_else(|| "the process".to_owned(), evidence::describe);
     let torch_segment = failure.text().contains("unable to mmap") && failure.text().contains("/torch_");
     let (known, mut evidence) = match counts.mappings {
-        Some(mappings) if mappings >= limit - limit / 100 => {
+        Some(mappings) if counted_at_limit(mappings, limit) => {
             let sentence = format!(
                 "{} held {} of the {} memory mappings that vm.max_map_count allows, counted inside it at the exception{}.",
                 evidence::capital(&name),
@@ -94,7 +98,7 @@ fn counted(analysis: &Analysis, failure: &Failure, machine_limit: Option<u64>) -
         }
         Some(_) if !torch_segment => return None,
         // After the stack was unwound segments may be gone again; a few percent still tell the limit.
-        Some(mappings) if mappings < limit / 10 * 8 => return None,
+        Some(mappings) if !reaches(FAR_FROM_LIMIT, mappings, limit) => return None,
         _ => {
             let (status, met) = around(failure, limit, &name)?;
             if !torch_segment && status != Reach::Met {
@@ -128,7 +132,7 @@ fn read(
             let torch = process.mappings.map_or(0, |(_, mappings)| mappings.torch_shared);
             evidence.extend(torch_sentence(failure, torch));
             evidence.extend(shm_sentence(analysis, failure, torch));
-            let confidence = if how == Reach::Met { 0.9 } else { 0.75 };
+            let confidence = if how == Reach::Met { MAPPINGS_MET } else { MAPPINGS_PROJECTED };
             let known = (Status::Supported, confidence);
             Ok(Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)))))
         }
@@ -172,7 +176,7 @@ fn torch_sentence(failure: &Failure, torch: u64) -> Option<Evidence> {
     if torch == 0 {
         return None;
     }
-    let each = asked_bytes(&failure.text()).filter(|bytes| *bytes < 4096).map_or_else(
+    let each = asked_bytes(&failure.text()).filter(|bytes| *bytes < PAGE_BYTES).map_or_else(
         || "Each takes at least one page of 4 KiB, however small its tensor is".to_owned(),
         |bytes| format!("The one that failed asked for {bytes} bytes; each, a few hundred bytes of tensor, takes a whole page of 4 KiB"),
     );
@@ -193,11 +197,11 @@ fn torch_sentence(failure: &Failure, torch: u64) -> Option<Evidence> {
 
 fn shm_sentence(analysis: &Analysis, failure: &Failure, torch: u64) -> Option<Evidence> {
     let (used, size, at, source) = sharing::shm(analysis, failure)?;
-    if size.is_some_and(|size| used >= size - size / 20) {
+    if size.is_some_and(|size| reaches(SHM_NEARLY_FULL, used, size)) {
         return None;
     }
     let whole = size.map_or("no limit".to_owned(), evidence::bytes);
-    let pages = if torch > 1000 {
+    let pages = if torch > MANY_SEGMENTS {
         format!(
             " {} segments may take one page of 4 KiB each, whatever the size of /dev/shm.",
             evidence::count(torch)

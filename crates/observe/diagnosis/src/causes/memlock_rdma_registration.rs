@@ -27,6 +27,8 @@
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::counts::LARGE_MEMLOCK_BYTES;
+use crate::policy::given::DEFAULT_MEMLOCK_BYTES;
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
@@ -42,10 +44,6 @@ pub(super) const RULE: Rule = Rule {
 
 /// Calls that lock pages, as messages and stacks name them.
 const CALLS: [&str; 6] = ["ibv_reg_", "ibv_create_", "ibv_alloc_pd", "RLIMIT_MEMLOCK", "mlock", "fi_mr_reg"];
-/// The default of today's kernels.
-const USUAL: u64 = 8 << 20;
-/// A limit from here on is no default.
-const LARGE: u64 = 4 << 30;
 
 fn judge(analysis: &Analysis) -> Judgement {
     by_failure(analysis, |failure| match failure.unexplained_end() {
@@ -58,7 +56,7 @@ fn judge(analysis: &Analysis) -> Judgement {
 fn unexplained(failure: &Failure) -> Result<Option<Finding>, String> {
     let small = |process: &&crate::ProcessHistory| {
         let limit = process.limits.and_then(|limits| limits.locked_memory.at());
-        process.uid().is_some_and(|uid| uid != 0) && limit.is_some_and(|limit| limit < USUAL)
+        process.uid().is_some_and(|uid| uid != 0) && limit.is_some_and(|limit| limit < DEFAULT_MEMLOCK_BYTES)
     };
     match failure.process.filter(small) {
         Some(process) => Err(format!(
@@ -78,7 +76,7 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
         || ["Cannot allocate memory", "ENOMEM", "RLIMIT_MEMLOCK is"].iter().any(|words| text.contains(words));
     let process = failure.process?;
     let limit = process.limits?.locked_memory.at()?;
-    if !refused || limit >= LARGE || (process.uid() == Some(0) && call == "mlock") {
+    if !refused || limit >= LARGE_MEMLOCK_BYTES || (process.uid() == Some(0) && call == "mlock") {
         return None;
     }
     let (at, locked) = process.locked.peak().unwrap_or((failure.at, 0.0));

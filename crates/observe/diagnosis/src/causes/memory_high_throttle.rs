@@ -28,6 +28,9 @@
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::CgroupHistory;
+use crate::policy::given::US_PER_S;
+use crate::policy::limits::NEAR_LIMIT;
+use crate::policy::machine::{HIGH_HITS, HIGH_WAITED};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Fix, Measured, Severity, Status};
@@ -40,24 +43,19 @@ pub(super) const RULE: Rule = Rule {
     fixes,
 };
 
-/// A few hits are the line being met by page cache.
-const HITS: u64 = 10;
-/// Share of the time since the first of them in which some task waited for memory.
-const WAITED: f64 = 0.1;
-
 fn judge(analysis: &Analysis) -> Judgement {
     let slowed =
         analysis.timeline.cgroups().filter_map(|group| Some((group, line(group)?))).find(|(group, high)| {
             let hits = group.high_hits.growth().unwrap_or(0);
             let max_met = group.limit_hits.growth().unwrap_or(0) > 0;
-            let stays = group.working_set.peak().is_some_and(|(_, peak)| peak >= *high as f64 * 0.9);
-            hits >= HITS && stays && !max_met
+            let stays = group.working_set.peak().is_some_and(|(_, peak)| peak >= *high as f64 * NEAR_LIMIT);
+            hits >= HIGH_HITS && stays && !max_met
         });
     let Some((group, high)) = slowed else { return Judgement::Nothing };
     let hits = group.high_hits.growth().unwrap_or(0);
     let from = group.high_hits.moved.map_or(group.last_at, |(before, _)| before);
     let stalled = stalled(analysis, from, group.last_at);
-    if stalled.is_some_and(|share| share < WAITED) {
+    if stalled.is_some_and(|share| share < HIGH_WAITED) {
         return Judgement::Nothing;
     }
     let (at, peak) = group.working_set.peak().unwrap_or_default();
@@ -102,7 +100,7 @@ fn line(group: &CgroupHistory) -> Option<u64> {
 fn stalled(analysis: &Analysis, from: At, to: At) -> Option<f64> {
     let stalled = &analysis.timeline.host().waited;
     let grown = stalled.at_or_before(to)?.1 - stalled.at_or_before(from).or_else(|| stalled.first())?.1;
-    (to > from).then(|| grown / 1e6 / to.since(from))
+    (to > from).then(|| grown / US_PER_S / to.since(from))
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {

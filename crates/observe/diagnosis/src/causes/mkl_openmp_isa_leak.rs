@@ -27,6 +27,7 @@
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::sizes::WARN_BYTES;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Fact, Fix, GrowthClass, Severity, Status};
@@ -41,8 +42,6 @@ pub(super) const RULE: Rule = Rule {
 
 /// The first torch of which nobody has said it.
 const FIXED: (u32, u32) = (1, 10);
-/// Growth of less is a note.
-const MUCH: u64 = 256 << 20;
 
 fn judge(analysis: &Analysis) -> Judgement {
     let fact = |name: &str| analysis.timeline.inside().get(name).and_then(Fact::text);
@@ -69,7 +68,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         evidence::number("growth", growth.bytes, "bytes", &source, at, growth.because.clone()),
         evidence::text("torch", version, &source, Some(at), sentence),
     ];
-    let severity = if growth.bytes >= MUCH { Severity::Warning } else { Severity::Note };
+    let severity = if growth.bytes >= WARN_BYTES { Severity::Warning } else { Severity::Note };
     let mut finding =
         of_job(&RULE, severity, (Status::Hypothesis, 0.4), evidence, &analysis.remedy_context(None));
     finding.process.clone_from(&growth.process);

@@ -29,6 +29,7 @@ use crate::analysis::growth_class::loaded;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::growth::LATE_FILES_BYTES;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Fix, GrowthClass, Severity, Status};
@@ -40,9 +41,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
     fixes,
 };
-
-/// Less is libraries that were loaded late.
-const LEAST: f64 = (64u64 << 20) as f64;
 
 fn judge(analysis: &Analysis) -> Judgement {
     let all: Vec<_> =
@@ -84,7 +82,7 @@ fn touched<'a>(analysis: &Analysis, process: &'a ProcessHistory) -> Option<(&'a 
         let of_it = growth.process.as_ref().is_some_and(|grown| grown.id == process.id);
         of_it && growth.class == GrowthClass::MappedFiles
     });
-    (by >= LEAST && data > 0.0 && (data >= by || rose)).then_some((process, at, by))
+    (by >= LATE_FILES_BYTES as f64 && data > 0.0 && (data >= by || rose)).then_some((process, at, by))
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {

@@ -27,6 +27,8 @@ use super::pids_limit_cgroup::{fewer_threads, threads_sentence};
 use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::given::{SECCOMP_FILTER, STARTED_A_SECOND};
+use crate::policy::limits::{counted_at_limit, reaches, NEAR_LIMIT, TASKS_LEFT};
 use crate::rule::finding::{by_failure, finding, of_limit};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
@@ -63,21 +65,22 @@ fn judge_failure(analysis: &Analysis, failure: &Failure, told: bool) -> Result<O
     if let Some((mappings, max)) =
         failure.counts().and_then(|counts| counts.mappings.zip(counts.max_map_count))
     {
-        if mappings >= max - max / 100 {
+        if counted_at_limit(mappings, max) {
             return Ok(None);
         }
     }
     let (tasks, at) = tasks_of_job(analysis, uid);
     let own = failure.counts().and_then(|counts| counts.threads).unwrap_or(0);
     let seen = tasks.max(own);
-    let near = seen.saturating_add(2) >= limit || seen >= limit - limit / 10;
+    let near = seen.saturating_add(TASKS_LEFT) >= limit || reaches(NEAR_LIMIT, seen, limit);
     // A filter of system calls refuses the first thread with the same words, far from this limit.
-    let filtered = failure.process.and_then(|process| process.facts.as_ref()?.seccomp.known()) == Some(2);
+    let filtered =
+        failure.process.and_then(|process| process.facts.as_ref()?.seccomp.known()) == Some(SECCOMP_FILTER);
     if told && !near && filtered && super::clone3_seccomp_eperm::first_thread_refused(failure) {
         return Ok(None);
     }
     let known = match (told, near) {
-        (true, _) if own.saturating_add(2) >= limit || own >= limit - limit / 10 => {
+        (true, _) if own.saturating_add(TASKS_LEFT) >= limit || reaches(NEAR_LIMIT, own, limit) => {
             (Status::Established, 0.95)
         }
         (true, true) => (Status::Established, 0.93),
@@ -118,9 +121,6 @@ fn judge_failure(analysis: &Analysis, failure: &Failure, told: bool) -> Result<O
     evidence.extend(threads_sentence(analysis));
     Ok(Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)))))
 }
-
-/// Threads that no machine starts faster, a second.
-const STARTED_A_SECOND: f64 = 20_000.0;
 
 fn in_reach(failure: &Failure, seen: u64, limit: u64) -> bool {
     let age = failure

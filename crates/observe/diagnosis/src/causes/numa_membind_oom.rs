@@ -25,6 +25,7 @@
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::confidence::NODE_KILL;
 use crate::rule::finding::{logged, of_victim};
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, Fix};
@@ -66,7 +67,7 @@ fn judge(analysis: &Analysis) -> Judgement {
             sentence,
         ));
     }
-    Judgement::one(of_victim(analysis, &RULE, victim, 0.97, evidence, &analysis.remedy_context(None)))
+    Judgement::one(of_victim(analysis, &RULE, victim, NODE_KILL, evidence, &analysis.remedy_context(None)))
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {

@@ -31,6 +31,9 @@ use crate::analysis::oom::Victim;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::limits::NOTICED_EARLY_S;
+use crate::policy::memory::{OBJECT_BEFORE_S, OBJECT_TAKEN_PART, OBJECT_UNREAD_S};
+use crate::policy::sizes::{NOTE_PART, WORK_NOTE_BYTES};
 use crate::rule::finding::{no_memory_in, of_job};
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Collective, Evidence, Finding, Fix, OutcomeKind, Severity, Status};
@@ -42,15 +45,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
     fixes,
 };
-
-/// So long before the end an object was told of, seconds.
-const BEFORE_S: f64 = 30.0;
-/// A process that was not read since then may be killed within this time.
-const UNREAD_S: f64 = 5.0;
-/// The ranks took at least one part in so many of the job's peak until one was killed: the kill comes in the midst of it.
-const TAKEN: u64 = 8;
-/// Worth a note where nothing failed: so much, and a quarter of all that the job held.
-const MUCH: u64 = 512 << 20;
 
 /// The last object that one rank sent before a moment.
 struct Sent<'a> {
@@ -116,10 +110,10 @@ fn killed(analysis: &Analysis) -> Option<Finding> {
     let victim = analysis.oom_victims.first().map(|victim| victim.at);
     let budget = (analysis.plain_outcome().kind == OutcomeKind::Budget).then(|| analysis.timeline.end());
     let at = victim.or(budget)?;
-    let ranks = together(all(analysis, At::from_seconds(at.seconds() + 0.5)));
+    let ranks = together(all(analysis, At::from_seconds(at.seconds() + NOTICED_EARLY_S)));
     let begun = ranks.iter().map(|sent| sent.at).max()?;
     let since = at.since(begun);
-    if since > BEFORE_S {
+    if since > OBJECT_BEFORE_S {
         return None;
     }
     let most: u64 = ranks.iter().map(gathered).fold(0, u64::saturating_add);
@@ -129,11 +123,11 @@ fn killed(analysis: &Analysis) -> Option<Finding> {
     let fits = ranks.iter().zip(&rises).all(|(sent, rise)| rise.is_none_or(|rise| rise <= room(sent)));
     let took: u64 = rises.iter().flatten().fold(0, |sum, rise| sum.saturating_add(*rise));
     let peak = analysis.timeline.memory().peak_bytes;
-    let unread = rises.iter().all(Option::is_none) && since <= UNREAD_S;
+    let unread = rises.iter().all(Option::is_none) && since <= OBJECT_UNREAD_S;
     // They take alike: one that was not read counts as the others.
     let number = rises.iter().flatten().count().max(1) as u64;
     let of_all = if unread { most } else { (took / number).saturating_mul(ranks.len() as u64) };
-    if !fits || of_all.saturating_mul(TAKEN) < peak {
+    if !fits || of_all.saturating_mul(OBJECT_TAKEN_PART) < peak {
         return None;
     }
     let largest = ranks.iter().max_by_key(|sent| gathered(sent))?;
@@ -186,7 +180,7 @@ fn large(analysis: &Analysis) -> Option<Finding> {
     let ranks = together(all(analysis, analysis.timeline.end()));
     let most: u64 = ranks.iter().map(gathered).fold(0, u64::saturating_add);
     let largest = ranks.iter().max_by_key(|sent| gathered(sent))?;
-    (most >= MUCH && most.saturating_mul(4) >= analysis.timeline.memory().peak_bytes)
+    (most >= WORK_NOTE_BYTES && most.saturating_mul(NOTE_PART) >= analysis.timeline.memory().peak_bytes)
         .then(|| found(analysis, largest, Severity::Note, (Status::Supported, 0.7), vec![told(largest)]))
 }
 

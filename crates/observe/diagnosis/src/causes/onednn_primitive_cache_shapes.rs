@@ -32,6 +32,9 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::Allocator;
 use crate::history::ProcessHistory;
+use crate::policy::growth::GROWTH_BYTES;
+use crate::policy::memory::{GENERATED_AGAIN_S, GENERATED_BYTES, GENERATED_LATE, GENERATED_ONGOING};
+use crate::policy::sizes::{WARN_BYTES, WARN_PART};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Evidence, Fix, Severity, Status};
@@ -43,13 +46,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
     fixes,
 };
-
-const MIB: u64 = 1 << 20;
-/// What a model of many layers with fixed shapes may generate.
-const CODE: u64 = 64 * MIB;
-/// Private memory that came with it: worth a note, and worth a warning.
-const NOTE: u64 = 32 * MIB;
-const WARN: u64 = 256 * MIB;
 
 /// Code that was generated, and what came with it.
 struct Grown<'a> {
@@ -66,9 +62,9 @@ fn judge(analysis: &Analysis) -> Judgement {
     let Some(most) = grown.max_by_key(|grown| (grown.memory, grown.process.id)) else {
         return Judgement::Nothing;
     };
-    let severity = match (most.ongoing && most.memory >= WARN, analysis.ran_out) {
+    let severity = match (most.ongoing && most.memory >= WARN_BYTES, analysis.ran_out) {
         (true, _) => Severity::Warning,
-        (_, true) if most.memory.saturating_mul(10) >= analysis.timeline.memory().peak_bytes => {
+        (_, true) if most.memory.saturating_mul(WARN_PART) >= analysis.timeline.memory().peak_bytes => {
             Severity::Warning
         }
         _ => Severity::Note,
@@ -130,20 +126,20 @@ fn grown(process: &ProcessHistory) -> Option<Grown<'_>> {
     // A model is compiled in its first steps; shapes that keep coming go on with it.
     let late = last - half;
     let more = (last - first) as u64;
-    if more < CODE || late < 0.1 * (last - first) {
+    if more < GENERATED_BYTES || late < GENERATED_LATE * (last - first) {
         return None;
     }
     let (before, after) =
         (process.anonymous.at_or_before(first_at)?.1, process.anonymous.at_or_before(last_at)?.1);
     let memory = (after - before).max(0.0) as u64;
-    (memory >= NOTE).then(|| Grown {
+    (memory >= GROWTH_BYTES).then(|| Grown {
         process,
         at: last_at,
         code: last as u64,
         before: first as u64,
         memory,
-        ongoing: late >= 0.25 * (last - first)
-            && process.last_seen.since(last_at) <= last_at.since(since).max(2.0),
+        ongoing: late >= GENERATED_ONGOING * (last - first)
+            && process.last_seen.since(last_at) <= last_at.since(since).max(GENERATED_AGAIN_S),
     })
 }
 

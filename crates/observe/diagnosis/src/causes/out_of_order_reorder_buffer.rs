@@ -28,6 +28,9 @@
 use crate::analysis::space;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::limits::UNSETTLED_S;
+use crate::policy::memory::REORDER_BEFORE_S;
+use crate::policy::sizes::{BUFFER_PART, NOTE_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, FilesystemUse, Fix, Severity, Status, Waiting};
@@ -40,13 +43,6 @@ pub(super) const RULE: Rule = Rule {
     fixes,
 };
 
-/// Worth a note where nothing failed.
-const NOTE: u64 = 64 << 20;
-/// Of what was in use when it was full, they are at least this share.
-const SHARE: u64 = 3;
-/// They were told of at most so long before: a DataLoader notices a dead worker within 5 s.
-const BEFORE_S: f64 = 20.0;
-
 fn judge(analysis: &Analysis) -> Judgement {
     let told = analysis.timeline.processes().flat_map(|process| {
         process.torch_counters.waiting.iter().map(move |(at, waiting)| (process, *at, waiting))
@@ -56,8 +52,10 @@ fn judge(analysis: &Analysis) -> Judgement {
     };
     let held = bytes(waiting);
     let (severity, known) = match full(analysis, at) {
-        Some(used) if held.saturating_mul(SHARE) >= used => (Severity::Warning, (Status::Supported, 0.8)),
-        _ if held >= NOTE => (Severity::Note, (Status::Supported, 0.8)),
+        Some(used) if held.saturating_mul(BUFFER_PART) >= used => {
+            (Severity::Warning, (Status::Supported, 0.8))
+        }
+        _ if held >= NOTE_BYTES => (Severity::Note, (Status::Supported, 0.8)),
         _ => return Judgement::Nothing,
     };
     let worker = waiting.worker.map_or("a worker".to_owned(), |number| format!("loader worker {number}"));
@@ -83,7 +81,7 @@ fn bytes(waiting: &Waiting) -> u64 {
 
 /// /dev/shm or memory ran out soon after this moment: what was in use of it.
 fn full(analysis: &Analysis, at: At) -> Option<u64> {
-    let soon = |failed: At| (-1.0..=BEFORE_S).contains(&failed.since(at));
+    let soon = |failed: At| (-UNSETTLED_S..=REORDER_BEFORE_S).contains(&failed.since(at));
     let shm = analysis.failures.iter().find(|failure| {
         soon(failure.at)
             && (space::is_bus_error(failure) || (space::is_no_space(failure) && space::about_shm(failure)))

@@ -30,6 +30,8 @@
 use crate::analysis::oom::{limiting, own_groups};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::limits::NEAR_LIMIT;
+use crate::policy::machine::CACHE_STAYS;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Fix, Severity, Status};
@@ -51,7 +53,11 @@ fn judge(analysis: &Analysis) -> Judgement {
         let whole = limit as f64;
         let Some((at, cache)) = group.cache.peak() else { continue };
         let stays = peak(&group.working_set);
-        if killed || cache < whole / 2.0 || stays > whole * 0.7 || peak(&group.memory) < whole * 0.9 {
+        if killed
+            || cache < whole / 2.0
+            || stays > whole * CACHE_STAYS
+            || peak(&group.memory) < whole * NEAR_LIMIT
+        {
             continue;
         }
         let sentence = format!(

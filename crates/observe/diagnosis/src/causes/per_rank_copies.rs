@@ -29,6 +29,8 @@ use crate::analysis::copies::{at_once, severity, sum, Copy};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::limits::reaches;
+use crate::policy::memory::{HOLDS_COPY, RANKS_ALIKE, RANK_DATASET_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use std::collections::BTreeMap;
@@ -42,9 +44,6 @@ pub(super) const RULE: Rule = Rule {
     fixes,
 };
 
-/// Less is not worth a word.
-const LEAST: u64 = 32 << 20;
-
 fn judge(analysis: &Analysis) -> Judgement {
     let mut alike: BTreeMap<(&str, u64), Vec<(Copy, &LoaderSettings)>> = BTreeMap::new();
     for process in analysis.timeline.processes().filter(|process| is_rank(process)) {
@@ -53,7 +52,7 @@ fn judge(analysis: &Analysis) -> Judgement {
             continue;
         };
         let Some((at, peak)) = process.anonymous.peak() else { continue };
-        if weight >= LEAST && peak >= 0.8 * weight as f64 {
+        if weight >= RANK_DATASET_BYTES && peak >= HOLDS_COPY * weight as f64 {
             let copy = Copy { process, bytes: weight, error: 0, at };
             alike.entry((dataset, length)).or_default().push((copy, settings));
         }
@@ -88,7 +87,7 @@ fn copied(
     let together = at_once(copies.iter().map(|(copy, _)| *copy).collect());
     let least = together.iter().min_by_key(|copy| copy.bytes)?;
     let most = together.iter().max_by_key(|copy| copy.bytes)?;
-    if together.len() < 2 || least.bytes < most.bytes / 10 * 9 {
+    if together.len() < 2 || !reaches(RANKS_ALIKE, least.bytes, most.bytes) {
         return None;
     }
     let saved = sum(&together) - most.bytes;

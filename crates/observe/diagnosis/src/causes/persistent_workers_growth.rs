@@ -31,6 +31,8 @@ use crate::analysis::copies::{starter, Copy};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::growth::{WORKER_BYTES, WORKER_LASTED, WORKER_LASTED_S, WORKER_THERE_S};
+use crate::policy::sizes::WARN_BYTES;
 use crate::rule::finding::of_job;
 use crate::rule::retainers::what_grows;
 use crate::rule::{Judgement, Rule};
@@ -44,13 +46,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
     fixes,
 };
-
-const MIB: f64 = 1024.0 * 1024.0;
-/// Growth of one worker that is worth a look, and for how long at least, seconds.
-const LEAST: f64 = 16.0 * MIB;
-const LASTED_S: f64 = 15.0;
-/// Growth of all of them that is more than a note.
-const MUCH: f64 = 256.0 * MIB;
 
 fn judge(analysis: &Analysis) -> Judgement {
     let workers =
@@ -71,8 +66,12 @@ fn of_loader(analysis: &Analysis, cohort: &Cohort) -> Judgement {
     let Some(end) = cohort.members.iter().map(|member| member.last_seen).max() else {
         return Judgement::Nothing;
     };
-    let last: Vec<_> =
-        cohort.members.iter().filter(|member| end.since(member.last_seen) <= 2.0).copied().collect();
+    let last: Vec<_> = cohort
+        .members
+        .iter()
+        .filter(|member| end.since(member.last_seen) <= WORKER_THERE_S)
+        .copied()
+        .collect();
     let growing: Vec<(&ProcessHistory, LineFit)> =
         last.iter().filter_map(|worker| Some((*worker, grows(worker)?))).collect();
     let Some((most, growth)) = growing.iter().max_by(|a, b| a.1.per_second.total_cmp(&b.1.per_second)) else {
@@ -90,7 +89,7 @@ fn of_loader(analysis: &Analysis, cohort: &Cohort) -> Judgement {
     match settings.map(|settings| settings.persistent_workers) {
         Some(true) => {}
         Some(false) => return Judgement::Nothing,
-        None if grown < MUCH => return Judgement::Nothing,
+        None if grown < WARN_BYTES as f64 => return Judgement::Nothing,
         None => {
             return Judgement::cannot_tell(format!(
                 "{} grow by {} a second together; whether they are persistent workers is known from inside only, and the agent did not speak",
@@ -99,7 +98,8 @@ fn of_loader(analysis: &Analysis, cohort: &Cohort) -> Judgement {
             ))
         }
     }
-    let severity = if grown >= MUCH || analysis.ran_out { Severity::Warning } else { Severity::Note };
+    let severity =
+        if grown >= WARN_BYTES as f64 || analysis.ran_out { Severity::Warning } else { Severity::Note };
     let sentence = format!(
         "{} of {} grew by {} together in the last {}, by {} a second, and did not stop; {} the fastest.",
         evidence::plural(growing.len() as u64, "loader worker", "loader workers"),
@@ -130,8 +130,8 @@ fn of_loader(analysis: &Analysis, cohort: &Cohort) -> Judgement {
 fn grows(worker: &ProcessHistory) -> Option<LineFit> {
     let Trend::Growing(growth) = trend_of(&worker.anonymous, worker.last_seen) else { return None };
     let life = worker.last_seen.since(worker.first_seen);
-    let much = growth.per_second * growth.lasted_s >= LEAST;
-    (growth.ongoing && much && growth.lasted_s >= LASTED_S.max(0.5 * life)).then_some(growth)
+    let much = growth.per_second * growth.lasted_s >= WORKER_BYTES;
+    (growth.ongoing && much && growth.lasted_s >= WORKER_LASTED_S.max(WORKER_LASTED * life)).then_some(growth)
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {

@@ -29,6 +29,7 @@ use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::CgroupHistory;
+use crate::policy::limits::{NEAR_LIMIT, TASKS_SEEN};
 use crate::rule::finding::{finding, of_job};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
@@ -88,7 +89,7 @@ fn judge(analysis: &Analysis) -> Judgement {
 /// is its own, was near its limit, or a process of the job says that it was refused.
 fn met(analysis: &Analysis, group: &CgroupHistory) -> bool {
     let near = limit(group)
-        .is_some_and(|limit| group.tasks.peak().is_some_and(|(_, peak)| peak >= 0.5 * limit as f64));
+        .is_some_and(|limit| group.tasks.peak().is_some_and(|(_, peak)| peak >= TASKS_SEEN * limit as f64));
     near || is_own(analysis, group)
         || analysis.failures.iter().any(|failure| failure.symptom() == Symptom::NoTask)
 }
@@ -157,8 +158,9 @@ fn counter_sentence(analysis: &Analysis, group: &CgroupHistory) -> Evidence {
 fn unread_but_near<'a>(analysis: &Analysis<'a>) -> Option<&'a CgroupHistory> {
     analysis.timeline.cgroups().find(|group| {
         group.refused.growth().is_none()
-            && limit(group)
-                .is_some_and(|limit| group.tasks.peak().is_some_and(|(_, peak)| peak >= 0.9 * limit as f64))
+            && limit(group).is_some_and(|limit| {
+                group.tasks.peak().is_some_and(|(_, peak)| peak >= NEAR_LIMIT * limit as f64)
+            })
     })
 }
 

@@ -27,6 +27,7 @@
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::given::PIXEL_BYTES;
 use crate::rule::finding::{by_failure, finding, no_memory_in};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
@@ -74,7 +75,7 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
         return None;
     }
     let mut evidence: Vec<Evidence> = sharing::exception_sentence(failure).into_iter().collect();
-    if let Some(bytes) = pixels(&failure.text()).map(|pixels| pixels.saturating_mul(3)) {
+    if let Some(bytes) = pixels(&failure.text()).map(|pixels| pixels.saturating_mul(PIXEL_BYTES)) {
         let sentence = format!("Decoded, it is {} of 3 bytes a pixel.", evidence::bytes(bytes));
         evidence.push(evidence::number(
             "decoded size",

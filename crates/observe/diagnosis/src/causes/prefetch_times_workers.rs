@@ -29,6 +29,9 @@ use crate::analysis::{segments, space};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::limits::reaches;
+use crate::policy::memory::{IN_FLIGHT, LOADER_BEGINS_S};
+use crate::policy::sizes::{NOTE_PART, WORK_NOTE_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Evidence, FilesystemUse, Fix, LoaderSettings, Severity, Status};
@@ -40,9 +43,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
     fixes,
 };
-
-/// Worth a note where nothing failed: so much, and a quarter of all that the job held.
-const MUCH: u64 = 512 << 20;
 
 fn judge(analysis: &Analysis) -> Judgement {
     let Some((starter, settings)) = largest_loader(analysis) else { return Judgement::Nothing };
@@ -63,17 +63,18 @@ fn judge(analysis: &Analysis) -> Judgement {
         (Some(failure), _) => {
             // A worker could not put its batch there, and the trainer keeps none: too early for any other.
             let by_worker = failure.process.is_some_and(|process| process.id != starter.id);
-            let early = failure.at.since(starter.loader_at.unwrap_or(failure.at)) <= 3.0;
+            let early = failure.at.since(starter.loader_at.unwrap_or(failure.at)) <= LOADER_BEGINS_S;
             (by_worker && early && space::is_no_space(failure))
                 .then_some((Severity::Warning, (Status::Hypothesis, 0.5)))
         }
         (None, Some(_)) if analysis.ran_out => {
             let held = analysis.timeline.memory().peak_bytes;
-            (in_flight * 10 >= held * 3).then_some((Severity::Warning, (Status::Supported, 0.8)))
+            reaches(IN_FLIGHT, in_flight, held).then_some((Severity::Warning, (Status::Supported, 0.8)))
         }
         (None, Some(_)) => {
             let held = analysis.timeline.memory().peak_bytes;
-            (in_flight >= MUCH && in_flight * 4 >= held).then_some((Severity::Note, (Status::Supported, 0.8)))
+            (in_flight >= WORK_NOTE_BYTES && in_flight * NOTE_PART >= held)
+                .then_some((Severity::Note, (Status::Supported, 0.8)))
         }
         (None, None) => None,
     };

@@ -25,6 +25,7 @@
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::growth::UNCOLLECTED_BYTES;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Fix, Severity, Status};
@@ -37,13 +38,10 @@ pub(super) const RULE: Rule = Rule {
     fixes,
 };
 
-/// Rise of the private memory that is worth a word.
-const MUCH: f64 = (512u64 << 20) as f64;
-
 fn judge(analysis: &Analysis) -> Judgement {
     let rose = analysis.timeline.processes().filter(|process| affected(process)).filter_map(|process| {
         let ((_, first), (at, peak)) = (process.anonymous.first()?, process.anonymous.peak()?);
-        (peak - first >= MUCH).then_some((peak - first, at, process))
+        (peak - first >= UNCOLLECTED_BYTES as f64).then_some((peak - first, at, process))
     });
     let Some((grown, at, process)) = rose.max_by(|a, b| a.0.total_cmp(&b.0)) else {
         return Judgement::Nothing;

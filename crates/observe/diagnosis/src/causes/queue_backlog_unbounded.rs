@@ -32,6 +32,8 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::history::Series;
+use crate::policy::memory::{QUEUE_LIVED, QUEUE_SHOWN};
+use crate::policy::sizes::{FILLED_PART, NOTE_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use crate::trend::{trend_of, Trend};
@@ -44,9 +46,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
     fixes,
 };
-
-/// Less is not worth a word.
-const LEAST: u64 = 64 << 20;
 
 fn judge(analysis: &Analysis) -> Judgement {
     let queues = analysis
@@ -64,7 +63,7 @@ fn judge(analysis: &Analysis) -> Judgement {
 fn unheard(analysis: &Analysis) -> Judgement {
     let growing = analysis.timeline.processes().filter(|process| !process.agent).find(|process| {
         let Trend::Growing(growth) = trend_of(&process.anonymous, process.last_seen) else { return false };
-        growth.ongoing && growth.per_second * growth.lasted_s >= LEAST as f64
+        growth.ongoing && growth.per_second * growth.lasted_s >= NOTE_BYTES as f64
     });
     growing.map_or(Judgement::Nothing, |process| {
         let who = evidence::describe(process);
@@ -86,15 +85,18 @@ fn judged(
     let shared =
         analysis.timeline.filesystems(FilesystemUse::Shm).filter_map(|shm| grown(&shm.used, made)).max();
     let shown = rise.saturating_add(shared.unwrap_or(0));
-    if bytes < LEAST || (shown as f64) < 0.4 * bytes as f64 || backlog.items <= in_flight(process) {
+    if bytes < NOTE_BYTES
+        || (shown as f64) < QUEUE_SHOWN * bytes as f64
+        || backlog.items <= in_flight(process)
+    {
         return None;
     }
     let life = process.last_seen.since(made);
     // It became twice as long within the last half of its life: a burst at the beginning did not.
-    let ongoing = at.since(made) >= 0.45 * life && backlog.maxsize.is_none();
+    let ongoing = at.since(made) >= QUEUE_LIVED * life && backlog.maxsize.is_none();
     let severity = match (ongoing, analysis.ran_out) {
         (true, _) => Severity::Warning,
-        (false, true) if bytes.saturating_mul(5) >= analysis.timeline.memory().peak_bytes => {
+        (false, true) if bytes.saturating_mul(FILLED_PART) >= analysis.timeline.memory().peak_bytes => {
             Severity::Warning
         }
         _ => return None,

@@ -42,7 +42,9 @@ use crate::analysis::copies::{
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::given::PAGE_BYTES;
 use crate::policy::growth::COPIED_BYTES;
+use crate::policy::memory::{WORKER_COPIES_BYTES, WORKER_FAULTS_TIMES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, Fix, LoaderSettings, Missing, Role, Severity, Status};
@@ -55,13 +57,10 @@ pub(super) const RULE: Rule = Rule {
     fixes,
 };
 
-/// Less is not looked at: an interpreter that only runs copies as much of what torch has left in the heap.
-const OF_EVERY_WORKER: u64 = 24 << 20;
-
 fn judge(analysis: &Analysis) -> Judgement {
     let copies: Vec<Copy> = workers(analysis)
         .filter_map(|process| copied(analysis, process))
-        .filter(|copy| copy.bytes.saturating_sub(copy.error) >= OF_EVERY_WORKER)
+        .filter(|copy| copy.bytes.saturating_sub(copy.error) >= WORKER_COPIES_BYTES)
         .collect();
     let copies = at_once(copies);
     let whole = sum(&copies);
@@ -197,13 +196,13 @@ fn unweighed_sentence(whole: u64, most: &Copy) -> Evidence {
 
 /// Loader workers that faulted much, and whose pages could not be looked at.
 fn unreadable(analysis: &Analysis) -> Judgement {
-    let page = analysis.machine().page_size.max(4096);
+    let page = analysis.machine().page_size.max(PAGE_BYTES);
     let hidden = workers(analysis).find_map(|process| {
         let forked = process.started_by.as_deref() == Some("fork");
         let faults = process.faults.last()?.1 as u64;
         let why = process.last.as_ref()?.exclusive.missing()?;
         let refused = matches!(why, Missing::NoPermission | Missing::KernelTooOld | Missing::Unreadable);
-        let much = faults.saturating_mul(page) >= 4 * OF_EVERY_WORKER;
+        let much = faults.saturating_mul(page) >= WORKER_FAULTS_TIMES * WORKER_COPIES_BYTES;
         (forked && refused && process.probes.is_empty() && much).then_some((process, why))
     });
     match hidden {

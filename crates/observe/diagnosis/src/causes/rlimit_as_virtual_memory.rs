@@ -28,6 +28,8 @@ use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::requested::requested_bytes;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::limits::{counted_at_limit, reaches, FAR_FROM_LIMIT, SPACE_AT_LIMIT};
+use crate::policy::machine::ADDRESS_SPACE_PART;
 use crate::rule::finding::{by_failure, finding, of_limit};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
@@ -62,7 +64,7 @@ fn judge_failure(
 ) -> Result<Option<Finding>, String> {
     let counts = failure.counts();
     if let Some((mappings, max)) = counts.and_then(|counts| counts.mappings.zip(counts.max_map_count)) {
-        if mappings >= max - max / 100 {
+        if counted_at_limit(mappings, max) {
             return Ok(None);
         }
     }
@@ -73,14 +75,14 @@ fn judge_failure(
     let at_failure = counts.and_then(|counts| counts.virtual_size);
     let refused = failure.text().contains("failed to map segment");
     let known = match (told, at_failure, peak) {
-        (true, Some(size), _) if size.saturating_add(asked) >= limit - limit / 20 => {
+        (true, Some(size), _) if reaches(SPACE_AT_LIMIT, size.saturating_add(asked), limit) => {
             (Status::Established, 0.96)
         }
-        (true, _, Some((_, peak))) if peak >= limit / 10 * 8 => (Status::Supported, 0.9),
+        (true, _, Some((_, peak))) if reaches(FAR_FROM_LIMIT, peak, limit) => (Status::Supported, 0.9),
         (true, Some(size), _) if size >= limit / 2 || refused => (Status::Supported, 0.85),
         (true, None, _) if refused => (Status::Supported, 0.75),
-        (false, _, Some((_, peak))) if peak >= limit / 20 * 19 => (Status::Supported, 0.8),
-        (false, _, Some((at, peak))) if peak >= limit / 4 => {
+        (false, _, Some((_, peak))) if reaches(SPACE_AT_LIMIT, peak, limit) => (Status::Supported, 0.8),
+        (false, _, Some((at, peak))) if peak >= limit / ADDRESS_SPACE_PART => {
             return Err(format!(
                 "{name} ended on its own; its address space had reached {} of {}, read {} before, and the agent reported no exception from it",
                 evidence::bytes(peak),

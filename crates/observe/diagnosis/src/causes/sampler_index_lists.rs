@@ -27,6 +27,9 @@
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::given::LISTED_INT_BYTES;
+use crate::policy::memory::{BUFFER_NOTE_BYTES, LIST_PART};
+use crate::policy::sizes::WARN_PART;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Fix, LoaderSettings, Severity, Status};
@@ -39,27 +42,22 @@ pub(super) const RULE: Rule = Rule {
     fixes,
 };
 
-/// A Python int above 256 and a reference to it.
-const EACH: u64 = 40;
-/// Less is not worth a word.
-const LEAST: u64 = 128 << 20;
-
 fn judge(analysis: &Analysis) -> Judgement {
     let lists = analysis.timeline.processes().filter_map(|process| {
         let (settings, length) = longest(process)?;
-        let bytes = length.saturating_mul(EACH);
+        let bytes = length.saturating_mul(LISTED_INT_BYTES);
         let (rise, at) = rise(analysis, process)?;
-        let filled = rise >= bytes / 2 || (analysis.ran_out && rise >= bytes / 4);
-        (bytes >= LEAST && filled).then_some((bytes, at, length, settings, process))
+        let filled = rise >= bytes / 2 || (analysis.ran_out && rise >= bytes / LIST_PART);
+        (bytes >= BUFFER_NOTE_BYTES && filled).then_some((bytes, at, length, settings, process))
     });
     let Some((bytes, at, length, settings, process)) = lists.max_by_key(|(bytes, at, ..)| (*bytes, *at))
     else {
         return Judgement::Nothing;
     };
-    let tenth = bytes.saturating_mul(10) >= analysis.timeline.memory().peak_bytes;
+    let tenth = bytes.saturating_mul(WARN_PART) >= analysis.timeline.memory().peak_bytes;
     let severity = if tenth && analysis.ran_out { Severity::Warning } else { Severity::Note };
     let sentence = format!(
-        "The sampler of the loader of {} makes a list of {} for each epoch in {}: about {}, {EACH} bytes each.",
+        "The sampler of the loader of {} makes a list of {} for each epoch in {}: about {}, {LISTED_INT_BYTES} bytes each.",
         settings.dataset.as_deref().unwrap_or("the dataset"),
         evidence::plural(length, "index", "indices"),
         evidence::describe(process),

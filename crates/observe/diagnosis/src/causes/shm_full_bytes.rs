@@ -29,6 +29,8 @@ use crate::analysis::failures::Failure;
 use crate::analysis::space;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::limits::{reaches, NEAR_LIMIT};
+use crate::policy::machine::{FILLS_AT_ONCE_BYTES, FILLS_AT_ONCE_PART};
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
@@ -41,9 +43,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
     fixes,
 };
-
-/// Up to here a /dev/shm fills within a tick.
-const SMALL: u64 = 1 << 30;
 
 fn judge(analysis: &Analysis) -> Judgement {
     by_failure(analysis, |failure| {
@@ -64,7 +63,7 @@ fn told(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     if inodes_full && !failure.text().contains("unable to allocate shared memory(shm)") {
         return None;
     }
-    let room = matches!((counts.shm_used, counts.shm_size), (Some(used), Some(size)) if used < size / 10 * 9);
+    let room = matches!((counts.shm_used, counts.shm_size), (Some(used), Some(size)) if !reaches(NEAR_LIMIT, used, size));
     if room && space::at_creation(failure) {
         return None;
     }
@@ -122,7 +121,7 @@ fn read(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, Strin
         .used
         .peak()
         .is_some_and(|(_, peak)| history.used.first().is_some_and(|(_, first)| peak > first));
-    if moved && (size <= SMALL && used >= size / 4) {
+    if moved && (size <= FILLS_AT_ONCE_BYTES && used >= size / FILLS_AT_ONCE_PART) {
         return Err(format!(
             "{someone} ended on its own, {last}, and the agent reported no exception from it"
         ));

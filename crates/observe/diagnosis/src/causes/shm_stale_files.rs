@@ -32,10 +32,11 @@ use crate::analysis::space;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::segments::Stale;
+use crate::policy::machine::{STALE_NOTE_BYTES, STALE_READ_BY, STALE_SHARE};
 use crate::rule::finding::{by_failure, finding, of_job};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Evidence, FilesystemUse, Finding, Fix, Severity, Status};
+use ullage_model::{Evidence, FilesystemUse, Finding, Fix, Severity, Status};
 
 pub(super) const RULE: Rule = Rule {
     id: "shm-stale-files",
@@ -45,19 +46,12 @@ pub(super) const RULE: Rule = Rule {
     fixes,
 };
 
-/// Share of /dev/shm from which its loss is felt.
-const SHARE: f64 = 0.25;
-/// No program that has just been started has written into /dev/shm by then.
-const BEGINNING: At = At(20_000_000);
-/// In a run that was well they are worth a note from here on.
-const NOTED: u64 = 256 << 20;
-
 fn judge(analysis: &Analysis) -> Judgement {
     let Some(stale) = analysis.timeline.segments.stale().filter(|stale| stale.count > 0) else {
         return by_failure(analysis, |failure| Ok(filled_before(analysis, failure)));
     };
     match by_failure(analysis, |failure| Ok(filled(analysis, failure, &stale))) {
-        Judgement::Nothing if stale.bytes >= NOTED && stale.makers_gone >= NOTED => {
+        Judgement::Nothing if stale.bytes >= STALE_NOTE_BYTES && stale.makers_gone >= STALE_NOTE_BYTES => {
             let evidence = vec![sentence(&stale, None)];
             Judgement::one(of_job(
                 &RULE,
@@ -88,7 +82,7 @@ fn full(analysis: &Analysis, failure: &Failure) -> Option<(u64, u64)> {
 
 fn filled(analysis: &Analysis, failure: &Failure, stale: &Stale) -> Option<Finding> {
     let (_, size) = full(analysis, failure)?;
-    if (stale.bytes as f64) < size as f64 * SHARE {
+    if (stale.bytes as f64) < size as f64 * STALE_SHARE {
         return None;
     }
     let mut evidence = vec![sentence(stale, Some(size))];
@@ -107,7 +101,7 @@ fn filled(analysis: &Analysis, failure: &Failure, stale: &Stale) -> Option<Findi
 fn filled_before(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     let (at, before) = analysis.timeline.filesystems(FilesystemUse::Shm).next()?.used.first()?;
     let (used, size) = full(analysis, failure)?;
-    if at > BEGINNING || before < size as f64 * SHARE || before > used as f64 {
+    if at > STALE_READ_BY || before < size as f64 * STALE_SHARE || before > used as f64 {
         return None;
     }
     let sentence = format!(

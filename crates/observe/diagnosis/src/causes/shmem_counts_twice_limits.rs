@@ -29,6 +29,8 @@
 use crate::analysis::oom::limiting;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::limits::{JUST_AFTER_S, JUST_BEFORE_S};
+use crate::policy::machine::UNBOUNDED_PART;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, FilesystemUse, Fix, Severity, Status};
@@ -41,15 +43,12 @@ pub(super) const RULE: Rule = Rule {
     fixes,
 };
 
-/// How long before and after a kill memory.stat tells of it; what lies in a tmpfs outlives its writer.
-const NEAR_S: (f64, f64) = (5.0, 3.0);
-
 fn judge(analysis: &Analysis) -> Judgement {
     for victim in analysis.oom_victims.iter().filter(|victim| victim.of_cgroup()) {
         let Some((group, limit)) = victim.group.and_then(|group| limiting(analysis, group)) else { continue };
         let (from, to) = (
-            At::from_seconds(victim.at.seconds() - NEAR_S.0),
-            At::from_seconds(victim.at.seconds() + NEAR_S.1),
+            At::from_seconds(victim.at.seconds() - JUST_BEFORE_S),
+            At::from_seconds(victim.at.seconds() + JUST_AFTER_S),
         );
         let Some((at, shared)) = group.shared.peak_between(from, to) else { continue };
         let anonymous = group.last.memory.as_known().and_then(|memory| memory.parts.known());
@@ -77,7 +76,7 @@ fn judge(analysis: &Analysis) -> Judgement {
                 place.last.path,
                 evidence::bytes(used)
             );
-            if size.is_none_or(|size| size > used.saturating_add(used / 8)) {
+            if size.is_none_or(|size| size > used.saturating_add(used / UNBOUNDED_PART)) {
                 let source = format!("statvfs {}", place.last.path);
                 evidence.push(evidence::number("/dev/shm in use", used, "bytes", &source, at, sentence));
             }

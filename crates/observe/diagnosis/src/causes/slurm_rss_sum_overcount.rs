@@ -29,7 +29,9 @@
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
-use crate::policy::given::SIGKILL;
+use crate::policy::given::{MIB, SIGKILL, SIGTERM};
+use crate::policy::limits::NEAR_LIMIT;
+use crate::policy::machine::SLURM_LOOKS_BACK_S;
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Ending, Finding, Fix, OutcomeKind, Status};
@@ -41,10 +43,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
     fixes,
 };
-
-const SIGTERM: i32 = 15;
-/// Slurm's accounting looks this often.
-const LOOKS_EVERY_S: f64 = 45.0;
 
 fn judge(analysis: &Analysis) -> Judgement {
     let Some(asked) = asked(analysis) else { return Judgement::Nothing };
@@ -63,17 +61,17 @@ fn asked(analysis: &Analysis) -> Option<u64> {
         None => number("SLURM_MEM_PER_CPU")?.saturating_mul(number("SLURM_CPUS_ON_NODE")?),
     };
     // 0 is the whole node.
-    (mib > 0).then(|| mib.saturating_mul(1 << 20))
+    (mib > 0).then(|| mib.saturating_mul(MIB))
 }
 
 fn ended(analysis: &Analysis, failure: &Failure, asked: u64) -> Option<Finding> {
     if failure.follows || !matches!(failure.ending, Some(Ending::Signaled(SIGKILL | SIGTERM))) {
         return None;
     }
-    let from = At::from_seconds(failure.at.seconds() - LOOKS_EVERY_S);
+    let from = At::from_seconds(failure.at.seconds() - SLURM_LOOKS_BACK_S);
     let (at, sum) = analysis.timeline.job_totals().resident.peak_between(from, failure.at)?;
     let (_, held) = analysis.timeline.tree.peak_between(from, failure.at)?;
-    if sum <= asked as f64 || held > asked as f64 * 0.9 {
+    if sum <= asked as f64 || held > asked as f64 * NEAR_LIMIT {
         return None;
     }
     let sentence = format!(

@@ -36,6 +36,8 @@ use crate::analysis::copies::{
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::limits::reaches;
+use crate::policy::memory::{DATASET_BYTES, HOLDS_COPY};
 use crate::rule::finding::of_job;
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
@@ -48,9 +50,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
     fixes,
 };
-
-/// A dataset that weighs less is not worth a word.
-const SMALL: u64 = 16 << 20;
 
 fn judge(analysis: &Analysis) -> Judgement {
     let mut weighed_inside = true;
@@ -93,8 +92,8 @@ fn held<'a>(analysis: &Analysis<'a>, process: &'a ProcessHistory) -> Option<(Cop
     let peak = process.anonymous.peak().map_or(0, |(_, peak)| peak as u64);
     let bytes = weight.copied_by_pickle();
     // An estimate may be a little too large; memory that is not there is no copy.
-    let fits = room.unwrap_or(peak).max(peak) >= bytes / 5 * 4;
-    (bytes >= SMALL && fits).then_some((Copy { process, bytes, error: 0, at }, inside))
+    let fits = reaches(HOLDS_COPY, room.unwrap_or(peak).max(peak), bytes);
+    (bytes >= DATASET_BYTES && fits).then_some((Copy { process, bytes, error: 0, at }, inside))
 }
 
 fn weighed_by_parent(analysis: &Analysis, process: &ProcessHistory) -> Option<Weight> {

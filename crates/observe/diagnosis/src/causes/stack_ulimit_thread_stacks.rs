@@ -28,6 +28,8 @@
 use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::counts::LARGE_STACK_BYTES;
+use crate::policy::given::USUAL_STACK_BYTES;
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
@@ -41,11 +43,6 @@ pub(super) const RULE: Rule = Rule {
     fixes,
 };
 
-/// From here on it is no usual size.
-const LARGE: u64 = 256 << 20;
-/// The usual one.
-const USUAL: u64 = 8 << 20;
-
 fn judge(analysis: &Analysis) -> Judgement {
     by_failure(analysis, |failure| match failure.unexplained_end() {
         true => unexplained(failure),
@@ -57,7 +54,7 @@ fn judge(analysis: &Analysis) -> Judgement {
 fn unexplained(failure: &Failure) -> Result<Option<Finding>, String> {
     let tight = |process: &&crate::ProcessHistory| {
         let Some((limits, (_, memory))) = process.limits.zip(process.memory) else { return false };
-        let stack = limits.stack.at().filter(|stack| *stack >= LARGE);
+        let stack = limits.stack.at().filter(|stack| *stack >= LARGE_STACK_BYTES);
         let space = limits.address_space.at();
         stack.zip(space).is_some_and(|(stack, space)| memory.peak_virtual.0.saturating_add(stack) > space / 2)
     };
@@ -76,7 +73,7 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
             .iter()
             .any(|words| failure.text().contains(words));
     let process = failure.process?;
-    let stack = process.limits?.stack.at().filter(|stack| *stack >= LARGE)?;
+    let stack = process.limits?.stack.at().filter(|stack| *stack >= LARGE_STACK_BYTES)?;
     let counts = failure.counts()?;
     let threads = counts.threads.filter(|threads| *threads > 1)?;
     if !threads_refused {
@@ -90,7 +87,7 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     let promised = counts.committed.zip(counts.commit_limit).filter(|_| strict);
     let promised = promised.map(|(used, limit)| (used, limit, "CommitLimit"));
     let too_much = |(used, limit, _): &(u64, u64, &str)| {
-        used.saturating_add(stack) > *limit && used.saturating_add(USUAL) <= *limit
+        used.saturating_add(stack) > *limit && used.saturating_add(USUAL_STACK_BYTES) <= *limit
     };
     let (used, limit, of) = [space, promised].into_iter().flatten().find(too_much)?;
     let stacks = stack.saturating_mul(threads - 1);

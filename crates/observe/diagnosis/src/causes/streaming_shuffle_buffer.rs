@@ -30,6 +30,8 @@
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::memory::BUFFER_NOTE_BYTES;
+use crate::policy::sizes::{BUFFER_PART, NOTE_PART};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Fix, Kept, Severity, Status};
@@ -41,9 +43,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
     fixes,
 };
-
-/// Where nothing failed: worth a note.
-const NOTE: u64 = 128 << 20;
 
 fn judge(analysis: &Analysis) -> Judgement {
     let all: Vec<(&ProcessHistory, At, &Kept)> = analysis
@@ -71,8 +70,8 @@ fn judge(analysis: &Analysis) -> Judgement {
     };
     let peak = analysis.timeline.memory().peak_bytes;
     let severity = match analysis.ran_out {
-        true if bytes.saturating_mul(3) >= peak => Severity::Warning,
-        _ if bytes >= NOTE && bytes.saturating_mul(4) >= peak => Severity::Note,
+        true if bytes.saturating_mul(BUFFER_PART) >= peak => Severity::Warning,
+        _ if bytes >= BUFFER_NOTE_BYTES && bytes.saturating_mul(NOTE_PART) >= peak => Severity::Note,
         _ => return Judgement::Nothing,
     };
     let number = alive(at).count() as u64;

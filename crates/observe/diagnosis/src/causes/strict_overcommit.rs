@@ -30,6 +30,7 @@ use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::requested::requested_bytes;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::limits::{counted_at_limit, reaches, JUST_BEFORE_S, NEAR_LIMIT, SPACE_AT_LIMIT};
 use crate::rule::finding::{by_failure, finding, of_limit};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
@@ -58,8 +59,8 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn other_limit(failure: &Failure, asked: u64) -> bool {
     failure.counts().is_some_and(|counts| {
-        let mappings = matches!((counts.mappings, counts.max_map_count), (Some(n), Some(max)) if n >= max - max / 100);
-        let space = matches!((counts.virtual_size, counts.address_space_limit), (Some(size), Some(limit)) if size.saturating_add(asked) >= limit - limit / 20);
+        let mappings = matches!((counts.mappings, counts.max_map_count), (Some(n), Some(max)) if counted_at_limit(n, max));
+        let space = matches!((counts.virtual_size, counts.address_space_limit), (Some(size), Some(limit)) if reaches(SPACE_AT_LIMIT, size.saturating_add(asked), limit));
         mappings || space
     })
 }
@@ -82,12 +83,12 @@ fn promised(analysis: &Analysis, failure: &Failure, told: bool) -> Result<Option
     let own =
         failure.process.and_then(|process| process.memory).map_or(0, |(_, memory)| memory.virtual_size.0);
     let needed = asked.max(if forked { own } else { 0 });
-    let near = committed.saturating_add(needed) >= limit - limit / 10;
+    let near = reaches(NEAR_LIMIT, committed.saturating_add(needed), limit);
     let known = match (told, near) {
         (true, true) if at == failure.at => (Status::Established, 0.95),
         (true, true) => (Status::Supported, 0.88),
         (true, false) => (Status::Supported, 0.7),
-        (false, _) if committed >= limit - limit / 20 => (Status::Supported, 0.7),
+        (false, _) if reaches(SPACE_AT_LIMIT, committed, limit) => (Status::Supported, 0.7),
         (false, _) => {
             return Err(format!(
                 "a process ended on its own under vm.overcommit_memory=2, with {} of {} promised at the last reading, and the agent reported no exception from it",
@@ -128,7 +129,7 @@ fn promised(analysis: &Analysis, failure: &Failure, told: bool) -> Result<Option
 fn last_read(analysis: &Analysis, failure: &Failure) -> Option<(u64, u64, At)> {
     let host = analysis.timeline.host();
     let limit = host.last.memory.as_known()?.commit_limit.0;
-    let from = At::from_seconds(failure.at.seconds() - 5.0);
+    let from = At::from_seconds(failure.at.seconds() - JUST_BEFORE_S);
     let (at, committed) =
         host.committed.peak_between(from, failure.at).or_else(|| host.committed.at_or_before(failure.at))?;
     Some((committed as u64, limit, at))

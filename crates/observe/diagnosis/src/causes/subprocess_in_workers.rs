@@ -30,6 +30,7 @@ use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::counts::PROGRAMS_SEEN;
 use crate::rule::finding::{finding, of_job};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
@@ -43,9 +44,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
     fixes,
 };
-
-/// Seen at least, for a note.
-const MANY: usize = 10;
 
 fn judge(analysis: &Analysis) -> Judgement {
     let programs =
@@ -67,7 +65,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         return Judgement::one(finding);
     }
     match seen {
-        Some(seen) if programs.members.len() >= MANY => Judgement::one(of_job(
+        Some(seen) if programs.members.len() >= PROGRAMS_SEEN => Judgement::one(of_job(
             &RULE,
             Severity::Note,
             (Status::Established, 0.9),

@@ -31,6 +31,9 @@
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::Series;
+use crate::policy::given::US_PER_S;
+use crate::policy::growth::OWN_SWAP_BYTES;
+use crate::policy::machine::{SWAP_FAULTS, SWAP_GROWS, SWAP_LASTS_S, SWAP_PAGES, SWAP_STEP_S, SWAP_WAITED};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Evidence, Fix, Severity, Status};
@@ -43,18 +46,6 @@ pub(super) const RULE: Rule = Rule {
     fixes,
 };
 
-/// A shorter time is a burst: memory being made room in.
-const LASTS: f64 = 5.0;
-/// Pages a second, in and out each: below it a disk answers at once.
-const PAGES: f64 = 200.0;
-/// Faults of the job a second that wait for a disk.
-const FAULTS: f64 = 50.0;
-/// Of the job's own memory in swap.
-const SWAPPED: f64 = (16u64 << 20) as f64;
-/// Share of the time in which some task waited for memory: below it nobody was slowed down. That all of them did says less
-/// on a machine with other jobs.
-const WAITED: f64 = 0.05;
-
 fn judge(analysis: &Analysis) -> Judgement {
     let (host, job) = (analysis.timeline.host(), analysis.timeline.job_totals());
     let Some((from, to)) = busiest(&host.swap_in, &host.swap_out) else { return Judgement::Nothing };
@@ -64,11 +55,11 @@ fn judge(analysis: &Analysis) -> Judgement {
     else {
         return Judgement::Nothing;
     };
-    if faults < FAULTS || swapped < SWAPPED {
+    if faults < SWAP_FAULTS || swapped < OWN_SWAP_BYTES {
         return Judgement::Nothing;
     }
-    let stalled = of(&host.waited).map(|us| us / 1e6);
-    if stalled.is_some_and(|share| share < WAITED) {
+    let stalled = of(&host.waited).map(|us| us / US_PER_S);
+    if stalled.is_some_and(|share| share < SWAP_WAITED) {
         return Judgement::Nothing;
     }
     let (came, went) = (of(&host.swap_in).unwrap_or(0.0), of(&host.swap_out).unwrap_or(0.0));
@@ -92,8 +83,8 @@ fn busiest(came: &Series, went: &Series) -> Option<(At, At)> {
     // Over two steps, because one tick may fall between two bursts of the kernel's.
     for three in both.windows(3) {
         let (first, last) = (three[0], three[2]);
-        let seconds = last.0.since(first.0).max(1e-3);
-        let fast = (last.1 - first.1) / seconds >= PAGES && (last.2 - first.2) / seconds >= PAGES;
+        let seconds = last.0.since(first.0).max(SWAP_STEP_S);
+        let fast = (last.1 - first.1) / seconds >= SWAP_PAGES && (last.2 - first.2) / seconds >= SWAP_PAGES;
         start = fast.then(|| start.unwrap_or(first.0));
         if let Some(from) = start {
             if best.is_none_or(|(a, b)| last.0.since(from) > b.since(a)) {
@@ -101,7 +92,7 @@ fn busiest(came: &Series, went: &Series) -> Option<(At, At)> {
             }
         }
     }
-    best.filter(|(from, to)| to.since(*from) >= LASTS)
+    best.filter(|(from, to)| to.since(*from) >= SWAP_LASTS_S)
 }
 
 fn grown(series: &Series, from: At, to: At) -> Option<f64> {
@@ -154,7 +145,7 @@ fn trend_sentence(held: &Series, from: At, to: At) -> Option<Evidence> {
     let mut read = held.points().filter(|(at, bytes)| (from..=to).contains(at) && *bytes > 0.0);
     let (_, before) = read.next()?;
     let (to, after) = read.last()?;
-    let sentence = if after > before * 1.2 {
+    let sentence = if after > before * SWAP_GROWS {
         format!(
             "Anonymous memory and swap of the job together grew from {} to {} meanwhile: something grows as well.",
             evidence::bytes(before as u64),

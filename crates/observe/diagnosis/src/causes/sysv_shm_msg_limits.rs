@@ -29,6 +29,8 @@
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::counts::SEGMENTS_LEFT_BYTES;
+use crate::policy::given::DEFAULT_SEGMENTS;
 use crate::rule::finding::{by_failure, finding, of_job};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
@@ -41,11 +43,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
     fixes,
 };
-
-/// Memory that is held after the end of a run that was well: from here on more than a note.
-const MUCH: u64 = 64 << 20;
-/// The default of shmmni.
-const USUAL_NUMBER: u64 = 4096;
 
 fn judge(analysis: &Analysis) -> Judgement {
     let lowered = lowered(analysis);
@@ -70,7 +67,7 @@ fn judge(analysis: &Analysis) -> Judgement {
 /// Somebody has set a limit below the kernel's default.
 fn lowered(analysis: &Analysis) -> bool {
     let total = analysis.machine().memory_total.known().map_or(0, |bytes| bytes.0);
-    let lower = |(largest, number): (u64, u64)| largest < total || number < USUAL_NUMBER;
+    let lower = |(largest, number): (u64, u64)| largest < total || number < DEFAULT_SEGMENTS;
     analysis.machine().sysv_limits.known().is_some_and(lower)
 }
 
@@ -104,7 +101,7 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
         Some(("kernel.shmmax", largest)) => {
             analysis.machine().memory_total.known().is_some_and(|all| largest < all.0)
         }
-        Some((_, number)) => number < USUAL_NUMBER,
+        Some((_, number)) => number < DEFAULT_SEGMENTS,
         None => false,
     };
     let known = if tight { (Status::Established, 0.92) } else { (Status::Supported, 0.75) };
@@ -128,7 +125,7 @@ fn left(analysis: &Analysis) -> Judgement {
         evidence::bytes(bytes)
     );
     let evidence = vec![evidence::number("left behind", bytes, "bytes", "/proc/sysvipc/shm", at, sentence)];
-    let severity = if bytes >= MUCH { Severity::Warning } else { Severity::Note };
+    let severity = if bytes >= SEGMENTS_LEFT_BYTES { Severity::Warning } else { Severity::Note };
     Judgement::one(of_job(
         &RULE,
         severity,

@@ -29,6 +29,8 @@
 use crate::analysis::oom::{limiting, own_groups};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::limits::NEAR_LIMIT;
+use crate::policy::sizes::NOTE_BYTES;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Fix, Severity, Status};
@@ -41,11 +43,6 @@ pub(super) const RULE: Rule = Rule {
     fixes,
 };
 
-/// Less than this is not worth a try.
-const LEAST: u64 = 64 << 20;
-/// Share of the limit from which memory counts as near it.
-const NEAR: f64 = 0.9;
-
 /// Whether huge pages are most of what the job had as it met its limit: then that much came of them for each touch.
 pub(super) fn is_told(analysis: &Analysis) -> bool {
     matches!(judge(analysis), Judgement::Found(_))
@@ -57,8 +54,8 @@ fn judge(analysis: &Analysis) -> Judgement {
     for own in own_groups(analysis) {
         let Some((group, limit)) = limiting(analysis, own) else { continue };
         let Some((at, huge, anonymous)) = group.most_huge else { continue };
-        let near = group.working_set.peak().is_some_and(|(_, peak)| peak >= limit as f64 * NEAR);
-        if huge < LEAST || huge < anonymous / 2 || !(killed || near) {
+        let near = group.working_set.peak().is_some_and(|(_, peak)| peak >= limit as f64 * NEAR_LIMIT);
+        if huge < NOTE_BYTES || huge < anonymous / 2 || !(killed || near) {
             continue;
         }
         let sentence = format!(

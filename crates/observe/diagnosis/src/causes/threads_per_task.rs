@@ -32,6 +32,7 @@ use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::counts::{THREADS_LASTED_S, THREADS_MORE, THREADS_REFUSED, THREADS_TIMES, WHOLE_RATE};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use crate::trend::{trend_of, Trend};
@@ -44,12 +45,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
     fixes,
 };
-
-/// So many more than before is no pool that fills, where nothing failed.
-const MANY: f64 = 100.0;
-const LASTED_S: f64 = 10.0;
-/// So many more are enough where the next could not be started.
-const REFUSED: f64 = 24.0;
 
 fn judge(analysis: &Analysis) -> Judgement {
     let refused =
@@ -76,7 +71,7 @@ fn at_refusal(analysis: &Analysis, failure: &Failure) -> Option<(f64, Judgement)
         .map(|(_, threads)| threads)
         .sum();
     let of_groups = explains(process, threads - first);
-    if threads - first < REFUSED || threads < 3.0 * first || threads < others || of_groups {
+    if threads - first < THREADS_REFUSED || threads < THREADS_TIMES * first || threads < others || of_groups {
         return None;
     }
     let sentence = format!(
@@ -97,7 +92,12 @@ fn rising(analysis: &Analysis, process: &ProcessHistory) -> Option<(f64, Judgeme
     let Trend::Growing(growth) = trend_of(&process.threads, at) else { return None };
     let more = growth.per_second * growth.lasted_s;
     let of_groups = explains(process, last - first);
-    if !growth.ongoing || more < MANY || growth.lasted_s < LASTED_S || last < 3.0 * first || of_groups {
+    if !growth.ongoing
+        || more < THREADS_MORE
+        || growth.lasted_s < THREADS_LASTED_S
+        || last < THREADS_TIMES * first
+        || of_groups
+    {
         return None;
     }
     let sentence = format!(
@@ -140,7 +140,7 @@ fn stacks(process: &ProcessHistory, at: At) -> Option<Evidence> {
 }
 
 fn rate(per_second: f64) -> String {
-    if per_second >= 10.0 {
+    if per_second >= WHOLE_RATE {
         evidence::count(per_second as u64)
     } else {
         format!("{per_second:.1}")

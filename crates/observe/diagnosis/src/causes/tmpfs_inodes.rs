@@ -26,6 +26,7 @@ use crate::analysis::failures::Failure;
 use crate::analysis::space;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::limits::{reaches, NEAR_LIMIT};
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
@@ -123,7 +124,7 @@ fn at_creation(failure: &Failure, counts: &CountsAtFailure) -> Option<Evidence> 
 fn refused_at_creation(counts: &CountsAtFailure) -> Option<(u64, u64)> {
     let bytes = counts.shm_used.zip(counts.shm_size);
     let inodes = counts.shm_inodes_used.zip(counts.shm_inodes).filter(|(_, all)| *all > 0)?;
-    bytes.is_some_and(|(used, size)| used < size / 10 * 9).then_some(inodes)
+    bytes.is_some_and(|(used, size)| !reaches(NEAR_LIMIT, used, size)).then_some(inodes)
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {

@@ -28,6 +28,8 @@
 //! - <https://github.com/pytorch/pytorch/issues/119607>
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::memory::{GRAPHS_MORE, GRAPH_BYTES, SMALL_NOTE_BYTES};
+use crate::policy::sizes::{WARN_BYTES, WARN_PART};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use crate::trend::counter::{rising_counter, RisingCounter};
@@ -41,24 +43,19 @@ pub(super) const RULE: Rule = Rule {
     fixes,
 };
 
-const MIB: u64 = 1 << 20;
-const MORE: u64 = 8;
-/// More than that is not what one graph takes.
-const EACH: u64 = 16 * MIB;
-/// Private memory that came with them: worth a note, and worth a warning.
-const NOTE: u64 = 16 * MIB;
-const WARN: u64 = 256 * MIB;
-
 fn judge(analysis: &Analysis) -> Judgement {
-    let found =
-        analysis.timeline.processes().filter_map(|process| rising_counter(process, "compiled-graphs", MORE));
+    let found = analysis
+        .timeline
+        .processes()
+        .filter_map(|process| rising_counter(process, "compiled-graphs", GRAPHS_MORE));
     let with = found.filter_map(|rising| Some((memory(&rising)?, rising)));
-    let fits = with.filter(|(bytes, rising)| *bytes >= NOTE && *bytes <= EACH * rising.more());
+    let fits =
+        with.filter(|(bytes, rising)| *bytes >= SMALL_NOTE_BYTES && *bytes <= GRAPH_BYTES * rising.more());
     let Some((bytes, most)) = fits.max_by_key(|(bytes, rising)| (*bytes, rising.process.id)) else {
         return Judgement::Nothing;
     };
-    let out = analysis.ran_out && bytes.saturating_mul(10) >= analysis.timeline.memory().peak_bytes;
-    let severity = if bytes >= WARN || out { Severity::Warning } else { Severity::Note };
+    let out = analysis.ran_out && bytes.saturating_mul(WARN_PART) >= analysis.timeline.memory().peak_bytes;
+    let severity = if bytes >= WARN_BYTES || out { Severity::Warning } else { Severity::Note };
     let sentence = format!(
         "{} had compiled {} graphs with torch.compile, {} more than {} before, and went on; its private memory grew by {} in that time, {} for each.",
         evidence::capital(&evidence::describe(most.process)),

@@ -28,6 +28,7 @@
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::sizes::NOTE_BYTES;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use crate::trend::{trend_of, LineFit, Trend};
@@ -40,9 +41,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
     fixes,
 };
-
-/// Growth that is worth a word.
-const MUCH: f64 = (64u64 << 20) as f64;
 
 /// A fault of some versions.
 struct Fault {
@@ -97,7 +95,7 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn grows(process: &ProcessHistory) -> Option<LineFit> {
     let Trend::Growing(growth) = trend_of(&process.private(), process.last_seen) else { return None };
-    (growth.ongoing && growth.per_second * growth.lasted_s >= MUCH).then_some(growth)
+    (growth.ongoing && growth.per_second * growth.lasted_s >= NOTE_BYTES as f64).then_some(growth)
 }
 
 /// `2.3.0+cu121` as numbers.

@@ -27,6 +27,7 @@
 use super::hugetlb_reserved::ran_out;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::machine::{UNOWNED_BYTES, UNOWNED_SHARE};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Fix, Severity, Status};
@@ -39,17 +40,13 @@ pub(super) const RULE: Rule = Rule {
     fixes,
 };
 
-/// Share of the machine, and least amount: below it, it is the usual rest.
-const SHARE: f64 = 0.2;
-const LEAST: f64 = (2u64 << 30) as f64;
-
 fn judge(analysis: &Analysis) -> Judgement {
     let host = analysis.timeline.host();
     let (Some((at, unowned)), Some(memory)) = (host.unowned.peak(), host.last.memory.known()) else {
         return Judgement::Nothing;
     };
     let total = memory.total.0;
-    if unowned < total as f64 * SHARE || unowned < LEAST {
+    if unowned < total as f64 * UNOWNED_SHARE || unowned < UNOWNED_BYTES {
         return Judgement::Nothing;
     }
     let sentence = format!(

@@ -39,7 +39,12 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::history::Series;
-use crate::policy::growth::{GROWTH_WARN_BYTES, GROWTH_WARN_SHARE};
+use crate::policy::growth::{
+    GROWTH_WARN_BYTES, GROWTH_WARN_SHARE, UNNAMED_EACH_BYTES, UNNAMED_END_INTERVALS, UNNAMED_FLATTENS,
+    UNNAMED_GIVEN_BACK, UNNAMED_INTERVALS, UNNAMED_LASTED, UNNAMED_LATE, UNNAMED_LATE_READINGS,
+    UNNAMED_LATE_SHARE, UNNAMED_SURE,
+};
+use crate::policy::trends::{FORECAST_REACH, GROWTH_LEAST_READINGS, GROWTH_LEAST_S};
 use crate::rule::finding::of_job;
 use crate::rule::retainers::growth_sentence;
 use crate::rule::{Judgement, Rule};
@@ -55,29 +60,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
     fixes,
 };
-
-/// Of what a process lived since it had loaded, a rise that is no phase of it,
-const LASTED: f64 = 0.5;
-/// or this part, where it was read so often and is this share of what the process holds.
-const LATE: f64 = 0.25;
-const LATE_READINGS: usize = 32;
-const LATE_SHARE: f64 = 0.5;
-/// Seconds, intervals and readings below which nothing is called growth.
-const LEAST_S: f64 = 2.0;
-const LEAST_INTERVALS: f64 = 3.0;
-const LEAST_READINGS: usize = 5;
-/// Intervals within which a process that ends is read for the last time: what was freed longer before was freed by the work.
-const END_INTERVALS: f64 = 2.0;
-/// Of the first half of a rise, what the second brings at least.
-const FLATTENS: f64 = 0.5;
-/// Of a rise: what is given back at once is no small swing, and a high-water mark that rises by less stands still.
-const GIVEN_BACK: f64 = 0.25;
-/// One of many processes that grow together grows by this at least.
-const EACH: f64 = GROWTH_WARN_BYTES as f64 / 16.0;
-/// A forecast reaches this many times as far as a growth has lasted, as that of the limits does.
-const REACH: f64 = 4.0;
-/// A note that is as sure as this explains a growth.
-const SURE: f64 = 0.75;
 
 /// Causes that are a growth of private memory.
 const EXPLAIN: [&str; 34] = [
@@ -152,7 +134,7 @@ pub(crate) fn yield_to_others(analysis: &Analysis, findings: &mut Vec<Finding>) 
 
 fn explains(finding: &Finding, grower: &ProcessHistory) -> bool {
     let sure = finding.severity > Severity::Note
-        || (finding.status >= Status::Supported && finding.confidence >= SURE);
+        || (finding.status >= Status::Supported && finding.confidence >= UNNAMED_SURE);
     // Of workers, or ranks, that do the same, one stands for all.
     let alike = |role: &Role| std::mem::discriminant(role) == std::mem::discriminant(&grower.role);
     let of_it = finding.process.as_ref().is_none_or(|process| {
@@ -170,12 +152,12 @@ pub fn explains_growth(cause: &str) -> bool {
 
 /// Every process that grows to its end, the one that grew most first.
 fn growers<'a>(analysis: &Analysis<'a>) -> Vec<Grower<'a>> {
-    let mut all: Vec<Grower> = rising(analysis, EACH)
+    let mut all: Vec<Grower> = rising(analysis, UNNAMED_EACH_BYTES)
         .into_iter()
         .filter(|(process, rise)| ongoing(analysis, process, rise) && !is_not_live(process, rise))
         .filter(|(process, _)| !large_preallocation_lazy_touch::touches(analysis, process))
         .map(|(process, rise)| Grower { process, rise, by: rise.by - libraries(process, &rise) })
-        .filter(|grower| grower.by >= EACH)
+        .filter(|grower| grower.by >= UNNAMED_EACH_BYTES)
         .collect();
     all.sort_by(|a, b| b.by.total_cmp(&a.by));
     all
@@ -188,12 +170,16 @@ fn ongoing(analysis: &Analysis, process: &ProcessHistory, rise: &Rise) -> bool {
     let lived = rise.until - loaded(process);
     let readings = private.points().filter(|(at, _)| at.seconds() >= rise.since).count();
     let held = private.peak().map_or(0.0, |(_, bytes)| bytes);
-    let late = lasted >= LATE * lived && readings >= LATE_READINGS && rise.by >= LATE_SHARE * held;
+    let late = lasted >= UNNAMED_LATE * lived
+        && readings >= UNNAMED_LATE_READINGS
+        && rise.by >= UNNAMED_LATE_SHARE * held;
     let stood = process.last_seen.seconds() - rise.until;
-    if stood > END_INTERVALS * analysis.facts.interval_s.max(apart(&private)) {
+    if stood > UNNAMED_END_INTERVALS * analysis.facts.interval_s.max(apart(&private)) {
         return false;
     }
-    if lasted < LEAST_S.max(LEAST_INTERVALS * analysis.facts.interval_s) || readings < LEAST_READINGS {
+    if lasted < GROWTH_LEAST_S.max(UNNAMED_INTERVALS * analysis.facts.interval_s)
+        || readings < GROWTH_LEAST_READINGS
+    {
         return false;
     }
     let at = |seconds: f64| {
@@ -204,8 +190,8 @@ fn ongoing(analysis: &Analysis, process: &ProcessHistory, rise: &Rise) -> bool {
     else {
         return false;
     };
-    (lasted >= LASTED * lived || late)
-        && last - half >= FLATTENS * (half - first)
+    (lasted >= UNNAMED_LASTED * lived || late)
+        && last - half >= UNNAMED_FLATTENS * (half - first)
         && !comes_and_goes(process, rise)
 }
 
@@ -223,13 +209,13 @@ fn comes_and_goes(process: &ProcessHistory, rise: &Rise) -> bool {
         |seconds: f64| process.high_water.at_or_before(At::from_seconds(seconds)).map(|(_, bytes)| bytes);
     let half = rise.since + (rise.until - rise.since) / 2.0;
     let came = mark(half).zip(mark(rise.until)).map(|(before, after)| after - before);
-    fell >= GIVEN_BACK * rise.by && came.is_some_and(|came| came < GIVEN_BACK * rise.by)
+    fell >= UNNAMED_GIVEN_BACK * rise.by && came.is_some_and(|came| came < UNNAMED_GIVEN_BACK * rise.by)
 }
 
 /// Seconds between the last readings: more than the interval on a machine that is busy, or of a job that is large.
 fn apart(private: &Series) -> f64 {
     let last: Vec<f64> = private.points().map(|(at, _)| at.seconds()).collect();
-    let recent = &last[last.len().saturating_sub(LEAST_READINGS)..];
+    let recent = &last[last.len().saturating_sub(GROWTH_LEAST_READINGS)..];
     match recent {
         [first, .., end] => (end - first) / (recent.len() - 1) as f64,
         _ => 0.0,
@@ -264,7 +250,9 @@ fn foreseen<'c>(analysis: &'c Analysis, all: &[&Grower], by: f64) -> Option<&'c 
         _ => false,
     };
     let near = analysis.limits.iter().filter(of_memory).filter_map(|state| Some((state, state.headroom()?)));
-    near.filter(|(_, left)| *left as f64 <= REACH * by).min_by_key(|(_, left)| *left).map(|(state, _)| state)
+    near.filter(|(_, left)| *left as f64 <= FORECAST_REACH * by)
+        .min_by_key(|(_, left)| *left)
+        .map(|(state, _)| state)
 }
 
 fn finding(analysis: &Analysis, all: &[Grower], limit: Option<&LimitState>) -> Finding {

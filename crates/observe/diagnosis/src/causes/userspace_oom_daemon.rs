@@ -30,7 +30,9 @@
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
-use crate::policy::given::SIGKILL;
+use crate::policy::given::{SIGKILL, SIGTERM, US_PER_S};
+use crate::policy::limits::{JUST_BEFORE_S, NEARLY_GONE};
+use crate::policy::machine::{DAEMON_LOOKS_BACK_S, DAEMON_STALLED};
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
@@ -45,12 +47,6 @@ pub(super) const RULE: Rule = Rule {
     fixes,
 };
 
-const SIGTERM: i32 = 15;
-/// Share of memory left, from which on these daemons act by default.
-const LEFT: f64 = 0.1;
-/// Share of the last seconds in which everything waited for memory; systemd-oomd's default is 0.6 for 30 s.
-const STALLED: f64 = 0.4;
-const LOOK_BACK_S: f64 = 20.0;
 /// What Ray's monitor says to the driver.
 const RAY: [&str; 3] =
     ["node running low on memory", "RayOutOfMemoryError", "killed due to memory pressure (OOM)"];
@@ -102,7 +98,7 @@ fn by_daemon(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
 }
 
 fn low(analysis: &Analysis, at: At, total: u64) -> Option<Evidence> {
-    let from = At::from_seconds(at.seconds() - 5.0);
+    let from = At::from_seconds(at.seconds() - JUST_BEFORE_S);
     let (read, available) = analysis
         .timeline
         .host()
@@ -110,7 +106,7 @@ fn low(analysis: &Analysis, at: At, total: u64) -> Option<Evidence> {
         .points()
         .filter(|(when, _)| (from..=at).contains(when))
         .min_by(|a, b| a.1.total_cmp(&b.1))?;
-    if available > total as f64 * LEFT {
+    if available > total as f64 * NEARLY_GONE {
         return None;
     }
     let sentence = format!(
@@ -128,9 +124,9 @@ fn low(analysis: &Analysis, at: At, total: u64) -> Option<Evidence> {
 fn stalled(analysis: &Analysis, at: At) -> Option<Evidence> {
     let stalled = &analysis.timeline.host().stalled;
     let (to, last) = stalled.at_or_before(at)?;
-    let (from, first) = stalled.at_or_before(At::from_seconds(at.seconds() - LOOK_BACK_S))?;
-    let share = (last - first) / 1e6 / to.since(from).max(1.0);
-    if share < STALLED {
+    let (from, first) = stalled.at_or_before(At::from_seconds(at.seconds() - DAEMON_LOOKS_BACK_S))?;
+    let share = (last - first) / US_PER_S / to.since(from).max(1.0);
+    if share < DAEMON_STALLED {
         return None;
     }
     let percent = (share * 100.0).round() as u64;

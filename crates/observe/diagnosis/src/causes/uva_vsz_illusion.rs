@@ -25,6 +25,7 @@
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::policy::machine::{VIRTUAL_OF_RESIDENT, VIRTUAL_TIMES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Fix, Limit, Severity, Status};
@@ -46,7 +47,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         // ullage's own arena is no finding.
         let own = analysis.timeline.arena_reserved;
         let (virt, resident) = (memory.virtual_size.0.saturating_sub(own), memory.resident().0.max(1));
-        let much = virt >= machine.0.saturating_mul(2) && virt / 20 >= resident;
+        let much = virt >= machine.0.saturating_mul(VIRTUAL_TIMES) && virt / VIRTUAL_OF_RESIDENT >= resident;
         (much && !limited && !strict).then_some((virt, resident, at, process))
     });
     let Some((virt, resident, at, process)) = huge.max_by_key(|(virt, _, _, process)| (*virt, process.id))

@@ -34,6 +34,8 @@ use crate::analysis::copies::{at_once, severity, started_empty, starter, sum, un
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::limits::reaches;
+use crate::policy::memory::{HOLDS_COPY, IMPORTS_ALIKE};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use std::collections::BTreeMap;
@@ -77,14 +79,14 @@ fn of_its_own(analysis: &Analysis, process: &ProcessHistory, bytes: u64) -> bool
             .map_or(first, |(_, held)| held.min(first)),
         None => 0.0,
     };
-    peak - before >= bytes as f64 * 0.8
+    peak - before >= bytes as f64 * HOLDS_COPY
 }
 
 fn copied_global(analysis: &Analysis, copies: &[(Copy, &Held)]) -> Option<(u64, Judgement)> {
     let together = at_once(copies.iter().map(|(copy, _)| *copy).collect());
     let (least, most) =
         (together.iter().min_by_key(|copy| copy.bytes)?, together.iter().max_by_key(|copy| copy.bytes)?);
-    if together.len() < 2 || least.bytes < most.bytes / 20 * 19 {
+    if together.len() < 2 || !reaches(IMPORTS_ALIKE, least.bytes, most.bytes) {
         return None;
     }
     let saved = sum(&together) - most.bytes;

@@ -33,6 +33,8 @@ use crate::analysis::cohort::Cohort;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::counts::{GENERATIONS, GENERATIONS_ALIVE, GENERATION_TICKS};
+use crate::policy::sizes::MOST;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Finding, Fix, Role, Severity, Status};
@@ -44,11 +46,6 @@ pub(super) const RULE: Rule = Rule {
     judge,
     fixes,
 };
-
-/// Iterators whose workers live at one time.
-const GENERATIONS: usize = 5;
-/// Workers of one iterator are started within this time, in clock ticks of 10 ms.
-const TOGETHER: u64 = 30;
 
 fn judge(analysis: &Analysis) -> Judgement {
     let workers =
@@ -69,8 +66,11 @@ fn piled_up(analysis: &Analysis, parent: i32, cohort: &Cohort) -> Option<(usize,
     let starter = analysis.timeline.by_pid(parent);
     // A job that has not failed goes on to make them.
     let end = starter.map_or(analysis.timeline.end(), |starter| starter.last_seen);
-    let ongoing = last.since(first) >= 0.5 * end.since(first);
-    if generations < GENERATIONS || alive.len() * 4 < cohort.members.len() * 3 || !ongoing {
+    let ongoing = last.since(first) >= MOST * end.since(first);
+    if generations < GENERATIONS
+        || (alive.len() as f64) < GENERATIONS_ALIVE * cohort.members.len() as f64
+        || !ongoing
+    {
         return None;
     }
     let made = starter.and_then(|starter| starter.iterators.iter().max_by_key(|(_, number)| *number));
@@ -128,7 +128,7 @@ fn piled_up(analysis: &Analysis, parent: i32, cohort: &Cohort) -> Option<(usize,
 fn generations(alive: &[&ProcessHistory]) -> usize {
     let mut starts: Vec<u64> = alive.iter().map(|process| process.id.start.0).collect();
     starts.sort_unstable();
-    starts.chunk_by(|a, b| b - a <= TOGETHER).count()
+    starts.chunk_by(|a, b| b - a <= GENERATION_TICKS).count()
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {

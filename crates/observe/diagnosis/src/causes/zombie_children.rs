@@ -26,6 +26,7 @@
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::counts::{EXIT_TAKES_NS, ZOMBIES, ZOMBIES_LEFT};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Fix, Severity, Status};
@@ -38,9 +39,6 @@ pub(super) const RULE: Rule = Rule {
     fixes,
 };
 
-/// Fewer may be a batch that is about to be reaped.
-const MANY: f64 = 10.0;
-
 fn judge(analysis: &Analysis) -> Judgement {
     let worst = analysis
         .timeline
@@ -50,7 +48,7 @@ fn judge(analysis: &Analysis) -> Judgement {
             let peak = process.zombies.peak().map_or(0.0, |(_, peak)| peak);
             let first = process.zombies.first().map_or(0.0, |(_, first)| first);
             // Reaped in the end, or few: nothing piles up.
-            peak >= MANY && peak > first && last >= 0.8 * peak
+            peak >= ZOMBIES && peak > first && last >= ZOMBIES_LEFT * peak
         })
         .max_by(|a, b| last(a).total_cmp(&last(b)));
     let Some(parent) = worst else { return Judgement::Nothing };
@@ -77,10 +75,9 @@ fn judge(analysis: &Analysis) -> Judgement {
 /// The zombies of a process as they stood before its end: while it exits they are given to the reaper, and a reading
 /// of that moment shows none.
 fn standing(process: &ProcessHistory) -> Option<(At, f64)> {
-    const EXIT_TAKES: u64 = 500_000_000;
     let before = process
         .ended
-        .and_then(|(end, _, _)| process.zombies.at_or_before(At(end.0.saturating_sub(EXIT_TAKES))));
+        .and_then(|(end, _, _)| process.zombies.at_or_before(At(end.0.saturating_sub(EXIT_TAKES_NS))));
     let last = process.zombies.last()?;
     Some(before.filter(|(_, value)| *value > last.1).unwrap_or(last))
 }

@@ -21,5 +21,5 @@ pub(crate) const BUFFER_PART: u64 = 3;
 
 /// More than the half: the larger part of something, and so what it is about.
 pub(crate) const MOST: f64 = 0.5;
-/// All but what scatter and rounding take.
-pub(crate) const NEARLY_ALL: f64 = 0.9;
+/// A share that is not the whole is not rounded to it, per cent.
+pub(crate) const NOT_THE_WHOLE_PERCENT: f64 = 99.9;

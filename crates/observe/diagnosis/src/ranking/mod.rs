@@ -11,6 +11,7 @@ use crate::analysis::Analysis;
 use crate::causes::rules;
 use crate::history::{BudgetStep, Timeline};
 use crate::policy::given::{NS_PER_S, SIGKILL};
+use crate::policy::sizes::NOT_THE_WHOLE_PERCENT;
 use crate::rule::Judgement;
 use std::cmp::Ordering;
 use ullage_model::{
@@ -82,7 +83,7 @@ fn fixes(run: &RunFacts, timeline: &Timeline) -> Vec<String> {
     if whole > 0.0 && whole.is_finite() {
         let share = match through / whole {
             // Not rounded to 100 where something went past.
-            share if past > 0.0 => format!("{:.1} %", (100.0 * share).min(99.9)),
+            share if past > 0.0 => format!("{:.1} %", (100.0 * share).min(NOT_THE_WHOLE_PERCENT)),
             share => crate::evidence::share(share),
         };
         let whole = crate::evidence::bytes(whole as u64);
