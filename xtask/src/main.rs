@@ -12,6 +12,7 @@ mod imports;
 mod layers;
 mod rules;
 mod safety;
+mod thresholds;
 mod tree;
 
 use std::io::Write;
@@ -110,6 +111,8 @@ fn check_architecture() -> Result<Report, String> {
         "files for circles of imports",
         layers::too_large(&rules, &imports::circles(&graph)),
     );
+    let (numbers, problems) = thresholds::check(&rules, &files);
+    report.add(numbers, "files for thresholds outside of policy", problems);
     let problems = files.iter().flat_map(|file| tree::machine_paths(&rules, file)).collect();
     report.add(files.len(), "tracked text files for paths of a machine", problems);
     Ok(report)

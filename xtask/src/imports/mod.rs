@@ -9,6 +9,7 @@ use crate::dependencies::Package;
 use crate::tree::File;
 
 pub(crate) use circle::{circles, Graph};
+pub(crate) use text::Text;
 
 /// Of every crate and of every Python file.
 pub(crate) fn graph(packages: &[Package], files: &[File]) -> Graph {

@@ -1,6 +1,6 @@
 //! Rust's text without what is no code: comments, texts, and what only tests compile.
 
-use regex::Regex;
+use regex::{Captures, Regex};
 use std::sync::LazyLock;
 
 /// Patterns of what is no code. `'"'` is a letter and begins no text.
@@ -14,9 +14,10 @@ static TEST_ONLY: LazyLock<Option<Regex>> =
 pub(crate) struct Text;
 
 impl Text {
-    /// Without comments and texts, and without items behind `#[cfg(test)]`.
+    /// Without comments and texts, and without items behind `#[cfg(test)]`; each line stays where it was.
     pub(crate) fn code(source: &str) -> String {
-        let bare = NO_CODE.as_ref().map_or(source.to_owned(), |regex| regex.replace_all(source, " ").into());
+        let gone = |found: &Captures| blank(found.get(0).map_or("", |text| text.as_str()));
+        let bare = NO_CODE.as_ref().map_or(source.to_owned(), |regex| regex.replace_all(source, gone).into());
         without_tests(&bare)
     }
 
@@ -37,6 +38,11 @@ impl Text {
     }
 }
 
+/// A space and the line ends of what is left out.
+fn blank(text: &str) -> String {
+    format!(" {}", "\n".repeat(text.matches('\n').count()))
+}
+
 fn without_tests(code: &str) -> String {
     let mut kept = String::new();
     let mut rest = code;
@@ -50,6 +56,7 @@ fn without_tests(code: &str) -> String {
             (_, Some(end)) => end + 1,
             (_, None) => behind.len(),
         };
+        kept.push_str(&blank(&behind[..cut]));
         rest = &behind[cut..];
     }
     kept.push_str(rest);
@@ -66,6 +73,7 @@ mod tests {
                       #[cfg(test)]\nmod more;\nuse i::J;\n";
         let code = Text::code(source);
         assert!(code.contains("use a::B;") && code.contains("use i::J;"), "{code}");
+        assert_eq!(code.lines().count(), source.lines().count());
         for gone in ["c::D", "e::F", "g::H", "mod more"] {
             assert!(!code.contains(gone), "{gone}: {code}");
         }
