@@ -6,7 +6,7 @@ pub(crate) const THREADS_MORE: f64 = 100.0;
 pub(crate) const THREADS_LASTED_S: f64 = 10.0;
 /// So many more are enough where the next could not be started.
 pub(crate) const THREADS_REFUSED: f64 = 24.0;
-/// And this many times as many as at first: a pool of one for each core stands beside those of torch.
+/// And this many times as many as at first: less is a pool beside those of torch.
 pub(crate) const THREADS_TIMES: f64 = 3.0;
 /// A rate from here on is written without a fraction.
 pub(crate) const WHOLE_RATE: f64 = 10.0;
@@ -41,7 +41,7 @@ pub(crate) const MANAGERS: usize = 8;
 
 /// Segments of torch in a process that nobody spoke from: more than its loader's prefetched batches.
 pub(crate) const UNHEARD_SEGMENTS: u64 = 48;
-/// Tensors that a forkserver's end gave back as the exception left.
+/// So many below the number that fails: what was given back as the exception left.
 pub(crate) const TENSORS_CLOSED: u64 = 10;
 /// Segments from which on it is said that each takes a page.
 pub(crate) const MANY_SEGMENTS: u64 = 1000;

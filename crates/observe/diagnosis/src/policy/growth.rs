@@ -50,7 +50,7 @@ pub(crate) const PROCESSES_MORE: f64 = 8.0;
 pub(crate) const EACH_HANDLE_BYTES: f64 = (64 << 10) as f64;
 /// Swapped in and out in the second half of a run: of the machine,
 pub(crate) const SWAPPED_BYTES: f64 = (32 << 20) as f64;
-/// and of the job's own in swap. The same says that a thrashing machine is this job's trouble.
+/// and of the job's own in swap: less, and a machine that thrashes is not this job's trouble.
 pub(crate) const OWN_SWAP_BYTES: f64 = (16 << 20) as f64;
 /// Less free memory than this share: files push out other files, and the cache does not grow.
 pub(crate) const CACHE_FULL: f64 = 0.1;

@@ -21,7 +21,7 @@ pub(crate) const AT_LIMIT: f64 = 0.98;
 pub(crate) const COUNTED_AT_LIMIT: f64 = 0.99;
 /// Address space and promised memory: requests are large, so that they are refused earlier.
 pub(crate) const SPACE_AT_LIMIT: f64 = 0.95;
-/// A disk in use is full later than a tmpfs: its file system keeps blocks back, and the log that failed is small.
+/// A disk without an error is full later than /dev/shm: of its size, what 2 % of it leave is room.
 pub(crate) const DISK_AT_LIMIT: f64 = 0.995;
 /// Less than this left of a disk: the next block is refused.
 pub(crate) const DISK_LEFT_BYTES: u64 = 1 << 20;
@@ -40,7 +40,7 @@ pub(crate) const FEW_TASKS: u64 = 64;
 
 /// Read at the limit of a cgroup just before a kill,
 pub(crate) const KILLED_AT: f64 = 0.95;
-/// or below, where the whole group was killed: readings of the last tick may be missing.
+/// or below, where the recording was cut short with the job: its last tick is missing.
 pub(crate) const ALL_KILLED_AT: f64 = 0.85;
 /// A cgroup that counts hits of its limit and was this full is the one that limits.
 pub(crate) const LIMITING_FROM: f64 = 0.8;
@@ -62,11 +62,11 @@ pub(crate) const FEW_DESCRIPTORS: u64 = 64;
 /// Between the counts of tensors' mappings and of descriptors that mean the same, one n-th.
 pub(crate) const ALIKE_PART: u64 = 4;
 
-/// Readings that stand for a failure were made so long before it. In any run: five ticks of the slowest reader.
+/// Readings that stand for a failure were made so long before it. In any run: five ticks.
 pub(crate) const JUST_BEFORE_S: f64 = 5.0;
 /// Of a process's own figures, its last seconds. In any run: it dies within a few ticks, however long it has lived.
 pub(crate) const LAST_SECONDS_S: f64 = 3.0;
-/// A filesystem is read more rarely than a process. In any run: the interval of that reader, not the run, sets it.
+/// A full filesystem stays full: it is looked for so long before. In any run: ticks of a sampler that paces itself.
 pub(crate) const FILESYSTEM_BEFORE_S: f64 = 15.0;
 /// And a reading this long after a failure still shows what it met. In any run: a few ticks.
 pub(crate) const JUST_AFTER_S: f64 = 3.0;

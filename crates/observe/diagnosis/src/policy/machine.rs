@@ -27,12 +27,13 @@ pub(crate) const HIGH_HITS: u64 = 10;
 pub(crate) const HIGH_WAITED: f64 = 0.1;
 /// Page cache: what cannot be dropped is less than this share of the limit.
 pub(crate) const CACHE_STAYS: f64 = 0.7;
-/// Kernel memory: growth that is reported where no limit is near,
+/// Kernel memory: growth that is reported where no limit is near.
 pub(crate) const SLAB_BYTES: f64 = (1u64 << 30) as f64;
-/// the usual share of a small job, where one n-th of a limit is kernel memory,
-pub(crate) const SLAB_LITTLE_BYTES: f64 = (32u64 << 20) as f64;
+/// Where it is one n-th of a limit,
 pub(crate) const SLAB_LIMIT_PART: f64 = 4.0;
-/// and kernels 3.10: memory was refused while one n-th of the machine was free.
+/// less growth is the usual share of a small job.
+pub(crate) const SLAB_LITTLE_BYTES: f64 = (32u64 << 20) as f64;
+/// Kernels 3.10: memory was refused while one n-th of the machine was free.
 pub(crate) const FREE_PART: f64 = 4.0;
 /// Memory that nobody owns, of the machine, and at least: below it, it is the usual rest.
 pub(crate) const UNOWNED_SHARE: f64 = 0.2;
@@ -63,7 +64,7 @@ pub(crate) const NEIGHBOURS_FELL: f64 = 0.05;
 pub(crate) const NEIGHBOURS_FLAT: f64 = 0.25;
 /// Of the last seconds, everything waited for memory: systemd-oomd's default is 0.6 of 30 s.
 pub(crate) const DAEMON_STALLED: f64 = 0.4;
-/// How many. In any run: the daemon's window.
+/// How many. In any run: within the daemon's 30 s.
 pub(crate) const DAEMON_LOOKS_BACK_S: f64 = 20.0;
 /// A sum of resident sizes is looked for so far back. In any run: Slurm's accounting reads every 30 s by default.
 pub(crate) const SLURM_LOOKS_BACK_S: f64 = 45.0;

@@ -50,7 +50,7 @@ pub(crate) const QUEUE_LIVED: f64 = 0.45;
 /// List of a sampler: of its weight, one n-th came as memory ran out.
 pub(crate) const LIST_PART: u64 = 4;
 
-/// An object was sent so long before a kill. In any run: a send takes seconds, as long as its bytes need.
+/// An object was sent so long before a kill. In any run: one collective takes so long, not the job.
 pub(crate) const OBJECT_BEFORE_S: f64 = 30.0;
 /// A process that was not read since may be killed within this time. In any run: five ticks.
 pub(crate) const OBJECT_UNREAD_S: f64 = 5.0;

@@ -14,7 +14,7 @@ pub(crate) const LINE_LEAST_PARTS: usize = 4;
 pub(crate) const LINE_SHORTER: f64 = 0.8;
 /// How far an eighth may lie from the line, as a share of the rise.
 pub(crate) const LINE_BEND: f64 = 0.1;
-/// A rise is one from so many standard errors of an eighth on; tests/hours.rs: no noise of an hour is called growth.
+/// A rise is one from so many standard errors of an eighth on; tests/hours.rs counts what warnings come of it.
 pub(crate) const LINE_CERTAIN: f64 = 6.0;
 /// Makes a standard deviation of a median deviation, and the error of a median of that of a mean: of a normal distribution.
 pub(crate) const DEVIATION_OF_MEDIAN: f64 = 1.48;
