@@ -1,13 +1,10 @@
-//! Logs as jobs leave them, each in a folder that names its cause: is it the first that is told, and is none told for crashes
+//! Logs as jobs leave them, each in the folder of its cause: is it the first that is told, and is none told for crashes
 //! that have nothing to do with memory? Counts are printed (`--nocapture`).
 
 use crate::catalogue::{cause_title, patterns};
 use crate::{explain_log, LogVerdict};
 use std::fs;
-use std::path::{Path, PathBuf};
-
-/// Folder of crashes of other kinds.
-const UNRELATED: &str = "unrelated";
+use std::path::Path;
 
 /// Messages whose own example tells another cause first than the one that stands first in the catalogue, and why.
 const OTHER_FIRST: [(&str, &str, &str); 4] = [
@@ -21,15 +18,15 @@ const OTHER_FIRST: [(&str, &str, &str); 4] = [
     ("dmesg-oom-policy", "numa-membind-oom", "as in the catalogue"),
 ];
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("logs")
+fn crate_folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Folder and name of every log, with what is told of it.
+/// Cause and name of every log that a cause has, with what is told of it.
 fn told() -> Vec<(String, String, LogVerdict)> {
     let mut all = Vec::new();
-    for cause in fs::read_dir(folder()).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_dir()) {
-        for log in fs::read_dir(cause.path()).unwrap().map(Result::unwrap) {
+    for cause in fs::read_dir(crate_folder().join("causes")).unwrap().map(Result::unwrap) {
+        for log in fs::read_dir(cause.path().join("logs")).into_iter().flatten().map(Result::unwrap) {
             let name = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
             let text = fs::read(log.path()).unwrap();
             all.push((name(&cause), name(&log), explain_log(&text[..]).unwrap()));
@@ -45,7 +42,7 @@ fn first(verdict: &LogVerdict) -> &str {
 
 #[test]
 fn the_first_cause_of_a_log_is_the_right_one() {
-    let logs: Vec<_> = told().into_iter().filter(|(cause, ..)| cause != UNRELATED).collect();
+    let logs = told();
     let wrong: Vec<String> = logs
         .iter()
         .filter(|(cause, _, verdict)| first(verdict) != cause)
@@ -60,7 +57,7 @@ fn the_first_cause_of_a_log_is_the_right_one() {
 #[test]
 fn crashes_of_other_kinds_get_no_answer() {
     let (mut logs, mut all, mut answered) = (0, 0, Vec::new());
-    for log in fs::read_dir(folder().join(UNRELATED)).unwrap().map(Result::unwrap) {
+    for log in fs::read_dir(crate_folder().join("unrelated/logs")).unwrap().map(Result::unwrap) {
         let text = fs::read_to_string(log.path()).unwrap();
         logs += 1;
         let dressed = dressed(&text).into_iter().filter(|(how, _)| PREFIXES.contains(how));

@@ -1,0 +1,170 @@
+//! # cgroup-sizing-by-host-view
+//!
+//! ## What it does
+//! Finds a job that took as many workers, or threads, as the machine has cores, where it may use only a few of them.
+//!
+//! ## Why it happens
+//! `os.cpu_count()`, OpenMP and OpenBLAS count the machine's cores. A container's share of the CPU time is a quota, which
+//! none of them sees, and `os.cpu_count()` does not see the affinity either. Each worker costs hundreds of megabytes after
+//! `import torch`, each thread its buffers, so that the same program dies on the large machine and fits on a laptop.
+//!
+//! ## How it is told apart
+//! The machine has at least twice the cores that affinity and quota allow, and the job ran at least as many loader workers
+//! at once as the machine has cores, or as many threads in one process. The memory is taken at the start and stays; a leak
+//! grows. A note, unless the job was killed for the limit of its cgroup.
+//!
+//! ## Known problems
+//! The quota is read of the cgroup that ullage itself is in.
+//!
+//! ## Example
+//! `UserWarning: This DataLoader will create 128 worker processes in total. Our suggested max number of worker in current system is 8`
+//!
+//! ## Remedy
+//! Count what is allowed.
+//!
+//! ## References
+//! - <https://docs.python.org/3/library/os.html#os.process_cpu_count>
+//! - <https://github.com/python/cpython/issues/80235>
+
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::policy::counts::{CORES_TIMES, OTHER_THREADS};
+use crate::policy::given::THOUSAND;
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Evidence, Fix, Limit, Role, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "cgroup-sizing-by-host-view",
+    title: "Software sizes itself by host CPUs/RAM, not by the cgroup",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let cores = u64::from(analysis.machine().cores);
+    let Some((allowed, how)) = allowed(analysis) else { return Judgement::Nothing };
+    if cores < 2 * allowed {
+        return Judgement::Nothing;
+    }
+    let workers = most_workers(analysis);
+    let busiest = analysis
+        .timeline
+        .processes()
+        .filter_map(|process| Some((process, process.threads.peak()?)))
+        .max_by(|a, b| a.1 .1.total_cmp(&b.1 .1));
+    let mut evidence: Vec<Evidence> = Vec::new();
+    if let Some((at, workers)) = workers.filter(|(_, workers)| *workers >= cores && *workers > allowed) {
+        let sentence = format!(
+            "The job ran {} at once, as many as the machine has cores ({}); it may use {how}.",
+            evidence::plural(workers, "loader worker", "loader workers"),
+            evidence::count(cores)
+        );
+        let met =
+            evidence::number("loader workers", workers, "processes", "roles of processes", at, sentence);
+        evidence.push(evidence::with_limit(met, allowed));
+        evidence.extend(cost_of_a_worker(analysis, workers));
+    } else if let Some((process, (at, threads))) = busiest {
+        if (threads as u64) < cores || cores < CORES_TIMES * allowed || cores < 2 * OTHER_THREADS {
+            return Judgement::Nothing;
+        }
+        let sentence = format!(
+            "{} ran {}, and the machine has {} cores; it may use {how}.",
+            evidence::capital(&evidence::describe(process)),
+            evidence::plural(threads as u64, "thread", "threads"),
+            evidence::count(cores)
+        );
+        let source = format!("/proc/{}/stat", process.id.pid);
+        let met = evidence::number("threads", threads as u64, "threads", &source, at, sentence);
+        evidence.push(evidence::with_limit(met, allowed));
+    } else {
+        return Judgement::Nothing;
+    }
+    let killed = analysis.oom_victims.iter().any(|victim| victim.of_cgroup());
+    let severity = if killed { Severity::Warning } else { Severity::Note };
+    let context = RemedyContext { bytes: Some(allowed), ..analysis.remedy_context(None) };
+    Judgement::one(of_job(&RULE, severity, (Status::Supported, 0.8), evidence, &context))
+}
+
+/// Cores that the job may keep busy, and by what.
+fn allowed(analysis: &Analysis) -> Option<(u64, String)> {
+    let main = analysis.timeline.process(analysis.main()?)?;
+    let affinity = main.facts.as_ref()?.cores_allowed.known().map(u64::from);
+    let quota = match analysis.machine().cpu_quota.known() {
+        Some(Limit::At(thousandths)) => Some(thousandths),
+        _ => None,
+    };
+    let by_quota = quota.map(|thousandths| thousandths.div_ceil(1000).max(1));
+    match (affinity, by_quota) {
+        (Some(affinity), Some(by_quota)) if affinity <= by_quota => Some((affinity, by_affinity(affinity))),
+        (_, Some(by_quota)) => {
+            let cores = quota.unwrap_or(0) as f64 / THOUSAND;
+            Some((by_quota, format!("the time of {cores:.1} cores (the cgroup's quota)")))
+        }
+        (Some(affinity), None) => Some((affinity, by_affinity(affinity))),
+        (None, None) => None,
+    }
+}
+
+fn by_affinity(cores: u64) -> String {
+    format!("{} (its affinity)", evidence::plural(cores, "core", "cores"))
+}
+
+fn is_worker(process: &ProcessHistory) -> bool {
+    matches!(process.role, Role::LoaderWorker(_))
+}
+
+/// Most workers that lived at one moment.
+fn most_workers(analysis: &Analysis) -> Option<(ullage_model::At, u64)> {
+    let workers: Vec<&ProcessHistory> =
+        analysis.timeline.processes().filter(|process| is_worker(process)).collect();
+    workers
+        .iter()
+        .map(|one| {
+            let at = one.first_seen;
+            let alive = |other: &&&ProcessHistory| other.first_seen <= at && other.last_seen >= at;
+            (at, workers.iter().filter(alive).count() as u64)
+        })
+        .max_by_key(|(at, count)| (*count, std::cmp::Reverse(*at)))
+}
+
+fn cost_of_a_worker(analysis: &Analysis, workers: u64) -> Option<Evidence> {
+    let peak = |process: &ProcessHistory| process.anonymous.peak();
+    let (at, each) = analysis
+        .timeline
+        .processes()
+        .filter(|p| is_worker(p))
+        .filter_map(peak)
+        .max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let sentence = format!(
+        "A worker held up to {} of anonymous memory, as far as it is its own {} for all of them.",
+        evidence::bytes(each as u64),
+        evidence::bytes((each as u64).saturating_mul(workers))
+    );
+    Some(evidence::number("memory of a worker", each as u64, "bytes", "/proc/PID/status", at, sentence))
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let allowed = context.bytes.unwrap_or(4);
+    vec![
+        Fix {
+            title: "As many workers as cores may be used".into(),
+            command: format!("DataLoader(dataset, num_workers=min({allowed}, len(os.sched_getaffinity(0))))"),
+            automatic: None,
+        },
+        Fix {
+            title: "The same for the threads of the numeric libraries".into(),
+            command: format!(
+                "export OMP_NUM_THREADS={allowed} OPENBLAS_NUM_THREADS={allowed} MKL_NUM_THREADS={allowed}"
+            ),
+            automatic: None,
+        },
+        Fix {
+            title: "Python 3.13 or newer: let os.cpu_count() say so".into(),
+            command: format!("export PYTHON_CPU_COUNT={allowed}"),
+            automatic: None,
+        },
+    ]
+}

@@ -1,0 +1,91 @@
+//! # checkpoint-load-copies
+//!
+//! ## What it does
+//! Finds a job that ran out of memory while it loaded a checkpoint.
+//!
+//! ## Why it happens
+//! torch.load reads the whole file into new memory: weights, optimizer state and all, beside the model that is there
+//! already; each rank of the node does so at the same time. It is a peak at the start, or at a resume.
+//!
+//! ## How it is told apart
+//! The exception for lack of memory left through torch.load, safetensors or torch.distributed.checkpoint's load. Which
+//! limit was met is a finding of its own. Memory that ran out elsewhere (a step, a batch) is not this.
+//!
+//! ## Known problems
+//! A process that the kernel kills raises nothing: what it was doing is not known then. Needs the agent.
+//!
+//! ## Example
+//! `RuntimeError: [enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory` below `torch/serialization.py`
+//!
+//! ## Remedy
+//! Map the file instead of reading it, and hand its tensors to the model.
+//!
+//! ## References
+//! - <https://pytorch.org/docs/stable/generated/torch.load.html>
+
+use crate::analysis::failures::Failure;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::rule::finding::no_memory_in;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Evidence, Fix, Role};
+
+pub(super) const RULE: Rule = Rule {
+    id: "checkpoint-load-copies",
+    title: "Checkpoint load: every rank loads the whole file to CPU, plus double copies",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    no_memory_in(analysis, &RULE, "a checkpoint was being loaded", loads, |failure| ranks(analysis, failure))
+}
+
+fn loads(failure: &Failure) -> bool {
+    failure.calls(
+        "torch/serialization.py",
+        &["load", "_load", "_legacy_load", "load_tensor", "persistent_load", "_get_restore_location"],
+    ) || failure.calls("safetensors/torch.py", &["load", "load_file", "load_model"])
+        || failure.calls(
+            "torch/distributed/checkpoint/state_dict_loader.py",
+            &["load", "_load_state_dict", "read_data"],
+        )
+        || failure.calls("torch/nn/modules/module.py", &["load_state_dict"])
+}
+
+/// How many ranks were there to load it.
+fn ranks(analysis: &Analysis, failure: &Failure) -> Option<Evidence> {
+    let is_rank = |process: &&ProcessHistory| {
+        matches!(process.role, Role::Rank(_))
+            && (process.first_seen..=process.last_seen).contains(&failure.at)
+    };
+    let ranks = analysis.timeline.processes().filter(is_rank).count() as u64;
+    (ranks > 1).then(|| {
+        let sentence = format!("{} ranks of this node load it, each for itself.", evidence::count(ranks));
+        evidence::number("ranks", ranks, "processes", "RANK of each", failure.at, sentence)
+    })
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Map the file, and give the model its tensors instead of copying them".into(),
+            command: "state = torch.load(path, mmap=True, map_location=\"cpu\", weights_only=True)\n\
+                      model.load_state_dict(state, assign=True)"
+                .into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Make the model without memory first".into(),
+            command: "with torch.device(\"meta\"):\n    model = Model()".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Several ranks: load on one, and let it send; or load shards".into(),
+            command: "torch.distributed.checkpoint.load(state, checkpoint_id=path)".into(),
+            automatic: None,
+        },
+    ]
+}

@@ -1,0 +1,126 @@
+//! # clone3-seccomp-eperm
+//!
+//! ## What it does
+//! Finds a process that can start no thread at all, though no limit is near: a filter of system calls (seccomp) refuses
+//! the call that new C libraries start threads with.
+//!
+//! ## Why it happens
+//! glibc from 2.34 on starts threads by clone3. Docker before 20.10.10, and old libseccomp and runc, do not know that call
+//! and answer "not permitted" instead of "not there", so that glibc does not fall back to clone.
+//!
+//! ## How it is told apart
+//! The first thread of a process fails, a filter is on (`Seccomp: 2` of /proc/PID/status), and tasks, address space and
+//! mappings are far from their limits. With pids.max or `ulimit -u` the first threads work, and the counters move.
+//!
+//! ## Known problems
+//! Python does not say which error it was. A user whose other jobs hold all of `ulimit -u` looks alike, inside a container.
+//!
+//! ## Example
+//! `OpenBLAS blas_thread_init: pthread_create failed for thread 1 of 32: Operation not permitted`
+//!
+//! ## Remedy
+//! Update Docker, containerd, runc and libseccomp on the host, or use an older image.
+//!
+//! ## References
+//! - <https://github.com/moby/moby/issues/42680>
+//! - seccomp(2)
+
+use crate::analysis::failures::Failure;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::given::SECCOMP_FILTER;
+use crate::policy::limits::{counted_at_limit, FEW_TASKS};
+use crate::rule::finding::{by_failure, finding};
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Finding, Fix, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "clone3-seccomp-eperm",
+    title: "Old Docker seccomp profile denies clone3 to glibc >= 2.34 (look-alike of exhaustion)",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let refused = analysis.timeline.cgroups().any(|group| group.refused.growth().unwrap_or(0) > 0);
+    if refused || !analysis.timeline.fork_rejections().is_empty() {
+        return Judgement::Nothing;
+    }
+    by_failure(analysis, |failure| {
+        if failure.unexplained_end() {
+            return unexplained(failure);
+        }
+        if !first_thread_refused(failure) {
+            return Ok(None);
+        }
+        let process = failure.process;
+        let name = process.map_or_else(|| "the process".to_owned(), evidence::describe);
+        match process.and_then(|process| process.facts.as_ref()?.seccomp.known()) {
+            Some(SECCOMP_FILTER) => Ok(Some(told(analysis, failure, &name))),
+            Some(_) => Ok(None),
+            None => Err(format!(
+                "{name} could not start its first thread, with no limit near; whether a filter of system calls is on could not be read"
+            )),
+        }
+    })
+}
+
+/// The words of a failed thread, from a process that had none beside its first, and nothing near a limit.
+pub(super) fn first_thread_refused(failure: &Failure) -> bool {
+    let words = ["can't start new thread", "pthread_create failed", "Thread creation failed"];
+    let text = failure.text();
+    let Some(counts) = failure.counts() else { return false };
+    let alone = counts.threads == Some(1);
+    let mappings =
+        matches!((counts.mappings, counts.max_map_count), (Some(n), Some(max)) if counted_at_limit(n, max));
+    let space = matches!((counts.virtual_size, counts.address_space_limit), (Some(size), Some(limit)) if size >= limit / 2);
+    let tasks = counts.nproc.is_some_and(|limit| limit < FEW_TASKS);
+    words.iter().any(|words| text.contains(words)) && alone && !mappings && !space && !tasks
+}
+
+/// Nothing was told of why it ended: a filter, and a process that never had a second thread, leave it open.
+fn unexplained(failure: &Failure) -> Result<Option<Finding>, String> {
+    let Some(process) = failure.process else { return Ok(None) };
+    let filtered = process.facts.as_ref().and_then(|facts| facts.seccomp.known()) == Some(SECCOMP_FILTER);
+    let alone = process.threads.peak().is_some_and(|(_, threads)| threads <= 1.0);
+    match filtered && alone {
+        true => Err(format!(
+            "{} ended on its own with a filter of system calls on, and never had a second thread; the agent reported no exception from it",
+            evidence::describe(process)
+        )),
+        false => Ok(None),
+    }
+}
+
+fn told(analysis: &Analysis, failure: &Failure, name: &str) -> Finding {
+    let sentence = format!(
+        "{} could not start its first thread: it had one, and no other limit is near.",
+        evidence::capital(name)
+    );
+    let source = failure.agent_source();
+    let mut evidence = vec![evidence::number("threads", 1, "threads", &source, failure.at, sentence)];
+    let source = format!("/proc/{}/status", failure.process.map_or(0, |process| process.id.pid));
+    let sentence = "A filter of system calls is on (Seccomp: 2), which may refuse clone3.".to_owned();
+    evidence.push(evidence::text("seccomp", "filter", &source, Some(failure.at), sentence));
+    evidence.extend(sharing::exception_sentence(failure));
+    let says_so = failure.text().contains("Operation not permitted");
+    let known = if says_so { (Status::Established, 0.95) } else { (Status::Supported, 0.85) };
+    finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)))
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Settle it: with no filter it works (on a host that you trust the image with)".into(),
+            command: "docker run --security-opt seccomp=unconfined IMAGE".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Update what starts the containers".into(),
+            command: "apt-get install --only-upgrade docker-ce containerd.io libseccomp2".into(),
+            automatic: None,
+        },
+    ]
+}

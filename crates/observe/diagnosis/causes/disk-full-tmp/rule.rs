@@ -1,0 +1,148 @@
+//! # disk-full-tmp
+//!
+//! ## What it does
+//! Finds a full temporary or cache filesystem that looks like a memory problem.
+//!
+//! ## Why it happens
+//! Sockets of multiprocessing, caches of compilers and data sets, and numpy memmaps are files in $TMPDIR or
+//! below ~/.cache. A write there fails with `ENOSPC`; a memmap of a sparse file dies by SIGBUS. Where /tmp is a
+//! tmpfs, its files are memory.
+//!
+//! ## How it is told apart
+//! `ENOSPC` (28) or SIGBUS, the path is not in /dev/shm, and that filesystem is full. torch.save says "unexpected pos" or
+//! "iostream error" instead, and no path: the agent finds what it was writing.
+//!
+//! ## Known problems
+//! inotify reports its own limit as `ENOSPC` too; that is not a full disk, and is left out.
+//!
+//! ## Example
+//! `OSError: [Errno 28] No space left on device: '/tmp/x.bin'`;
+//! `RuntimeError: [enforce fail at inline_container.cc:672] . unexpected pos 50333632 vs 50333584`
+//!
+//! ## Remedy
+//! Point TMPDIR and the caches to a filesystem with room, or make room.
+//!
+//! ## References
+//! - tempfile in the Python library reference
+
+use crate::analysis::failures::{Failure, Symptom};
+use crate::analysis::space;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::limits::{reaches, DISK_AT_LIMIT, DISK_LEFT_BYTES};
+use crate::rule::finding::{by_failure, finding};
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{FilesystemUse, Finding, Fix, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "disk-full-tmp",
+    title: "TMPDIR/cache disk (or tmpfs) full mistaken for memory",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+const USES: [FilesystemUse; 2] = [FilesystemUse::Temporary, FilesystemUse::Work];
+
+fn judge(analysis: &Analysis) -> Judgement {
+    by_failure(analysis, |failure| {
+        let found = if space::is_no_space(failure) && !space::about_shm(failure) {
+            told(analysis, failure)
+        } else if failure.symptom() == Symptom::Unwritten {
+            let left = failure.counts().and_then(|counts| counts.path_free);
+            told(analysis, failure).filter(|_| left.is_some_and(|free| free < DISK_LEFT_BYTES))
+        } else if space::is_bus_error(failure) || failure.unexplained_end() {
+            read(analysis, failure)
+        } else {
+            None
+        };
+        let may_be = || space::may_have_filled(analysis, &USES, failure, false);
+        match found.is_none() && failure.unexplained_end() {
+            true => may_be().map_or(Ok(None), Err),
+            false => Ok(found),
+        }
+    })
+}
+
+fn told(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
+    let counts = failure.counts()?;
+    let path = counts.path.clone();
+    let (free, of) = match (counts.path_free, counts.tmp_free) {
+        (Some(free), _) => (Some(free), path.clone().unwrap_or_else(|| "its path".into())),
+        (None, tmp) => (tmp, "the temporary directory".into()),
+    };
+    let mut evidence = Vec::new();
+    let mut known = (Status::Supported, 0.8);
+    if let Some(free) = free {
+        if free < DISK_LEFT_BYTES {
+            known = (Status::Established, 0.95);
+        }
+        let sentence = format!("The filesystem of {of} had {} free at the exception.", evidence::bytes(free));
+        evidence.push(evidence::number(
+            "free bytes",
+            free,
+            "bytes",
+            &failure.agent_source(),
+            failure.at,
+            sentence,
+        ));
+    }
+    let full = space::fullest(analysis, &USES, failure, false);
+    match full {
+        Some((history, at, used, size)) if space::is_full(used, size) => {
+            evidence.push(space::reading(&history.last.path, "bytes", used, size, at, failure.at));
+        }
+        // No inode left is another cause, and so is a quota; neither shows as a full filesystem.
+        _ if counts.path_inodes_free == Some(0) => return None,
+        _ => {}
+    }
+    evidence.extend(sharing::exception_sentence(failure));
+    let context = RemedyContext { path, ..analysis.remedy_context(Some(failure)) };
+    Some(finding(analysis, &RULE, failure, known, evidence, &context))
+}
+
+fn read(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
+    let (history, at, used, size) = space::fullest(analysis, &USES, failure, false)?;
+    let filled_meanwhile = history.used.first().is_some_and(|(_, first)| used as f64 > first);
+    if !(reaches(DISK_AT_LIMIT, used, size) && filled_meanwhile) {
+        return None;
+    }
+    let bus = space::is_bus_error(failure);
+    let mut evidence = vec![space::reading(&history.last.path, "bytes", used, size, at, failure.at)];
+    evidence.extend(space::bus_error_sentence(failure).filter(|_| bus));
+    if history.last.tmpfs {
+        let sentence = format!("{} is a tmpfs: its files are memory.", history.last.path);
+        evidence.push(evidence::text(
+            "filesystem",
+            "tmpfs",
+            &format!("statvfs {}", history.last.path),
+            Some(at),
+            sentence,
+        ));
+    }
+    let context = RemedyContext { path: Some(history.last.path), ..analysis.remedy_context(Some(failure)) };
+    let known = (Status::Supported, if bus { 0.85 } else { 0.7 });
+    Some(finding(analysis, &RULE, failure, known, evidence, &context))
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let path = context.path.as_deref().unwrap_or("/tmp");
+    vec![
+        Fix {
+            title: "Put temporary files where there is room".into(),
+            command: "mkdir -p \"$HOME/tmp\" && export TMPDIR=\"$HOME/tmp\"".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "See what fills it".into(),
+            command: format!("df -h {path}; du -xsh /tmp/* 2>/dev/null | sort -h | tail"),
+            automatic: None,
+        },
+        Fix {
+            title: "Put the caches of compilers and data sets there too".into(),
+            command: "export TORCHINDUCTOR_CACHE_DIR=\"$TMPDIR/inductor\" TRITON_CACHE_DIR=\"$TMPDIR/triton\" HF_HOME=\"$TMPDIR/hf\"".into(),
+            automatic: None,
+        },
+    ]
+}

@@ -1,0 +1,101 @@
+//! # dual-openmp-runtime
+//!
+//! ## What it does
+//! Says so where one process has loaded more than one OpenMP runtime.
+//!
+//! ## Why it happens
+//! torch's wheels bring libgomp, MKL and conda's packages libiomp5, packages built with clang libomp, and some bring a copy of
+//! their own. Each starts a pool of threads with stacks and arenas of its own. libiomp5 may end the program when it finds
+//! another one, and a process that is forked after libgomp has run can stand still in its first parallel loop, with all
+//! its memory.
+//!
+//! ## How it is told apart
+//! The mapped libraries of the program, when it had imported torch and at its end.
+//!
+//! ## Known problems
+//! Two runtimes mostly do no harm: it is a note. A program that `OMP: Error #15` ended says so on standard error, where it is not
+//! read: `ullage explain LOG` knows it. What the program loads after torch is known only where it ends by itself.
+//!
+//! ## Example
+//! `OMP: Error #15: Initializing libiomp5.so, but found libomp.so already initialized.`
+//!
+//! ## Remedy
+//! One of them.
+//!
+//! ## References
+//! - <https://github.com/pytorch/pytorch/issues/45198>
+//! - <https://github.com/joblib/threadpoolctl/blob/master/multiple_openmp.md>
+
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::confidence::{ONE_OPENMP, TWO_OPENMPS};
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use std::collections::BTreeSet;
+use ullage_model::{Evidence, Fact, Fix, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "dual-openmp-runtime",
+    title: "Two OpenMP runtimes in one process",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let loaded = analysis.timeline.inside().get("loaded.openmp").and_then(Fact::text).unwrap_or_default();
+    let runtimes: Vec<&str> = loaded.split(", ").filter(|one| family(one).is_some()).collect();
+    if runtimes.len() < 2 {
+        return Judgement::Nothing;
+    }
+    let families: BTreeSet<&str> = runtimes.iter().filter_map(|one| family(one)).collect();
+    let main = analysis.main().and_then(|id| analysis.timeline.process(id));
+    let threads = main.and_then(|main| main.threads.peak());
+    let pools = threads.map_or(String::new(), |(_, threads)| {
+        let number = evidence::plural(threads as u64, "thread", "threads");
+        format!(
+            " The program had {number} at most, on {}.",
+            evidence::plural(analysis.machine().cores.into(), "core", "cores")
+        )
+    });
+    let copies = if families.len() == 1 { " They are copies of one." } else { "" };
+    let sentence = format!(
+        "The program had {} OpenMP runtimes loaded: {loaded}.{copies} Each keeps threads of its own.{pools}",
+        evidence::count(runtimes.len() as u64)
+    );
+    let at = threads.map(|(at, _)| at);
+    let mut evidence: Vec<Evidence> = vec![evidence::text("OpenMP runtimes", loaded, "agent", at, sentence)];
+    evidence.extend(crate::rule::allocators::variable(analysis, "KMP_DUPLICATE_LIB_OK"));
+    let confidence = if families.len() == 1 { ONE_OPENMP } else { TWO_OPENMPS };
+    let known = (Status::Supported, confidence);
+    let mut finding = of_job(&RULE, Severity::Note, known, evidence, &analysis.remedy_context_of(main));
+    finding.process = main.map(evidence::process_ref);
+    Judgement::one(finding)
+}
+
+/// Which of them a library is, of `package:name`.
+fn family(library: &str) -> Option<&'static str> {
+    let name = library.rsplit(':').next().unwrap_or(library);
+    ["libgomp", "libiomp", "libomp"].into_iter().find(|family| name.starts_with(family))
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "See who brings which (pip install threadpoolctl)".into(),
+            command: "python -m threadpoolctl -i torch numpy".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Take all of them from one place, pip or conda; for MKL of conda beside torch's libgomp"
+                .into(),
+            command: "export MKL_THREADING_LAYER=GNU".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Workers that stand still after a fork: start them afresh".into(),
+            command: "DataLoader(dataset, num_workers=4, multiprocessing_context=\"forkserver\")".into(),
+            automatic: None,
+        },
+    ]
+}

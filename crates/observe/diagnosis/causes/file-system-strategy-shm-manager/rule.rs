@@ -1,0 +1,128 @@
+//! # file-system-strategy-shm-manager
+//!
+//! ## What it does
+//! Finds trouble with torch_shm_manager, the helper of the sharing strategy `file_system`: it could not be started or
+//! reached, or more and more of them live.
+//!
+//! ## Why it happens
+//! Under `file_system` every process that shares tensors talks to a torch_shm_manager, which removes their files when they
+//! end. It makes a socket in a directory of its own below $TMPDIR (or /tmp). Where that does not exist or is full or its
+//! path is too long, where no process may be started, or where the manager was killed, sharing fails.
+//!
+//! ## How it is told apart
+//! The exception names torch_shm_manager or its socket. A full /dev/shm, too many mappings or descriptors have messages of
+//! their own.
+//!
+//! ## Known problems
+//! Files of managers that were killed stay in /dev/shm: `ullage check --clean` lists and removes them.
+//!
+//! ## Example
+//! `RuntimeError: error executing torch_shm_manager at "…/torch/bin/torch_shm_manager" at …/libshm/core.cpp:99`
+//!
+//! ## Remedy
+//! Give it a directory, or use the strategy `file_descriptor`.
+//!
+//! ## References
+//! - <https://pytorch.org/docs/stable/multiprocessing.html#sharing-strategies>
+
+use crate::analysis::cohort::Cohort;
+use crate::analysis::failures::Failure;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::counts::MANAGERS;
+use crate::rule::finding::{better, finding, of_job};
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Finding, Fix, Role, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "file-system-strategy-shm-manager",
+    title: "file_system sharing strategy: torch_shm_manager processes and leaked names",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let told = analysis.failures.iter().filter(|failure| !failure.is_echo() && about_manager(failure));
+    let found = told.fold(None, |found, failure| better(found, failed(analysis, failure)));
+    match found.or_else(|| left_over(analysis)) {
+        Some(finding) => Judgement::one(finding),
+        None => Judgement::Nothing,
+    }
+}
+
+fn about_manager(failure: &Failure) -> bool {
+    let text = failure.text();
+    ["torch_shm_manager", "torch-shm-dir", "torch-shm-file", "shm_manager"]
+        .iter()
+        .any(|name| text.contains(name))
+}
+
+fn failed(analysis: &Analysis, failure: &Failure) -> Finding {
+    let mut evidence: Vec<_> = sharing::exception_sentence(failure).into_iter().collect();
+    let report = failure.exception.map(|seen| &seen.report);
+    if let Some(strategy) = report.and_then(|report| report.sharing_strategy.as_deref()) {
+        let sentence = format!("The sharing strategy of this process is {strategy}.");
+        let source = failure.agent_source();
+        evidence.push(evidence::text("sharing strategy", strategy, &source, Some(failure.at), sentence));
+    }
+    finding(
+        analysis,
+        &RULE,
+        failure,
+        (Status::Established, 0.93),
+        evidence,
+        &analysis.remedy_context(Some(failure)),
+    )
+}
+
+/// Managers that live on without processes that share.
+fn left_over(analysis: &Analysis) -> Option<Finding> {
+    let of_role = |manager: bool| {
+        Cohort::of(
+            analysis
+                .timeline
+                .processes()
+                .filter(move |process| (process.role == Role::ShmManager) == manager),
+        )
+    };
+    let managers = of_role(true);
+    let (at, number) = managers.most()?;
+    let sharing = of_role(false).alive(at).len();
+    if number < MANAGERS || number <= 2 * sharing {
+        return None;
+    }
+    let sentence = format!(
+        "{} torch_shm_manager lived at once, beside {} of the job.",
+        evidence::count(number as u64),
+        evidence::plural(sharing as u64, "other process", "other processes")
+    );
+    let evidence = evidence::number("managers", number as u64, "processes", "/proc/PID/stat", at, sentence);
+    Some(of_job(
+        &RULE,
+        Severity::Note,
+        (Status::Supported, 0.7),
+        vec![evidence],
+        &analysis.remedy_context(None),
+    ))
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let mut fixes = vec![
+        Fix {
+            title: "Give the manager a short directory that exists and has room".into(),
+            command: "export TMPDIR=/tmp".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Or share by descriptors, which needs no manager, and allow enough of them".into(),
+            command: "torch.multiprocessing.set_sharing_strategy(\"file_descriptor\")\n\
+                      resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)"
+                .into(),
+            automatic: None,
+        },
+    ];
+    fixes.extend(sharing::arena(context));
+    fixes
+}

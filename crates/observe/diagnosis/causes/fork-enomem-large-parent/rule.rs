@@ -1,0 +1,216 @@
+//! # fork-enomem-large-parent
+//!
+//! ## What it does
+//! Finds a fork that the kernel refused for memory because the parent is huge, or because memory was nearly used up
+//! before.
+//!
+//! ## Why it happens
+//! A fork needs page tables for all that the parent maps, and the kernel counts the parent's private memory once more. It
+//! is the first thing to fail when memory has filled slowly, so that the traceback points at a DataLoader while something
+//! else grew.
+//!
+//! ## How it is told apart
+//! ENOMEM out of fork. With memory nearly gone, the machine's or the cgroup's, fork is the victim; with memory free, the
+//! parent's address space is larger than memory and swap together, which the kernel's usual heuristic refuses. Under
+//! `vm.overcommit_memory=2` it is strict-overcommit. Too many mappings, or tasks, are told by their counts.
+//!
+//! ## Known problems
+//! A fork in a pid namespace whose first process has ended fails with the same error; that cannot be told. Address space
+//! that is only reserved, as a GPU's driver does, is not promised, and looks the same: with CUDA it is not judged.
+//!
+//! ## Example
+//! `self.pid = os.fork()`, then `OSError: [Errno 12] Cannot allocate memory`, at the start of the validation
+//!
+//! ## Remedy
+//! Start the workers early and keep them, or start them without a copy of the parent; find what grew.
+//!
+//! ## References
+//! - fork(2), ENOMEM
+//! - <https://www.kernel.org/doc/Documentation/vm/overcommit-accounting>
+
+use crate::analysis::failures::{Failure, Symptom};
+use crate::analysis::oom::{limiting, own_groups};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::limits::{counted_at_limit, NEARLY_GONE};
+use crate::policy::machine::RESERVED_TIMES;
+use crate::rule::finding::{by_failure, finding};
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Evidence, Finding, Fix, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "fork-enomem-large-parent",
+    title: "os.fork of workers fails with ENOMEM when memory is nearly gone or the parent is huge",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    // What is promised is counted then, and strict-overcommit says so.
+    if analysis.machine().overcommit_memory.known() == Some(2) {
+        return Judgement::Nothing;
+    }
+    by_failure(analysis, |failure| match failure.symptom() == Symptom::NoMemory && in_fork(failure) {
+        true => refused(analysis, failure),
+        false if failure.unexplained_end() => unexplained(analysis, failure),
+        false => Ok(None),
+    })
+}
+
+/// Nothing was told of why it ended: an address space that cannot be promised twice leaves it open.
+fn unexplained(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, String> {
+    let name = failure.process.map_or_else(|| "the process".to_owned(), evidence::describe);
+    match larger_than_memory(analysis, failure, &name) {
+        Some(_) => Err(format!(
+            "{name} ended on its own with an address space larger than memory and swap, which cannot be forked; the agent reported no exception from it"
+        )),
+        None => Ok(None),
+    }
+}
+
+/// The innermost frame starts a process.
+fn in_fork(failure: &Failure) -> bool {
+    let Some(seen) = failure.exception else { return false };
+    let innermost = seen.report.stack.last().is_some_and(|frame| {
+        ["popen_fork", "_execute_child", "forkpty", " fork", "os.py", "subprocess.py"]
+            .iter()
+            .any(|part| frame.contains(part))
+    });
+    innermost || failure.text().contains("os.fork")
+}
+
+fn refused(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, String> {
+    let counts = failure.counts();
+    let mappings = counts.and_then(|counts| counts.mappings.zip(counts.max_map_count));
+    if mappings.is_some_and(|(mappings, max)| counted_at_limit(mappings, max)) {
+        return Ok(None);
+    }
+    let name = failure.process.map_or_else(|| "the process".to_owned(), evidence::describe);
+    let nearly_gone = host_low(analysis, failure).or_else(|| group_low(analysis, failure));
+    let mut evidence: Vec<Evidence> = Vec::new();
+    let known = if let Some(low) = nearly_gone {
+        evidence.push(low);
+        (Status::Supported, 0.8)
+    } else if let Some(larger) = larger_than_memory(analysis, failure, &name) {
+        evidence.push(larger);
+        (Status::Supported, 0.85)
+    } else {
+        return Err(format!(
+            "a fork of {name} was refused for memory, while memory was free and its address space not larger than memory and swap"
+        ));
+    };
+    evidence.extend(parent_sentence(failure, &name));
+    evidence.extend(sharing::exception_sentence(failure));
+    Ok(Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)))))
+}
+
+fn host_low(analysis: &Analysis, failure: &Failure) -> Option<Evidence> {
+    let (at, available) = analysis.timeline.host().available.at_or_before(failure.at)?;
+    let total = analysis.machine().memory_total.known()?.0;
+    if available > total as f64 * NEARLY_GONE {
+        return None;
+    }
+    let sentence = format!(
+        "The machine had {} of {} available: memory was nearly gone, and the fork is its victim, not its cause.",
+        evidence::bytes(available as u64),
+        evidence::bytes(total)
+    );
+    Some(evidence::with_limit(
+        evidence::number("available memory", available as u64, "bytes", "/proc/meminfo", at, sentence),
+        total,
+    ))
+}
+
+fn group_low(analysis: &Analysis, failure: &Failure) -> Option<Evidence> {
+    own_groups(analysis).into_iter().find_map(|own| {
+        let (group, limit) = limiting(analysis, own)?;
+        let (at, used) = group.working_set.at_or_before(failure.at)?;
+        if used < limit as f64 * (1.0 - NEARLY_GONE) {
+            return None;
+        }
+        let sentence = format!(
+            "The cgroup {} held {} of the {} that it may: memory was nearly gone, and the fork is its victim, not its cause.",
+            group.path(),
+            evidence::bytes(used as u64),
+            evidence::bytes(limit)
+        );
+        let source = format!("memory of cgroup {}", group.path());
+        Some(evidence::with_limit(evidence::number("cgroup memory", used as u64, "bytes", &source, at, sentence), limit))
+    })
+}
+
+fn larger_than_memory(analysis: &Analysis, failure: &Failure, name: &str) -> Option<Evidence> {
+    let size = failure
+        .counts()
+        .and_then(|counts| counts.virtual_size)
+        .or_else(|| Some(failure.process?.memory?.1.virtual_size.0))?;
+    let swap = analysis.timeline.host().last.memory.as_known().map_or(0, |memory| memory.swap_total.0);
+    let whole = analysis.machine().memory_total.known()?.0.saturating_add(swap);
+    // A GPU's driver reserves more address space than any machine has memory, and none of it is promised.
+    let reserved = failure.exception.is_some_and(|seen| seen.report.cuda_initialized == Some(true));
+    if reserved
+        || size <= whole
+        || size > whole.saturating_mul(RESERVED_TIMES)
+        || analysis.machine().overcommit_memory.known() != Some(0)
+    {
+        return None;
+    }
+    let sentence = format!(
+        "{} maps {}, more than the {} of memory and swap of this machine: the kernel does not promise that a second time (vm.overcommit_memory=0).",
+        evidence::capital(name),
+        evidence::bytes(size),
+        evidence::bytes(whole)
+    );
+    let met = evidence::number("address space", size, "bytes", &failure.agent_source(), failure.at, sentence);
+    Some(evidence::with_limit(met, whole))
+}
+
+fn parent_sentence(failure: &Failure, name: &str) -> Option<Evidence> {
+    let process = failure.process?;
+    let (at, memory) = process.memory?;
+    let (first_at, first) = process.anonymous.first()?;
+    let grown = memory.anonymous.0 as f64 - first;
+    let since = if grown > first.max(1.0) {
+        format!(
+            ", {} more than {} before",
+            evidence::bytes(grown as u64),
+            evidence::seconds(at.since(first_at))
+        )
+    } else {
+        String::new()
+    };
+    let sentence = format!(
+        "{} held {} of private memory{since}, and page tables of {}.",
+        evidence::capital(name),
+        evidence::bytes(memory.anonymous.0),
+        evidence::bytes(memory.page_tables.0)
+    );
+    let source = format!("/proc/{}/status", process.id.pid);
+    Some(evidence::number("private memory of the parent", memory.anonymous.0, "bytes", &source, at, sentence))
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let mut fixes = vec![
+        Fix {
+            title: "Start the workers before anything large is there, and keep them".into(),
+            command: "loader = DataLoader(dataset, num_workers=4, persistent_workers=True)\nnext(iter(loader))  # before anything large".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Start them from a small process instead of the large one".into(),
+            command: "DataLoader(dataset, num_workers=4, multiprocessing_context=\"forkserver\")".into(),
+            automatic: None,
+        },
+    ];
+    if context.is_root() {
+        fixes.push(Fix {
+            title: "Let the kernel promise a large parent's memory twice (where /proc/sys is writable)"
+                .into(),
+            command: "sysctl -w vm.overcommit_memory=1".into(),
+            automatic: None,
+        });
+    }
+    fixes
+}

@@ -1,0 +1,178 @@
+//! # fork-parent-rewrites
+//!
+//! ## What it does
+//! Finds forked processes that keep old pages of their parent alive, which the parent has freed or written anew.
+//!
+//! ## Why it happens
+//! A forked child maps the pages of its parent as they were. What the parent frees afterwards (a checkpoint, a first copy
+//! of the dataset) stays in memory until the child ends, and what it rewrites (weights, a replay buffer) is there twice.
+//! Loader workers, pools and torch.compile's workers that were forked do so without ever touching it.
+//!
+//! ## How it is told apart
+//! Freed: the parent's anonymous memory has fallen below what a child, forked before, inherited and still maps; the
+//! difference is held by the child alone. Rewritten: the child alone maps pages that it did not take faults for, and the
+//! parent took them. Where the child takes the faults, it is the one that copies (refcount-cow-fork-workers).
+//!
+//! ## Known problems
+//! A lower bound: what the parent has taken anew since then hides as much of what it freed. Pages that several children of
+//! one parent share are only seen where the parent freed them.
+//!
+//! ## Example
+//! `del checkpoint` frees nothing, until the DataLoader's workers end.
+//!
+//! ## Remedy
+//! Fork before the memory is filled, or start the workers otherwise.
+//!
+//! ## References
+//! - fork(2), proc_pid_pagemap(5)
+
+use crate::analysis::copies::parent;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::policy::given::PAGE_BYTES;
+use crate::policy::sizes::{MOST, NOTE_BYTES};
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{At, Evidence, Fix, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "fork-parent-rewrites",
+    title: "Forked children pin old parent pages (parent frees or rewrites after fork)",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+/// Old pages that a child keeps.
+struct Kept<'a> {
+    child: &'a ProcessHistory,
+    parent: &'a ProcessHistory,
+    bytes: u64,
+    at: At,
+    freed: bool,
+}
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let forked = analysis.timeline.processes().filter(|process| {
+        let from = process.facts.as_ref().and_then(|facts| facts.forked_from);
+        from.is_some() || process.started_by.as_deref() == Some("fork")
+    });
+    let kept = forked.filter_map(|child| {
+        let parent = parent(analysis, child)?;
+        let freed = freed(child, parent);
+        let rewritten = rewritten(analysis, child, parent);
+        freed.into_iter().chain(rewritten).max_by_key(|kept| kept.bytes)
+    });
+    let Some(most) =
+        kept.filter(|kept| kept.bytes >= NOTE_BYTES).max_by_key(|kept| (kept.bytes, kept.child.id))
+    else {
+        return Judgement::Nothing;
+    };
+    let severity = if analysis.ran_out { Severity::Warning } else { Severity::Note };
+    let evidence = vec![sentence(&most), faults(&most)];
+    let mut finding = of_job(
+        &RULE,
+        severity,
+        (Status::Supported, 0.85),
+        evidence,
+        &analysis.remedy_context_of(Some(most.parent)),
+    );
+    finding.process = Some(evidence::process_ref(most.child));
+    Judgement::one(finding)
+}
+
+fn inherited(child: &ProcessHistory, parent: &ProcessHistory) -> Option<(At, u64)> {
+    let (at, first) = child.anonymous.first()?;
+    let (_, held) = parent.anonymous.at_or_before(at)?;
+    let inherited = held.min(first) as u64;
+    (inherited >= NOTE_BYTES).then_some((at, inherited))
+}
+
+/// What the child still maps, and the parent has no more.
+fn freed<'a>(child: &'a ProcessHistory, parent: &'a ProcessHistory) -> Option<Kept<'a>> {
+    let (from, inherited) = inherited(child, parent)?;
+    let mut held = inherited;
+    let mut most: Option<(u64, At)> = None;
+    for (at, anonymous) in child.anonymous.points().filter(|(at, _)| *at > from) {
+        // What the child gave back it has not kept, whatever it took later.
+        held = held.min(anonymous as u64);
+        // A parent that ends falls to nothing, and its children with it.
+        let Some((read, now)) = parent.anonymous.at_or_before(at).filter(|_| parent.last_seen >= at) else {
+            continue;
+        };
+        let bytes = held.saturating_sub(now as u64);
+        if read > from && most.is_none_or(|(most, _)| bytes > most) {
+            most = Some((bytes, at));
+        }
+    }
+    most.map(|(bytes, at)| Kept { child, parent, bytes, at, freed: true })
+}
+
+/// What the child alone maps without having taken faults for it, and the parent has.
+fn rewritten<'a>(
+    analysis: &Analysis,
+    child: &'a ProcessHistory,
+    parent: &'a ProcessHistory,
+) -> Option<Kept<'a>> {
+    let (from, inherited) = inherited(child, parent)?;
+    let page = analysis.machine().page_size.max(PAGE_BYTES);
+    let before = parent.faults.at_or_before(from)?.1;
+    let kept = child.probes.iter().filter(|probe| parent.last_seen >= probe.at).filter_map(|probe| {
+        let fresh = probe.anonymous.saturating_sub(inherited);
+        let own = fresh.max(probe.faults.saturating_mul(page));
+        let sure = probe.exclusive.bytes.0.saturating_sub(own).saturating_sub(probe.exclusive.error.0);
+        let taken = parent.faults.at_or_before(probe.at)?.1 - before;
+        (taken * page as f64 >= MOST * sure as f64).then_some((sure, probe.at))
+    });
+    let (bytes, at) = kept.max()?;
+    Some(Kept { child, parent, bytes, at, freed: false })
+}
+
+fn sentence(kept: &Kept) -> Evidence {
+    let what = if kept.freed { "has given back since then" } else { "has written anew since then" };
+    let sentence = format!(
+        "{} was forked from {} and still holds at least {} of its old pages, which {} {what}.",
+        evidence::capital(&evidence::describe(kept.child)),
+        evidence::describe(kept.parent),
+        evidence::bytes(kept.bytes),
+        evidence::describe(kept.parent),
+    );
+    let source = if kept.freed {
+        format!("/proc/{}/status and /proc/{}/status", kept.child.id.pid, kept.parent.id.pid)
+    } else {
+        format!("/proc/{}/pagemap", kept.child.id.pid)
+    };
+    evidence::number("old pages kept", kept.bytes, "bytes", &source, kept.at, sentence)
+}
+
+/// The child did nothing for it.
+fn faults(kept: &Kept) -> Evidence {
+    let faults = kept.child.faults.at_or_before(kept.at).map_or(0.0, |(_, faults)| faults) as u64;
+    let sentence = format!(
+        "It took {} minor faults up to then: it did not copy them, it only keeps them until it ends.",
+        evidence::count(faults)
+    );
+    let source = format!("/proc/{}/stat", kept.child.id.pid);
+    evidence::number("minor faults", faults, "faults", &source, kept.at, sentence)
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Start the workers before the memory is filled: they inherit what is there then".into(),
+            command: "batches = iter(DataLoader(dataset, num_workers=4, persistent_workers=True))  # before torch.load(...)".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Or start them with nothing of the parent's memory".into(),
+            command: "DataLoader(dataset, num_workers=4, multiprocessing_context=\"forkserver\")".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Or free and rewrite while no forked process lives".into(),
+            command: "del batches  # ends the loader's workers\ndel checkpoint".into(),
+            automatic: None,
+        },
+    ]
+}

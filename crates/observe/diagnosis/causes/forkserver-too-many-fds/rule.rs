@@ -1,0 +1,172 @@
+//! # forkserver-too-many-fds
+//!
+//! ## What it does
+//! Finds a dataset of more tensors than a forkserver can hand to one worker.
+//!
+//! ## Why it happens
+//! CPython's forkserver passes all descriptors of a new process in one message of at most 256
+//! (`MAXFDS_TO_SEND` in multiprocessing/forkserver.py). With the sharing strategy `file_descriptor` torch adds
+//! one descriptor for each tensor: 250 tensors can be sent, 251 cannot, on every machine, whatever its limits.
+//! forkserver is the default on Linux from Python 3.14 on.
+//!
+//! ## How it is told apart
+//! `ValueError: too many fds`, with a few hundred descriptors of torch's segments, far below the limit of open files.
+//! Without the agent: a process with a forkserver ended while its torch descriptors passed 250 and could not
+//! yet have met any other limit.
+//!
+//! ## Known problems
+//! It happens within a tenth of a second: without the agent it is mostly not seen.
+//!
+//! ## Example
+//! `ValueError: too many fds`
+//!
+//! ## Remedy
+//! Start the workers by fork, keep the samples in one tensor plus offsets, or take the strategy `file_system`.
+//!
+//! ## References
+//! - <https://github.com/python/cpython/blob/main/Lib/multiprocessing/forkserver.py>
+
+use crate::policy::counts::TENSORS_CLOSED;
+use crate::policy::given::{FORKSERVER_DESCRIPTORS, FORKSERVER_TENSORS, SHARED_A_SECOND};
+use crate::trend::{reach, Reach};
+
+use crate::analysis::failures::{Failure, Symptom};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::rule::finding::{by_failure, finding};
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Evidence, Finding, Fix, Role, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "forkserver-too-many-fds",
+    title: "forkserver hands a child at most 256 descriptors, torch sends one per tensor",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    by_failure(analysis, |failure| {
+        if failure.symptom() == Symptom::ForkserverFds {
+            Ok(Some(told(analysis, failure)))
+        } else if failure.unexplained_end() && has_forkserver(analysis, failure) {
+            seen(analysis, failure)
+        } else {
+            Ok(None)
+        }
+    })
+}
+
+fn told(analysis: &Analysis, failure: &Failure) -> Finding {
+    let torch = failure.counts().and_then(|counts| counts.fds_torch);
+    let name = failure.process.map_or_else(|| "the process".to_owned(), evidence::describe);
+    let mut evidence = Vec::new();
+    let mut known = (Status::Supported, 0.9);
+    if let Some(torch) = torch {
+        if torch >= FORKSERVER_TENSORS - TENSORS_CLOSED {
+            known = (Status::Established, 0.98);
+        }
+        let far = failure.counts().and_then(|counts| counts.nofile).map_or(String::new(), |nofile| {
+            format!("; its own limit of open files is {}", evidence::count(nofile))
+        });
+        let sentence = format!(
+            "{} had {} descriptors of torch's shared tensors to send, and the forkserver passes at most {FORKSERVER_DESCRIPTORS} to a new process{far}.",
+            evidence::capital(&name),
+            evidence::count(torch)
+        );
+        let met = evidence::number(
+            "descriptors to send",
+            torch,
+            "descriptors",
+            &failure.agent_source(),
+            failure.at,
+            sentence,
+        );
+        evidence.push(evidence::with_limit(met, FORKSERVER_DESCRIPTORS));
+    }
+    evidence.extend(sharing::exception_sentence(failure));
+    if failure.passes("forkserver") {
+        let text = "The exception was raised in multiprocessing/forkserver.py, as a worker was started.";
+        evidence.push(evidence::text(
+            "stack",
+            "multiprocessing/forkserver.py",
+            &failure.agent_source(),
+            Some(failure.at),
+            text.into(),
+        ));
+    }
+    evidence.extend(sharing::loader_sentence(failure));
+    finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)))
+}
+
+/// It has started a forkserver, or was started by one: children of a forkserver use the same one for their own.
+fn has_forkserver(analysis: &Analysis, failure: &Failure) -> bool {
+    let Some(process) = failure.process else { return false };
+    let parent = process.born_to();
+    analysis.timeline.processes().filter(|server| server.role == Role::Forkserver).any(|server| {
+        let starter = server.born_to();
+        server.id.pid == parent || process.id.pid == starter
+    })
+}
+
+/// Without the agent: only where no other limit could have been met since the last look.
+fn seen(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, String> {
+    let Some(process) = failure.process else { return Ok(None) };
+    let name = evidence::describe(process);
+    let elsewhere = [
+        process.limits.and_then(|limits| limits.open_files.at()).map(|limit| (&process.descriptors, limit)),
+        analysis.machine().max_map_count.known().map(|limit| (&process.mapping_count, limit)),
+    ];
+    let other_limit = elsewhere.into_iter().flatten().any(|(series, limit)| {
+        series.last().is_some() && reach(series, limit, failure.at, SHARED_A_SECOND) != Reach::Excluded
+    });
+    // Numbers without kinds: a process with a handful of descriptors shared no tensors yet, but may have since.
+    let few = process
+        .descriptors
+        .last()
+        .filter(|(at, count)| *count + failure.at.since(*at) * SHARED_A_SECOND < FORKSERVER_TENSORS as f64);
+    let Some((at, _, kinds)) = process.kinds else {
+        if few.is_some() {
+            return Ok(None);
+        }
+        return Err(format!("{name} has a forkserver and ended on its own; the kinds of its descriptors were not read, and the agent reported no exception from it"));
+    };
+    let age = failure.at.since(at);
+    let grown = kinds.torch_shared as f64 + age * SHARED_A_SECOND >= FORKSERVER_TENSORS as f64;
+    if kinds.torch_shared < FORKSERVER_TENSORS && !grown {
+        return Ok(None);
+    }
+    if kinds.torch_shared < FORKSERVER_TENSORS || other_limit {
+        return Err(format!(
+            "{name} has a forkserver and ended on its own, {} after its descriptors were last read ({} of torch's); the agent reported no exception from it",
+            evidence::seconds(age),
+            evidence::count(kinds.torch_shared)
+        ));
+    }
+    let sentence = format!(
+        "{} had {} descriptors of torch's shared tensors, read {} before it ended; a forkserver passes at most {FORKSERVER_DESCRIPTORS} to a new process, and no other limit was near.",
+        evidence::capital(&name),
+        evidence::count(kinds.torch_shared),
+        evidence::seconds(age)
+    );
+    let source = format!("/proc/{}/fd", process.id.pid);
+    let evidence: Vec<Evidence> = vec![evidence::with_limit(
+        evidence::number("descriptors to send", kinds.torch_shared, "descriptors", &source, at, sentence),
+        FORKSERVER_DESCRIPTORS,
+    )];
+    let known = (Status::Hypothesis, 0.5);
+    Ok(Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)))))
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let mut fixes = sharing::arena(context);
+    fixes.extend(sharing::fork_context(context));
+    fixes.push(sharing::one_tensor());
+    fixes.push(Fix {
+        title: "Send names instead of descriptors (the next limit is then vm.max_map_count, at about 65,000 tensors)".into(),
+        command: "torch.multiprocessing.set_sharing_strategy(\"file_system\")".into(),
+        automatic: None,
+    });
+    fixes
+}

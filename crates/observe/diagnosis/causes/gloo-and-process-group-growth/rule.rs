@@ -1,0 +1,129 @@
+//! # gloo-and-process-group-growth
+//!
+//! ## What it does
+//! Finds a process that makes process groups of torch.distributed again and again and never destroys them.
+//!
+//! ## Why it happens
+//! torch.distributed.new_group() in the loop: each group stays registered until destroy_process_group(group), whatever the
+//! program does with its variable. A group of gloo has threads, sockets and buffers of its own, and keys in the store, in
+//! every rank.
+//!
+//! ## How it is told apart
+//! The agent counts the groups that torch has registered. Their number rises in both halves of the time in which it was
+//! watched, and to its end. Groups that are made at the start, however many, come to rest; groups that are destroyed are not
+//! counted. Where the threads that rise are those of the groups, threads-per-task leaves them to this cause.
+//!
+//! ## Known problems
+//! Needs the agent. Buffers that gloo takes for each new size of a tensor are not seen: their memory is told as blocks of
+//! native code.
+//!
+//! ## Example
+//! Memory, threads and sockets of all ranks rise with the epochs, in each of which the program makes a group for its evaluation.
+//!
+//! ## Remedy
+//! Make groups once, or destroy them.
+//!
+//! ## References
+//! - <https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.destroy_process_group>
+//! - <https://github.com/pytorch/pytorch/issues/116923>
+
+use crate::analysis::failures::{Failure, Symptom};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::policy::counts::{GROUPS_MORE, OF_A_GROUP};
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use crate::trend::counter::{rising_counter, RisingCounter};
+use ullage_model::{Evidence, Fix, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "gloo-and-process-group-growth",
+    title: "Gloo buffers per new tensor size and process groups created in a loop",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let found: Vec<RisingCounter> = analysis.timeline.processes().filter_map(grows).collect();
+    let Some(most) = found.iter().max_by_key(|rising| (rising.more(), rising.process.id)) else {
+        return Judgement::Nothing;
+    };
+    let who = match found.len() {
+        1 => evidence::capital(&evidence::describe(most.process)),
+        more => format!("Each of {more} processes, {} most,", evidence::describe(most.process)),
+    };
+    let sentence = format!(
+        "{who} had {} process groups of torch.distributed, {} more than {} before, and none was destroyed for them.",
+        evidence::count(most.last.count),
+        evidence::count(most.more()),
+        evidence::seconds(most.at.since(most.since))
+    );
+    let source = format!("agent in {}", most.process.id.pid);
+    let mut evidence =
+        vec![evidence::number("process groups", most.last.count, "groups", &source, most.at, sentence)];
+    evidence.extend(with_them(most));
+    // What was refused in the end was refused to one of them.
+    let refused = analysis.failures.iter().find(|failure| {
+        let theirs = |process: &ProcessHistory| found.iter().any(|rising| rising.process.id == process.id);
+        !failure.is_echo() && is_refusal(failure) && failure.process.is_some_and(theirs)
+    });
+    let severity =
+        refused.map_or(Severity::Warning, |failure| failure.severity(analysis).max(Severity::Warning));
+    let known = (Status::Established, 0.92);
+    let mut finding =
+        of_job(&RULE, severity, known, evidence, &analysis.remedy_context_of(Some(most.process)));
+    finding.process = Some(evidence::process_ref(most.process));
+    finding.at = Some(most.since);
+    Judgement::one(finding)
+}
+
+/// Groups become ever more in it.
+fn grows(process: &ProcessHistory) -> Option<RisingCounter<'_>> {
+    rising_counter(process, "process-groups", GROUPS_MORE)
+}
+
+/// So many more threads are those of its groups.
+pub(super) fn explains(process: &ProcessHistory, threads: f64) -> bool {
+    grows(process).is_some_and(|groups| threads <= OF_A_GROUP * groups.more() as f64)
+}
+
+fn is_refusal(failure: &Failure) -> bool {
+    matches!(failure.symptom(), Symptom::NoDescriptors | Symptom::NoTask)
+}
+
+/// What came with them.
+fn with_them(rising: &RisingCounter) -> Option<Evidence> {
+    let process = rising.process;
+    let more = |series: &crate::Series| {
+        let before = series.at_or_before(rising.since).or(series.first())?.1;
+        Some((series.at_or_before(rising.at).or(series.last())?.1 - before).max(0.0))
+    };
+    let (threads, memory) = (more(&process.threads)?, more(&process.anonymous)?);
+    let descriptors = more(&process.descriptors);
+    let and = descriptors
+        .map_or(String::new(), |number| format!(", {} descriptors", evidence::count(number as u64)));
+    let sentence = format!(
+        "In that time it took {} threads{and} and {} of private memory.",
+        evidence::count(threads as u64),
+        evidence::bytes(memory as u64)
+    );
+    let source = format!("/proc/{}", process.id.pid);
+    Some(evidence::number("threads", threads as u64, "threads", &source, rising.at, sentence))
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Make the group once, and use it in each step".into(),
+            command: "group = torch.distributed.new_group(ranks)  # outside of the loop".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Or destroy it: forgetting the variable does not".into(),
+            command: "torch.distributed.destroy_process_group(group)".into(),
+            automatic: None,
+        },
+    ]
+}

@@ -1,0 +1,115 @@
+//! # host-oom-kill
+//!
+//! ## What it does
+//! Finds a process of the job that the kernel killed because the whole machine was out of memory.
+//!
+//! ## Why it happens
+//! Without a cgroup's limit all jobs share the machine's memory and swap; when both are used up the kernel kills
+//! the process with the highest score.
+//!
+//! ## How it is told apart
+//! Only the kernel log proves it: `constraint=CONSTRAINT_NONE … global_oom` with a process of the job as its victim.
+//! `oom_kill` of /proc/vmstat also counts kills in any cgroup, and little available memory before a SIGKILL is
+//! also what a memory daemon (earlyoom, systemd-oomd) acts on.
+//!
+//! ## Known problems
+//! Where the kernel log may not be read (`dmesg_restrict`) it can be suspected, not told.
+//!
+//! ## Example
+//! `Out of memory: Killed process 4242 (python3) total-vm:…`
+//!
+//! ## Remedy
+//! Limit each job, run fewer at once, or add memory or swap.
+//!
+//! ## References
+//! - <https://docs.kernel.org/admin-guide/mm/concepts.html#oom-killer>
+
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::confidence::HOST_KILL;
+use crate::policy::given::SIGKILL;
+use crate::policy::limits::HOST_LEFT;
+use crate::rule::finding::{logged, of_victim};
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Ending, Evidence, Fix, OutcomeKind};
+
+pub(super) const RULE: Rule = Rule {
+    id: "host-oom-kill",
+    title: "Whole host out of memory: global OOM killer",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let Some(victim) = analysis.oom_victims.iter().find(|victim| victim.host) else {
+        return suspected(analysis);
+    };
+    let log = logged(victim, |line| {
+        format!(
+            "The kernel log says that the machine itself was out of memory (global_oom) and that it killed {} (pid {}), which held {} anonymous and {} shared memory.",
+            line.task,
+            line.pid,
+            evidence::bytes(line.anonymous),
+            evidence::bytes(line.shared)
+        )
+    });
+    let mut evidence: Vec<Evidence> = log.into_iter().collect();
+    if let Some((at, available)) = analysis.timeline.host().available.at_or_before(victim.at) {
+        let total = analysis.machine().memory_total.known().map_or(0, |bytes| bytes.0);
+        let sentence = format!(
+            "The machine had {} of {} available, last read {} before.",
+            evidence::bytes(available as u64),
+            evidence::bytes(total),
+            evidence::seconds(victim.at.since(at))
+        );
+        evidence.push(evidence::with_limit(
+            evidence::number("available memory", available as u64, "bytes", "/proc/meminfo", at, sentence),
+            total,
+        ));
+    }
+    let context = RemedyContext {
+        bytes: analysis.machine().memory_total.known().map(|bytes| bytes.0),
+        ..analysis.remedy_context(None)
+    };
+    Judgement::one(of_victim(analysis, &RULE, victim, HOST_KILL, evidence, &context))
+}
+
+/// SIGKILL while the machine had next to nothing left, and no line of the kernel about it.
+fn suspected(analysis: &Analysis) -> Judgement {
+    let killed =
+        analysis.timeline.endings().into_iter().find(|(_, _, ending)| *ending == Ending::Signaled(SIGKILL));
+    let Some((at, process, _)) = killed else { return Judgement::Nothing };
+    let explained = !analysis.oom_victims.is_empty() || analysis.plain_outcome().kind == OutcomeKind::Budget;
+    let total = analysis.machine().memory_total.known().map_or(0, |bytes| bytes.0);
+    let Some((read, available)) = analysis.timeline.host().available.at_or_before(at) else {
+        return Judgement::Nothing;
+    };
+    if explained || total == 0 || available > total as f64 * HOST_LEFT {
+        return Judgement::Nothing;
+    }
+    Judgement::cannot_tell(format!(
+        "{} was ended by SIGKILL, sender unknown, {} after the machine was read with {} available; the kernel log shows no kill of it or could not be read",
+        evidence::describe(process),
+        evidence::seconds(at.since(read)),
+        evidence::bytes(available as u64)
+    ))
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let size = |bytes: u64| format!("{}GiB", ((bytes / 10 * 8) >> 30).max(1));
+    let size = context.bytes.map_or_else(|| "SIZE".to_owned(), size);
+    vec![
+        Fix {
+            title: "Keep this job inside a budget, so that it is ended in order, before the machine is"
+                .into(),
+            command: format!("ullage run --memory-max {size} -- python train.py"),
+            automatic: None,
+        },
+        Fix {
+            title: "Hold less: fewer workers, fewer batches in flight".into(),
+            command: "DataLoader(dataset, num_workers=2, prefetch_factor=1)".into(),
+            automatic: None,
+        },
+    ]
+}

@@ -1,0 +1,127 @@
+//! # hugetlb-reserved
+//!
+//! ## What it does
+//! Finds memory that is set aside for hugetlb pages, which nobody uses, on a machine that runs out of memory.
+//!
+//! ## Why it happens
+//! `vm.nr_hugepages` (set for DPDK, EFA, databases, virtual machines) takes memory out of the common pool for good. It is
+//! neither free nor in any process's resident size, and a program that does not ask for hugetlb pages never gets it.
+//!
+//! ## How it is told apart
+//! /proc/meminfo shows at least a tenth of the machine's memory as reserved for hugetlb and unused, and a process of the
+//! job was killed, or refused memory, with next to nothing else available. Without such a failure it is a note. Transparent
+//! huge pages are another thing, and count in their processes.
+//!
+//! ## Known problems
+//! A machine may need its reserve later: ask who set it.
+//!
+//! ## Example
+//! An OOM kill at a sum of resident sizes far below `MemTotal`
+//!
+//! ## Remedy
+//! Give the pages back, or the job less of the machine.
+//!
+//! ## References
+//! - <https://docs.kernel.org/admin-guide/mm/hugetlbpage.html>
+
+use crate::analysis::failures::Symptom;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::limits::LAST_SECONDS_S;
+use crate::policy::machine::{HUGE_LEFT, HUGE_MISSED, HUGE_NOTED};
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{At, Fix, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "hugetlb-reserved",
+    title: "Reserved hugetlb pages take RAM away from everything else",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let host = analysis.timeline.host();
+    let (Some(memory), Some(kernel)) = (host.last.memory.known(), host.last.kernel.known()) else {
+        return Judgement::Nothing;
+    };
+    let (total, unused) = (memory.total.0, kernel.hugetlb_free.0);
+    let share = unused as f64 / total.max(1) as f64;
+    let failed = ran_out(analysis, total);
+    let severity = match failed {
+        Some(_) if share >= HUGE_MISSED => Severity::Fatal,
+        _ if share >= HUGE_NOTED => Severity::Note,
+        _ => return Judgement::Nothing,
+    };
+    let severity = if analysis.ended_well() { severity.min(Severity::Warning) } else { severity };
+    let at = failed.map_or(analysis.timeline.end(), |(at, _)| at);
+    let sentence = format!(
+        "{} of the machine's {} are set aside for hugetlb pages, and {} of them are used by nobody: nothing else can have them.",
+        evidence::bytes(kernel.hugetlb.0),
+        evidence::bytes(total),
+        evidence::bytes(unused)
+    );
+    let met = evidence::number("unused hugetlb pages", unused, "bytes", "/proc/meminfo", at, sentence);
+    let mut evidence = vec![evidence::with_limit(met, total)];
+    if let Some((at, available)) = failed {
+        let sentence = format!(
+            "{} of memory were available when the job ran out of it.",
+            evidence::bytes(available as u64)
+        );
+        evidence.push(evidence::number(
+            "available memory",
+            available as u64,
+            "bytes",
+            "/proc/meminfo",
+            at,
+            sentence,
+        ));
+    }
+    let mut finding =
+        of_job(&RULE, severity, (Status::Supported, 0.8), evidence, &analysis.remedy_context(None));
+    finding.at = Some(at);
+    // The reserve was there before memory ran out.
+    finding.explains = ["host-oom-kill", "fork-enomem-large-parent", "machine-neighbour-load", "swap-thrash"]
+        .map(str::to_owned)
+        .into();
+    Judgement::one(finding)
+}
+
+/// When the job lacked memory of the machine, and how much that had left.
+pub(super) fn ran_out(analysis: &Analysis, total: u64) -> Option<(At, f64)> {
+    let available = |at: At| {
+        let from = At::from_seconds(at.seconds() - LAST_SECONDS_S);
+        let readings =
+            analysis.timeline.host().available.points().filter(|(when, _)| (from..=at).contains(when));
+        readings.map(|(_, bytes)| bytes).min_by(f64::total_cmp)
+    };
+    let killed = analysis.oom_victims.iter().find(|victim| victim.host).map(|victim| victim.at);
+    let refused = analysis
+        .failures
+        .iter()
+        .find(|failure| failure.symptom() == Symptom::NoMemory)
+        .map(|failure| failure.at);
+    match (killed, refused) {
+        (Some(at), _) => Some((at, available(at)?)),
+        (None, Some(at)) => Some((at, available(at)?)).filter(|(_, left)| *left <= total as f64 * HUGE_LEFT),
+        (None, None) => None,
+    }
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let mut fixes = Vec::new();
+    if context.is_root() {
+        fixes.push(Fix {
+            title: "Give back what is unused (whoever set it may need it)".into(),
+            command: "sysctl -w vm.nr_hugepages=0".into(),
+            automatic: None,
+        });
+    }
+    fixes.push(Fix {
+        title: "See what is set aside".into(),
+        command: "grep -i -e huge /proc/meminfo".into(),
+        automatic: None,
+    });
+    fixes
+}

@@ -1,0 +1,122 @@
+//! # inductor-compile-workers
+//!
+//! ## What it does
+//! Finds torch.compile's compile workers and the compilers that they run, where they took much of the memory.
+//!
+//! ## Why it happens
+//! Inductor compiles in parallel, in up to 32 processes for each rank, as many as the machine has cores. Each imports torch
+//! and Triton (350 MB) and runs a compiler: a C++ compiler needs some 200 to 500 MB for a file with torch's headers. On a
+//! machine with many cores and little memory the first step costs tens of GB, and eight ranks have eight pools.
+//!
+//! ## How it is told apart
+//! Their command line names `torch/_inductor/compile_worker`, and the compilers were started by them or have Inductor's
+//! definitions in theirs. A warning only where the job ran out of memory and they held a fifth of all that the job held;
+//! else a note.
+//!
+//! ## Known problems
+//! Workers that were forked from the trainer itself (`TORCHINDUCTOR_WORKER_START=fork`) have no name of their own, and
+//! are not seen.
+//!
+//! ## Example
+//! The job is killed in its first minutes on the machine with more cores, and runs on the smaller one.
+//!
+//! ## Remedy
+//! Fewer compile workers.
+//!
+//! ## References
+//! - <https://github.com/pytorch/pytorch/blob/main/torch/_inductor/config.py>
+use crate::analysis::cohort::Cohort;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::policy::sizes::{FILLED_PART, WORK_NOTE_BYTES};
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Fix, Role, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "inductor-compile-workers",
+    title: "Inductor compile worker pool: min(32, cores) processes per rank",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let pool = Cohort::of(analysis.timeline.processes().filter(|process| compiles(analysis, process)));
+    let (Some((_, number)), Some((at, bytes))) = (pool.most(), pool.heaviest()) else {
+        return Judgement::Nothing;
+    };
+    let held = analysis.timeline.memory().peak_bytes;
+    let severity = match analysis.ran_out {
+        true if bytes.saturating_mul(FILLED_PART) >= held => Severity::Warning,
+        _ if bytes >= WORK_NOTE_BYTES => Severity::Note,
+        _ => return Judgement::Nothing,
+    };
+    let cores = match analysis.machine().cores {
+        0 => String::new(),
+        cores => format!(" on {cores} cores"),
+    };
+    let sentence = format!(
+        "{} of torch.compile, compilers counted, lived at once{cores}; together they held up to {} of anonymous memory, of {} that the job held at its peak.",
+        evidence::plural(number as u64, "compile worker", "compile workers"),
+        evidence::bytes(bytes),
+        evidence::bytes(held)
+    );
+    let source = "/proc/PID/cmdline and /proc/PID/status of each";
+    let evidence = evidence::number("memory of compile workers", bytes, "bytes", source, at, sentence);
+    let known = (Status::Established, 0.9);
+    let mut finding = of_job(&RULE, severity, known, vec![evidence], &analysis.remedy_context(None));
+    let largest = pool
+        .alive(at)
+        .into_iter()
+        .max_by_key(|worker| (worker.anonymous.peak().map_or(0, |p| p.1 as u64), worker.id));
+    finding.process = largest.map(evidence::process_ref);
+    Judgement::one(finding)
+}
+
+/// A compile worker, or a compiler of Inductor's.
+fn compiles(analysis: &Analysis, process: &ProcessHistory) -> bool {
+    let of_inductor = named(process, &["TORCH_INDUCTOR_", "torchinductor_"]);
+    let is_main = analysis.main() == Some(process.id);
+    !is_main
+        && (is_worker(process)
+            || (process.role == Role::Helper && of_inductor)
+            || below_worker(analysis, process))
+}
+
+fn is_worker(process: &ProcessHistory) -> bool {
+    named(process, &["_inductor/compile_worker", "_inductor.compile_worker"])
+}
+
+fn below_worker(analysis: &Analysis, process: &ProcessHistory) -> bool {
+    let mut at = process;
+    for _ in 0..4 {
+        match analysis.timeline.by_pid(at.born_to()) {
+            Some(parent) if parent.id != at.id && is_worker(parent) => return true,
+            Some(parent) if parent.id != at.id => at = parent,
+            _ => return false,
+        }
+    }
+    false
+}
+
+fn named(process: &ProcessHistory, names: &[&str]) -> bool {
+    let words = process.facts.as_ref().map_or(&[][..], |facts| &facts.command_line[..]);
+    words.iter().any(|word| names.iter().any(|name| word.contains(name)))
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Compile in fewer processes".into(),
+            command: "export TORCHINDUCTOR_COMPILE_THREADS=2".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Compile once, and let all ranks and later runs take it from the cache".into(),
+            command: "export TORCHINDUCTOR_CACHE_DIR=/scratch/inductor TORCHINDUCTOR_FX_GRAPH_CACHE=1".into(),
+            automatic: None,
+        },
+    ]
+}

@@ -1,0 +1,98 @@
+//! # invisible-child-oom
+//!
+//! ## What it does
+//! Finds a process of the job that was killed for its cgroup's memory limit while COMMAND lived on without noticing.
+//!
+//! ## Why it happens
+//! The kernel kills one process of the group. Where nobody waits for it, or a barrier waits for ever, the
+//! container stays "running", and training hangs or ends well with a part of its work missing.
+//!
+//! ## How it is told apart
+//! The kill is known as for memcg-oom-kill. If another process of the job failed within ten seconds of it (a DataLoader
+//! looks after its workers every five), the kill was noticed and is reported as memcg-oom-kill. If not, and
+//! COMMAND ended with 0, or ran on for more than ten seconds, it is this. One kill is never reported as both.
+//!
+//! ## Known problems
+//! A barrier's timeout (ten to thirty minutes) names the network; the kill came earlier.
+//!
+//! ## Example
+//! A pod that is Running with no restarts, and one process missing.
+//!
+//! ## Remedy
+//! Look after the children, and give the group more memory.
+//!
+//! ## References
+//! - <https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files>
+
+use super::memcg_oom_kill;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Ending, Fix};
+
+pub(super) const RULE: Rule = Rule {
+    id: "invisible-child-oom",
+    title: "A worker is OOM-killed but the container lives on (or the reverse)",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let victims: Vec<_> = analysis.oom_victims.iter().filter(|victim| victim.of_cgroup()).collect();
+    let all_unnoticed = victims.iter().all(|victim| analysis.unnoticed(victim));
+    let Some(victim) = victims.first().filter(|_| all_unnoticed) else { return Judgement::Nothing };
+    let mut finding = memcg_oom_kill::killed(analysis, &RULE, victim, victims.len());
+    let main = analysis.main().and_then(|main| analysis.timeline.process(main));
+    let after = match main.and_then(|main| main.ended) {
+        Some((at, Ending::Exited(code), _)) => {
+            format!(
+                "COMMAND ran on for {} and ended with exit code {code}",
+                evidence::seconds(at.since(victim.at))
+            )
+        }
+        Some((at, Ending::Signaled(signal), _)) => {
+            format!(
+                "COMMAND ran on for {} until signal {signal} ended it",
+                evidence::seconds(at.since(victim.at))
+            )
+        }
+        _ => {
+            format!("COMMAND still ran {} later", evidence::seconds(analysis.timeline.end().since(victim.at)))
+        }
+    };
+    let sentence = format!("{after}; no process of the job failed in the ten seconds after the kill.");
+    finding.evidence.push(evidence::text(
+        "COMMAND",
+        "lived on",
+        "how processes ended",
+        Some(victim.at),
+        sentence,
+    ));
+    Judgement::one(finding)
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let mut fixes = vec![
+        Fix {
+            title: "Fail when a child fails".into(),
+            command:
+                "p.join()\nif p.exitcode != 0:\n    raise RuntimeError(f\"{p.name} ended with {p.exitcode}\")"
+                    .into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Let a loader that waits for a lost worker fail".into(),
+            command: "DataLoader(dataset, num_workers=4, timeout=120)".into(),
+            automatic: None,
+        },
+    ];
+    if let (true, Some(path)) = (context.is_root(), context.path.as_deref().filter(|path| *path != "/")) {
+        fixes.push(Fix {
+            title: "On cgroup v2: let the kernel end the whole group instead of one process".into(),
+            command: format!("echo 1 > /sys/fs/cgroup{path}/memory.oom.group"),
+            automatic: None,
+        });
+    }
+    fixes
+}

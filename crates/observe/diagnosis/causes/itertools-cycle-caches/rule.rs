@@ -1,0 +1,130 @@
+//! # itertools-cycle-caches
+//!
+//! ## What it does
+//! Finds itertools.cycle or itertools.tee keeping the batches of a loader.
+//!
+//! ## Why it happens
+//! cycle() keeps every item of its first pass, to give them again; tee() keeps what its slower branch has not read. Of a
+//! DataLoader these are all batches of an epoch, with the shared segments, descriptors and mappings that they came in. From
+//! the second pass on the same batches come again: nothing is augmented or shuffled any more.
+//!
+//! ## How it is told apart
+//! The agent counts, at an exception and at the end of a process that made loaders, what cycle and tee objects hold, and
+//! weighs it. Memory rises during the first epoch, and no more from the second on. Batches kept in a list of the program's
+//! own are in no such object.
+//!
+//! ## Known problems
+//! Needs the agent, and a process that ends by itself or by an exception: of one that is killed nothing is known. A warning
+//! where the process failed for want of memory, descriptors or room in /dev/shm; else a note, because it comes to rest after
+//! an epoch.
+//!
+//! ## Example
+//! `batches = itertools.cycle(loader)`; `RuntimeError: Too many open files. Communication with the workers is no longer possible.`
+//!
+//! ## Remedy
+//! A generator that begins the loader anew.
+//!
+//! ## References
+//! - <https://docs.python.org/3/library/itertools.html#itertools.cycle>
+//! - <https://github.com/pytorch/pytorch/issues/23900>
+use crate::analysis::failures::Symptom;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::policy::counts::UNHEARD_SEGMENTS;
+use crate::policy::sizes::NOTE_BYTES;
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{At, Fix, KeptByIterators, Role, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "itertools-cycle-caches",
+    title: "itertools.cycle / tee on a DataLoader stores every batch",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let kept = analysis.timeline.processes().filter_map(|process| {
+        let (at, kept) = process.kept_by_iterators?;
+        Some((bytes(&kept), at, kept, process))
+    });
+    let Some((bytes, at, kept, process)) = kept.max_by_key(|(bytes, at, _, _)| (*bytes, *at)) else {
+        return unheard(analysis);
+    };
+    let short = analysis.failures.iter().any(|failure| {
+        let here = failure.process.is_some_and(|failed| failed.id == process.id);
+        let of = failure.symptom();
+        here && matches!(of, Symptom::NoDescriptors | Symptom::NoMemory | Symptom::NoSpace)
+    });
+    let severity = match bytes {
+        _ if short || (analysis.ran_out && bytes >= NOTE_BYTES) => Severity::Warning,
+        NOTE_BYTES.. => Severity::Note,
+        _ => return Judgement::Nothing,
+    };
+    let mut evidence = vec![sentence(process, at, &kept, bytes)];
+    let settings = process.loader.as_ref();
+    evidence.extend(settings.and_then(|settings| {
+        let (length, size) = (settings.dataset_len?, settings.batch_size?.max(1));
+        let epoch = length.div_ceil(size);
+        let sentence = format!(
+            "An epoch of its loader of {} has {}.",
+            settings.dataset.as_deref().unwrap_or("the dataset"),
+            evidence::plural(epoch, "batch", "batches")
+        );
+        let source = format!("agent in {}", process.id.pid);
+        Some(evidence::number("batches of an epoch", epoch, "batches", &source, at, sentence))
+    }));
+    let known = (Status::Established, 0.93);
+    let mut finding = of_job(&RULE, severity, known, evidence, &analysis.remedy_context_of(Some(process)));
+    finding.process = Some(evidence::process_ref(process));
+    Judgement::one(finding)
+}
+
+/// A process that keeps much of what loader workers send, and that nobody spoke from.
+fn unheard(analysis: &Analysis) -> Judgement {
+    if analysis.ended_well() {
+        return Judgement::Nothing;
+    }
+    let keeps = analysis.timeline.processes().filter(|process| !process.agent).find(|process| {
+        let mapped = process.mappings.map_or(0, |(_, mappings)| mappings.torch_shared);
+        let open = process.kinds.map_or(0, |(_, _, kinds)| kinds.torch_shared);
+        mapped.max(open) >= UNHEARD_SEGMENTS && !matches!(process.role, Role::LoaderWorker(_))
+    });
+    keeps.map_or(Judgement::Nothing, |process| {
+        let who = evidence::describe(process);
+        Judgement::cannot_tell(format!("{who} keeps many of torch's segments; whether an iterator keeps them is known from inside only, and the agent did not speak"))
+    })
+}
+
+fn bytes(kept: &KeptByIterators) -> u64 {
+    kept.weight.copied_by_pickle().saturating_add(kept.weight.tensors)
+}
+
+fn sentence(process: &ProcessHistory, at: At, kept: &KeptByIterators, bytes: u64) -> ullage_model::Evidence {
+    let (name, items) = if kept.cycle >= kept.tee { ("cycle", kept.cycle) } else { ("tee", kept.tee) };
+    let sentence = format!(
+        "itertools.{name} in {} kept {} of about {} for later.",
+        evidence::describe(process),
+        evidence::plural(items, "item", "items"),
+        evidence::bytes(bytes)
+    );
+    let source = format!("agent in {}", process.id.pid);
+    evidence::number("items kept", items, "items", &source, at, sentence)
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Begin the loader anew for each pass: nothing is kept, and it is shuffled again".into(),
+            command: "def forever(loader):\n    while True:\n        yield from loader\n\nbatches = forever(loader)".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "tee: read both branches in step, or make two loaders".into(),
+            command: "for batch in loader:\n    first(batch)\n    second(batch)".into(),
+            automatic: None,
+        },
+    ]
+}

@@ -1,0 +1,103 @@
+//! # joblib-loky-memmap
+//!
+//! ## What it does
+//! Finds joblib running out of room for the arrays that it hands to its workers.
+//!
+//! ## Why it happens
+//! joblib writes arguments of more than 1 MB into a folder joblib_memmapping_folder_* in /dev/shm (or JOBLIB_TEMP_FOLDER,
+//! or the temporary files), where the workers map them. Each distinct array is written once and stays until the Parallel
+//! call has ended; a parent that was killed leaves the folder.
+//!
+//! ## How it is told apart
+//! The exception, or the traceback of the thread that met it, names joblib's folder or the code that fills it, with ENOSPC. Other files that fill /dev/shm:
+//! shm-full-bytes; other temporary files: disk-full-tmp.
+//!
+//! ## Known problems
+//! Where joblib's worker itself is killed for memory (`TerminatedWorkerError`), the reason is the kill: memcg-oom-kill.
+//!
+//! ## Example
+//! `_pickle.PicklingError: Could not pickle the task to send it to the workers.`, and above it
+//! `OSError: [Errno 28] No space left on device` in `joblib/_memmapping_reducer.py`
+//!
+//! ## Remedy
+//! Give joblib a folder with room, or do not map.
+//!
+//! ## References
+//! - <https://joblib.readthedocs.io/en/stable/parallel.html#working-with-numerical-data-in-shared-memory-memmapping>
+
+use crate::analysis::failures::{Failure, Symptom};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::rule::finding::{better, finding};
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Evidence, Finding, Fix, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "joblib-loky-memmap",
+    title: "joblib/loky memmaps arrays into /dev/shm and leaves folders",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let about = analysis
+        .failures
+        .iter()
+        .filter(|failure| failure.symptom() == Symptom::NoSpace && about_joblib(failure));
+    let found: Option<Finding> = about.fold(None, |found, failure| better(found, told(analysis, failure)));
+    found.map_or(Judgement::Nothing, Judgement::one)
+}
+
+fn about_joblib(failure: &Failure) -> bool {
+    let path = failure.counts().and_then(|counts| counts.path.as_deref()).unwrap_or_default();
+    path.contains("joblib_memmapping_folder")
+        || failure.text().contains("joblib_memmapping_folder")
+        || failure.passes("joblib/_memmapping_reducer")
+}
+
+fn told(analysis: &Analysis, failure: &Failure) -> Finding {
+    let mut evidence: Vec<Evidence> = sharing::exception_sentence(failure).into_iter().collect();
+    let counts = failure.counts();
+    if let Some(path) = counts.and_then(|counts| counts.path.as_deref()) {
+        let free = counts.and_then(|counts| counts.path_free).map_or("unknown room".into(), evidence::bytes);
+        let sentence = format!("joblib was writing {path}; its filesystem has {free} free.");
+        evidence.push(evidence::text("path", path, &failure.agent_source(), Some(failure.at), sentence));
+    }
+    if let Some((used, size, at, source)) = sharing::shm(analysis, failure) {
+        let whole = size.map_or("no limit".to_owned(), evidence::bytes);
+        let sentence = format!("/dev/shm had {} of {whole} in use.", evidence::bytes(used));
+        let met = evidence::number("/dev/shm in use", used, "bytes", &source, at, sentence);
+        evidence.push(size.map_or(met.clone(), |size| evidence::with_limit(met, size)));
+    }
+    // Beside shm-full-bytes and disk-full-tmp, which say the same of any file, this one names whose it was.
+    finding(
+        analysis,
+        &RULE,
+        failure,
+        (Status::Established, 0.97),
+        evidence,
+        &analysis.remedy_context(Some(failure)),
+    )
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Give it a folder on a disk with room".into(),
+            command: "export JOBLIB_TEMP_FOLDER=/scratch".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Or send the arrays instead of mapping them".into(),
+            command: "joblib.Parallel(n_jobs=2, max_nbytes=None)".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Remove folders that killed runs have left".into(),
+            command: "rm -r /dev/shm/joblib_memmapping_folder_*  # while no joblib job runs".into(),
+            automatic: None,
+        },
+    ]
+}

@@ -1,0 +1,121 @@
+//! # kmem-slab-growth
+//!
+//! ## What it does
+//! Finds a cgroup in which memory of the kernel itself is a large part: names and inodes of very many files, page tables,
+//! sockets.
+//!
+//! ## Why it happens
+//! Each file that is opened or looked at leaves a name and an inode in the kernel, about 1 KiB, charged to the cgroup. A
+//! dataset of millions of small files makes gigabytes of them. Page tables take 2 MiB for each GiB that a process maps,
+//! and each worker has its own.
+//!
+//! ## How it is told apart
+//! The cgroup's kernel memory, which no process holds and no resident size shows, is at least a quarter of the limit, or
+//! grew by a gigabyte. The sum of the processes' page tables says whether it is these. Names and inodes are given back
+//! under pressure, so that by itself this is a note; where a process was killed for the limit it is part of the cause.
+//!
+//! ## Known problems
+//! On cgroup v1 kernel memory is only counted where its accounting is on.
+//!
+//! ## Example
+//! `Memory cgroup out of memory: Killed process …`, and the sum of all processes is far below the limit
+//!
+//! ## Remedy
+//! Pack samples into few large files; map large files in fewer processes.
+//!
+//! ## References
+//! - <https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files>
+//! - <https://github.com/moby/moby/issues/31001>
+
+use crate::analysis::oom::{limit as limit_of, limiting, own_groups};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::machine::{SLAB_BYTES, SLAB_LIMIT_PART, SLAB_LITTLE_BYTES};
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Fix, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "kmem-slab-growth",
+    title:
+        "Kernel memory charged to the job: dentries/inodes of millions of small files, sockets, page tables",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let killed = analysis.oom_victims.iter().find(|victim| victim.of_cgroup());
+    let candidates =
+        own_groups(analysis).into_iter().map(|own| limiting(analysis, own).map_or(own, |(group, _)| group));
+    for group in candidates {
+        let (Some((at, peak)), Some((_, first))) = (group.kernel.peak(), group.kernel.first()) else {
+            continue;
+        };
+        let limit = limit_of(group);
+        let grown = peak - first;
+        let large =
+            limit.is_some_and(|limit| peak >= limit as f64 / SLAB_LIMIT_PART) && grown >= SLAB_LITTLE_BYTES;
+        if !large && grown < SLAB_BYTES {
+            continue;
+        }
+        let of = limit.map_or(String::new(), |limit| {
+            format!(" of the {} that its limit allows", evidence::bytes(limit))
+        });
+        let sentence = format!(
+            "The kernel itself held {}{of} in the cgroup {}, {} more than at the start: names and inodes of files, page tables, sockets. No process shows it.",
+            evidence::bytes(peak as u64),
+            group.path(),
+            evidence::bytes(grown as u64)
+        );
+        let source = format!("memory.stat of {}", group.path());
+        let met = evidence::number("kernel memory", peak as u64, "bytes", &source, at, sentence);
+        let mut evidence = vec![match limit {
+            Some(limit) => evidence::with_limit(met, limit),
+            None => met,
+        }];
+        if let Some((at, tables)) = analysis.timeline.job_totals().page_tables.at_or_before(at) {
+            let part = if tables >= peak / 2.0 { "most of it" } else { "a small part of it" };
+            let sentence = format!(
+                "Page tables of the job's processes were {}, {part}.",
+                evidence::bytes(tables as u64)
+            );
+            evidence.push(evidence::number(
+                "page tables",
+                tables as u64,
+                "bytes",
+                "/proc/PID/status",
+                at,
+                sentence,
+            ));
+        }
+        let severity = match killed {
+            Some(_) if large => Severity::Warning,
+            _ => Severity::Note,
+        };
+        return Judgement::one(of_job(
+            &RULE,
+            severity,
+            (Status::Supported, 0.8),
+            evidence,
+            &analysis.remedy_context(None),
+        ));
+    }
+    Judgement::Nothing
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let mut fixes = vec![Fix {
+        title: "Pack the samples: a few large files leave few names in the kernel".into(),
+        command: "tar --create --file=shard-0000.tar --directory=samples .".into(),
+        automatic: None,
+    }];
+    if context.is_root() {
+        fixes.push(Fix {
+            title: "See what it is: names and inodes are given back by this, page tables are not".into(),
+            command: "slabtop -o | head -15; echo 2 > /proc/sys/vm/drop_caches".into(),
+            automatic: None,
+        });
+    }
+    fixes
+}

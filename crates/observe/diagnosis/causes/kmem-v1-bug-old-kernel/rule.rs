@@ -1,0 +1,108 @@
+//! # kmem-v1-bug-old-kernel
+//!
+//! ## What it does
+//! Finds memory that was refused, or a kill, far below the limit of a cgroup on a kernel of CentOS 7: its accounting of
+//! kernel memory never frees what it counted.
+//!
+//! ## Why it happens
+//! With kernel memory accounted per cgroup (Docker from 17.06, Kubernetes from 1.9), kernels 3.10 keep the slab caches of
+//! every cgroup that ever was. New cgroups, forks and allocations fail with ENOMEM, with memory free.
+//!
+//! ## How it is told apart
+//! The kernel is 3.10, a fork or an allocation failed with ENOMEM (or the kernel killed for the cgroup's limit), and the
+//! cgroup held less than half of its limit, with memory of the machine available.
+//!
+//! ## Known problems
+//! The proof, `SLUB: Unable to allocate memory on node -1` in the kernel log, is not read.
+//!
+//! ## Example
+//! `mkdir /sys/fs/cgroup/memory/kubepods/burstable/pod1: cannot allocate memory`
+//!
+//! ## Remedy
+//! A newer kernel, or the accounting switched off.
+//!
+//! ## References
+//! - <https://github.com/opencontainers/runc/issues/1725>
+
+use crate::analysis::failures::Symptom;
+use crate::analysis::oom::{limiting, own_groups};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::CgroupHistory;
+use crate::policy::limits::JUST_BEFORE_S;
+use crate::policy::machine::FREE_PART;
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{At, Fix, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "kmem-v1-bug-old-kernel",
+    title: "cgroup v1 kmem accounting leak on 3.10-era kernels (RHEL/CentOS 7)",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let kernel = &analysis.machine().kernel;
+    if !kernel.starts_with("3.10.") {
+        return Judgement::Nothing;
+    }
+    let killed = analysis.oom_victims.iter().find(|victim| victim.of_cgroup()).map(|victim| victim.at);
+    let refused = analysis.failures.iter().find(|failure| {
+        let mappings = failure.counts().and_then(|counts| counts.mappings.zip(counts.max_map_count));
+        failure.symptom() == Symptom::NoMemory && mappings.is_none_or(|(mappings, max)| mappings < max / 2)
+    });
+    let Some(at) = killed.or(refused.map(|failure| failure.at)) else { return Judgement::Nothing };
+    let far = own_groups(analysis).into_iter().find_map(|own| {
+        let (group, limit) = limiting(analysis, own)?;
+        far_below(group, limit, at).map(|(read, used)| (group, limit, read, used))
+    });
+    let free = analysis.timeline.host().available.at_or_before(at).map(|(_, available)| available);
+    let total = analysis.machine().memory_total.known().map_or(0, |bytes| bytes.0);
+    let (Some((group, limit, read, used)), true) =
+        (far, free.is_some_and(|free| free > total as f64 / FREE_PART))
+    else {
+        return Judgement::Nothing;
+    };
+    let sentence = format!(
+        "Memory was refused on kernel {kernel} while the cgroup {} held {} of the {} that it may: kernels 3.10 do not free what they account of kernel memory.",
+        group.path(),
+        evidence::bytes(used as u64),
+        evidence::bytes(limit)
+    );
+    let source = format!("memory of cgroup {}", group.path());
+    let met = evidence::number("cgroup memory", used as u64, "bytes", &source, read, sentence);
+    let severity = if analysis.ended_well() { Severity::Warning } else { Severity::Fatal };
+    let mut finding = of_job(
+        &RULE,
+        severity,
+        (Status::Supported, 0.65),
+        vec![evidence::with_limit(met, limit)],
+        &analysis.remedy_context(None),
+    );
+    finding.at = Some(at);
+    Judgement::one(finding)
+}
+
+fn far_below(group: &CgroupHistory, limit: u64, at: At) -> Option<(At, f64)> {
+    let from = At::from_seconds(at.seconds() - JUST_BEFORE_S);
+    let (read, used) = group.memory.peak_between(from, at).or_else(|| group.memory.at_or_before(at))?;
+    (used < limit as f64 / 2.0).then_some((read, used))
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let mut fixes = vec![Fix {
+        title: "Settle it: the kernel says so".into(),
+        command: "dmesg | grep 'SLUB: Unable to allocate memory'".into(),
+        automatic: None,
+    }];
+    if context.is_root() {
+        fixes.push(Fix {
+            title: "From kernel 3.10.0-1062.4.1.el7 on: switch the accounting off, and restart".into(),
+            command: "grubby --update-kernel=ALL --args=cgroup.memory=nokmem && reboot".into(),
+            automatic: None,
+        });
+    }
+    fixes
+}

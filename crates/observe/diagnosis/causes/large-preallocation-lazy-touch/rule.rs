@@ -1,0 +1,179 @@
+//! # large-preallocation-lazy-touch
+//!
+//! ## What it does
+//! Says so where private memory grows because a buffer that was made at once is filled bit by bit, so that nobody takes that
+//! for a leak.
+//!
+//! ## Why it happens
+//! `numpy.zeros`, `torch.empty` and `mmap` get address space at once, and a page of memory at the first write to it. A replay
+//! buffer or a bank of features grows for hours, by the same amount at each step, and stops when it is full. Whether it fits is
+//! known only then.
+//!
+//! ## How it is told apart
+//! The address space stood still while private memory rose, and malloc took nothing more, in use or free. In a leak all of
+//! them rise. Where a limit is met with huge pages, `thp-always-rss-bloat` is told and not this: each touch took a whole one.
+//!
+//! ## Known problems
+//! Without the agent, or where it did not look between the rise and the end, arenas of malloc that threads fill look the same:
+//! it is said only of more than they can hold, and not beside Arrow's pool, which takes address space by the gigabyte. Always
+//! a note; where memory runs out before the buffer is full, the limit is what is found.
+//!
+//! ## Example
+//! `frames = numpy.zeros((1_000_000, 84, 84, 4), numpy.uint8)`, one row a step
+//!
+//! ## Remedy
+//! Fill it at the start, so that it fails there, or make it smaller.
+//!
+//! ## References
+//! - <https://github.com/DLR-RM/stable-baselines3/issues/37>
+
+use super::thp_always_rss_bloat;
+use crate::analysis::growth_class::loaded;
+use crate::analysis::retained::{has_arrow, taken};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::policy::given::{ARENA_BYTES, MIB};
+use crate::policy::growth::{
+    GROWTH_WARN_BYTES, TOUCHED_AFTER_S, TOUCHED_MADE, TOUCHED_SEEN, TOUCHED_SHARE, TOUCHED_STILL,
+    TOUCHED_TAKEN,
+};
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use crate::trend::{rise, Rise};
+use ullage_model::{At, Evidence, Fact, Fix, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "large-preallocation-lazy-touch",
+    title: "Preallocated buffer is touched step by step: looks like a leak, ends at its size",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    if thp_always_rss_bloat::is_told(analysis) {
+        return Judgement::Nothing;
+    }
+    let found = analysis.timeline.processes().filter_map(|process| touched(analysis, process));
+    let Some((process, rise, said)) = found.max_by(|a, b| a.1.by.total_cmp(&b.1.by)) else {
+        return Judgement::Nothing;
+    };
+    let at = At::from_seconds(rise.since);
+    let space =
+        process.virtual_size.at_or_before(At::from_seconds(rise.until)).map_or(0.0, |(_, bytes)| bytes);
+    let sentence = format!(
+        "Private memory of {} rose by {} in {}, while its address space stood still at {}: pages of memory that it had from the beginning were touched for the first time.",
+        evidence::describe(process),
+        evidence::bytes(rise.by as u64),
+        evidence::seconds(rise.until - rise.since),
+        evidence::bytes(space as u64)
+    );
+    let source = format!("/proc/{}/status", process.id.pid);
+    let mut evidence =
+        vec![evidence::number("private memory", rise.by as u64, "bytes", &source, at, sentence)];
+    let known = if said.is_some() { (Status::Supported, 0.85) } else { (Status::Hypothesis, 0.5) };
+    evidence.extend(said.map(|said| told(process, &rise, said)));
+    let mut finding = of_job(&RULE, Severity::Note, known, evidence, &analysis.remedy_context(None));
+    finding.process = Some(evidence::process_ref(process));
+    Judgement::one(finding)
+}
+
+/// What rises in a process is a buffer that it had from the beginning.
+pub(super) fn touches(analysis: &Analysis, process: &ProcessHistory) -> bool {
+    touched(analysis, process).is_some()
+}
+
+/// What malloc had when it began and when it was over, and private memory at these moments.
+type Said = ((f64, f64), (f64, f64));
+
+fn touched<'a>(
+    analysis: &Analysis,
+    process: &'a ProcessHistory,
+) -> Option<(&'a ProcessHistory, Rise, Option<Said>)> {
+    let private = process.private();
+    let rise = rise(&private, loaded(process), GROWTH_WARN_BYTES as f64)?;
+    let most = private.peak().map_or(0.0, |(_, bytes)| bytes);
+    // It may have been made when the rise had begun already.
+    let (begin, end) = (rise.since + TOUCHED_MADE * (rise.until - rise.since), process.last_seen);
+    let begin_at = At::from_seconds(begin.max(0.0));
+    let by = most - private.at_or_before(begin_at).or(private.first())?.1;
+    let before = process.virtual_size.at_or_before(begin_at).or(process.virtual_size.first())?.1;
+    // What came in one step came between two readings.
+    let after = process.virtual_size.peak_between(begin_at, end)?.1;
+    // An address space that was never read holds nothing.
+    if by < (GROWTH_WARN_BYTES as f64).max(TOUCHED_SHARE * most)
+        || after - before > TOUCHED_STILL * by
+        || before < by
+    {
+        return None;
+    }
+    // A look that came before the buffer was made, or too early to see what was touched, knows nothing of it.
+    let was_there = |look: &(f64, f64, f64)| {
+        let space = process.virtual_size.at_or_before(At::from_seconds(look.2));
+        space.is_some_and(|(_, space)| before - space <= TOUCHED_STILL * by)
+    };
+    let first = taken(&process.memory_readings, begin).filter(was_there);
+    let plain = |(taken, private, _)| (taken, private);
+    let said = first.map(plain).zip(taken(&process.memory_readings, rise.until + TOUCHED_AFTER_S).map(plain));
+    match said.filter(|(before, after)| after.1 - before.1 >= TOUCHED_SEEN * by) {
+        Some((before, after)) => {
+            let silent = allocator(analysis).is_some_and(|name| name.contains("mimalloc"));
+            let same = after.0 - before.0 <= TOUCHED_TAKEN * by;
+            (same && !silent).then_some((process, rise, Some((before, after))))
+        }
+        None => {
+            let threads = process.threads.peak().map_or(1.0, |(_, threads)| threads);
+            let allocators = allocator(analysis).or(analysis.variable("LD_PRELOAD")).unwrap_or_default();
+            // Arrow's own takes address space by the gigabyte.
+            if has_arrow(&process.memory_readings) {
+                return None;
+            }
+            (by > ARENA_BYTES * (threads + 1.0) && !allocators.contains("malloc"))
+                .then_some((process, rise, None))
+        }
+    }
+}
+
+/// Who is in malloc's place.
+fn allocator<'a>(analysis: &'a Analysis) -> Option<&'a str> {
+    analysis.timeline.inside().get("loaded.allocator").and_then(Fact::text)
+}
+
+fn told(process: &ProcessHistory, rise: &Rise, (before, after): Said) -> Evidence {
+    let open = (after.0 - after.1).max(0.0);
+    let more = match open >= MIB as f64 {
+        true => format!(
+            " At least {} of it were still untouched at the end, and may come.",
+            evidence::bytes(open as u64)
+        ),
+        false => String::new(),
+    };
+    let sentence = format!(
+        "malloc had {} when it began and {} when it was over: nothing was allocated for it meanwhile.{more}",
+        evidence::bytes(before.0 as u64),
+        evidence::bytes(after.0 as u64)
+    );
+    let (source, at) = (format!("agent in {}", process.id.pid), At::from_seconds(rise.until));
+    evidence::number("memory of malloc", after.0 as u64, "bytes", &source, at, sentence)
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Touch all of it at the start: a buffer that does not fit fails there".into(),
+            command: "buffer = numpy.zeros(shape, numpy.uint8)\nbuffer.fill(0)".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Or make it smaller: bytes in place of floats, each frame once".into(),
+            command: "frames = numpy.zeros((count, 84, 84), numpy.uint8)  # stack four of them when a batch is made".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Or let it lie in a file, whose pages the kernel can take back".into(),
+            command: "frames = numpy.memmap(path, numpy.uint8, \"w+\", shape=(count, 84, 84))".into(),
+            automatic: None,
+        },
+    ]
+}

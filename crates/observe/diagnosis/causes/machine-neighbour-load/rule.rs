@@ -1,0 +1,153 @@
+//! # machine-neighbour-load
+//!
+//! ## What it does
+//! Finds a machine that became short of memory while this job stood still, and ranks the other processes on it.
+//!
+//! ## Why it happens
+//! Without a cgroup of its own a job shares the machine's memory with whatever else runs there: another training, the
+//! leftovers of an earlier run, a desktop session, an indexer, a backup. The kernel's OOM killer and swap do not ask who
+//! grew: the largest process is ended, and that is often the job.
+//!
+//! ## How it is told apart
+//! MemAvailable of the machine fell to less than an eighth, and the job's own tree, each shared page counted once, took less
+//! than a quarter of what is missing. The anonymous memory of processes that are not of the job, swapped out or not, grew
+//! by at least half of it. A job that grows itself explains the fall alone.
+//!
+//! ## Known problems
+//! The others are looked at once when the job has settled, and then only while memory is short. What several of them share
+//! counts for none of them. Processes of other containers, and memory in a tmpfs or in the kernel, are not among
+//! them: then nothing is said but that it is not to be told.
+//!
+//! ## Example
+//! The training is killed on the machine that also runs a notebook, and nowhere else.
+//!
+//! ## Remedy
+//! Limit the others, or move the job; a limit for the job itself does not help it.
+//!
+//! ## References
+//! - <https://docs.kernel.org/admin-guide/mm/concepts.html#oom-killer>
+//! - <https://www.freedesktop.org/software/systemd/man/latest/systemd.resource-control.html>
+
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::machine::{NEIGHBOURS_FELL, NEIGHBOURS_FLAT};
+use crate::policy::sizes::MOST;
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{At, Evidence, Fix, Neighbour, Neighbours, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "machine-neighbour-load",
+    title: "Other processes or background services take the memory",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+/// Named in the evidence.
+const MOST_NAMED: usize = 5;
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let host = analysis.timeline.host();
+    let total = host.last.memory.as_known().map_or(0, |memory| memory.total.0) as f64;
+    let [(began, before), .., (looked, after)] = analysis.timeline.neighbours() else {
+        return Judgement::Nothing;
+    };
+    let available = |at: At| host.available.at_or_before(at).map(|(_, bytes)| bytes);
+    let (Some(at_first), Some(at_last)) = (available(*began), available(*looked)) else {
+        return Judgement::Nothing;
+    };
+    let fell = at_first - at_last;
+    if at_last >= Neighbours::SHORT * total || fell < NEIGHBOURS_FELL * total {
+        return Judgement::Nothing;
+    }
+    let tree = |at: At| analysis.timeline.tree.at_or_before(at).map_or(0.0, |(_, bytes)| bytes);
+    let (job, job_before) = (tree(*looked), tree(*began));
+    let took = (job - job_before).max(0.0);
+    if took >= NEIGHBOURS_FLAT * fell {
+        return Judgement::Nothing;
+    }
+    let others = after.bytes.saturating_sub(before.bytes) as f64;
+    let short = format!(
+        "Available memory of the machine fell by {} between {} and {} after the start, to {} of {}, while the job grew by {}, to {}",
+        evidence::bytes(fell as u64),
+        evidence::seconds(began.seconds()),
+        evidence::seconds(looked.seconds()),
+        evidence::bytes(at_last as u64),
+        evidence::bytes(total as u64),
+        evidence::bytes(took as u64),
+        evidence::bytes(job as u64)
+    );
+    if others < MOST * fell {
+        return Judgement::cannot_tell(format!(
+            "{short}; the {} that can be seen beside it grew by {}: the rest is of other containers, of a tmpfs or the kernel's",
+            evidence::plural(after.processes, "process", "processes"),
+            evidence::bytes(others as u64)
+        ));
+    }
+    let fall = evidence::number(
+        "available memory",
+        at_last as u64,
+        "bytes",
+        "/proc/meminfo",
+        *looked,
+        format!("{short}."),
+    );
+    let mut evidence = vec![evidence::with_limit(fall, total as u64), grew(*looked, others, after)];
+    evidence.extend(after.largest.iter().take(MOST_NAMED).map(|one| ranked(one, before, *looked)));
+    let mut context = analysis.remedy_context(None);
+    context.pids = after.largest.iter().map(|one| one.id.pid).take(1).collect();
+    let finding = of_job(&RULE, Severity::Warning, (Status::Established, 0.95), evidence, &context);
+    Judgement::one(finding)
+}
+
+fn grew(at: At, others: f64, after: &Neighbours) -> Evidence {
+    let sentence = format!(
+        "The {} of the machine that are not of the job grew by {} meanwhile, and held {} then.",
+        evidence::plural(after.processes, "process", "processes"),
+        evidence::bytes(others as u64),
+        evidence::bytes(after.bytes)
+    );
+    evidence::number("memory of others", after.bytes, "bytes", "/proc/PID/status", at, sentence)
+}
+
+fn ranked(one: &Neighbour, before: &Neighbours, at: At) -> Evidence {
+    let owner = one.uid.map_or(String::new(), |uid| format!(", user {uid}"));
+    let earlier = before.largest.iter().find(|other| other.id == one.id).map(|other| other.bytes);
+    let grew = match earlier {
+        Some(earlier) if one.bytes > earlier => {
+            format!(", {} more than before", evidence::bytes(one.bytes - earlier))
+        }
+        Some(_) => ", no more than before".into(),
+        None => ", and was not among the largest before".into(),
+    };
+    let sentence =
+        format!("{} (pid {}{owner}) held {}{grew}.", one.name, one.id.pid, evidence::bytes(one.bytes));
+    let source = format!("/proc/{}/status", one.id.pid);
+    evidence::number(&format!("memory of {}", one.name), one.bytes, "bytes", &source, at, sentence)
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let mut fixes = Vec::new();
+    if let Some(pid) = context.pids.first() {
+        fixes.push(Fix {
+            title: "See what the largest of them is, and end it or let it wait".into(),
+            command: format!("ps -o pid,user,rss,lstart,args -p {pid}"),
+            automatic: None,
+        });
+    }
+    if context.is_root() {
+        fixes.push(Fix {
+            title: "Give the other work a limit of its own".into(),
+            command: "systemd-run --scope -p MemoryMax=8G -- COMMAND".into(),
+            automatic: None,
+        });
+    } else {
+        fixes.push(Fix {
+            title: "Start the other work, where it is yours, with a limit of its own".into(),
+            command: "systemd-run --user --scope -p MemoryMax=8G -- COMMAND".into(),
+            automatic: None,
+        });
+    }
+    fixes
+}

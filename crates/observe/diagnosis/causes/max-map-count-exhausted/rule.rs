@@ -1,0 +1,243 @@
+//! # max-map-count-exhausted
+//!
+//! ## What it does
+//! Finds a process that met `vm.max_map_count`, the number of memory mappings that the kernel allows to one
+//! process (65,530 unless somebody changed it).
+//!
+//! ## Why it happens
+//! A DataLoader whose workers are started by spawn or forkserver pickles its dataset, and torch then moves
+//! every CPU tensor in it to a shared segment of its own. Each segment is one mapping and at least one page
+//! of 4 KiB, however small the tensor is. At about 65,000 tensors the next `mmap` fails with `ENOMEM`: by
+//! then /dev/shm holds 65,000 x 4 KiB = 254 MiB, whatever its size, and memory is free. A loader whose
+//! `multiprocessing_context` is not given takes the start method of the process that makes it.
+//!
+//! ## How it is told apart
+//! The mappings are counted in the process that failed (`[vsyscall]` is listed in /proc/PID/maps but not
+//! counted by the kernel). A full /dev/shm gives `ENOSPC`, too few descriptors give `EMFILE`; under
+//! `RLIMIT_AS` the address space stands at its limit; under strict overcommit `Committed_AS` does.
+//! Without the agent: the last count before the process ended, its growth, and the time between.
+//!
+//! ## Known problems
+//! A process that meets the limit within the last second, from far below it, cannot be told without the agent.
+//!
+//! ## Example
+//! `RuntimeError: unable to mmap 320 bytes from file </torch_8549_3875816624_63978>: Cannot allocate memory (12)`
+//!
+//! ## Remedy
+//! 1. `ullage run --fix -- COMMAND`: what loaders send travels in one shared arena, with no code changed.
+//! 2. For one loader: `DataLoader(..., multiprocessing_context=ullage.context("forkserver"))`.
+//! 3. For a large dataset: `DataLoader(ullage.share(dataset), ...)`, packed once and read by every worker.
+//! 4. Start the workers by fork, where the process has no CUDA context and no threads that hold locks.
+//! 5. Keep the samples in one tensor plus offsets.
+//! 6. As root: `sysctl -w vm.max_map_count=1048576` (gone after a reboot; a line in /etc/sysctl.d keeps it).
+//!
+//! ## References
+//! - <https://www.kernel.org/doc/Documentation/sysctl/vm.txt>
+//! - <https://github.com/pytorch/pytorch/issues/60626>
+//! - <https://github.com/pytorch/pytorch/issues/92134>
+
+use crate::policy::confidence::{MAPPINGS_MET, MAPPINGS_PROJECTED};
+use crate::policy::counts::MANY_SEGMENTS;
+use crate::policy::given::{PAGE_BYTES, SHARED_A_SECOND};
+use crate::policy::limits::{counted_at_limit, reaches, FAR_FROM_LIMIT};
+use crate::policy::machine::SHM_NEARLY_FULL;
+use crate::trend::{reach, representative_reading, Reach};
+
+use crate::analysis::failures::{Failure, Symptom};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::rule::finding::{by_failure, finding, of_limit};
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Evidence, Finding, Fix, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "max-map-count-exhausted",
+    title: "vm.max_map_count exhausted by many shared tensors or mmaps",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let machine_limit = analysis.machine().max_map_count.known();
+    of_limit(by_failure(analysis, |failure| {
+        if matches!(failure.symptom(), Symptom::NoMemory | Symptom::NoTask) {
+            Ok(counted(analysis, failure, machine_limit))
+        } else if failure.unexplained_end() {
+            let known = |_: &String| failure.process.is_some();
+            match read(analysis, failure, machine_limit) {
+                Err(because) => Some(because).filter(known).map_or(Ok(None), Err),
+                found => found,
+            }
+        } else {
+            Ok(None)
+        }
+    }))
+}
+
+/// With the agent: the counts at the exception, else its text beside the last reading.
+fn counted(analysis: &Analysis, failure: &Failure, machine_limit: Option<u64>) -> Option<Finding> {
+    let counts = failure.counts()?;
+    let limit = counts.max_map_count.or(machine_limit)?;
+    let process = failure.process;
+    let name = process.map_or_else(|| "the process".to_owned(), evidence::describe);
+    let torch_segment = failure.text().contains("unable to mmap") && failure.text().contains("/torch_");
+    let (known, mut evidence) = match counts.mappings {
+        Some(mappings) if counted_at_limit(mappings, limit) => {
+            let sentence = format!(
+                "{} held {} of the {} memory mappings that vm.max_map_count allows, counted inside it at the exception{}.",
+                evidence::capital(&name),
+                evidence::count(mappings),
+                evidence::count(limit),
+                if mappings > limit { " (the kernel refuses the next one after that number)" } else { "" }
+            );
+            let source = failure.agent_source();
+            let met = evidence::number("mappings", mappings, "mappings", &source, failure.at, sentence);
+            ((Status::Established, 0.98), vec![evidence::with_limit(met, limit)])
+        }
+        Some(_) if !torch_segment => return None,
+        // After the stack was unwound segments may be gone again; a few percent still tell the limit.
+        Some(mappings) if !reaches(FAR_FROM_LIMIT, mappings, limit) => return None,
+        _ => {
+            let (status, met) = around(failure, limit, &name)?;
+            if !torch_segment && status != Reach::Met {
+                return None;
+            }
+            ((Status::Supported, 0.85), met)
+        }
+    };
+    let torch = counts.mappings_torch.or_else(|| Some(process?.mappings?.1.torch_shared));
+    evidence.extend(torch.and_then(|torch| torch_sentence(failure, torch)));
+    evidence.extend(shm_sentence(analysis, failure, torch.unwrap_or(0)));
+    evidence.extend(sharing::exception_sentence(failure));
+    evidence.extend(sharing::loader_sentence(failure));
+    Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure))))
+}
+
+/// Without the agent: the last count before the process ended.
+fn read(
+    analysis: &Analysis,
+    failure: &Failure,
+    machine_limit: Option<u64>,
+) -> Result<Option<Finding>, String> {
+    let Some(process) = failure.process else { return Ok(None) };
+    let Some(limit) = machine_limit else {
+        return Err("vm.max_map_count could not be read".into());
+    };
+    let name = evidence::describe(process);
+    match reach(&process.mapping_count, limit, failure.at, SHARED_A_SECOND) {
+        how @ (Reach::Met | Reach::Projected) => {
+            let Some((_, mut evidence)) = around(failure, limit, &name) else { return Ok(None) };
+            let torch = process.mappings.map_or(0, |(_, mappings)| mappings.torch_shared);
+            evidence.extend(torch_sentence(failure, torch));
+            evidence.extend(shm_sentence(analysis, failure, torch));
+            let confidence = if how == Reach::Met { MAPPINGS_MET } else { MAPPINGS_PROJECTED };
+            let known = (Status::Supported, confidence);
+            Ok(Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)))))
+        }
+        Reach::Possible => Err(match process.mapping_count.last() {
+            Some((at, value)) => format!(
+                "{name} ended on its own; its mappings were last counted {} before ({} of {}), and the agent reported no exception from it",
+                evidence::seconds(failure.at.since(at)),
+                evidence::count(value as u64),
+                evidence::count(limit)
+            ),
+            None => format!("{name} ended on its own before its mappings were counted, and the agent reported no exception from it"),
+        }),
+        Reach::Excluded => Ok(None),
+    }
+}
+
+fn around(failure: &Failure, limit: u64, name: &str) -> Option<(Reach, Vec<Evidence>)> {
+    let process = failure.process?;
+    let (at, value) = representative_reading(&process.mapping_count, failure.at)?;
+    let how = reach(&process.mapping_count, limit, failure.at, 0.0);
+    let growth = match (how, process.mapping_count.rate_at_end()) {
+        (Reach::Projected, Some(rate)) => {
+            format!(" and grew by {} a second", evidence::count(rate.max(0.0) as u64))
+        }
+        (Reach::Met, _) => String::new(),
+        _ => return None,
+    };
+    let sentence = format!(
+        "{} held {} of the {} memory mappings that vm.max_map_count allows{growth}, last counted {} before it ended.",
+        evidence::capital(name),
+        evidence::count(value as u64),
+        evidence::count(limit),
+        evidence::seconds(failure.at.since(at)),
+    );
+    let source = format!("/proc/{}/maps", process.id.pid);
+    let met = evidence::number("mappings", value as u64, "mappings", &source, at, sentence);
+    Some((how, vec![evidence::with_limit(met, limit)]))
+}
+
+fn torch_sentence(failure: &Failure, torch: u64) -> Option<Evidence> {
+    if torch == 0 {
+        return None;
+    }
+    let each = asked_bytes(&failure.text()).filter(|bytes| *bytes < PAGE_BYTES).map_or_else(
+        || "Each takes at least one page of 4 KiB, however small its tensor is".to_owned(),
+        |bytes| format!("The one that failed asked for {bytes} bytes; each, a few hundred bytes of tensor, takes a whole page of 4 KiB"),
+    );
+    let source = match failure.exception {
+        Some(_) => failure.agent_source(),
+        None => format!("/proc/{}/maps", failure.process.map_or(0, |process| process.id.pid)),
+    };
+    let at = match (failure.exception, failure.process.and_then(|process| process.mappings)) {
+        (None, Some((at, _))) => at,
+        _ => failure.at,
+    };
+    let sentence = format!(
+        "{} of these mappings are torch's shared segments, one for each tensor. {each}.",
+        evidence::count(torch)
+    );
+    Some(evidence::number("mappings of torch's segments", torch, "mappings", &source, at, sentence))
+}
+
+fn shm_sentence(analysis: &Analysis, failure: &Failure, torch: u64) -> Option<Evidence> {
+    let (used, size, at, source) = sharing::shm(analysis, failure)?;
+    if size.is_some_and(|size| reaches(SHM_NEARLY_FULL, used, size)) {
+        return None;
+    }
+    let whole = size.map_or("no limit".to_owned(), evidence::bytes);
+    let pages = if torch > MANY_SEGMENTS {
+        format!(
+            " {} segments may take one page of 4 KiB each, whatever the size of /dev/shm.",
+            evidence::count(torch)
+        )
+    } else {
+        String::new()
+    };
+    let sentence = format!(
+        "Around the failure /dev/shm held {} of {whole} and was not full: the number of mappings is the limit, not bytes.{pages}",
+        evidence::bytes(used)
+    );
+    let evidence = evidence::number("/dev/shm in use", used, "bytes", &source, at, sentence);
+    Some(match size {
+        Some(size) => evidence::with_limit(evidence, size),
+        None => evidence,
+    })
+}
+
+/// `320` of `unable to mmap 320 bytes`.
+fn asked_bytes(text: &str) -> Option<u64> {
+    let rest = &text[text.find("unable to mmap ")? + "unable to mmap ".len()..];
+    rest.split(' ').next()?.parse().ok()
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let mut fixes = sharing::arena(context);
+    fixes.extend(sharing::fork_context(context));
+    fixes.push(sharing::one_tensor());
+    if context.is_root() {
+        fixes.push(Fix {
+            title:
+                "Raise the number of mappings for every process of this machine (where /proc/sys is writable)"
+                    .into(),
+            command: "sysctl -w vm.max_map_count=1048576".into(),
+            automatic: None,
+        });
+    }
+    fixes
+}

@@ -1,0 +1,309 @@
+//! # memcg-oom-kill
+//!
+//! ## What it does
+//! Finds a process of the job that the kernel killed because its cgroup met its memory limit.
+//!
+//! ## Why it happens
+//! A container's or a scheduler's limit is a memory cgroup. What cannot be reclaimed below the limit (anonymous
+//! and shared memory, the kernel's own) ends with a SIGKILL for the largest process of the group, or for all of
+//! them where `memory.oom.group` is 1. /proc/meminfo shows the machine, so that free memory looks fine.
+//!
+//! ## How it is told apart
+//! The kernel log names the victim with `constraint=CONSTRAINT_MEMCG`, or `oom_kill` of the victim's own cgroup
+//! moved and a process of it died by SIGKILL then. On cgroup v1 `oom_kill` moves in the victim's group and
+//! `failcnt` in the ancestor whose limit was met. SIGKILL with counters at rest is somebody's kill, not this. Where
+//! COMMAND lived on without noticing it is invisible-child-oom. `oom_kill` of vmstat counts every cgroup of the
+//! machine and proves nothing.
+//!
+//! ## Known problems
+//! Where everything died at once, ullage too, the verdict comes from the counters and the kernel log as
+//! `ullage report` finds them afterwards, or from the last samples. Another process killed in the same cgroup
+//! at the same moment, without a kernel log to read, cannot be told from one of the job.
+//!
+//! ## Example
+//! `RuntimeError: DataLoader worker (pid(s) 8024) exited unexpectedly`
+//!
+//! ## Remedy
+//! Raise the limit above the measured peak, or hold less: the parts of memory.stat say what.
+//!
+//! ## References
+//! - <https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files>
+
+use crate::analysis::oom::{limit, limiting, own_groups, Proof, Victim};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::{CgroupHistory, ProcessHistory};
+use crate::policy::given::SIGKILL;
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{At, Ending, Evidence, Finding, Fix, Measured, OutcomeKind, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "memcg-oom-kill",
+    title: "Memory cgroup limit reached: kernel OOM-kills a process of the job",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let victims: Vec<_> = analysis.oom_victims.iter().filter(|victim| victim.of_cgroup()).collect();
+    match victims.iter().find(|victim| !analysis.unnoticed(victim)) {
+        Some(victim) => Judgement::one(killed(analysis, &RULE, victim, victims.len())),
+        None if victims.is_empty() => unseen(analysis).unwrap_or_else(|| unreadable(analysis)),
+        None => Judgement::Nothing,
+    }
+}
+
+/// A kill in a cgroup of the job, of a process that lived between two looks: the job's, or another's in there.
+fn unseen(analysis: &Analysis) -> Option<Judgement> {
+    let outcome = analysis.plain_outcome();
+    if outcome.kind != OutcomeKind::Exit || outcome.code == Some(0) {
+        return None;
+    }
+    let group = own_groups(analysis)
+        .into_iter()
+        .find(|group| group.oom_kills.growth().is_some_and(|grown| grown > 0))?;
+    let line = analysis
+        .kernel_log()
+        .find(|line| line.task_cgroup.as_deref().is_some_and(|path| path.ends_with(group.path())));
+    let whom = line.map_or("a process".to_owned(), |line| format!("{} (pid {})", line.task, line.pid));
+    Some(Judgement::cannot_tell(format!(
+        "the kernel killed {whom} in the job's cgroup {} for its memory limit; it lived between two looks, so that whether it was of the job was not seen",
+        group.path()
+    )))
+}
+
+/// SIGKILL, and nothing to tell whose.
+fn unreadable(analysis: &Analysis) -> Judgement {
+    let killed =
+        analysis.timeline.endings().into_iter().find(|(_, _, ending)| *ending == Ending::Signaled(SIGKILL));
+    let Some((at, process, _)) = killed else { return Judgement::Nothing };
+    let counters_read =
+        analysis.timeline.cgroups().any(|group| group.oom_kills.last.is_some_and(|(last, _)| last >= at));
+    let host_told = analysis.oom_victims.iter().any(|victim| !victim.of_cgroup());
+    let budget = analysis.plain_outcome().kind == OutcomeKind::Budget;
+    if counters_read || host_told || budget {
+        return Judgement::Nothing;
+    }
+    let limited = analysis.timeline.cgroups().any(|group| limit(group).is_some());
+    if !limited && analysis.timeline.cgroups().any(|group| group.memory.last().is_some()) {
+        return Judgement::Nothing;
+    }
+    Judgement::cannot_tell(format!(
+        "{} was ended by SIGKILL, sender unknown; the oom_kill counter of its cgroup could not be read afterwards",
+        evidence::describe(process)
+    ))
+}
+
+/// The finding for one victim; also used where nobody noticed.
+pub(super) fn killed(analysis: &Analysis, rule: &Rule, victim: &Victim, victims: usize) -> Finding {
+    let known = match victim.proof {
+        Proof::Log => (Status::Established, 0.99),
+        Proof::Counter if victim.process.is_some() => (Status::Established, 0.96),
+        Proof::Counter => (Status::Established, 0.9),
+        Proof::AtLimit => (Status::Supported, 0.75),
+    };
+    let mut evidence: Vec<Evidence> =
+        line_sentence(victim).into_iter().chain(counter_sentence(victim)).collect();
+    let limiting = victim.group.and_then(|group| limiting(analysis, group));
+    // What is read after a kill is what the kill left.
+    let before = victim.last_read_before();
+    let budget = limiting.and_then(|(_, limit)| own_budget(analysis, limit));
+    if let Some((group, limit)) = limiting {
+        let held = group.memory.at_or_before(before);
+        if let Some((at, used)) = held {
+            let whose =
+                budget.map_or_else(|| format!("The cgroup {}", group.path()), |_| "The job".to_owned());
+            let sentence = format!(
+                "{whose} held {} of the {} that its limit allows, last read {} before the kill.",
+                evidence::bytes(used as u64),
+                evidence::bytes(limit),
+                evidence::seconds(victim.at.since(at))
+            );
+            let source = format!("memory of cgroup {}", group.path());
+            evidence.push(evidence::with_limit(
+                evidence::number("cgroup memory", used as u64, "bytes", &source, at, sentence),
+                limit,
+            ));
+        }
+        evidence.extend(parts_sentence(group, before));
+    }
+    evidence.extend(victim.process.and_then(|process| process_sentence(process, victim, before)));
+    if victims > 1 {
+        let sentence = format!(
+            "{} of the job were killed so; this is the first.",
+            evidence::plural(victims as u64, "process", "processes")
+        );
+        evidence.push(evidence::number(
+            "victims",
+            victims as u64,
+            "processes",
+            "all kills",
+            victim.at,
+            sentence,
+        ));
+    }
+    let severity = if analysis.ended_well()
+        || analysis.plain_outcome().kind == OutcomeKind::StillRunning && victim.process.is_some()
+    {
+        Severity::Warning
+    } else {
+        Severity::Fatal
+    };
+    let peak = limiting.and_then(|(group, _)| group.memory.peak()).map(|(_, peak)| peak as u64);
+    let context = RemedyContext {
+        bytes: peak,
+        path: limiting.map(|(group, _)| group.path().to_owned()),
+        ..analysis.remedy_context(None)
+    };
+    let mut finding = of_job(rule, severity, known, evidence, &context);
+    if let Some(budget) = budget {
+        finding.title = format!(
+            "The job met its budget of {} (--memory-max), and the kernel killed a process of it",
+            evidence::bytes(budget)
+        );
+        finding.fixes = within_budget(budget, context.command.as_deref());
+    }
+    finding.process = victim.process.map(evidence::process_ref);
+    finding.at = Some(victim.at);
+    finding
+}
+
+/// The budget that the user set, where the limit that was met is it: ullage made the cgroup for it. Limits are whole pages.
+fn own_budget(analysis: &Analysis, limit: u64) -> Option<u64> {
+    analysis.facts.memory_max.filter(|budget| budget >> 12 == limit >> 12)
+}
+
+fn within_budget(budget: u64, command: Option<&str>) -> Vec<Fix> {
+    let more = (budget / 2).saturating_add(budget) >> 20;
+    vec![
+        Fix {
+            title: "Raise the budget".into(),
+            command: format!("ullage run --memory-max {more}MiB -- {}", command.unwrap_or("COMMAND...")),
+            automatic: None,
+        },
+        Fix {
+            title: "Or let the job hold less: what took the memory".into(),
+            command: "ullage report".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Fewer workers, fewer batches in flight".into(),
+            command: "DataLoader(dataset, num_workers=2, prefetch_factor=1)".into(),
+            automatic: None,
+        },
+    ]
+}
+
+/// What the victim held, where it was read before the kill.
+fn process_sentence(process: &ProcessHistory, victim: &Victim, before: At) -> Option<Evidence> {
+    let source = format!("/proc/{}/status", process.id.pid);
+    let who = evidence::capital(&evidence::describe(process));
+    match process.memory.filter(|(at, _)| *at <= before) {
+        Some((at, memory)) => {
+            let sentence = format!(
+                "{who} held {} of resident memory ({} anonymous, {} shared), last read {} before it was killed.",
+                evidence::bytes(memory.resident().0),
+                evidence::bytes(memory.anonymous.0),
+                evidence::bytes(memory.shared.0),
+                evidence::seconds(victim.at.since(at))
+            );
+            Some(evidence::number("resident memory", memory.resident().0, "bytes", &source, at, sentence))
+        }
+        None => {
+            let (at, anonymous) = process.anonymous.at_or_before(before)?;
+            let sentence = format!(
+                "{who} held {} of anonymous memory, last read {} before it was killed.",
+                evidence::bytes(anonymous as u64),
+                evidence::seconds(victim.at.since(at))
+            );
+            Some(evidence::number("anonymous memory", anonymous as u64, "bytes", &source, at, sentence))
+        }
+    }
+}
+
+fn line_sentence(victim: &Victim) -> Option<Evidence> {
+    let line = victim.line?;
+    let whose =
+        line.oom_cgroup.as_ref().map_or("its cgroup".to_owned(), |group| format!("the cgroup {group}"));
+    let sentence = format!(
+        "The kernel log says that it killed {} (pid {}) because {whose} met its memory limit: {} anonymous, {} shared.",
+        line.task,
+        line.pid,
+        evidence::bytes(line.anonymous),
+        evidence::bytes(line.shared)
+    );
+    Some(evidence::text("OOM kill", &line.task, "kernel log", Some(victim.at), sentence))
+}
+
+fn counter_sentence(victim: &Victim) -> Option<Evidence> {
+    let group = victim.group?;
+    let (before, shown) = group.oom_kills.moved?;
+    let grown = group.oom_kills.growth()?;
+    let sentence = format!(
+        "The kernel counted {} in the cgroup {} between {} and {} after the start.",
+        evidence::plural(grown, "OOM kill", "OOM kills"),
+        group.path(),
+        evidence::seconds(before.seconds()),
+        evidence::seconds(shown.seconds())
+    );
+    let source = if group.is_v2() { "memory.events" } else { "memory.oom_control" };
+    Some(evidence::number(
+        "OOM kills",
+        grown,
+        "kills",
+        &format!("{source} of {}", group.path()),
+        shown,
+        sentence,
+    ))
+}
+
+fn parts_sentence(group: &CgroupHistory, before: At) -> Option<Evidence> {
+    let (at, reading) = group.reading_before(before)?;
+    let memory = reading.memory.as_known()?;
+    let parts = memory.parts.known()?;
+    let whole = match memory.oom_group {
+        Measured::Known(true) => " memory.oom.group is 1: the kernel kills the whole group at once.",
+        _ => "",
+    };
+    let sentence = format!(
+        "At the last reading before it was {} anonymous, {} shared (/dev/shm and the like), {} page cache.{whole}",
+        evidence::bytes(parts.anonymous.0),
+        evidence::bytes(parts.shared.0),
+        evidence::bytes(parts.file.0.saturating_sub(parts.shared.0))
+    );
+    let source = format!("memory.stat of {}", group.path());
+    Some(evidence::number("anonymous memory", parts.anonymous.0, "bytes", &source, at, sentence))
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    // No size is made up where none was read.
+    let size = context.bytes.map(|peak| ((peak / 10).saturating_mul(13) >> 30) + 1);
+    let size = |unit: &str| size.map_or_else(|| "SIZE".to_owned(), |gib| format!("{gib}{unit}"));
+    let mut fixes = vec![
+        Fix {
+            title: "In a container: start it with a larger limit than the peak that was seen".into(),
+            command: format!("docker run --memory={} IMAGE", size("g")),
+            automatic: None,
+        },
+        Fix {
+            title: "Under Slurm".into(),
+            command: format!("sbatch --mem={} train.sh", size("G")),
+            automatic: None,
+        },
+    ];
+    if context.path.as_ref().is_some_and(|path| path.len() > 1) {
+        fixes.push(Fix {
+            title: "Ask whoever set the limit of the cgroup for more, or start the job in one with a larger limit".into(),
+            command: format!("systemd-run --user --scope -p MemoryMax={} python train.py", size("G")),
+            automatic: None,
+        });
+    }
+    fixes.push(Fix {
+        title: "Hold less: fewer workers, fewer batches in flight".into(),
+        command: "DataLoader(dataset, num_workers=2, prefetch_factor=1)".into(),
+        automatic: None,
+    });
+    fixes
+}

@@ -1,0 +1,118 @@
+//! # memlock-rdma-registration
+//!
+//! ## What it does
+//! Finds a process that may not lock as much memory as it asked for (`ulimit -l`).
+//!
+//! ## Why it happens
+//! RDMA (`ibv_reg_mr`, `ibv_create_cq`), libfabric, UCX and `mlock` pin pages, and the kernel counts them against
+//! `RLIMIT_MEMLOCK`: 64 KiB to 8 MiB by default. NCCL over InfiniBand then fails with "Cannot allocate memory", though
+//! memory is free. Pinned memory of CUDA goes through the driver and is not limited by it.
+//!
+//! ## How it is told apart
+//! ENOMEM of a call that locks, in a process whose limit of locked memory is small. Other ENOMEM: too many mappings,
+//! `ulimit -v`, strict overcommit, each counted at the failure. Who has CAP_IPC_LOCK (root, mostly) is not limited.
+//!
+//! ## Known problems
+//! A library that reports nothing but "system error" is not recognised; `NCCL_DEBUG=INFO` makes it say more.
+//!
+//! ## Example
+//! `NCCL WARN Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory`
+//!
+//! ## Remedy
+//! Raise the limit where the job is started: a shell's limits are not those of systemd, Slurm or Docker.
+//!
+//! ## References
+//! - getrlimit(2), mlock(2)
+
+use crate::analysis::failures::Failure;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::counts::LARGE_MEMLOCK_BYTES;
+use crate::policy::given::DEFAULT_MEMLOCK_BYTES;
+use crate::rule::finding::{by_failure, finding};
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Finding, Fix, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "memlock-rdma-registration",
+    title: "RLIMIT_MEMLOCK too small for RDMA / pinned registration",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+/// Calls that lock pages, as messages and stacks name them.
+const CALLS: [&str; 6] = ["ibv_reg_", "ibv_create_", "ibv_alloc_pd", "RLIMIT_MEMLOCK", "mlock", "fi_mr_reg"];
+
+fn judge(analysis: &Analysis) -> Judgement {
+    by_failure(analysis, |failure| match failure.unexplained_end() {
+        true => unexplained(failure),
+        false => Ok(refused(analysis, failure)),
+    })
+}
+
+/// Nothing was told of why it ended: a limit below today's default leaves it open.
+fn unexplained(failure: &Failure) -> Result<Option<Finding>, String> {
+    let small = |process: &&crate::ProcessHistory| {
+        let limit = process.limits.and_then(|limits| limits.locked_memory.at());
+        process.uid().is_some_and(|uid| uid != 0) && limit.is_some_and(|limit| limit < DEFAULT_MEMLOCK_BYTES)
+    };
+    match failure.process.filter(small) {
+        Some(process) => Err(format!(
+            "{} ended on its own, and may lock little memory (ulimit -l); the agent reported no exception from it",
+            evidence::describe(process)
+        )),
+        None => Ok(None),
+    }
+}
+
+fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
+    let report = &failure.exception?.report;
+    let text = failure.text();
+    let call = CALLS.into_iter().find(|call| failure.passes(call))?;
+    // mlock says EAGAIN too, and EPERM where the limit is 0.
+    let refused = matches!(report.errno, Some(1 | 11 | 12))
+        || ["Cannot allocate memory", "ENOMEM", "RLIMIT_MEMLOCK is"].iter().any(|words| text.contains(words));
+    let process = failure.process?;
+    let limit = process.limits?.locked_memory.at()?;
+    if !refused || limit >= LARGE_MEMLOCK_BYTES || (process.uid() == Some(0) && call == "mlock") {
+        return None;
+    }
+    let (at, locked) = process.locked.peak().unwrap_or((failure.at, 0.0));
+    let sentence = format!(
+        "{} may lock {} (ulimit -l) and held {} locked; {call} asks for more.",
+        evidence::capital(&evidence::describe(process)),
+        evidence::bytes(limit),
+        evidence::bytes(locked as u64)
+    );
+    let source = format!("/proc/{}/limits", process.id.pid);
+    let met = evidence::number("locked memory", locked as u64, "bytes", &source, at, sentence);
+    let mut evidence = vec![evidence::with_limit(met, limit)];
+    evidence.extend(sharing::exception_sentence(failure));
+    let known = if process.uid() == Some(0) { (Status::Supported, 0.7) } else { (Status::Supported, 0.88) };
+    Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure))))
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let mut fixes = vec![
+        Fix {
+            title: "In a container".into(),
+            command: "docker run --ulimit memlock=-1:-1 --cap-add IPC_LOCK IMAGE".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Up to the hard limit everybody may".into(),
+            command: "ulimit -S -l $(ulimit -H -l)".into(),
+            automatic: None,
+        },
+    ];
+    if context.is_root() {
+        fixes.push(Fix {
+            title: "For a daemon that starts jobs: limits.conf is not read by systemd".into(),
+            command: "mkdir -p /etc/systemd/system/slurmd.service.d && printf '[Service]\\nLimitMEMLOCK=infinity\\n' > /etc/systemd/system/slurmd.service.d/memlock.conf && systemctl daemon-reload".into(),
+            automatic: None,
+        });
+    }
+    fixes
+}

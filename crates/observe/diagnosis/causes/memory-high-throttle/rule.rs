@@ -1,0 +1,127 @@
+//! # memory-high-throttle
+//!
+//! ## What it does
+//! Finds a job that is slowed down by `memory.high` of a cgroup (`MemoryHigh=` of systemd): it crawls, and nothing fails.
+//!
+//! ## Why it happens
+//! Above `memory.high` the kernel takes pages back at every allocation and puts the process to sleep, so that it stays
+//! near that line. Unlike `memory.max` nobody is ever killed: training takes many times as long, or looks hung.
+//!
+//! ## How it is told apart
+//! The counter `high` of memory.events moves on and on while what cannot be dropped stands at that line, and `memory.max`
+//! is not met. Page cache that is dropped at the line slows nobody down. Where the kernel tells how long tasks waited for
+//! memory (PSI), that must have been part of the time.
+//!
+//! ## Known problems
+//! cgroup v1 has no such line.
+//!
+//! ## Example
+//! `Watchdog caught collective operation timeout`, on the one machine whose scheduler sets MemoryHigh
+//!
+//! ## Remedy
+//! Raise or remove the line, or hold less.
+//!
+//! ## References
+//! - <https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files>
+//! - systemd.resource-control(5), MemoryHigh=
+
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::CgroupHistory;
+use crate::policy::given::US_PER_S;
+use crate::policy::limits::NEAR_LIMIT;
+use crate::policy::machine::{HIGH_HITS, HIGH_WAITED};
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{At, Fix, Measured, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "memory-high-throttle",
+    title: "memory.high (or MemoryHigh=) throttles the job: stall instead of crash",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let slowed =
+        analysis.timeline.cgroups().filter_map(|group| Some((group, line(group)?))).find(|(group, high)| {
+            let hits = group.high_hits.growth().unwrap_or(0);
+            let max_met = group.limit_hits.growth().unwrap_or(0) > 0;
+            let stays = group.working_set.peak().is_some_and(|(_, peak)| peak >= *high as f64 * NEAR_LIMIT);
+            hits >= HIGH_HITS && stays && !max_met
+        });
+    let Some((group, high)) = slowed else { return Judgement::Nothing };
+    let hits = group.high_hits.growth().unwrap_or(0);
+    let from = group.high_hits.moved.map_or(group.last_at, |(before, _)| before);
+    let stalled = stalled(analysis, from, group.last_at);
+    if stalled.is_some_and(|share| share < HIGH_WAITED) {
+        return Judgement::Nothing;
+    }
+    let (at, peak) = group.working_set.peak().unwrap_or_default();
+    let sentence = format!(
+        "The cgroup {} slowed its processes down {} because they went beyond memory.high, {}: they held {} that cannot be dropped.",
+        group.path(),
+        evidence::plural(hits, "time", "times"),
+        evidence::bytes(high),
+        evidence::bytes(peak as u64)
+    );
+    let source = format!("memory.events of {}", group.path());
+    let met = evidence::number("times slowed down", hits, "times", &source, at, sentence);
+    let mut evidence = vec![met];
+    if let Some(share) = stalled {
+        let percent = (share * 100.0).round() as u64;
+        let sentence = format!(
+            "From {} after the start on, something waited for memory in {percent} % of the time.",
+            evidence::seconds(from.seconds())
+        );
+        evidence.push(evidence::number(
+            "time waited",
+            percent,
+            "percent",
+            "/proc/pressure/memory",
+            at,
+            sentence,
+        ));
+    }
+    let context = RemedyContext { path: Some(group.path().to_owned()), ..analysis.remedy_context(None) };
+    let mut finding = of_job(&RULE, Severity::Warning, (Status::Established, 0.93), evidence, &context);
+    finding.at = Some(from);
+    Judgement::one(finding)
+}
+
+fn line(group: &CgroupHistory) -> Option<u64> {
+    match &group.last.memory {
+        Measured::Known(memory) => memory.high.at(),
+        Measured::Missing(_) => group.first.memory.as_known()?.high.at(),
+    }
+}
+
+fn stalled(analysis: &Analysis, from: At, to: At) -> Option<f64> {
+    let stalled = &analysis.timeline.host().waited;
+    let grown = stalled.at_or_before(to)?.1 - stalled.at_or_before(from).or_else(|| stalled.first())?.1;
+    (to > from).then(|| grown / US_PER_S / to.since(from))
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let mut fixes = Vec::new();
+    if context.is_root() {
+        let path = context.path.as_deref().unwrap_or("/GROUP").trim_end_matches('/').to_owned();
+        fixes.push(Fix {
+            title: "Take the line away, and keep memory.max".into(),
+            command: format!("echo max > /sys/fs/cgroup{path}/memory.high"),
+            automatic: None,
+        });
+    }
+    fixes.push(Fix {
+        title: "Under systemd: the same for a unit of the user's own".into(),
+        command: "systemctl --user set-property UNIT MemoryHigh=infinity".into(),
+        automatic: None,
+    });
+    fixes.push(Fix {
+        title: "Hold less: fewer workers, fewer batches in flight".into(),
+        command: "DataLoader(dataset, num_workers=2, prefetch_factor=1)".into(),
+        automatic: None,
+    });
+    fixes
+}

@@ -1,0 +1,98 @@
+//! # mkl-openmp-isa-leak
+//!
+//! ## What it does
+//! Finds growth of native memory under a torch before 1.10 with MKL, on a processor for which that is known to leak.
+//!
+//! ## Why it happens
+//! MKL and OpenMP choose their code by the processor. On those with AVX2 only (older Xeons, AMD EPYC) recurrent layers and matrix
+//! products in several threads lost buffers at each step; with AVX-512 they did not. So the same program leaks on one machine only.
+//!
+//! ## How it is told apart
+//! Version of torch, its MKL and the processor's capability as torch says it, several threads, and private memory that is
+//! neither tensors nor objects of Python and grows to the end. The test that settles it is one thread: then it stands still.
+//!
+//! ## Known problems
+//! Which call leaks is not seen, hence never more than a hypothesis. Verified on constructed recordings only: today's torch does
+//! not do it.
+//!
+//! ## Example
+//! A loop over `nn.GRU` grows on an AMD EPYC, and not on a Xeon with AVX-512
+//!
+//! ## Remedy
+//! A newer torch, or one thread.
+//!
+//! ## References
+//! - <https://github.com/pytorch/pytorch/issues/32008>
+//! - <https://github.com/pytorch/pytorch/issues/64535>
+
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::sizes::WARN_BYTES;
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Fact, Fix, GrowthClass, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "mkl-openmp-isa-leak",
+    title: "MKL/OpenMP leak on one CPU type (AVX2/AMD vs AVX-512)",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+/// The first torch of which nobody has said it.
+const FIXED: (u32, u32) = (1, 10);
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let fact = |name: &str| analysis.timeline.inside().get(name).and_then(Fact::text);
+    let (Some(version), Some(mkl), Some(capability)) =
+        (fact("torch.version"), fact("torch.mkl"), fact("torch.cpu_capability"))
+    else {
+        return Judgement::Nothing;
+    };
+    let Some((growth, true)) = analysis.growth.as_ref() else { return Judgement::Nothing };
+    let native = matches!(growth.class, GrowthClass::LiveNativeBlocks | GrowthClass::LiveGrowth);
+    let one_thread =
+        ["OMP_NUM_THREADS", "MKL_NUM_THREADS"].iter().any(|name| analysis.variable(name) == Some("1"));
+    let affected = major_minor(version).is_some_and(|version| version < FIXED);
+    if !affected || !native || one_thread || capability.contains("512") {
+        return Judgement::Nothing;
+    }
+    let sentence = format!(
+        "torch {version} with MKL {mkl} runs its code for {capability}, in several threads: of this it is known that native memory leaks at each step."
+    );
+    let source =
+        growth.process.as_ref().map_or("agent".to_owned(), |process| format!("agent in {}", process.id.pid));
+    let at = growth.since.unwrap_or_default();
+    let evidence = vec![
+        evidence::number("growth", growth.bytes, "bytes", &source, at, growth.because.clone()),
+        evidence::text("torch", version, &source, Some(at), sentence),
+    ];
+    let severity = if growth.bytes >= WARN_BYTES { Severity::Warning } else { Severity::Note };
+    let mut finding =
+        of_job(&RULE, severity, (Status::Hypothesis, 0.4), evidence, &analysis.remedy_context(None));
+    finding.process.clone_from(&growth.process);
+    Judgement::one(finding)
+}
+
+/// `1.8.1+cu111`.
+fn major_minor(version: &str) -> Option<(u32, u32)> {
+    let mut parts = version.split('.').map(|part| part.parse().ok());
+    Some((parts.next()??, parts.next()??))
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let command = context.command.as_deref().unwrap_or("COMMAND...");
+    vec![
+        Fix {
+            title: "Settle it: with one thread it stands still at once".into(),
+            command: format!("OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 {command}"),
+            automatic: None,
+        },
+        Fix {
+            title: "Use a newer torch".into(),
+            command: "pip install --upgrade torch".into(),
+            automatic: None,
+        },
+    ]
+}

@@ -1,0 +1,102 @@
+//! # mmap-dataset-rss-illusion
+//!
+//! ## What it does
+//! Says so where resident memory grew by pages of a mapped data file, so that nobody takes that for a leak.
+//!
+//! ## Why it happens
+//! `numpy.memmap`, Arrow and Hugging Face datasets, LMDB and safetensors map their file. Each page that is read counts in the
+//! resident size (RES, RssFile) of every process that read it, up to the size of the file. The pages are the file's: the
+//! kernel takes them back whenever somebody needs memory. A sum over workers counts them once for each.
+//!
+//! ## How it is told apart
+//! RssFile grew and a data file of that size is mapped. In a leak RssAnon grows. Always a note: there is nothing to cure.
+//!
+//! ## Known problems
+//! A scheduler that adds up resident sizes may end the job all the same: `slurm-rss-sum-overcount`. Files that are read and not
+//! mapped are page cache, and in no process.
+//!
+//! ## Example
+//! RES rises to the size of the dataset, and MemAvailable stays where it is
+//!
+//! ## Remedy
+//! None. Watch private memory instead.
+//!
+//! ## References
+//! - proc_pid_status(5)
+//! - <https://github.com/huggingface/datasets/issues/4883>
+
+use crate::analysis::growth_class::loaded;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::policy::growth::LATE_FILES_BYTES;
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{At, Fix, GrowthClass, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "mmap-dataset-rss-illusion",
+    title: "Memory-mapped dataset (Arrow/HF, LMDB, np.memmap, safetensors) inflates RSS: cache, not leak",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let all: Vec<_> =
+        analysis.timeline.processes().filter_map(|process| touched(analysis, process)).collect();
+    let Some((most, at, by)) = all.iter().copied().max_by(|a, b| a.2.total_cmp(&b.2)) else {
+        return Judgement::Nothing;
+    };
+    let private = most.anonymous.peak().map_or(0.0, |(_, bytes)| bytes);
+    let others = match all.len() {
+        1 => String::new(),
+        number => format!(
+            " With {} that read it too, the resident sizes count {} of it; in memory it is once.",
+            evidence::plural(number as u64 - 1, "process", "processes"),
+            evidence::bytes(all.iter().map(|(.., by)| *by).sum::<f64>() as u64)
+        ),
+    };
+    let sentence = format!(
+        "The resident size of {} has {} of mapped files that came as it read them; the kernel takes them back when memory is short. Its private memory was {} at most.{others}",
+        evidence::describe(most),
+        evidence::bytes(by as u64),
+        evidence::bytes(private as u64)
+    );
+    let source = format!("/proc/{}/status", most.id.pid);
+    let evidence = evidence::number("mapped files", by as u64, "bytes", &source, at, sentence);
+    let known = (Status::Established, 0.95);
+    let mut finding = of_job(&RULE, Severity::Note, known, vec![evidence], &analysis.remedy_context(None));
+    finding.process = Some(evidence::process_ref(most));
+    Judgement::one(finding)
+}
+
+/// A process that touched much of a mapped data file: when it had most of it, and how much that was.
+fn touched<'a>(analysis: &Analysis, process: &'a ProcessHistory) -> Option<(&'a ProcessHistory, At, f64)> {
+    let (at, most) = process.files.peak()?;
+    let before = process.files.at_or_before(At::from_seconds(loaded(process)));
+    let by = most - before.or(process.files.first())?.1;
+    // Mappings are counted rarely: a file may have become longer since. Libraries that come slowly are no data.
+    let data = process.mappings.map_or(0.0, |(_, mappings)| mappings.data_file_bytes.0 as f64);
+    let rose = analysis.growth.as_ref().is_some_and(|(growth, _)| {
+        let of_it = growth.process.as_ref().is_some_and(|grown| grown.id == process.id);
+        of_it && growth.class == GrowthClass::MappedFiles
+    });
+    (by >= LATE_FILES_BYTES as f64 && data > 0.0 && (data >= by || rose)).then_some((process, at, by))
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Nothing to do: look at private memory".into(),
+            command: "grep -E 'RssAnon|RssFile|RssShmem' /proc/PID/status".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Where somebody counts resident sizes: let go of the pages after each pass".into(),
+            command: "array._mmap.madvise(mmap.MADV_DONTNEED)  # array: a numpy.memmap that is only read"
+                .into(),
+            automatic: None,
+        },
+    ]
+}

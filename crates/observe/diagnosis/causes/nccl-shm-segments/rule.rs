@@ -1,0 +1,116 @@
+//! # nccl-shm-segments
+//!
+//! ## What it does
+//! Finds NCCL failing to make or to attach its segments in /dev/shm.
+//!
+//! ## Why it happens
+//! Where GPUs have no direct link, NCCL moves data through files /dev/shm/nccl-*, some 10 to 30 MB for each channel and
+//! peer. The 64 MiB that Docker and Kubernetes give are too few for four GPUs. Attaching fails where the ranks do not see
+//! one /dev/shm, or where the peer has died.
+//!
+//! ## How it is told apart
+//! The exception names a segment nccl-*, or NCCL's own words for it. With "No space left on device" /dev/shm was too small;
+//! with "No such file or directory" the peer's segment is not there. torch's own segments are named torch_*
+//! (shm-full-bytes), and their loader had been started.
+//!
+//! ## Known problems
+//! NCCL passes its last message on from version 2.13; before that, only its log (NCCL_DEBUG=WARN) names the segment.
+//! Verified on constructed recordings only: it takes several GPUs.
+//!
+//! ## Example
+//! `torch.distributed.DistBackendError: NCCL error … ncclSystemError … Last error: Error while creating shared memory segment /dev/shm/nccl-WU88OE (size 9637888), error: No space left on device (28)`
+//!
+//! ## Remedy
+//! A larger /dev/shm, the same one for all ranks.
+//!
+//! ## References
+//! - <https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html#shared-memory>
+
+use crate::analysis::failures::Failure;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::rule::finding::{better, finding};
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Evidence, Finding, Fix, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "nccl-shm-segments",
+    title: "NCCL shared-memory transport cannot create /dev/shm/nccl-* segments",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let found: Option<Finding> =
+        analysis.failures.iter().filter(|failure| !failure.is_echo()).fold(None, |found, failure| {
+            match about_segment(failure) {
+                Some(space) => better(found, told(analysis, failure, space)),
+                None => found,
+            }
+        });
+    found.map_or(Judgement::Nothing, Judgement::one)
+}
+
+/// It is about a segment of NCCL's; whether for lack of room.
+fn about_segment(failure: &Failure) -> Option<bool> {
+    let text = failure.text();
+    let nccl = text.contains("NCCL") || text.contains("nccl");
+    let segment = text.contains("/nccl-")
+        || [
+            "creating shared memory segment",
+            "attaching to shared memory segment",
+            "failed to extend /dev/shm/",
+        ]
+        .iter()
+        .any(|words| text.contains(words));
+    let refused = ["No space left", "No such file", "posix_fallocate", "failed to extend", "Error while"];
+    (nccl && segment && refused.iter().any(|words| text.contains(words)))
+        .then(|| !text.contains("No such file") && !text.contains("attaching"))
+}
+
+fn told(analysis: &Analysis, failure: &Failure, space: bool) -> Finding {
+    let mut evidence: Vec<Evidence> = sharing::exception_sentence(failure).into_iter().collect();
+    if let Some((used, size, at, source)) = sharing::shm(analysis, failure) {
+        let whole = size.map_or("no limit".to_owned(), evidence::bytes);
+        let sentence = if space {
+            format!(
+                "/dev/shm had {} of {whole} in use, and NCCL's next segment did not fit.",
+                evidence::bytes(used)
+            )
+        } else {
+            format!(
+                "/dev/shm had {} of {whole} in use: the segment was not missing for lack of room.",
+                evidence::bytes(used)
+            )
+        };
+        let met = evidence::number("/dev/shm in use", used, "bytes", &source, at, sentence);
+        evidence.push(size.map_or(met.clone(), |size| evidence::with_limit(met, size)));
+    }
+    let bytes = sharing::shm(analysis, failure).and_then(|(_, size, _, _)| size);
+    let context = RemedyContext { bytes, ..analysis.remedy_context(Some(failure)) };
+    // Beside shm-full-bytes, which says the same of any segment, this one names whose it was.
+    finding(analysis, &RULE, failure, (Status::Established, 0.97), evidence, &context)
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let gib = (context.bytes.unwrap_or(0).saturating_mul(4) >> 30).max(4);
+    vec![
+        Fix {
+            title: "In a container: give all ranks of the node one /dev/shm that is large enough".into(),
+            command: format!("docker run --gpus all --shm-size={gib}g IMAGE"),
+            automatic: None,
+        },
+        Fix {
+            title: "Remove what crashed runs have left there".into(),
+            command: "rm -f /dev/shm/nccl-*  # while no NCCL job runs on this node".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Or let NCCL do without shared memory (slower)".into(),
+            command: "export NCCL_SHM_DISABLE=1".into(),
+            automatic: None,
+        },
+    ]
+}

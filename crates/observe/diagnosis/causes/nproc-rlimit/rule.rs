@@ -1,0 +1,172 @@
+//! # nproc-rlimit
+//!
+//! ## What it does
+//! Finds a user who has as many processes and threads as `RLIMIT_NPROC` (`ulimit -u`) allows.
+//!
+//! ## Why it happens
+//! The limit counts all tasks of the real user on the whole machine, so that several jobs add up. `clone` then
+//! fails with `EAGAIN`.
+//!
+//! ## How it is told apart
+//! `EAGAIN` with a finite limit, not root (root is exempt), and the pids controller's counter at rest; where that
+//! moved it is pids-limit-cgroup.
+//!
+//! ## Known problems
+//! ullage counts the job's own tasks: tasks of the user outside the job are not seen.
+//!
+//! ## Example
+//! `OpenBLAS blas_thread_init: RLIMIT_NPROC 4096 current, 4096 max`
+//!
+//! ## Remedy
+//! Fewer threads per process; raise the limit up to the hard one.
+//!
+//! ## References
+//! - getrlimit(2)
+
+use super::pids_limit_cgroup::{fewer_threads, threads_sentence};
+use crate::analysis::failures::{Failure, Symptom};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::given::{SECCOMP_FILTER, STARTED_A_SECOND};
+use crate::policy::limits::{counted_at_limit, reaches, NEAR_LIMIT, TASKS_LEFT};
+use crate::rule::finding::{by_failure, finding, of_limit};
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Finding, Fix, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "nproc-rlimit",
+    title: "RLIMIT_NPROC (ulimit -u) reached by threads of the same user",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let refused = analysis.timeline.cgroups().any(|group| group.refused.growth().unwrap_or(0) > 0);
+    if refused || !analysis.timeline.fork_rejections().is_empty() {
+        return Judgement::Nothing;
+    }
+    of_limit(by_failure(analysis, |failure| {
+        let told = failure.symptom() == Symptom::NoTask;
+        match told || failure.unexplained_end() {
+            true => judge_failure(analysis, failure, told),
+            false => Ok(None),
+        }
+    }))
+}
+
+fn judge_failure(analysis: &Analysis, failure: &Failure, told: bool) -> Result<Option<Finding>, String> {
+    let uid = failure.process.and_then(|process| process.uid());
+    let counted = failure.counts().and_then(|counts| counts.nproc);
+    let limit = counted.or_else(|| failure.process?.limits?.processes.at());
+    let (Some(limit), false) = (limit, uid == Some(0)) else { return Ok(None) };
+    // Mappings for a thread's stack run out with the same words.
+    if let Some((mappings, max)) =
+        failure.counts().and_then(|counts| counts.mappings.zip(counts.max_map_count))
+    {
+        if counted_at_limit(mappings, max) {
+            return Ok(None);
+        }
+    }
+    let (tasks, at) = tasks_of_job(analysis, uid);
+    let own = failure.counts().and_then(|counts| counts.threads).unwrap_or(0);
+    let seen = tasks.max(own);
+    let near = seen.saturating_add(TASKS_LEFT) >= limit || reaches(NEAR_LIMIT, seen, limit);
+    // A filter of system calls refuses the first thread with the same words, far from this limit.
+    let filtered =
+        failure.process.and_then(|process| process.facts.as_ref()?.seccomp.known()) == Some(SECCOMP_FILTER);
+    if told && !near && filtered && super::clone3_seccomp_eperm::first_thread_refused(failure) {
+        return Ok(None);
+    }
+    let known = match (told, near) {
+        (true, _) if own.saturating_add(TASKS_LEFT) >= limit || reaches(NEAR_LIMIT, own, limit) => {
+            (Status::Established, 0.95)
+        }
+        (true, true) => (Status::Established, 0.93),
+        (true, false) => (Status::Supported, 0.75),
+        (false, true) => (Status::Supported, 0.75),
+        (false, false) if in_reach(failure, seen, limit) => {
+            return Err(format!(
+                "{} ended on its own; the job had {} of {} tasks that its user is allowed, others of the user's are not counted, and the agent reported no exception",
+                failure.process.map_or_else(|| "a process".into(), evidence::describe),
+                evidence::count(seen),
+                evidence::count(limit)
+            ));
+        }
+        (false, false) => return Ok(None),
+    };
+    let user = uid.map_or("the user".to_owned(), |uid| format!("user {uid}"));
+    let sentence = if near {
+        format!(
+            "The job held {} of the {} tasks that its limit of processes (ulimit -u) allows to {user}.",
+            evidence::count(seen),
+            evidence::count(limit)
+        )
+    } else {
+        format!(
+            "A new task was refused; {user} may have {} (ulimit -u), of which the job held {}; the pids counters of its cgroups did not move.",
+            evidence::count(limit),
+            evidence::count(seen)
+        )
+    };
+    let source = failure
+        .process
+        .map_or("/proc/PID/limits".into(), |process| format!("/proc/{}/limits", process.id.pid));
+    let mut evidence = vec![evidence::with_limit(
+        evidence::number("tasks of the user", seen, "tasks", &source, at.unwrap_or(failure.at), sentence),
+        limit,
+    )];
+    evidence.extend(sharing::exception_sentence(failure));
+    evidence.extend(threads_sentence(analysis));
+    Ok(Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)))))
+}
+
+fn in_reach(failure: &Failure, seen: u64, limit: u64) -> bool {
+    let age = failure
+        .process
+        .and_then(|process| process.threads.last())
+        .map_or(f64::INFINITY, |(at, _)| failure.at.since(at).max(0.0));
+    seen as f64 + age * STARTED_A_SECOND >= limit as f64
+}
+
+/// Most tasks of the job's user that were seen together: the sum over processes that overlap at the busiest moment.
+fn tasks_of_job(analysis: &Analysis, uid: Option<u32>) -> (u64, Option<ullage_model::At>) {
+    let of_user = || {
+        analysis
+            .timeline
+            .processes()
+            .filter(|process| uid.is_none() || process.uid().is_none_or(|u| Some(u) == uid))
+    };
+    let moments: std::collections::BTreeSet<_> =
+        of_user().filter_map(|process| process.threads.peak().map(|p| p.0)).collect();
+    moments
+        .into_iter()
+        .map(|at| {
+            let tasks: f64 = of_user()
+                .filter(|process| process.first_seen <= at && process.last_seen >= at)
+                .filter_map(|process| process.threads.at_or_before(at))
+                .map(|(_, threads)| threads)
+                .sum();
+            (tasks as u64, Some(at))
+        })
+        .max()
+        .unwrap_or((0, None))
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let mut fixes = vec![fewer_threads()];
+    fixes.push(Fix {
+        title: "Raise the soft limit to the hard one before the job starts".into(),
+        command: "ulimit -S -u $(ulimit -H -u)".into(),
+        automatic: None,
+    });
+    if context.is_root() {
+        fixes.push(Fix {
+            title: "Raise the hard limit".into(),
+            command: "ulimit -u unlimited".into(),
+            automatic: None,
+        });
+    }
+    fixes
+}

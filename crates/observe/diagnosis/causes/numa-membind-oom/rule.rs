@@ -1,0 +1,87 @@
+//! # numa-membind-oom
+//!
+//! ## What it does
+//! Finds a process that the kernel killed because the memory nodes it was bound to were full, with memory free on others.
+//!
+//! ## Why it happens
+//! `numactl --membind`, `cpuset.mems` and the memory manager of Kubernetes bind a process to some nodes of the machine.
+//! The kernel then takes no page from another one, and kills when these are full.
+//!
+//! ## How it is told apart
+//! The kernel log names the victim with `constraint=CONSTRAINT_MEMORY_POLICY` or `CONSTRAINT_CPUSET`. For the limit of a
+//! cgroup it says `CONSTRAINT_MEMCG`, for the whole machine `global_oom`.
+//!
+//! ## Known problems
+//! Where the kernel log may not be read it cannot be told from a kill by somebody.
+//!
+//! ## Example
+//! `oom-kill:constraint=CONSTRAINT_MEMORY_POLICY,nodemask=0,cpuset=/,mems_allowed=0-1`
+//!
+//! ## Remedy
+//! Prefer a node instead of binding to it, or place the ranks evenly.
+//!
+//! ## References
+//! - <https://docs.kernel.org/admin-guide/mm/numa_memory_policy.html>
+
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::confidence::NODE_KILL;
+use crate::rule::finding::{logged, of_victim};
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Evidence, Fix};
+
+pub(super) const RULE: Rule = Rule {
+    id: "numa-membind-oom",
+    title: "NUMA/cpuset binding: one node full while others are free",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let Some(victim) = analysis.oom_victims.iter().find(|victim| victim.bound) else {
+        return Judgement::Nothing;
+    };
+    let log = logged(victim, |line| {
+        format!(
+            "The kernel log says that it killed {} (pid {}) because the memory nodes that it was bound to were full; it held {} anonymous and {} shared memory.",
+            line.task,
+            line.pid,
+            evidence::bytes(line.anonymous),
+            evidence::bytes(line.shared)
+        )
+    });
+    let mut evidence: Vec<Evidence> = log.into_iter().collect();
+    if let Some((at, available)) = analysis.timeline.host().available.at_or_before(victim.at) {
+        let sentence = format!(
+            "The machine as a whole had {} available, last read {} before.",
+            evidence::bytes(available as u64),
+            evidence::seconds(victim.at.since(at))
+        );
+        evidence.push(evidence::number(
+            "available memory",
+            available as u64,
+            "bytes",
+            "/proc/meminfo",
+            at,
+            sentence,
+        ));
+    }
+    Judgement::one(of_victim(analysis, &RULE, victim, NODE_KILL, evidence, &analysis.remedy_context(None)))
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let command = context.command.as_deref().unwrap_or("COMMAND...");
+    vec![
+        Fix {
+            title: "Prefer the node, and take from others when it is full".into(),
+            command: format!("numactl --preferred=0 {command}"),
+            automatic: None,
+        },
+        Fix {
+            title: "Or spread pages over all nodes".into(),
+            command: format!("numactl --interleave=all {command}"),
+            automatic: None,
+        },
+    ]
+}

@@ -1,0 +1,234 @@
+//! # object-collectives-pickle
+//!
+//! ## What it does
+//! Finds a job that ran out of memory while Python objects went from rank to rank (all_gather_object and its like).
+//!
+//! ## Why it happens
+//! Such a collective pickles each rank's object, pads it to the largest one, gathers all of them in every rank, and unpickles
+//! them there: with N ranks each holds N objects twice, once as bytes, and a node with all of them N x N. At the end of an
+//! evaluation it is all predictions at once.
+//!
+//! ## How it is told apart
+//! The exception for lack of memory left through such a collective; or, where a process was killed, the agent had told shortly
+//! before which object a rank was about to send, and what the ranks took since then fits that object. Which limit was met is
+//! a finding of its own. Where nothing failed, gathered objects that are a good part of the job's peak are a note.
+//!
+//! ## Known problems
+//! Needs the agent. Memory that C++ holds for an object is not weighed.
+//!
+//! ## Example
+//! `torch.distributed.all_gather_object(all_predictions, predictions)` after the last batch of an evaluation
+//!
+//! ## Remedy
+//! Reduce numbers instead of gathering objects; gather in one rank only; or write a file for each rank.
+//!
+//! ## References
+//! - <https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.all_gather_object>
+//! - <https://github.com/huggingface/transformers/issues/18799>
+
+use crate::analysis::failures::Failure;
+use crate::analysis::oom::Victim;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::policy::limits::NOTICED_EARLY_S;
+use crate::policy::memory::{OBJECT_BEFORE_S, OBJECT_TAKEN_PART, OBJECT_UNREAD_S};
+use crate::policy::sizes::{NOTE_PART, WORK_NOTE_BYTES};
+use crate::rule::finding::{no_memory_in, of_job};
+use crate::rule::{Judgement, Rule};
+use ullage_model::{At, Collective, Evidence, Finding, Fix, OutcomeKind, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "object-collectives-pickle",
+    title: "all_gather_object / gather of Python objects to every rank",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+/// The last object that one rank sent before a moment.
+struct Sent<'a> {
+    process: &'a ProcessHistory,
+    at: At,
+    what: &'a Collective,
+}
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let asked =
+        no_memory_in(analysis, &RULE, "an object was on its way from rank to rank", in_collective, |_| {
+            all(analysis, analysis.timeline.end()).into_iter().max_by_key(gathered).map(|sent| told(&sent))
+        });
+    if let Judgement::Found(found) = asked {
+        return Judgement::Found(found);
+    }
+    match killed(analysis).or_else(|| large(analysis)) {
+        Some(finding) => Judgement::one(finding),
+        None => asked,
+    }
+}
+
+fn in_collective(failure: &Failure) -> bool {
+    const CALLS: [&str; 8] = [
+        "all_gather_object",
+        "gather_object",
+        "broadcast_object_list",
+        "scatter_object_list",
+        "send_object_list",
+        "recv_object_list",
+        "_object_to_tensor",
+        "_tensor_to_object",
+    ];
+    failure.calls("torch/distributed/distributed_c10d.py", &CALLS)
+}
+
+/// What each rank sent last before this moment.
+fn all<'a>(analysis: &Analysis<'a>, until: At) -> Vec<Sent<'a>> {
+    let last = |process: &'a ProcessHistory| {
+        let (at, what) = process.torch_counters.sent.iter().rfind(|(at, _)| *at <= until)?;
+        Some(Sent { process, at: *at, what })
+    };
+    analysis.timeline.processes().filter_map(last).collect()
+}
+
+/// Bytes of all objects that end up in one rank.
+fn gathered(sent: &Sent) -> u64 {
+    sent.what.object.map_or(0, |weight| weight.bytes()).saturating_mul(sent.what.ranks.max(1))
+}
+
+/// Ranks of one collective at its beginning and of one kind.
+fn together<'a>(sent: Vec<Sent<'a>>) -> Vec<Sent<'a>> {
+    let Some((of, line)) =
+        sent.iter().max_by_key(|sent| sent.at).map(|sent| (&sent.what.of, &sent.what.line))
+    else {
+        return Vec::new();
+    };
+    sent.into_iter().filter(|sent| sent.what.of == *of && sent.what.line == *line).collect()
+}
+
+/// The kernel, or a budget, ended a process soon after it had begun.
+fn killed(analysis: &Analysis) -> Option<Finding> {
+    let victim = analysis.oom_victims.first().map(|victim| victim.at);
+    let budget = (analysis.plain_outcome().kind == OutcomeKind::Budget).then(|| analysis.timeline.end());
+    let at = victim.or(budget)?;
+    let ranks = together(all(analysis, At::from_seconds(at.seconds() + NOTICED_EARLY_S)));
+    let begun = ranks.iter().map(|sent| sent.at).max()?;
+    let since = at.since(begun);
+    if since > OBJECT_BEFORE_S {
+        return None;
+    }
+    let most: u64 = ranks.iter().map(gathered).fold(0, u64::saturating_add);
+    // As bytes and as objects, and what pickling takes meanwhile.
+    let room = |sent: &Sent| 3 * gathered(sent).saturating_add(gathered(sent) / sent.what.ranks.max(1) * 4);
+    let rises: Vec<Option<u64>> = ranks.iter().map(|sent| rise(analysis, sent, at)).collect();
+    let fits = ranks.iter().zip(&rises).all(|(sent, rise)| rise.is_none_or(|rise| rise <= room(sent)));
+    let took: u64 = rises.iter().flatten().fold(0, |sum, rise| sum.saturating_add(*rise));
+    let peak = analysis.timeline.memory().peak_bytes;
+    let unread = rises.iter().all(Option::is_none) && since <= OBJECT_UNREAD_S;
+    // They take alike: one that was not read counts as the others.
+    let number = rises.iter().flatten().count().max(1) as u64;
+    let of_all = if unread { most } else { (took / number).saturating_mul(ranks.len() as u64) };
+    if !fits || of_all.saturating_mul(OBJECT_TAKEN_PART) < peak {
+        return None;
+    }
+    let largest = ranks.iter().max_by_key(|sent| gathered(sent))?;
+    let mut evidence = vec![told(largest)];
+    let how = if unread {
+        format!("A process of the job was killed for memory {} after that.", evidence::seconds(since))
+    } else {
+        format!(
+            "In the {} until a process of the job was killed for memory, {} took {} of private memory.",
+            evidence::seconds(since),
+            evidence::plural(number, "rank", "ranks"),
+            evidence::bytes(took)
+        )
+    };
+    evidence.push(evidence::number(
+        "taken since then",
+        took,
+        "bytes",
+        "/proc/PID/status of each, and the kernel log",
+        at,
+        how,
+    ));
+    let known = if unread { (Status::Hypothesis, 0.5) } else { (Status::Supported, 0.8) };
+    Some(found(analysis, largest, Severity::Warning, known, evidence))
+}
+
+/// Private memory that a rank took since it began; none where it was not read again, and not killed with a word of the kernel.
+fn rise(analysis: &Analysis, sent: &Sent, until: At) -> Option<u64> {
+    let held = &sent.process.anonymous;
+    let before = held.at_or_before(sent.at).or(held.first())?.1;
+    let read = held.peak_between(At(sent.at.0 + 1), until).map(|(_, peak)| peak);
+    // A second and more may pass between two readings of a busy machine, and this is quicker.
+    let killed = at_kill(analysis, sent.process).map(|bytes| bytes as f64);
+    let most = read.into_iter().chain(killed).reduce(f64::max)?;
+    Some((most - before).max(0.0) as u64)
+}
+
+/// What the kernel found in a process that it killed.
+fn at_kill(analysis: &Analysis, process: &ProcessHistory) -> Option<u64> {
+    let is_it = |victim: &&Victim| victim.process.is_some_and(|killed| killed.id == process.id);
+    let line = analysis.oom_victims.iter().find(is_it)?.line?;
+    (line.anonymous > 0).then_some(line.anonymous)
+}
+
+/// Nothing failed: a large part of what the job held.
+fn large(analysis: &Analysis) -> Option<Finding> {
+    if analysis.ran_out {
+        return None;
+    }
+    let ranks = together(all(analysis, analysis.timeline.end()));
+    let most: u64 = ranks.iter().map(gathered).fold(0, u64::saturating_add);
+    let largest = ranks.iter().max_by_key(|sent| gathered(sent))?;
+    (most >= WORK_NOTE_BYTES && most.saturating_mul(NOTE_PART) >= analysis.timeline.memory().peak_bytes)
+        .then(|| found(analysis, largest, Severity::Note, (Status::Supported, 0.7), vec![told(largest)]))
+}
+
+fn found(
+    analysis: &Analysis,
+    sent: &Sent,
+    severity: Severity,
+    known: (Status, f64),
+    evidence: Vec<Evidence>,
+) -> Finding {
+    let mut finding =
+        of_job(&RULE, severity, known, evidence, &analysis.remedy_context_of(Some(sent.process)));
+    finding.process = Some(evidence::process_ref(sent.process));
+    finding
+}
+
+fn told(sent: &Sent) -> Evidence {
+    let object = sent.what.object.map_or(0, |weight| weight.bytes());
+    let place =
+        if sent.what.line.is_empty() { String::new() } else { format!(", called at {}", sent.what.line) };
+    let sentence = format!(
+        "{} began {} with an object of {} in a group of {} ranks{place}: {} of objects where all of them arrive, as bytes and then once more as objects.",
+        evidence::capital(&evidence::describe(sent.process)),
+        sent.what.of,
+        evidence::bytes(object),
+        sent.what.ranks,
+        evidence::bytes(gathered(sent))
+    );
+    let source = format!("agent in {}", sent.process.id.pid);
+    evidence::number("object of one rank", object, "bytes", &source, sent.at, sentence)
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Send figures instead of objects: what a metric needs is a few sums".into(),
+            command: "torch.distributed.all_reduce(sums)".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Gather where it is needed, in one rank".into(),
+            command: "torch.distributed.gather_object(part, parts if rank == 0 else None, dst=0)".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Or write a file for each rank, and read them one after another".into(),
+            command: "torch.save(predictions, f\"predictions-{rank}.pt\")".into(),
+            automatic: None,
+        },
+    ]
+}

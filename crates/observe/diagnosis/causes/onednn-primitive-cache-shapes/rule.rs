@@ -1,0 +1,168 @@
+//! # onednn-primitive-cache-shapes
+//!
+//! ## What it does
+//! Finds a process in which ever more machine code is generated, as oneDNN does for each new shape of its input.
+//!
+//! ## Why it happens
+//! On the CPU oneDNN (convolutions, linear layers, recurrent ones) compiles code for each shape that it meets and keeps 1024
+//! of them with their scratch memory; torch keeps some more. Audio, text or images of varying sizes fill that, by hundreds
+//! of MB up to some GB, until the cache is full.
+//!
+//! ## How it is told apart
+//! Mappings without a file that may be executed are generated code, and nothing else in such a job has them. Their address
+//! space grew late in the run, and the private memory with it. With fixed shapes there are few, and they stay as they are.
+//! Arenas of malloc, a leak and page cache have none. What the cache keeps of each shape lies in the heap, between the buffers
+//! of the calls: where these become ever larger, most of the growth is free memory below such blocks
+//! (`glibc-dynamic-mmap-threshold`, which is told after it).
+//!
+//! ## Known problems
+//! Other generators of code (numba, TorchScript's fuser, Triton on the CPU) look the same, hence never established. The cache
+//! has a bound: it is a note, unless the job ran out of memory, or it grew by 256 MiB and was still growing.
+//!
+//! ## Example
+//! Memory rises with inputs of varying length, and is flat when all are padded to one.
+//!
+//! ## Remedy
+//! A smaller cache, or fewer shapes.
+//!
+//! ## References
+//! - <https://oneapi-src.github.io/oneDNN/dev_guide_primitive_cache.html>
+use crate::analysis::retention::Retention;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::Allocator;
+use crate::history::ProcessHistory;
+use crate::policy::growth::GROWTH_BYTES;
+use crate::policy::memory::{GENERATED_AGAIN_S, GENERATED_BYTES, GENERATED_LATE, GENERATED_ONGOING};
+use crate::policy::sizes::{WARN_BYTES, WARN_PART};
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{At, Evidence, Fix, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "onednn-primitive-cache-shapes",
+    title: "oneDNN primitive cache grows with every new input shape (CPU conv/linear/RNN)",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+/// Code that was generated, and what came with it.
+struct Grown<'a> {
+    process: &'a ProcessHistory,
+    at: At,
+    code: u64,
+    before: u64,
+    memory: u64,
+    ongoing: bool,
+}
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let grown = analysis.timeline.processes().filter_map(grown);
+    let Some(most) = grown.max_by_key(|grown| (grown.memory, grown.process.id)) else {
+        return Judgement::Nothing;
+    };
+    let severity = match (most.ongoing && most.memory >= WARN_BYTES, analysis.ran_out) {
+        (true, _) => Severity::Warning,
+        (_, true) if most.memory.saturating_mul(WARN_PART) >= analysis.timeline.memory().peak_bytes => {
+            Severity::Warning
+        }
+        _ => Severity::Note,
+    };
+    let sentence = format!(
+        "Generated code in {} grew from {} to {} of address space (mappings without a file that may be executed), and its anonymous memory by {} in that time{}.",
+        evidence::describe(most.process),
+        evidence::bytes(most.before),
+        evidence::bytes(most.code),
+        evidence::bytes(most.memory),
+        if most.ongoing { "; it was still growing" } else { "" }
+    );
+    let source = format!("/proc/{}/maps", most.process.id.pid);
+    let mut evidence =
+        vec![evidence::number("generated code", most.code, "bytes", &source, most.at, sentence)];
+    if let Some(capacity) = analysis.facts.environment.get("ONEDNN_PRIMITIVE_CACHE_CAPACITY") {
+        let sentence = format!("ONEDNN_PRIMITIVE_CACHE_CAPACITY={capacity} was set.");
+        evidence.push(evidence::text(
+            "ONEDNN_PRIMITIVE_CACHE_CAPACITY",
+            capacity,
+            "environment",
+            None,
+            sentence,
+        ));
+    }
+    let heap = analysis.retention_of(Allocator::Heap).filter(|kept| kept.process.id == most.process.id);
+    evidence.extend(heap.map(between));
+    let context = analysis.remedy_context_of(Some(most.process));
+    let mut finding = of_job(&RULE, severity, (Status::Supported, 0.75), evidence, &context);
+    finding.process = Some(evidence::process_ref(most.process));
+    if most.ongoing && heap.is_some() {
+        // Then what the heap retains comes of the cache, and not the other way round.
+        finding.explains = vec!["glibc-dynamic-mmap-threshold".into()];
+    }
+    Judgement::one(finding)
+}
+
+/// The cache's objects are small, live on, and lie between the buffers of each call.
+fn between(kept: &Retention) -> Evidence {
+    let sentence = format!(
+        "{} of its heap lay free between blocks that live on, and those that the cache keeps for each shape are such blocks.",
+        evidence::bytes(kept.retained.bytes as u64)
+    );
+    let source = format!("agent in {}", kept.process.id.pid);
+    evidence::number(
+        "free in the heap",
+        kept.retained.bytes as u64,
+        "bytes",
+        &source,
+        kept.retained.at,
+        sentence,
+    )
+}
+
+fn grown(process: &ProcessHistory) -> Option<Grown<'_>> {
+    let (first_at, first) = process.executable.first()?;
+    let (last_at, last) = process.executable.last()?;
+    let (since, half) = process.executable.at_or_before(middle(first_at, last_at))?;
+    // A model is compiled in its first steps; shapes that keep coming go on with it.
+    let late = last - half;
+    let more = (last - first) as u64;
+    if more < GENERATED_BYTES || late < GENERATED_LATE * (last - first) {
+        return None;
+    }
+    let (before, after) =
+        (process.anonymous.at_or_before(first_at)?.1, process.anonymous.at_or_before(last_at)?.1);
+    let memory = (after - before).max(0.0) as u64;
+    (memory >= GROWTH_BYTES).then(|| Grown {
+        process,
+        at: last_at,
+        code: last as u64,
+        before: first as u64,
+        memory,
+        ongoing: late >= GENERATED_ONGOING * (last - first)
+            && process.last_seen.since(last_at) <= last_at.since(since).max(GENERATED_AGAIN_S),
+    })
+}
+
+fn middle(from: At, to: At) -> At {
+    At::from_seconds((from.seconds() + to.seconds()) / 2.0)
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Keep fewer of them".into(),
+            command: "export ONEDNN_PRIMITIVE_CACHE_CAPACITY=16".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Or bring the inputs to few sizes".into(),
+            command: "length = -(-length // 128) * 128  # pad to the next multiple of 128".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Or do without oneDNN (slower)".into(),
+            command: "torch.backends.mkldnn.enabled = False".into(),
+            automatic: None,
+        },
+    ]
+}

@@ -1,0 +1,133 @@
+//! # orphan-workers
+//!
+//! ## What it does
+//! Finds processes of the job that are still there after COMMAND has ended.
+//!
+//! ## Why it happens
+//! After a SIGKILL nobody tells the children. Loader workers started by fork or spawn watch their parent and leave
+//! within some seconds; those of a forkserver watch the forkserver, which lives on with them, so that both stay
+//! for ever. Subprocesses of the user's own stay too.
+//!
+//! ## How it is told apart
+//! They were of this run (same start time, not only same pid) and still alive 6 s after COMMAND was gone. A loader's worker that
+//! looks for its trainer is a note at most: it leaves by itself.
+//!
+//! ## Known problems
+//! A process that was meant to stay (a daemon) looks the same: where COMMAND ended with 0 and what stays is
+//! no worker, it is a note only. The resource tracker, the shm manager and a forkserver without workers leave
+//! by themselves, a moment after the pipe to their parent is closed, and are not counted.
+//!
+//! ## Example
+//! The next job runs out of memory although nothing seems to run.
+//!
+//! ## Remedy
+//! End them, and start the job so that they end with it.
+//!
+//! ## References
+//! - prctl(2), PR_SET_PDEATHSIG
+
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Evidence, Fix, OutcomeKind, Role, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "orphan-workers",
+    title: "Workers, ranks or compile processes survive a killed parent",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let Some((at, survivors)) = analysis.timeline.finished() else { return Judgement::Nothing };
+    let mut orphans: Vec<_> = survivors
+        .iter()
+        .filter_map(|id| analysis.timeline.process(*id))
+        .filter(|process| process.ended.is_none_or(|(ended, _, _)| ended > at))
+        .filter(|process| !matches!(process.role, Role::ResourceTracker | Role::ShmManager))
+        .collect();
+    // A forkserver stays until the last process that inherited its pipe has gone, the shm manager among them: alone
+    // it leaves by itself too. A zygote leaves with its trainer.
+    if orphans.iter().all(|process| matches!(process.role, Role::Forkserver | Role::Zygote)) {
+        return Judgement::Nothing;
+    }
+    orphans.sort_by_key(|process| {
+        std::cmp::Reverse(process.memory.map_or(0, |(_, memory)| memory.resident().0))
+    });
+    let Some(largest) = orphans.first() else { return Judgement::Nothing };
+    let is_worker = |process: &&&ProcessHistory| {
+        matches!(
+            process.role,
+            Role::Trainer | Role::Rank(_) | Role::LoaderWorker(_) | Role::PoolWorker | Role::Forkserver
+        ) && !leaves_by_itself(analysis, process)
+    };
+    let worker = orphans.iter().find(is_worker);
+    let stay = orphans.iter().any(|process| !leaves_by_itself(analysis, process));
+    let outcome = analysis.plain_outcome();
+    let killed = matches!(outcome.kind, OutcomeKind::Signal | OutcomeKind::OomKill | OutcomeKind::Budget);
+    let severity = if stay && (killed || worker.is_some()) { Severity::Warning } else { Severity::Note };
+    let memory: u64 = orphans
+        .iter()
+        .filter_map(|process| process.memory)
+        .map(|(_, memory)| memory.anonymous.0)
+        .fold(0, u64::saturating_add);
+    let names: Vec<_> = orphans.iter().take(6).map(|process| evidence::describe(process)).collect();
+    let more = orphans.len().saturating_sub(6);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let sentence = format!(
+        "{} of the job outlived COMMAND: {}{more}; they hold {} of anonymous memory.",
+        evidence::plural(orphans.len() as u64, "process", "processes"),
+        names.join(", "),
+        evidence::bytes(memory)
+    );
+    let mut evidence: Vec<Evidence> = vec![evidence::number(
+        "survivors",
+        orphans.len() as u64,
+        "processes",
+        "pids alive after the end of COMMAND",
+        at,
+        sentence,
+    )];
+    if killed {
+        let how =
+            outcome.signal.map_or("was killed".to_owned(), |signal| format!("was ended by signal {signal}"));
+        let sentence = format!("COMMAND {how}, so that it could not end its children.");
+        evidence.push(evidence::text("COMMAND", &how, "wait", Some(at), sentence));
+    }
+    let pids = orphans.iter().map(|process| process.id.pid).collect();
+    let context = RemedyContext { pids, ..analysis.remedy_context(None) };
+    let mut finding = of_job(&RULE, severity, (Status::Established, 0.95), evidence, &context);
+    finding.process = Some(evidence::process_ref(worker.unwrap_or(largest)));
+    Judgement::one(finding)
+}
+
+/// A loader's worker that its trainer started itself, by fork or spawn, looks every few seconds whether that one lives. One
+/// of a forkserver looks at the server, and stays.
+fn leaves_by_itself(analysis: &Analysis, process: &ProcessHistory) -> bool {
+    let parent = analysis.timeline.processes().find(|parent| parent.id.pid == process.born_to());
+    let by_server = process.started_by.as_deref() == Some("forkserver")
+        || parent.is_some_and(|parent| matches!(parent.role, Role::Forkserver | Role::Zygote));
+    matches!(process.role, Role::LoaderWorker(_)) && !by_server
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let pids = context.pids.iter().take(64).map(|pid| format!(" {pid}")).collect::<String>();
+    let mut fixes = Vec::new();
+    if !pids.is_empty() {
+        fixes.push(Fix { title: "End them".into(), command: format!("kill{pids}"), automatic: None });
+    }
+    fixes.push(Fix {
+        title: "Start the job in a scope that ends with it".into(),
+        command: "systemd-run --user --scope -p KillMode=control-group python train.py".into(),
+        automatic: None,
+    });
+    fixes.push(Fix {
+        title: "In a child of one's own: end when the parent does".into(),
+        command: "import ctypes, signal\nctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG, first thing in the child".into(),
+        automatic: None,
+    });
+    fixes
+}

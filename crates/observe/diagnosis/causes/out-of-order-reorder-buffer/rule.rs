@@ -1,0 +1,123 @@
+//! # out-of-order-reorder-buffer
+//!
+//! ## What it does
+//! Finds finished batches that pile up behind a late one, where they fill /dev/shm or the memory limit.
+//!
+//! ## Why it happens
+//! A DataLoader hands its batches on in their order. While one worker is slow with its batch, the others go on: what they
+//! finish is received and kept, up to num_workers x prefetch_factor batches. Such a loader holds little while all samples
+//! are alike, and its full number for as long as one sample takes much longer.
+//!
+//! ## How it is told apart
+//! The agent counts the batches that the loader's process has received and could not hand on, while it waits for the one
+//! before them. Batches that wait because the step is slow are not received yet (prefetch-times-workers). Only told above a
+//! note where the job met a full /dev/shm or a memory limit, and those batches were a good part of what was in use.
+//!
+//! ## Known problems
+//! Needs the agent, and batches whose size it can weigh: tensors, arrays, Python's own types.
+//!
+//! ## Example
+//! Shared memory is a sawtooth, highest while the step waits for data.
+//!
+//! ## Remedy
+//! Let batches come in any order, or fewer of them wait; mend the slow sample.
+//!
+//! ## References
+//! - <https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader>
+//! - <https://github.com/pytorch/pytorch/pull/142324>
+use crate::analysis::space;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::limits::UNSETTLED_S;
+use crate::policy::memory::REORDER_BEFORE_S;
+use crate::policy::sizes::{BUFFER_PART, NOTE_BYTES};
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{At, FilesystemUse, Fix, Severity, Status, Waiting};
+
+pub(super) const RULE: Rule = Rule {
+    id: "out-of-order-reorder-buffer",
+    title: "Slow sample makes main buffer finished out-of-order batches",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let told = analysis.timeline.processes().flat_map(|process| {
+        process.torch_counters.waiting.iter().map(move |(at, waiting)| (process, *at, waiting))
+    });
+    let Some((process, at, waiting)) = told.max_by_key(|(_, at, waiting)| (bytes(waiting), *at)) else {
+        return Judgement::Nothing;
+    };
+    let held = bytes(waiting);
+    let (severity, known) = match full(analysis, at) {
+        Some(used) if held.saturating_mul(BUFFER_PART) >= used => {
+            (Severity::Warning, (Status::Supported, 0.8))
+        }
+        _ if held >= NOTE_BYTES => (Severity::Note, (Status::Supported, 0.8)),
+        _ => return Judgement::Nothing,
+    };
+    let worker = waiting.worker.map_or("a worker".to_owned(), |number| format!("loader worker {number}"));
+    let sentence = format!(
+        "{} had waited {} for the batch of {worker}, and kept {} of the {} batches that it had asked for, finished and in its memory, until that one comes: {}.",
+        evidence::capital(&evidence::describe(process)),
+        evidence::seconds(waiting.waited_s),
+        evidence::count(waiting.batches),
+        evidence::count(waiting.outstanding),
+        evidence::bytes(held)
+    );
+    let source = format!("agent in {}", process.id.pid);
+    let evidence = evidence::number("batches behind a late one", held, "bytes", &source, at, sentence);
+    let context = analysis.remedy_context_of(Some(process));
+    let mut finding = of_job(&RULE, severity, known, vec![evidence], &context);
+    finding.process = Some(evidence::process_ref(process));
+    Judgement::one(finding)
+}
+
+fn bytes(waiting: &Waiting) -> u64 {
+    waiting.batch.map_or(0, |weight| weight.bytes()).saturating_mul(waiting.batches)
+}
+
+/// /dev/shm or memory ran out soon after this moment: what was in use of it.
+fn full(analysis: &Analysis, at: At) -> Option<u64> {
+    let soon = |failed: At| (-UNSETTLED_S..=REORDER_BEFORE_S).contains(&failed.since(at));
+    let shm = analysis.failures.iter().find(|failure| {
+        soon(failure.at)
+            && (space::is_bus_error(failure) || (space::is_no_space(failure) && space::about_shm(failure)))
+    });
+    if shm.is_some() {
+        let used = analysis.timeline.filesystems(FilesystemUse::Shm).filter_map(|shm| shm.used.peak());
+        return Some(used.map(|(_, used)| used as u64).max().unwrap_or(0));
+    }
+    let end = analysis.oom_victims.first().map(|victim| victim.at);
+    let refused = analysis
+        .failures
+        .iter()
+        .find(|failure| failure.symptom() == crate::analysis::failures::Symptom::NoMemory);
+    let when = end.or(refused.map(|failure| failure.at)).unwrap_or(analysis.timeline.end());
+    (analysis.ran_out && soon(when)).then(|| analysis.timeline.memory().peak_bytes)
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Hand batches on as they come (torch 2.6 or newer), where their order does not matter"
+                .into(),
+            command: "DataLoader(dataset, num_workers=4, in_order=False)".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Let fewer wait".into(),
+            command: "DataLoader(dataset, num_workers=4, prefetch_factor=1)".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Find the slow samples".into(),
+            command: "begin = time.monotonic()  # in the dataset's __getitem__\n...\n\
+                      if time.monotonic() - begin > 1:\n    print(\"slow\", index)"
+                .into(),
+            automatic: None,
+        },
+    ]
+}

@@ -1,0 +1,103 @@
+//! # page-cache-charged
+//!
+//! ## What it does
+//! Says that a memory limit is met by page cache: files that were read or written, which the kernel drops when it needs
+//! the room.
+//!
+//! ## Why it happens
+//! Pages of a file count against the cgroup that reads or writes them first. Whoever reads a dataset larger than the
+//! limit brings the use of the group to the limit, where it stays: the kernel drops old pages for new ones. Dashboards
+//! that show memory.current, and schedulers that act on it, take it for a leak.
+//!
+//! ## How it is told apart
+//! The counter of limit hits moves, nobody is killed, most of the group's memory is page cache, and what cannot be dropped
+//! (anonymous, shared and kernel memory) stays well below the limit. A leak grows there. Shared memory is counted by the
+//! kernel among the files and is taken off here.
+//!
+//! ## Known problems
+//! Cache that is dirty, on a slow disk or network filesystem, cannot be dropped fast enough; that is not told apart here.
+//!
+//! ## Example
+//! A dashboard that shows memory at 100 % of the limit for hours, and nothing happens
+//!
+//! ## Remedy
+//! Watch what cannot be dropped. Files that are read once can be dropped by the program itself.
+//!
+//! ## References
+//! - <https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files>
+//! - <https://github.com/kubernetes/kubernetes/issues/43916>
+
+use crate::analysis::oom::{limiting, own_groups};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::limits::NEAR_LIMIT;
+use crate::policy::machine::CACHE_STAYS;
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Fix, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "page-cache-charged",
+    title: "Page cache of dataset/checkpoint files fills the cgroup (mostly harmless, sometimes fatal)",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    for own in own_groups(analysis) {
+        let Some((group, limit)) = limiting(analysis, own) else { continue };
+        let killed = [own, group].iter().any(|group| group.oom_kills.growth().unwrap_or(0) > 0);
+        let Some(hits) = group.limit_hits.growth().filter(|hits| *hits > 0) else { continue };
+        let peak = |series: &crate::Series| series.peak().map_or(0.0, |(_, peak)| peak);
+        let whole = limit as f64;
+        let Some((at, cache)) = group.cache.peak() else { continue };
+        let stays = peak(&group.working_set);
+        if killed
+            || cache < whole / 2.0
+            || stays > whole * CACHE_STAYS
+            || peak(&group.memory) < whole * NEAR_LIMIT
+        {
+            continue;
+        }
+        let sentence = format!(
+            "The cgroup {} met its limit of {} {}, and {} of it were page cache, which the kernel drops when it needs the room.",
+            group.path(),
+            evidence::bytes(limit),
+            evidence::plural(hits, "time", "times"),
+            evidence::bytes(cache as u64)
+        );
+        let source = format!("memory.stat of {}", group.path());
+        let met = evidence::number("page cache", cache as u64, "bytes", &source, at, sentence);
+        let sentence = format!(
+            "What cannot be dropped was {} at most: the limit is not in danger.",
+            evidence::bytes(stays as u64)
+        );
+        let rest =
+            evidence::number("memory in use without cache", stays as u64, "bytes", &source, at, sentence);
+        let evidence = vec![evidence::with_limit(met, limit), evidence::with_limit(rest, limit)];
+        return Judgement::one(of_job(
+            &RULE,
+            Severity::Note,
+            (Status::Established, 0.93),
+            evidence,
+            &analysis.remedy_context(None),
+        ));
+    }
+    Judgement::Nothing
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Watch what cannot be dropped instead of memory.current".into(),
+            command: "grep -E '^(anon|shmem|kernel) ' /sys/fs/cgroup/memory.stat".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Drop the pages of a file that is read once".into(),
+            command: "os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)".into(),
+            automatic: None,
+        },
+    ]
+}

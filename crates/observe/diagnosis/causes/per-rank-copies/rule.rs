@@ -1,0 +1,130 @@
+//! # per-rank-copies
+//!
+//! ## What it does
+//! Finds ranks of one node that each hold a copy of the same dataset.
+//!
+//! ## Why it happens
+//! torchrun starts independent processes. Each loads the dataset's list, table or arrays for itself, so that a node with
+//! eight GPUs needs eight times the memory of one.
+//!
+//! ## How it is told apart
+//! The agent weighed, in two or more processes that live at one time and were not forked from each other, datasets of one
+//! type, one length and one weight, which their private memory has room for. Mapped files and tensors in shared memory are
+//! not private and do not count.
+//!
+//! ## Known problems
+//! Shards of equal length look like copies. So it is a note, unless the job ran out of memory. Models and optimizer states
+//! that each rank needs for itself are not counted.
+//!
+//! ## Example
+//! It runs with two GPUs and is killed with eight.
+//!
+//! ## Remedy
+//! Pack the dataset once and map it in every rank.
+//!
+//! ## References
+//! - <https://pytorch.org/docs/stable/elastic/run.html>
+
+use crate::analysis::copies::{at_once, severity, sum, Copy};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::policy::limits::reaches;
+use crate::policy::memory::{HOLDS_COPY, RANKS_ALIKE, RANK_DATASET_BYTES};
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use std::collections::BTreeMap;
+use ullage_model::{Fix, LoaderSettings, Role, Severity, Status, Weight};
+
+pub(super) const RULE: Rule = Rule {
+    id: "per-rank-copies",
+    title: "Every rank loads its own dataset/metadata/model copy on the node",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let mut alike: BTreeMap<(&str, u64), Vec<(Copy, &LoaderSettings)>> = BTreeMap::new();
+    for process in analysis.timeline.processes().filter(|process| is_rank(process)) {
+        let Some((settings, weight)) = weighed(process) else { continue };
+        let (Some(dataset), Some(length)) = (settings.dataset.as_deref(), settings.dataset_len) else {
+            continue;
+        };
+        let Some((at, peak)) = process.anonymous.peak() else { continue };
+        if weight >= RANK_DATASET_BYTES && peak >= HOLDS_COPY * weight as f64 {
+            let copy = Copy { process, bytes: weight, error: 0, at };
+            alike.entry((dataset, length)).or_default().push((copy, settings));
+        }
+    }
+    let found = alike.into_iter().filter_map(|(key, copies)| copied(analysis, key, &copies));
+    match found.max_by_key(|(saved, _)| *saved) {
+        Some((_, judgement)) => judgement,
+        None => Judgement::Nothing,
+    }
+}
+
+/// It was started as a program or a process of its own, with nothing of another's memory.
+fn is_rank(process: &ProcessHistory) -> bool {
+    let forked = process.facts.as_ref().is_some_and(|facts| facts.forked_from.is_some())
+        || process.started_by.as_deref() == Some("fork");
+    let role =
+        matches!(process.role, Role::Rank(_) | Role::Trainer | Role::Other | Role::PoolWorker | Role::Helper);
+    role && (!forked || matches!(process.role, Role::Rank(_)))
+}
+
+fn weighed(process: &ProcessHistory) -> Option<(&LoaderSettings, u64)> {
+    let settings = process.heaviest.as_ref()?;
+    let weight: Weight = settings.weight?;
+    Some((settings, weight.copied_by_pickle().saturating_add(weight.tensors)))
+}
+
+fn copied(
+    analysis: &Analysis,
+    (dataset, length): (&str, u64),
+    copies: &[(Copy, &LoaderSettings)],
+) -> Option<(u64, Judgement)> {
+    let together = at_once(copies.iter().map(|(copy, _)| *copy).collect());
+    let least = together.iter().min_by_key(|copy| copy.bytes)?;
+    let most = together.iter().max_by_key(|copy| copy.bytes)?;
+    if together.len() < 2 || !reaches(RANKS_ALIKE, least.bytes, most.bytes) {
+        return None;
+    }
+    let saved = sum(&together) - most.bytes;
+    let severity = match severity(analysis, saved, analysis.timeline.memory().peak_bytes)? {
+        Severity::Warning if !analysis.ran_out => Severity::Note,
+        severity => severity,
+    };
+    let sentence = format!(
+        "{} processes hold a dataset {dataset} of {} each, of about {} in each: {} in all. One that all map would save {}, if they are the same.",
+        evidence::count(together.len() as u64),
+        evidence::plural(length, "item", "items"),
+        evidence::bytes(most.bytes),
+        evidence::bytes(sum(&together)),
+        evidence::bytes(saved)
+    );
+    let source = format!("agent in {} and in its siblings", most.process.id.pid);
+    let evidence = evidence::number("saved by sharing", saved, "bytes", &source, most.at, sentence);
+    let context = analysis.remedy_context_of(Some(most.process));
+    let mut finding = of_job(&RULE, severity, (Status::Supported, 0.7), vec![evidence], &context);
+    finding.process = Some(evidence::process_ref(most.process));
+    Some((saved, Judgement::one(finding)))
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Write arrays once, and map them in every rank: all read the same pages".into(),
+            command: "if local_rank == 0:\n    numpy.save(\"data.npy\", data)\n\
+                      torch.distributed.barrier()\n\
+                      data = numpy.load(\"data.npy\", mmap_mode=\"r\")"
+                .into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Or load in each rank only what it reads".into(),
+            command: "samples = samples[rank::world_size]  # instead of a DistributedSampler over all".into(),
+            automatic: None,
+        },
+    ]
+}

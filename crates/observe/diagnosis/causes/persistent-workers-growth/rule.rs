@@ -1,0 +1,158 @@
+//! # persistent-workers-growth
+//!
+//! ## What it does
+//! Finds loader workers that live for the whole run and grow all the while.
+//!
+//! ## Why it happens
+//! What a worker leaks or caches goes when it ends: without persistent_workers at the end of each epoch, with it never.
+//! The usual leak is a list or dict of the dataset that every sample adds to.
+//!
+//! ## How it is told apart
+//! The resident anonymous memory of at least half of a loader's workers rises in a straight line to the end of what was
+//! seen, for most of their life, and the loader was given persistent_workers=True. A cache that fills comes to rest. Where
+//! workers copy their parent's memory on write, their resident size stays (refcount-cow-fork-workers). Workers that grow
+//! and are ended at each epoch give everything back: nothing is found. Growth of the process that trains is not this.
+//!
+//! ## Known problems
+//! A cache that is still filling when the run ends looks the same. Below 256 MiB in all, and away from a limit, it is a
+//! note.
+//!
+//! ## Example
+//! Memory rises over all epochs, and with persistent_workers=False it is a sawtooth.
+//!
+//! ## Remedy
+//! Stop what the dataset keeps; else end the workers from time to time.
+//!
+//! ## References
+//! - <https://pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader>
+
+use crate::analysis::cohort::Cohort;
+use crate::analysis::copies::{starter, Copy};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::policy::growth::{WORKER_BYTES, WORKER_LASTED, WORKER_LASTED_S, WORKER_THERE_S};
+use crate::policy::sizes::WARN_BYTES;
+use crate::rule::finding::of_job;
+use crate::rule::retainers::what_grows;
+use crate::rule::{Judgement, Rule};
+use crate::trend::{trend_of, LineFit, Trend};
+use ullage_model::{Fix, Role, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "persistent-workers-growth",
+    title: "persistent_workers keeps every worker-side leak/cache for the whole run",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let workers =
+        analysis.timeline.processes().filter(|process| matches!(process.role, Role::LoaderWorker(_)));
+    let mut unsure = None;
+    for (_, cohort) in Cohort::by_parent(workers) {
+        match of_loader(analysis, &cohort) {
+            Judgement::Nothing => {}
+            Judgement::CannotTell { because } => unsure = Some(because),
+            found => return found,
+        }
+    }
+    unsure.map_or(Judgement::Nothing, Judgement::cannot_tell)
+}
+
+fn of_loader(analysis: &Analysis, cohort: &Cohort) -> Judgement {
+    // Those that live longest: of workers that come and go each is young.
+    let Some(end) = cohort.members.iter().map(|member| member.last_seen).max() else {
+        return Judgement::Nothing;
+    };
+    let last: Vec<_> = cohort
+        .members
+        .iter()
+        .filter(|member| end.since(member.last_seen) <= WORKER_THERE_S)
+        .copied()
+        .collect();
+    let growing: Vec<(&ProcessHistory, LineFit)> =
+        last.iter().filter_map(|worker| Some((*worker, grows(worker)?))).collect();
+    let Some((most, growth)) = growing.iter().max_by(|a, b| a.1.per_second.total_cmp(&b.1.per_second)) else {
+        return Judgement::Nothing;
+    };
+    if growing.len() * 2 < last.len() {
+        return Judgement::Nothing;
+    }
+    let grown: f64 = growing.iter().map(|(_, growth)| growth.per_second * growth.lasted_s).sum();
+    let rate: f64 = growing.iter().map(|(_, growth)| growth.per_second).sum();
+    let copies: Vec<Copy> =
+        growing.iter().map(|(process, _)| Copy { process, bytes: 0, error: 0, at: end }).collect();
+    let starter = starter(analysis, &copies);
+    let settings = starter.and_then(|starter| starter.loader.as_ref());
+    match settings.map(|settings| settings.persistent_workers) {
+        Some(true) => {}
+        Some(false) => return Judgement::Nothing,
+        None if grown < WARN_BYTES as f64 => return Judgement::Nothing,
+        None => {
+            return Judgement::cannot_tell(format!(
+                "{} grow by {} a second together; whether they are persistent workers is known from inside only, and the agent did not speak",
+                evidence::plural(growing.len() as u64, "loader worker", "loader workers"),
+                evidence::bytes(rate as u64)
+            ))
+        }
+    }
+    let severity =
+        if grown >= WARN_BYTES as f64 || analysis.ran_out { Severity::Warning } else { Severity::Note };
+    let sentence = format!(
+        "{} of {} grew by {} together in the last {}, by {} a second, and did not stop; {} the fastest.",
+        evidence::plural(growing.len() as u64, "loader worker", "loader workers"),
+        evidence::count(last.len() as u64),
+        evidence::bytes(grown as u64),
+        evidence::seconds(growth.lasted_s),
+        evidence::bytes(rate as u64),
+        evidence::describe(most),
+    );
+    let source = format!("/proc/{}/status and those of its siblings", most.id.pid);
+    let mut evidence =
+        vec![evidence::number("growth of workers", grown as u64, "bytes", &source, end, sentence)];
+    let dataset = settings.and_then(|settings| settings.dataset.as_deref()).unwrap_or("the dataset");
+    let sentence = format!(
+        "The loader of {dataset} has persistent_workers=True, and these workers are {} old: what they keep stays until the run ends.",
+        evidence::seconds(end.since(most.first_seen))
+    );
+    let source = starter.map_or("agent".to_owned(), |starter| format!("agent in {}", starter.id.pid));
+    evidence.push(evidence::text("persistent_workers", "True", &source, Some(most.first_seen), sentence));
+    evidence.extend(what_grows(most));
+    let mut finding =
+        of_job(&RULE, severity, (Status::Supported, 0.85), evidence, &analysis.remedy_context_of(starter));
+    finding.process = Some(evidence::process_ref(most));
+    Judgement::one(finding)
+}
+
+/// A worker that rises to its end, for most of its life.
+fn grows(worker: &ProcessHistory) -> Option<LineFit> {
+    let Trend::Growing(growth) = trend_of(&worker.anonymous, worker.last_seen) else { return None };
+    let life = worker.last_seen.since(worker.first_seen);
+    let much = growth.per_second * growth.lasted_s >= WORKER_BYTES;
+    (growth.ongoing && much && growth.lasted_s >= WORKER_LASTED_S.max(WORKER_LASTED * life)).then_some(growth)
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Find what the dataset keeps: each line that holds more memory than before".into(),
+            command: "import tracemalloc  # in the dataset's __getitem__, in the worker\n\
+                      if not tracemalloc.is_tracing():\n    tracemalloc.start()\n\
+                      if index % 1000 == 0:\n    print(*tracemalloc.take_snapshot().statistics(\"lineno\")[:5], sep=\"\\n\")"
+                .into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Bound a cache".into(),
+            command: "functools.lru_cache(maxsize=1000)  # instead of a dict that every sample adds to".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Or end the workers after each epoch, and what they keep with them".into(),
+            command: "DataLoader(dataset, num_workers=4, persistent_workers=False)".into(),
+            automatic: None,
+        },
+    ]
+}

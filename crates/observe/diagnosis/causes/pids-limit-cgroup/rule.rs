@@ -1,0 +1,230 @@
+//! # pids-limit-cgroup
+//!
+//! ## What it does
+//! Finds a cgroup that refused the job a new process or thread (`pids.max`: docker `--pids-limit`, systemd
+//! `TasksMax`, Kubernetes `podPidsLimit`).
+//!
+//! ## Why it happens
+//! Every thread counts. Workers x the threads that OpenMP, OpenBLAS, OpenCV and pyarrow each start, sized by the
+//! cores of the machine, pass the limit, and `clone` fails with `EAGAIN`.
+//!
+//! ## How it is told apart
+//! The controller's own counter (`max` of pids.events) moved in the job's cgroup or an ancestor, or the kernel log
+//! says "fork rejected by pids controller". Where it stands still the limit is the user's (nproc-rlimit), or
+//! the mappings for stacks are used up (max-map-count-exhausted).
+//!
+//! ## Known problems
+//! Libraries react differently: Python raises, libgomp ends the process, OpenBLAS goes on and may crash.
+//!
+//! ## Example
+//! `RuntimeError: can't start new thread`
+//!
+//! ## Remedy
+//! Fewer threads per process, or a larger limit.
+//!
+//! ## References
+//! - <https://docs.kernel.org/admin-guide/cgroup-v2.html#pid>
+
+use crate::analysis::failures::{Failure, Symptom};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::CgroupHistory;
+use crate::policy::limits::{NEAR_LIMIT, TASKS_SEEN};
+use crate::rule::finding::{finding, of_job};
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Evidence, Fix, OutcomeKind, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "pids-limit-cgroup",
+    title: "cgroup pids.max (docker --pids-limit, systemd TasksMax, k8s podPidsLimit) reached",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let refused = analysis
+        .timeline
+        .cgroups()
+        .filter(|group| group.refused.growth().unwrap_or(0) > 0 && met(analysis, group))
+        .max_by_key(|group| group.refused.growth());
+    let logged = analysis.timeline.fork_rejections().first();
+    let failure = cause_of_failure(analysis, refused);
+    let mut evidence: Vec<Evidence> =
+        refused.map(|group| counter_sentence(analysis, group)).into_iter().collect();
+    evidence.extend(logged.map(|(at, cgroup)| {
+        let sentence = format!("The kernel log says that the pids controller refused a fork in {cgroup}.");
+        evidence::text("fork rejected", cgroup, "kernel log", Some(*at), sentence)
+    }));
+    let known = if evidence.is_empty() {
+        let Some(group) = unread_but_near(analysis) else { return Judgement::Nothing };
+        if !failure.is_some_and(|failure| failure.symptom() == Symptom::NoTask) {
+            return Judgement::Nothing;
+        }
+        evidence.push(near_sentence(group));
+        (Status::Supported, 0.8)
+    } else if refused.is_none() && failure.is_none() {
+        return Judgement::Nothing;
+    } else {
+        (Status::Established, 0.96)
+    };
+    let context = analysis.remedy_context(failure);
+    match failure {
+        Some(failure) => {
+            evidence.extend(sharing::exception_sentence(failure));
+            evidence.extend(threads_sentence(analysis));
+            Judgement::one(finding(analysis, &RULE, failure, known, evidence, &context))
+        }
+        None => {
+            evidence.extend(threads_sentence(analysis));
+            let failed = analysis.plain_outcome().kind != OutcomeKind::StillRunning && !analysis.ended_well();
+            let severity = if failed { Severity::Fatal } else { Severity::Warning };
+            Judgement::one(of_job(&RULE, severity, known, evidence, &context))
+        }
+    }
+}
+
+/// A hierarchical counter also counts forks refused in groups beside the job's: it is the job's where the group
+/// is its own, was near its limit, or a process of the job says that it was refused.
+fn met(analysis: &Analysis, group: &CgroupHistory) -> bool {
+    let near = limit(group)
+        .is_some_and(|limit| group.tasks.peak().is_some_and(|(_, peak)| peak >= TASKS_SEEN * limit as f64));
+    near || is_own(analysis, group)
+        || analysis.failures.iter().any(|failure| failure.symptom() == Symptom::NoTask)
+}
+
+fn is_own(analysis: &Analysis, group: &CgroupHistory) -> bool {
+    let paths = analysis
+        .timeline
+        .processes()
+        .filter_map(|process| process.facts.as_ref())
+        .flat_map(|facts| &facts.cgroups);
+    paths.filter_map(|line| line.split_once(':')?.1.split_once(':')).any(|(controllers, path)| {
+        let here = if group.is_v2() {
+            controllers.is_empty()
+        } else {
+            controllers.split(',').any(|name| name == "pids")
+        };
+        here && (path == group.path() || (group.path().len() > 1 && path.ends_with(group.path())))
+    })
+}
+
+fn limit(group: &CgroupHistory) -> Option<u64> {
+    group.last.pids.as_known()?.limit.at()
+}
+
+/// Its own, or the tightest above it: until kernel 6.11 a fork is counted where it was tried.
+fn limit_above(analysis: &Analysis, group: &CgroupHistory) -> Option<u64> {
+    let above = analysis.timeline.cgroups().filter(|other| {
+        other.is_v2() == group.is_v2() && (other.path() == "/" || group.path().starts_with(other.path()))
+    });
+    limit(group).or_else(|| above.filter_map(limit).min())
+}
+
+/// The exception that says it, else a process that ended on its own after the counter moved.
+fn cause_of_failure<'c, 'a>(
+    analysis: &'c Analysis<'a>,
+    refused: Option<&CgroupHistory>,
+) -> Option<&'c Failure<'a>> {
+    let told = |failure: &&Failure| failure.symptom() == Symptom::NoTask;
+    analysis.failures.iter().find(told).or_else(|| {
+        let (before, _) = refused?.refused.moved?;
+        analysis.failures.iter().find(|failure| failure.at >= before && failure.unexplained_end())
+    })
+}
+
+fn counter_sentence(analysis: &Analysis, group: &CgroupHistory) -> Evidence {
+    let grown = group.refused.growth().unwrap_or(0);
+    let at = group.refused.moved.map_or(group.last_at, |(_, at)| at);
+    let limit = limit_above(analysis, group).unwrap_or(0);
+    let sentence = format!(
+        "The cgroup {} refused {} because its {} tasks (pids.max) were all in use.",
+        group.path(),
+        evidence::plural(grown, "new task", "new tasks"),
+        evidence::count(limit)
+    );
+    let met = evidence::number(
+        "tasks refused",
+        grown,
+        "tasks",
+        &format!("pids.events of {}", group.path()),
+        at,
+        sentence,
+    );
+    evidence::with_limit(met, limit)
+}
+
+fn unread_but_near<'a>(analysis: &Analysis<'a>) -> Option<&'a CgroupHistory> {
+    analysis.timeline.cgroups().find(|group| {
+        group.refused.growth().is_none()
+            && limit(group).is_some_and(|limit| {
+                group.tasks.peak().is_some_and(|(_, peak)| peak >= NEAR_LIMIT * limit as f64)
+            })
+    })
+}
+
+fn near_sentence(group: &CgroupHistory) -> Evidence {
+    let (at, peak) = group.tasks.peak().unwrap_or_default();
+    let limit = limit(group).unwrap_or(0);
+    let sentence = format!(
+        "The cgroup {} held {} of {} tasks; its counter of refused forks could not be read.",
+        group.path(),
+        evidence::count(peak as u64),
+        evidence::count(limit)
+    );
+    evidence::with_limit(
+        evidence::number(
+            "tasks",
+            peak as u64,
+            "tasks",
+            &format!("pids.current of {}", group.path()),
+            at,
+            sentence,
+        ),
+        limit,
+    )
+}
+
+/// Who has the threads.
+pub(super) fn threads_sentence(analysis: &Analysis) -> Option<Evidence> {
+    let busiest = analysis.timeline.processes().max_by(|a, b| peak(a).total_cmp(&peak(b)))?;
+    let (at, threads) = busiest.threads.peak()?;
+    let processes = analysis.timeline.processes().filter(|process| process.last.is_some()).count() as u64;
+    let sentence = format!(
+        "Of {} that were seen, {} had the most threads: {}.",
+        evidence::plural(processes, "process", "processes"),
+        evidence::describe(busiest),
+        evidence::count(threads as u64)
+    );
+    let source = format!("/proc/{}/stat", busiest.id.pid);
+    Some(evidence::number("threads", threads as u64, "threads", &source, at, sentence))
+}
+
+fn peak(process: &crate::history::ProcessHistory) -> f64 {
+    process.threads.peak().map_or(0.0, |(_, threads)| threads)
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    let mut fixes = vec![fewer_threads()];
+    fixes.push(Fix {
+        title: "In a container: start it with a larger limit".into(),
+        command: "docker run --pids-limit=32768 IMAGE".into(),
+        automatic: None,
+    });
+    fixes.push(Fix {
+        title: "Under systemd: the same for a unit of the user's own".into(),
+        command: "systemd-run --user --scope -p TasksMax=32768 python train.py".into(),
+        automatic: None,
+    });
+    fixes
+}
+
+/// Threads of the numeric libraries are the usual crowd.
+pub(super) fn fewer_threads() -> Fix {
+    Fix {
+        title: "One thread a library and process; the workers are the parallelism".into(),
+        command: "export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1".into(),
+        automatic: None,
+    }
+}

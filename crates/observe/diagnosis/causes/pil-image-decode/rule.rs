@@ -1,0 +1,118 @@
+//! # pil-image-decode
+//!
+//! ## What it does
+//! Finds an image that was too large to decode: memory ran out inside the decoder, or Pillow refused it for its size.
+//!
+//! ## Why it happens
+//! An image in memory is its number of pixels times 3 or 4 bytes, and four times that as floats: 10 to 100 times the file. One
+//! image of another kind among many (a scan, a panorama, a file made to be one) takes gigabytes in one worker at once.
+//! Pillow warns above 89 million pixels and refuses at twice as many (`Image.MAX_IMAGE_PIXELS`).
+//!
+//! ## How it is told apart
+//! The exception left through Pillow's, torchvision's or OpenCV's decoder: for lack of memory, or as DecompressionBombError.
+//! Which limit was met is a finding of its own. Memory that ran out elsewhere, a batch or a cache, is not this.
+//!
+//! ## Known problems
+//! Needs the agent. A process that the kernel kills raises nothing: what it was decoding is not known then.
+//!
+//! ## Example
+//! `PIL.Image.DecompressionBombError: Image size (400000000 pixels) exceeds limit of 178956970 pixels, could be decompression bomb DOS attack.`
+//!
+//! ## Remedy
+//! Look for such files before the training, or decode them smaller.
+//!
+//! ## References
+//! - <https://pillow.readthedocs.io/en/stable/reference/Image.html#PIL.Image.open>
+
+use crate::analysis::failures::Failure;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::given::PIXEL_BYTES;
+use crate::rule::finding::{by_failure, finding, no_memory_in};
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Evidence, Finding, Fix, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "pil-image-decode",
+    title: "Image decode: lazy PIL files, huge decoded size, caches",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    match by_failure(analysis, |failure| Ok(refused(analysis, failure))) {
+        Judgement::Nothing => no_memory_in(analysis, &RULE, "an image was being decoded", decodes, |_| None),
+        found => found,
+    }
+}
+
+fn decodes(failure: &Failure) -> bool {
+    const PILLOW: [&str; 12] = [
+        "open",
+        "load",
+        "load_prepare",
+        "load_read",
+        "convert",
+        "new",
+        "frombytes",
+        "tobytes",
+        "resize",
+        "copy",
+        "__array_interface__",
+        "draft",
+    ];
+    failure.calls("PIL/Image.py", &PILLOW)
+        || failure.calls("PIL/ImageFile.py", &PILLOW)
+        || failure
+            .calls("torchvision/io/image.py", &["read_image", "decode_image", "decode_jpeg", "decode_png"])
+}
+
+/// Pillow's own guard.
+fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
+    if !failure.text().contains("DecompressionBombError") {
+        return None;
+    }
+    let mut evidence: Vec<Evidence> = sharing::exception_sentence(failure).into_iter().collect();
+    if let Some(bytes) = pixels(&failure.text()).map(|pixels| pixels.saturating_mul(PIXEL_BYTES)) {
+        let sentence = format!("Decoded, it is {} of 3 bytes a pixel.", evidence::bytes(bytes));
+        evidence.push(evidence::number(
+            "decoded size",
+            bytes,
+            "bytes",
+            &failure.agent_source(),
+            failure.at,
+            sentence,
+        ));
+    }
+    let known = (Status::Established, 0.95);
+    Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure))))
+}
+
+/// `Image size (400000000 pixels)`.
+fn pixels(text: &str) -> Option<u64> {
+    let (_, rest) = text.split_once("Image size (")?;
+    rest.split(' ').next()?.parse().ok()
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Find such files before the training: opening reads the size, and decodes nothing".into(),
+            command: "with Image.open(path) as image:\n    if image.width * image.height > 50_000_000:\n        print(path)"
+                .into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Let the decoder make it small (JPEG)".into(),
+            command: "image.draft(\"RGB\", (512, 512))  # before anything reads its pixels".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Or leave large ones out".into(),
+            command: "Image.MAX_IMAGE_PIXELS = 50_000_000  # and catch Image.DecompressionBombError".into(),
+            automatic: None,
+        },
+    ]
+}

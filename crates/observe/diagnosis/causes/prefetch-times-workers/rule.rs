@@ -1,0 +1,157 @@
+//! # prefetch-times-workers
+//!
+//! ## What it does
+//! Finds batches that are finished and not yet asked for, where they are what filled /dev/shm or the memory limit.
+//!
+//! ## Why it happens
+//! Each worker of a DataLoader works ahead: num_workers x prefetch_factor batches (2 each, unless told otherwise) wait in
+//! /dev/shm, those of each loader and each rank on the node. It is a plateau, reached in the first seconds of an iterator,
+//! and no leak: but it must fit.
+//!
+//! ## How it is told apart
+//! In the fullest reading of the shared segments, or at the exception, most of what torch's workers made was not mapped by
+//! the process that trains: it was on its way. Batches that were received and kept are mapped by it (then descriptors or
+//! mappings rise with the steps). Only told above a note where the job met a full /dev/shm or a memory limit.
+//!
+//! ## Known problems
+//! Segments are looked at when their sum moved, at most once a second: of a job that fails in its first second nothing may
+//! be known but the settings; then it is a hypothesis.
+//!
+//! ## Example
+//! 16 workers x prefetch_factor 2 x 1.3 GB a batch x 4 ranks are 166 GB.
+//!
+//! ## Remedy
+//! Fewer batches in flight, or smaller ones.
+//!
+//! ## References
+//! - <https://pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader>
+use crate::analysis::{segments, space};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::policy::limits::reaches;
+use crate::policy::memory::{IN_FLIGHT, LOADER_BEGINS_S};
+use crate::policy::sizes::{NOTE_PART, WORK_NOTE_BYTES};
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{At, Evidence, FilesystemUse, Fix, LoaderSettings, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "prefetch-times-workers",
+    title: "In-flight batches: num_workers x prefetch_factor x batch x loaders x ranks",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let Some((starter, settings)) = largest_loader(analysis) else { return Judgement::Nothing };
+    let shm = analysis.failures.iter().find(|failure| {
+        (space::is_no_space(failure) && space::about_shm(failure)) || space::is_bus_error(failure)
+    });
+    let batches = segments::batches(analysis.timeline);
+    let in_flight = batches.map_or(0, |batches| batches.bytes - batches.received);
+    let mut evidence = vec![product(starter, settings)];
+    evidence.extend(batches.filter(|batches| batches.bytes > 0).map(|batches| measured(&batches)));
+    let judged = match (shm, batches) {
+        (Some(_), Some(batches)) if batches.bytes > 0 => {
+            // Most of what the workers made waits, and that is most of what is in use.
+            let used = in_shm(analysis, batches.at).max(batches.bytes);
+            let waits = in_flight * 2 >= batches.bytes && batches.bytes * 2 >= used;
+            waits.then_some((Severity::Warning, (Status::Supported, 0.85)))
+        }
+        (Some(failure), _) => {
+            // A worker could not put its batch there, and the trainer keeps none: too early for any other.
+            let by_worker = failure.process.is_some_and(|process| process.id != starter.id);
+            let early = failure.at.since(starter.loader_at.unwrap_or(failure.at)) <= LOADER_BEGINS_S;
+            (by_worker && early && space::is_no_space(failure))
+                .then_some((Severity::Warning, (Status::Hypothesis, 0.5)))
+        }
+        (None, Some(_)) if analysis.ran_out => {
+            let held = analysis.timeline.memory().peak_bytes;
+            reaches(IN_FLIGHT, in_flight, held).then_some((Severity::Warning, (Status::Supported, 0.8)))
+        }
+        (None, Some(_)) => {
+            let held = analysis.timeline.memory().peak_bytes;
+            (in_flight >= WORK_NOTE_BYTES && in_flight * NOTE_PART >= held)
+                .then_some((Severity::Note, (Status::Supported, 0.8)))
+        }
+        (None, None) => None,
+    };
+    let Some((severity, known)) = judged else { return Judgement::Nothing };
+    let mut finding = of_job(&RULE, severity, known, evidence, &analysis.remedy_context_of(Some(starter)));
+    finding.process = Some(evidence::process_ref(starter));
+    Judgement::one(finding)
+}
+
+/// The loader that has most batches in flight.
+fn largest_loader<'a>(analysis: &Analysis<'a>) -> Option<(&'a ProcessHistory, &'a LoaderSettings)> {
+    analysis
+        .timeline
+        .processes()
+        .flat_map(|process| process.iterators.iter().map(move |(settings, _)| (process, settings)))
+        .filter(|(_, settings)| settings.workers > 0)
+        .max_by_key(|(process, settings)| (ahead(settings), std::cmp::Reverse(process.id)))
+}
+
+/// Batches that wait at most.
+fn ahead(settings: &LoaderSettings) -> u64 {
+    u64::from(settings.workers).saturating_mul(settings.prefetch_factor.unwrap_or(2))
+}
+
+fn product(starter: &ProcessHistory, settings: &LoaderSettings) -> Evidence {
+    let size =
+        settings.batch_size.map_or("unknown size".into(), |size| evidence::plural(size, "sample", "samples"));
+    let sentence = format!(
+        "The loader of {} has {} workers x prefetch_factor {} = {} of {size} ready ahead of the step.",
+        settings.dataset.as_deref().unwrap_or("the dataset"),
+        settings.workers,
+        settings.prefetch_factor.unwrap_or(2),
+        evidence::plural(ahead(settings), "batch", "batches"),
+    );
+    let source = format!("agent in {}", starter.id.pid);
+    let at = starter.loader_at.unwrap_or(starter.first_seen);
+    evidence::number("batches in flight", ahead(settings), "batches", &source, at, sentence)
+}
+
+fn measured(batches: &segments::Batches) -> Evidence {
+    let waiting = batches.bytes - batches.received;
+    let sentence = format!(
+        "Of the {} that loader workers had put into shared memory, {} waited: no process that trains mapped them yet.",
+        evidence::bytes(batches.bytes),
+        evidence::bytes(waiting)
+    );
+    evidence::number(
+        "batches that wait",
+        waiting,
+        "bytes",
+        "shared segments and who maps them",
+        batches.at,
+        sentence,
+    )
+}
+
+fn in_shm(analysis: &Analysis, at: At) -> u64 {
+    let used = analysis.timeline.filesystems(FilesystemUse::Shm).filter_map(|shm| shm.used.at_or_before(at));
+    used.map(|(_, used)| used as u64).max().unwrap_or(0)
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Keep fewer batches ready".into(),
+            command: "DataLoader(dataset, num_workers=2, prefetch_factor=1)".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Send bytes, and make floats of them where they are used: a quarter of the size".into(),
+            command: "return image  # uint8 in __getitem__\nbatch = batch.to(device).float().div_(255)  # in the step".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Let the workers of one loader end before the next one begins (training, then validation)".into(),
+            command: "DataLoader(dataset, num_workers=4, persistent_workers=False)".into(),
+            automatic: None,
+        },
+    ]
+}

@@ -1,0 +1,88 @@
+//! # preload-allocator-mismatch
+//!
+//! ## What it does
+//! Finds a library that could not be loaded because the reserve for thread-local storage was used up. It says "cannot
+//! allocate memory", and memory has nothing to do with it.
+//!
+//! ## Why it happens
+//! glibc keeps a small reserve for libraries that are loaded later and want thread-local storage at a fixed place:
+//! libgomp, jemalloc, tcmalloc, on aarch64 above all. Whoever comes too late gets none.
+//!
+//! ## How it is told apart
+//! The message of the dynamic linker: "static TLS block". A lack of memory names an allocator or a mapping instead.
+//!
+//! ## Known problems
+//! An allocator that was preloaded and does not fit also shows as an abort (`free(): invalid pointer`); the text of that
+//! goes to standard error, where it is not read: `ullage explain LOG` knows it.
+//!
+//! ## Example
+//! `OSError: …/libgomp-d22c30c5.so.1: cannot allocate memory in static TLS block`
+//!
+//! ## Remedy
+//! Load that library first, or make the reserve larger.
+//!
+//! ## References
+//! - <https://www.gnu.org/software/libc/manual/html_node/Dynamic-Linking-Tunables.html>
+
+use crate::analysis::failures::Failure;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::rule::finding::{better, finding};
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Finding, Fix, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "preload-allocator-mismatch",
+    title: "LD_PRELOAD allocator on one machine only / two allocators mixed (crash look-alike)",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let found: Option<Finding> = analysis
+        .failures
+        .iter()
+        .filter(|failure| !failure.is_echo() && about_tls(failure))
+        .fold(None, |found, failure| better(found, told(analysis, failure)));
+    found.map_or(Judgement::Nothing, Judgement::one)
+}
+
+fn about_tls(failure: &Failure) -> bool {
+    let text = failure.text();
+    text.contains("static TLS block") || text.contains("any more object with static TLS")
+}
+
+fn told(analysis: &Analysis, failure: &Failure) -> Finding {
+    let evidence = sharing::exception_sentence(failure).into_iter().collect();
+    let context = RemedyContext { path: library(&failure.text()), ..analysis.remedy_context(Some(failure)) };
+    finding(analysis, &RULE, failure, (Status::Established, 0.97), evidence, &context)
+}
+
+/// `/x/libgomp.so.1` of `OSError: /x/libgomp.so.1: cannot allocate memory in static TLS block`.
+fn library(text: &str) -> Option<String> {
+    let before = &text[..text.find(": cannot allocate memory in static TLS")?];
+    let name = before.rsplit(": ").next()?.trim();
+    name.starts_with('/').then(|| name.to_owned())
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let library = context.path.as_deref().unwrap_or("/path/of/the/library.so");
+    vec![
+        Fix {
+            title: "Let that library be loaded first".into(),
+            command: format!("export LD_PRELOAD={library}"),
+            automatic: None,
+        },
+        Fix {
+            title: "Or make the reserve larger (glibc 2.32 or newer)".into(),
+            command: "export GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Or import it before the others".into(),
+            command: "import torch  # first line of the program".into(),
+            automatic: None,
+        },
+    ]
+}

@@ -1,0 +1,179 @@
+//! # queue-backlog-unbounded
+//!
+//! ## What it does
+//! Finds a queue that fills faster than it is emptied, and holds the memory of what waits in it.
+//!
+//! ## Why it happens
+//! A queue without maxsize takes whatever the producer puts. `multiprocessing.Queue` keeps what its pipe has no room for in
+//! the memory of the process that puts; `Pool.imap` keeps the results that nobody has asked for yet; `queue.Queue` and
+//! `asyncio.Queue` keep all. Where the consumer is the slower one (a GPU step, a disk), the rest grows for as long as the
+//! producer runs.
+//!
+//! ## How it is told apart
+//! The agent in the process that puts tells each time that a queue has become twice as long, with its bound and the weight
+//! of an item. It grows without end where it became twice as long in the last half of its life. A burst that is worked off
+//! later does not; a queue with a maxsize is bounded. Tensors that a process keeps otherwise are in no queue. What the
+//! queue holds must show in the anonymous memory of the process.
+//!
+//! ## Known problems
+//! Needs the agent. Queues written in C (`queue.SimpleQueue`, that of executors among them) and queues of other libraries
+//! are not seen. The weight of the last item stands for all. A producer that puts everything first, on purpose, looks the
+//! same while it puts.
+//!
+//! ## Example
+//! Memory of the process that decodes videos rises by the difference of two rates, and falls when it is done.
+//!
+//! ## Remedy
+//! Give the queue a maxsize: the producer then waits.
+//!
+//! ## References
+//! - <https://docs.python.org/3/library/multiprocessing.html#multiprocessing.Queue>
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::history::Series;
+use crate::policy::memory::{QUEUE_LIVED, QUEUE_SHOWN};
+use crate::policy::sizes::{FILLED_PART, NOTE_BYTES};
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use crate::trend::{trend_of, Trend};
+use ullage_model::{At, Backlog, Evidence, FilesystemUse, Finding, Fix, LoaderSettings, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "queue-backlog-unbounded",
+    title: "Unbounded queues between producer and consumer",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let queues = analysis
+        .timeline
+        .processes()
+        .flat_map(|process| process.backlogs.iter().map(move |(at, backlog)| (process, *at, backlog)));
+    let found = queues.filter_map(|(process, at, backlog)| judged(analysis, process, at, backlog));
+    match found.max_by_key(|(bytes, _)| *bytes) {
+        Some((_, finding)) => Judgement::one(finding),
+        None => unheard(analysis),
+    }
+}
+
+/// A process that grows, and of whose queues nobody told.
+fn unheard(analysis: &Analysis) -> Judgement {
+    let growing = analysis.timeline.processes().filter(|process| !process.agent).find(|process| {
+        let Trend::Growing(growth) = trend_of(&process.anonymous, process.last_seen) else { return false };
+        growth.ongoing && growth.per_second * growth.lasted_s >= NOTE_BYTES as f64
+    });
+    growing.map_or(Judgement::Nothing, |process| {
+        let who = evidence::describe(process);
+        Judgement::cannot_tell(format!("the anonymous memory of {who} grows; whether that waits in a queue is known from inside only, and the agent did not speak"))
+    })
+}
+
+fn judged(
+    analysis: &Analysis,
+    process: &ProcessHistory,
+    at: At,
+    backlog: &Backlog,
+) -> Option<(u64, Finding)> {
+    let item = backlog.item?;
+    let bytes = item.copied_by_pickle().saturating_add(item.tensors).saturating_mul(backlog.items);
+    let made = At::from_seconds((at.seconds() - backlog.age_s).max(0.0));
+    let rise = rise(process, made)?;
+    // What is shared already lies in no one's anonymous memory.
+    let shared =
+        analysis.timeline.filesystems(FilesystemUse::Shm).filter_map(|shm| grown(&shm.used, made)).max();
+    let shown = rise.saturating_add(shared.unwrap_or(0));
+    if bytes < NOTE_BYTES
+        || (shown as f64) < QUEUE_SHOWN * bytes as f64
+        || backlog.items <= in_flight(process)
+    {
+        return None;
+    }
+    let life = process.last_seen.since(made);
+    // It became twice as long within the last half of its life: a burst at the beginning did not.
+    let ongoing = at.since(made) >= QUEUE_LIVED * life && backlog.maxsize.is_none();
+    let severity = match (ongoing, analysis.ran_out) {
+        (true, _) => Severity::Warning,
+        (false, true) if bytes.saturating_mul(FILLED_PART) >= analysis.timeline.memory().peak_bytes => {
+            Severity::Warning
+        }
+        _ => return None,
+    };
+    let evidence = vec![length(process, at, backlog, bytes), memory(process, rise)?];
+    let known = (Status::Established, 0.92);
+    let mut finding = of_job(&RULE, severity, known, evidence, &analysis.remedy_context_of(Some(process)));
+    finding.process = Some(evidence::process_ref(process));
+    Some((bytes, finding))
+}
+
+/// By how much the anonymous memory rose since then.
+fn rise(process: &ProcessHistory, made: At) -> Option<u64> {
+    grown(&process.anonymous, made)
+}
+
+fn grown(series: &Series, since: At) -> Option<u64> {
+    let (_, before) = series.at_or_before(since).or_else(|| series.first())?;
+    let (_, peak) = series.peak()?;
+    Some((peak - before).max(0.0) as u64)
+}
+
+/// A loader that pins memory has a queue without a bound, which never holds more than the batches in flight.
+fn in_flight(process: &ProcessHistory) -> u64 {
+    let ahead = |settings: &LoaderSettings| {
+        u64::from(settings.workers).saturating_mul(settings.prefetch_factor.unwrap_or(2))
+    };
+    process.iterators.iter().map(|(settings, _)| ahead(settings).saturating_mul(2)).max().unwrap_or(0)
+}
+
+fn length(process: &ProcessHistory, at: At, backlog: &Backlog, bytes: u64) -> Evidence {
+    let bound = match backlog.maxsize {
+        Some(maxsize) => format!("its maxsize is {}", evidence::count(maxsize)),
+        None => "it has no bound".to_owned(),
+    };
+    let sentence = format!(
+        "A {} in {} held {} that nobody had taken, {} after it was made, about {} in all; {bound}.",
+        backlog.of,
+        evidence::describe(process),
+        evidence::plural(backlog.items, "item", "items"),
+        evidence::seconds(backlog.age_s),
+        evidence::bytes(bytes)
+    );
+    let source = format!("agent in {}", process.id.pid);
+    let evidence = evidence::number("items in a queue", backlog.items, "items", &source, at, sentence);
+    match backlog.maxsize {
+        Some(maxsize) => evidence::with_limit(evidence, maxsize),
+        None => evidence,
+    }
+}
+
+fn memory(process: &ProcessHistory, rise: u64) -> Option<Evidence> {
+    let (at, peak) = process.anonymous.peak()?;
+    let sentence = format!(
+        "The anonymous memory of {} rose by {} since then, to {}.",
+        evidence::describe(process),
+        evidence::bytes(rise),
+        evidence::bytes(peak as u64)
+    );
+    let source = format!("/proc/{}/status", process.id.pid);
+    Some(evidence::number("anonymous memory", peak as u64, "bytes", &source, at, sentence))
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Bound the queue: put() then waits for the consumer".into(),
+            command: "queue = multiprocessing.Queue(maxsize=16)".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Pool.imap: let no more tasks be under way than are consumed".into(),
+            command: "room = threading.Semaphore(16)\n\
+                      def limited(samples):\n    for sample in samples:\n        room.acquire()\n        yield sample\n\
+                      for result in pool.imap(work, limited(samples)):\n    room.release()"
+                .into(),
+            automatic: None,
+        },
+    ]
+}

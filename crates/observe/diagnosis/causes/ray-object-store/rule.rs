@@ -1,0 +1,99 @@
+//! # ray-object-store
+//!
+//! ## What it does
+//! Finds Ray's object store full.
+//!
+//! ## Why it happens
+//! Ray reserves 30 % of the memory for objects in /dev/shm. They stay for as long as any ObjectRef to them is held in the
+//! driver, an actor or a task's arguments. At 95 % of the node's memory its monitor kills tasks by itself.
+//!
+//! ## How it is told apart
+//! The exception is Ray's own for it: ObjectStoreFullError. A task that Ray's monitor killed is told by
+//! userspace-oom-daemon, a kill by the kernel by memcg-oom-kill or host-oom-kill.
+//!
+//! ## Known problems
+//! Which references are held is known to Ray only: `ray memory` lists them. Verified on constructed recordings only.
+//!
+//! ## Example
+//! `ray.exceptions.ObjectStoreFullError: Failed to put object in object store because it is full.`
+//!
+//! ## Remedy
+//! Drop references, and size the store.
+//!
+//! ## References
+//! - <https://docs.ray.io/en/latest/ray-core/scheduling/ray-oom-prevention.html>
+
+use crate::analysis::failures::Failure;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::rule::finding::{better, finding};
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Evidence, Finding, Fix, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "ray-object-store",
+    title: "Ray object store (plasma) fills /dev/shm or spills; workers killed by Ray monitor",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let found: Option<Finding> = analysis
+        .failures
+        .iter()
+        .filter(|failure| of_ray(failure))
+        .fold(None, |found, failure| better(found, told(analysis, failure)));
+    found.map_or(Judgement::Nothing, Judgement::one)
+}
+
+fn of_ray(failure: &Failure) -> bool {
+    let text = failure.text();
+    text.contains("ObjectStoreFullError") || text.contains("object in object store because it is full")
+}
+
+fn told(analysis: &Analysis, failure: &Failure) -> Finding {
+    let mut evidence: Vec<Evidence> = sharing::exception_sentence(failure).into_iter().collect();
+    evidence.extend(analysis.timeline.processes().find(|process| process.name() == "raylet").and_then(store));
+    finding(
+        analysis,
+        &RULE,
+        failure,
+        (Status::Established, 0.95),
+        evidence,
+        &analysis.remedy_context(Some(failure)),
+    )
+}
+
+fn store(raylet: &ProcessHistory) -> Option<Evidence> {
+    let (at, memory) = raylet.memory?;
+    let sentence = format!(
+        "raylet (pid {}), which keeps the object store, had {} of shared memory.",
+        raylet.id.pid,
+        evidence::bytes(memory.shared.0)
+    );
+    let source = format!("/proc/{}/status", raylet.id.pid);
+    Some(evidence::number("shared memory of raylet", memory.shared.0, "bytes", &source, at, sentence))
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "See who holds references, and drop those that are not needed".into(),
+            command: "ray memory --group-by STACK_TRACE\ndel ref  # in the driver".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Give the store more, of a /dev/shm that has it".into(),
+            command: "ray.init(object_store_memory=8 * 2**30)  # with docker run --shm-size=10g".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Run fewer tasks at once, each with its memory said".into(),
+            command: "@ray.remote(memory=4 * 2**30)".into(),
+            automatic: None,
+        },
+    ]
+}

@@ -1,0 +1,240 @@
+//! # refcount-cow-fork-workers
+//!
+//! ## What it does
+//! Finds forked workers that copy their parent's memory page by page because they read Python objects in it, and says
+//! how many bytes were copied so far.
+//!
+//! ## Why it happens
+//! After fork, parent and workers share all pages until one of them writes. Reading a Python object writes its reference
+//! count, and the garbage collector writes into the header of each list and dict, so that a worker that walks a large list
+//! of str or dict copies it. Memory grows with the number of items read, times the workers, and comes to rest when every
+//! worker has its own copy of every object. The payload of numpy arrays and tensors is not touched.
+//!
+//! ## How it is told apart
+//! Pages of forked processes are looked at, picked at random: how much of its anonymous memory does the worker alone map? What it
+//! has taken since the fork shows in its resident size and is taken off; what is left was shared, and is not any more.
+//! Each page copied is a minor fault of the worker: where the faults are fewer, it was the parent that rewrote or freed
+//! its pages (fork-parent-rewrites). A worker that leaks grows in resident size; page cache is no anonymous memory.
+//! Established where the agent weighed the dataset in the parent, and at least half of what was copied fits into its Python
+//! objects; supported for the workers of a loader or a pool without that; a hypothesis, and a note, where the dataset holds
+//! few objects: then the workers write into what they inherited, or read objects that lie elsewhere. What the dataset does not
+//! explain is told from 64 MiB a worker on: a Python with torch that collects its garbage copies some 50 MiB by itself.
+//!
+//! ## Known problems
+//! A survey looks at some thousand places, so that its figures have an error, which is told. It is made when the job has
+//! faulted, every second at first and ever more seldom: growth of the last seconds is missing. Transparent huge pages are
+//! copied in pieces of 4 KiB, and count so. The weight of the dataset is estimated from some of its items.
+//!
+//! ## Example
+//! Memory rises through the first epoch while the resident size of each process stays the same; then
+//! `DataLoader worker (pid 8024) is killed by signal: Killed.`
+//!
+//! ## Remedy
+//! Keep what the dataset holds in one shared mapping, freeze it, or store it as arrays.
+//!
+//! ## References
+//! - <https://github.com/pytorch/pytorch/issues/13246>
+//! - proc_pid_pagemap(5), bit 56
+
+use crate::analysis::copies::{
+    at_once, copied, held_in_all, parent, severity, share, starter, sum, zygote, Copy,
+};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::policy::given::PAGE_BYTES;
+use crate::policy::growth::COPIED_BYTES;
+use crate::policy::memory::{WORKER_COPIES_BYTES, WORKER_FAULTS_TIMES};
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Evidence, Fix, LoaderSettings, Missing, Role, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "refcount-cow-fork-workers",
+    title: "Fork workers un-share the dataset by refcount writes (copy-on-read)",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let copies: Vec<Copy> = workers(analysis)
+        .filter_map(|process| copied(analysis, process))
+        .filter(|copy| copy.bytes.saturating_sub(copy.error) >= WORKER_COPIES_BYTES)
+        .collect();
+    let copies = at_once(copies);
+    let whole = sum(&copies);
+    let Some(most) = copies.iter().max_by_key(|copy| copy.bytes) else { return unreadable(analysis) };
+    let starter = starter(analysis, &copies);
+    let loader = starter
+        .and_then(|starter| starter.heaviest.as_ref())
+        .filter(|loader| loader.start_method.as_deref() == Some("fork"));
+    let objects = loader.and_then(|loader| loader.weight).map(|weight| weight.objects);
+    // As much is copied of a Python that collects its garbage, whatever the dataset is.
+    if objects.is_none_or(|objects| objects < most.bytes / 2) && most.bytes < COPIED_BYTES {
+        return Judgement::Nothing;
+    }
+    let of_a_loader =
+        copies.iter().all(|copy| matches!(copy.process.role, Role::LoaderWorker(_) | Role::PoolWorker));
+    let known = match objects {
+        Some(objects) if objects >= most.bytes / 2 => (Status::Established, 0.95),
+        Some(_) => (Status::Hypothesis, 0.4),
+        None if of_a_loader => (Status::Supported, 0.8),
+        None => (Status::Hypothesis, 0.5),
+    };
+    let saved = match objects {
+        Some(objects) => copies.iter().map(|copy| copy.bytes.min(objects)).fold(0, u64::saturating_add),
+        None => whole,
+    };
+    let severity = match severity(analysis, whole, held_in_all(analysis, &copies)) {
+        None => return Judgement::Nothing,
+        // That objects are read is not shown: no reason to call a run ill that went well.
+        Some(_) if known.0 == Status::Hypothesis && !analysis.ran_out => Severity::Note,
+        Some(severity) => severity,
+    };
+    let mut evidence = vec![copied_sentence(starter, &copies, whole, most)];
+    evidence.extend(faults_sentence(analysis, &copies, most));
+    evidence.push(match (loader, objects) {
+        (Some(loader), Some(objects)) => dataset_sentence(starter, loader, objects, &copies, saved, most),
+        _ => unweighed_sentence(whole, most),
+    });
+    let mut finding = of_job(&RULE, severity, known, evidence, &analysis.remedy_context_of(starter));
+    finding.process = Some(evidence::process_ref(starter.unwrap_or(most.process)));
+    Judgement::one(finding)
+}
+
+/// Processes that may have been forked to do a share of the work; who was not shows no page that another maps.
+fn workers<'a>(analysis: &Analysis<'a>) -> impl Iterator<Item = &'a ProcessHistory> {
+    analysis.timeline.processes().filter(|process| {
+        matches!(process.role, Role::LoaderWorker(_) | Role::PoolWorker | Role::Trainer | Role::Other)
+    })
+}
+
+fn copied_sentence(starter: Option<&ProcessHistory>, copies: &[Copy], whole: u64, most: &Copy) -> Evidence {
+    let error = copies.iter().map(|copy| (copy.error as f64).powi(2)).sum::<f64>().sqrt() as u64;
+    let from = starter.map_or(String::new(), |starter| format!(" of {}", evidence::describe(starter)));
+    let each =
+        if copies.len() > 1 { format!(", {} the most", evidence::bytes(most.bytes)) } else { String::new() };
+    let sentence = format!(
+        "{}{from} copied {} (give or take {}) of the memory that they shared with it since they were forked{each}.",
+        evidence::capital(&evidence::plural(copies.len() as u64, "forked worker", "forked workers")),
+        evidence::bytes(whole),
+        evidence::bytes(error),
+    );
+    let source = format!("/proc/{}/pagemap and those of its siblings", most.process.id.pid);
+    evidence::number("memory copied", whole, "bytes", &source, most.at, sentence)
+}
+
+/// The resident size hides it, and the faults say who wrote.
+fn faults_sentence(analysis: &Analysis, copies: &[Copy], most: &Copy) -> Option<Evidence> {
+    let moved = |copy: &Copy| {
+        let (_, first) = copy.process.anonymous.first()?;
+        let (_, then) = copy.process.anonymous.at_or_before(copy.at)?;
+        Some((then - first).max(0.0) as u64)
+    };
+    let faults = |copy: &Copy| copy.process.faults.at_or_before(copy.at).map_or(0.0, |(_, faults)| faults);
+    let theirs: f64 = copies.iter().map(faults).sum();
+    let grown = copies.iter().filter_map(moved).max()?;
+    let parents = parent(analysis, most.process).and_then(|parent| {
+        let (forked, _) = most.process.faults.first()?;
+        let (_, before) = parent.faults.at_or_before(forked)?;
+        let (_, after) = parent.faults.at_or_before(most.at)?;
+        Some(format!(
+            ", {} {} in that time",
+            evidence::describe(parent),
+            evidence::count((after - before).max(0.0) as u64)
+        ))
+    });
+    let sentence = format!(
+        "Their resident size does not show it: it grew by at most {} since they were first seen. They took {} minor faults{}: it was they who wrote.",
+        evidence::bytes(grown),
+        evidence::count(theirs as u64),
+        parents.unwrap_or_default()
+    );
+    let source = format!("/proc/{}/stat and those of its siblings", most.process.id.pid);
+    Some(evidence::number("minor faults", theirs as u64, "faults", &source, most.at, sentence))
+}
+
+fn dataset_sentence(
+    starter: Option<&ProcessHistory>,
+    loader: &LoaderSettings,
+    objects: u64,
+    copies: &[Copy],
+    saved: u64,
+    most: &Copy,
+) -> Evidence {
+    let name = loader.dataset.as_deref().map_or(String::new(), |name| format!(" {name}"));
+    let items = loader
+        .dataset_len
+        .map_or(String::new(), |items| format!(" for {}", evidence::plural(items, "item", "items")));
+    let sentence = if saved.saturating_mul(2) >= sum(copies) {
+        format!(
+            "The dataset{name} holds about {} of Python objects{items}; reading one writes its reference count, and that copies its page. Read to the end by all of these workers that makes about {}; ullage.share(dataset) would have saved about {} so far.",
+            evidence::bytes(objects),
+            evidence::bytes(objects.saturating_mul(copies.len() as u64)),
+            evidence::bytes(saved)
+        )
+    } else {
+        format!(
+            "The dataset{name} holds only about {} of Python objects{items}: the workers write into other memory that they inherited, or read objects that lie elsewhere; ullage.share(dataset) would have saved about {} so far.",
+            evidence::bytes(objects),
+            evidence::bytes(saved)
+        )
+    };
+    let source = starter.map_or("agent".to_owned(), |starter| format!("agent in {}", starter.id.pid));
+    evidence::number("saved by sharing", saved, "bytes", &source, most.at, sentence)
+}
+
+fn unweighed_sentence(whole: u64, most: &Copy) -> Evidence {
+    let sentence = format!(
+        "Reading a Python object writes its reference count, and that copies its page. What the dataset holds was not seen from inside; as far as it is the dataset, ullage.share(dataset) would have saved the {} copied so far.",
+        evidence::bytes(whole)
+    );
+    let source = format!("/proc/{}/pagemap and those of its siblings", most.process.id.pid);
+    evidence::number("saved by sharing", whole, "bytes", &source, most.at, sentence)
+}
+
+/// Loader workers that faulted much, and whose pages could not be looked at.
+fn unreadable(analysis: &Analysis) -> Judgement {
+    let page = analysis.machine().page_size.max(PAGE_BYTES);
+    let hidden = workers(analysis).find_map(|process| {
+        let forked = process.started_by.as_deref() == Some("fork");
+        let faults = process.faults.last()?.1 as u64;
+        let why = process.last.as_ref()?.exclusive.missing()?;
+        let refused = matches!(why, Missing::NoPermission | Missing::KernelTooOld | Missing::Unreadable);
+        let much = faults.saturating_mul(page) >= WORKER_FAULTS_TIMES * WORKER_COPIES_BYTES;
+        (forked && refused && process.probes.is_empty() && much).then_some((process, why))
+    });
+    match hidden {
+        Some((process, why)) => Judgement::cannot_tell(format!(
+            "the pages of {} could not be looked at ({}), so that what it copied of its parent's memory is not known",
+            evidence::describe(process),
+            why.reason()
+        )),
+        None => Judgement::Nothing,
+    }
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let mut fixes = vec![share()];
+    if context.freezes() {
+        fixes.push(Fix {
+            title: "Or keep the objects as they are, and make them immortal, so that reading them writes nothing (Python 3.12 or newer, workers by fork)".into(),
+            command: "ullage.freeze(dataset)  # before the workers are forked".into(),
+            automatic: None,
+        });
+    }
+    fixes.push(Fix {
+        title:
+            "Or store text as one array of bytes and one of offsets: reading an array writes nothing into it"
+                .into(),
+        command: "data = [text.encode() for text in texts]\n\
+                  blob = numpy.frombuffer(b\"\".join(data), numpy.uint8)\n\
+                  ends = numpy.cumsum([0] + [len(item) for item in data])\n\
+                  # item i is blob[ends[i]:ends[i + 1]].tobytes().decode()"
+            .into(),
+        automatic: None,
+    });
+    fixes.extend(zygote(context));
+    fixes
+}

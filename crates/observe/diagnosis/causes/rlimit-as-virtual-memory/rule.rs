@@ -1,0 +1,159 @@
+//! # rlimit-as-virtual-memory
+//!
+//! ## What it does
+//! Finds a process whose address space met `RLIMIT_AS` (`ulimit -v`, SGE `h_vmem`), with little memory in use.
+//!
+//! ## Why it happens
+//! Address space is not memory: torch's libraries map gigabytes, each thread's arena reserves 64 MiB, CUDA
+//! reserves as much as all GPUs and the machine have. A limit on it stops imports, threads and CUDA.
+//!
+//! ## How it is told apart
+//! `ENOMEM` with a finite limit and an address space at it (or within the size asked for), while resident memory is
+//! small. Without a limit it is max-map-count-exhausted or strict-overcommit.
+//!
+//! ## Known problems
+//! A failed import gives back what it had mapped, so that the address space at the exception is smaller than
+//! at the failure; VmPeak keeps the larger figure.
+//!
+//! ## Example
+//! `ImportError: libtorch_python.so: failed to map segment from shared object`
+//!
+//! ## Remedy
+//! Take the limit away, or limit resident memory instead.
+//!
+//! ## References
+//! - getrlimit(2)
+
+use crate::analysis::failures::{Failure, Symptom};
+use crate::analysis::requested::requested_bytes;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::limits::{counted_at_limit, reaches, FAR_FROM_LIMIT, SPACE_AT_LIMIT};
+use crate::policy::machine::ADDRESS_SPACE_PART;
+use crate::rule::finding::{by_failure, finding, of_limit};
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Evidence, Finding, Fix, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "rlimit-as-virtual-memory",
+    title: "RLIMIT_AS (ulimit -v, h_vmem) smaller than the address space torch/CUDA reserve",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    of_limit(by_failure(analysis, |failure| {
+        let told = matches!(failure.symptom(), Symptom::NoMemory | Symptom::NoTask);
+        let limits = failure.process.and_then(|process| process.limits);
+        let read = limits.and_then(|limits| limits.address_space.at());
+        let limit = failure.counts().and_then(|counts| counts.address_space_limit).or(read);
+        match limit.filter(|_| told || failure.unexplained_end()) {
+            Some(limit) => judge_failure(analysis, failure, told, limit),
+            None => Ok(None),
+        }
+    }))
+}
+
+fn judge_failure(
+    analysis: &Analysis,
+    failure: &Failure,
+    told: bool,
+    limit: u64,
+) -> Result<Option<Finding>, String> {
+    let counts = failure.counts();
+    if let Some((mappings, max)) = counts.and_then(|counts| counts.mappings.zip(counts.max_map_count)) {
+        if counted_at_limit(mappings, max) {
+            return Ok(None);
+        }
+    }
+    let name = failure.process.map_or_else(|| "the process".to_owned(), evidence::describe);
+    let memory = failure.process.and_then(|process| process.memory);
+    let peak = memory.map(|(at, memory)| (at, memory.peak_virtual.0.max(memory.virtual_size.0)));
+    let asked = requested_bytes(&failure.text()).unwrap_or(0);
+    let at_failure = counts.and_then(|counts| counts.virtual_size);
+    let refused = failure.text().contains("failed to map segment");
+    let known = match (told, at_failure, peak) {
+        (true, Some(size), _) if reaches(SPACE_AT_LIMIT, size.saturating_add(asked), limit) => {
+            (Status::Established, 0.96)
+        }
+        (true, _, Some((_, peak))) if reaches(FAR_FROM_LIMIT, peak, limit) => (Status::Supported, 0.9),
+        (true, Some(size), _) if size >= limit / 2 || refused => (Status::Supported, 0.85),
+        (true, None, _) if refused => (Status::Supported, 0.75),
+        (false, _, Some((_, peak))) if reaches(SPACE_AT_LIMIT, peak, limit) => (Status::Supported, 0.8),
+        (false, _, Some((at, peak))) if peak >= limit / ADDRESS_SPACE_PART => {
+            return Err(format!(
+                "{name} ended on its own; its address space had reached {} of {}, read {} before, and the agent reported no exception from it",
+                evidence::bytes(peak),
+                evidence::bytes(limit),
+                evidence::seconds(failure.at.since(at))
+            ));
+        }
+        (false, _, None) => {
+            return Err(format!(
+                "{name} ended on its own before its address space was read; its limit (ulimit -v) is {}",
+                evidence::bytes(limit)
+            ));
+        }
+        _ => return Ok(None),
+    };
+    let mut evidence: Vec<Evidence> = Vec::new();
+    if let Some(size) = at_failure {
+        let more = if asked > 0 {
+            format!(", and asked for {} more", evidence::bytes(asked))
+        } else {
+            String::new()
+        };
+        let sentence = format!(
+            "{} had an address space of {} of the {} that its limit (ulimit -v) allows{more}, counted inside it at the exception.",
+            evidence::capital(&name),
+            evidence::bytes(size),
+            evidence::bytes(limit)
+        );
+        let met =
+            evidence::number("address space", size, "bytes", &failure.agent_source(), failure.at, sentence);
+        evidence.push(evidence::with_limit(met, limit));
+    }
+    if let (Some((at, peak)), Some(process)) = (peak, failure.process) {
+        let sentence = format!(
+            "Its address space had reached {} of {} (VmPeak), read {} before the failure.",
+            evidence::bytes(peak),
+            evidence::bytes(limit),
+            evidence::seconds(failure.at.since(at))
+        );
+        let source = format!("/proc/{}/status", process.id.pid);
+        evidence.push(evidence::with_limit(
+            evidence::number("largest address space", peak, "bytes", &source, at, sentence),
+            limit,
+        ));
+    }
+    if let Some(resident) =
+        counts.and_then(|counts| counts.resident).or(memory.map(|(_, memory)| memory.resident().0))
+    {
+        let sentence = format!("Only {} of it was memory in use.", evidence::bytes(resident));
+        evidence.push(evidence::number("resident memory", resident, "bytes", "VmRSS", failure.at, sentence));
+    }
+    evidence.extend(sharing::exception_sentence(failure));
+    Ok(Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)))))
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Take the limit on address space away (up to the hard limit everybody may)".into(),
+            command: "ulimit -S -v $(ulimit -H -v)".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Where memory shall be limited: limit what is in use".into(),
+            command: "systemd-run --user --scope -p MemoryMax=16G python train.py".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Reserve less: fewer arenas".into(),
+            command: "export MALLOC_ARENA_MAX=2 OMP_NUM_THREADS=1".into(),
+            automatic: None,
+        },
+    ]
+}

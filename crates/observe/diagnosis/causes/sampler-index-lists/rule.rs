@@ -1,0 +1,110 @@
+//! # sampler-index-lists
+//!
+//! ## What it does
+//! Finds the list of indices that a sampler makes at the start of each epoch, where it is large.
+//!
+//! ## Why it happens
+//! A shuffling DataLoader takes `torch.randperm(n).tolist()`: a Python int of 32 bytes and a reference of 8 for each sample of
+//! the dataset, in each process that has a loader. 100 million samples are 4 GB, however small a sample is; a
+//! DistributedSampler makes the whole list in every rank and takes its share of it.
+//!
+//! ## How it is told apart
+//! The agent tells the length of the list when the loader's iterator is made, and the anonymous memory of the process rose
+//! by a good part of 40 bytes for each index afterwards. It is the same at each epoch: a leak goes on.
+//!
+//! ## Known problems
+//! Needs the agent, and sees loaders with workers only. Samplers that are not torch's own are not known. A warning where the
+//! job ran out of memory and the list was a tenth of all that it held; else a note.
+//!
+//! ## Example
+//! A peak at the start of each epoch, that grows with the number of samples and not with their size.
+//!
+//! ## Remedy
+//! Shuffle an array of numbers, or blocks of samples.
+//!
+//! ## References
+//! - <https://pytorch.org/docs/stable/data.html#torch.utils.data.Sampler>
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::policy::given::LISTED_INT_BYTES;
+use crate::policy::memory::{BUFFER_NOTE_BYTES, LIST_PART};
+use crate::policy::sizes::WARN_PART;
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{At, Fix, LoaderSettings, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "sampler-index-lists",
+    title: "Sampler and index lists of huge datasets",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let lists = analysis.timeline.processes().filter_map(|process| {
+        let (settings, length) = longest(process)?;
+        let bytes = length.saturating_mul(LISTED_INT_BYTES);
+        let (rise, at) = rise(analysis, process)?;
+        let filled = rise >= bytes / 2 || (analysis.ran_out && rise >= bytes / LIST_PART);
+        (bytes >= BUFFER_NOTE_BYTES && filled).then_some((bytes, at, length, settings, process))
+    });
+    let Some((bytes, at, length, settings, process)) = lists.max_by_key(|(bytes, at, ..)| (*bytes, *at))
+    else {
+        return Judgement::Nothing;
+    };
+    let tenth = bytes.saturating_mul(WARN_PART) >= analysis.timeline.memory().peak_bytes;
+    let severity = if tenth && analysis.ran_out { Severity::Warning } else { Severity::Note };
+    let sentence = format!(
+        "The sampler of the loader of {} makes a list of {} for each epoch in {}: about {}, {LISTED_INT_BYTES} bytes each.",
+        settings.dataset.as_deref().unwrap_or("the dataset"),
+        evidence::plural(length, "index", "indices"),
+        evidence::describe(process),
+        evidence::bytes(bytes)
+    );
+    let source = format!("agent in {}", process.id.pid);
+    let evidence = evidence::number("list of indices", bytes, "bytes", &source, at, sentence);
+    let context = analysis.remedy_context_of(Some(process));
+    let mut finding = of_job(&RULE, severity, (Status::Supported, 0.85), vec![evidence], &context);
+    finding.process = Some(evidence::process_ref(process));
+    Judgement::one(finding)
+}
+
+fn longest(process: &ProcessHistory) -> Option<(&LoaderSettings, u64)> {
+    let lists = process.iterators.iter().filter_map(|(settings, _)| Some((settings, settings.index_list?)));
+    lists.max_by_key(|(_, length)| *length)
+}
+
+/// By how much its anonymous memory rose after it began to make its last loader, and when it was highest. The list is made
+/// within a second or two: the kernel's line says what was there when it killed the process.
+fn rise(analysis: &Analysis, process: &ProcessHistory) -> Option<(u64, At)> {
+    let made = process.loader_at?;
+    let (_, before) = process.anonymous.at_or_before(made).or_else(|| process.anonymous.first())?;
+    let (at, peak) = process.anonymous.peak()?;
+    let of_process =
+        analysis.oom_victims.iter().filter(|victim| victim.process.is_some_and(|it| it.id == process.id));
+    let killed = of_process.filter_map(|victim| Some((victim.at, victim.line?.anonymous as f64)));
+    let (at, peak) = killed.chain([(at, peak)]).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some(((peak - before).max(0.0) as u64, at))
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Shuffle an array: 8 bytes for each sample instead of 40".into(),
+            command: "class Shuffled(torch.utils.data.Sampler):\n    def __init__(self, length):\n        self.length = length\n    \
+                      def __len__(self):\n        return self.length\n    \
+                      def __iter__(self):\n        for block in torch.randperm(self.length).split(10_000):\n            \
+                      yield from block.tolist()\n\
+                      DataLoader(dataset, sampler=Shuffled(len(dataset)), num_workers=4)"
+                .into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Several ranks: let each shuffle its own share only".into(),
+            command: "DataLoader(torch.utils.data.Subset(dataset, range(rank, len(dataset), world_size)), sampler=..., num_workers=4)".into(),
+            automatic: None,
+        },
+    ]
+}

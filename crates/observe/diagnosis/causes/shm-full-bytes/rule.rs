@@ -1,0 +1,182 @@
+//! # shm-full-bytes
+//!
+//! ## What it does
+//! Finds a /dev/shm without a byte left.
+//!
+//! ## Why it happens
+//! Batches travel from loader workers to the trainer through /dev/shm: workers x prefetch_factor batches, and
+//! what the trainer keeps of them. Docker and Kubernetes give it 64 MiB unless told otherwise.
+//!
+//! ## How it is told apart
+//! Recent torch reserves the pages and raises `ENOSPC` (28); `multiprocessing.shared_memory` and old torch die by
+//! SIGBUS at the first touch. Either with /dev/shm full in bytes. Full in inodes only: tmpfs-inodes. `ENOMEM`:
+//! max-map-count-exhausted. SIGKILL: not this.
+//!
+//! ## Known problems
+//! A process that dies gives its segments back at once, so the reading after it may show free space. SIGBUS
+//! with space left in /dev/shm has other causes (a truncated or network file), and is not told here.
+//!
+//! ## Example
+//! `RuntimeError: unable to allocate shared memory(shm) for file </torch_7636_358177654_8>: No space left on device (28)`
+//!
+//! ## Remedy
+//! Make /dev/shm larger, or send less: fewer workers, a smaller prefetch_factor, uint8 instead of float32.
+//!
+//! ## References
+//! - tmpfs(5), shm_overview(7)
+
+use crate::analysis::failures::Failure;
+use crate::analysis::space;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::limits::{reaches, NEAR_LIMIT};
+use crate::policy::machine::{FILLS_AT_ONCE_BYTES, FILLS_AT_ONCE_PART};
+use crate::rule::finding::{by_failure, finding};
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{FilesystemUse, Finding, Fix, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "shm-full-bytes",
+    title: "/dev/shm has no bytes left (docker 64 MiB default, k8s 64 MiB, half of RAM)",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    by_failure(analysis, |failure| {
+        if space::is_no_space(failure) && space::about_shm(failure) {
+            Ok(told(analysis, failure))
+        } else if space::is_bus_error(failure) || failure.unexplained_end() {
+            read(analysis, failure)
+        } else {
+            Ok(None)
+        }
+    })
+}
+
+fn told(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
+    let counts = failure.counts()?;
+    let inodes_full = matches!((counts.shm_inodes_used, counts.shm_inodes), (Some(used), Some(all)) if all > 0 && used.saturating_add(1) >= all);
+    // Reserving pages fails for bytes, creating the object for inodes.
+    if inodes_full && !failure.text().contains("unable to allocate shared memory(shm)") {
+        return None;
+    }
+    let room = matches!((counts.shm_used, counts.shm_size), (Some(used), Some(size)) if !reaches(NEAR_LIMIT, used, size));
+    if room && space::at_creation(failure) {
+        return None;
+    }
+    let mut evidence = Vec::new();
+    let mut known = (Status::Supported, 0.85);
+    if let (Some(used), Some(size)) = (counts.shm_used, counts.shm_size) {
+        // What was reserved in vain is free again; what is left is less than one such request.
+        if size > 0 && used >= size / 2 {
+            known = (Status::Established, 0.96);
+        }
+        let sentence = format!(
+            "/dev/shm had {} of {} in use at the exception, and the next segment did not fit.",
+            evidence::bytes(used),
+            evidence::bytes(size)
+        );
+        let met =
+            evidence::number("/dev/shm bytes", used, "bytes", &failure.agent_source(), failure.at, sentence);
+        evidence.push(evidence::with_limit(met, size));
+    } else if let Some((history, at, used, size)) =
+        space::fullest(analysis, &[FilesystemUse::Shm], failure, false)
+    {
+        evidence.push(space::reading(&history.last.path, "bytes", used, size, at, failure.at));
+    }
+    evidence.extend(sharing::exception_sentence(failure));
+    evidence.extend(in_flight(failure));
+    Some(finding(analysis, &RULE, failure, known, evidence, &context(analysis, failure)))
+}
+
+fn read(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, String> {
+    let bus = space::is_bus_error(failure);
+    let Some((history, at, used, size)) = space::fullest(analysis, &[FilesystemUse::Shm], failure, false)
+    else {
+        return if bus {
+            Err("a process was ended by SIGBUS, and /dev/shm could not be read".into())
+        } else {
+            Ok(None)
+        };
+    };
+    if space::is_full(used, size) {
+        let mut evidence = vec![space::reading(&history.last.path, "bytes", used, size, at, failure.at)];
+        evidence.extend(space::bus_error_sentence(failure).filter(|_| bus));
+        let known = (Status::Supported, if bus { 0.85 } else { 0.7 });
+        return Ok(Some(finding(analysis, &RULE, failure, known, evidence, &context(analysis, failure))));
+    }
+    let someone = failure.process.map_or_else(|| "a process".into(), evidence::describe);
+    let last =
+        format!("/dev/shm was last read with {} of {} in use", evidence::bytes(used), evidence::bytes(size));
+    if bus {
+        return Err(format!("{someone} was ended by SIGBUS, but {last}; which mapping faulted was not seen"));
+    }
+    if let Some(because) = space::may_have_filled(analysis, &[FilesystemUse::Shm], failure, false) {
+        return Err(because);
+    }
+    let moved = history
+        .used
+        .peak()
+        .is_some_and(|(_, peak)| history.used.first().is_some_and(|(_, first)| peak > first));
+    if moved && (size <= FILLS_AT_ONCE_BYTES && used >= size / FILLS_AT_ONCE_PART) {
+        return Err(format!(
+            "{someone} ended on its own, {last}, and the agent reported no exception from it"
+        ));
+    }
+    Ok(None)
+}
+
+fn in_flight(failure: &Failure) -> Option<ullage_model::Evidence> {
+    let loader = sharing::loader(failure)?;
+    let prefetch = loader.prefetch_factor?;
+    let sentence = format!(
+        "{} workers x prefetch_factor {prefetch} = {} batches of {} are in flight at once.",
+        loader.workers,
+        u64::from(loader.workers).saturating_mul(prefetch),
+        loader.batch_size.map_or("unknown size".into(), |size| evidence::plural(size, "sample", "samples"))
+    );
+    let batches = u64::from(loader.workers).saturating_mul(prefetch);
+    Some(evidence::number(
+        "batches in flight",
+        batches,
+        "batches",
+        &failure.agent_source(),
+        failure.at,
+        sentence,
+    ))
+}
+
+fn context(analysis: &Analysis, failure: &Failure) -> RemedyContext {
+    let counted = failure.counts().and_then(|counts| counts.shm_size);
+    let read = || {
+        analysis.timeline.filesystems(FilesystemUse::Shm).next().and_then(|history| history.last.size.at())
+    };
+    RemedyContext { bytes: counted.or_else(read), ..analysis.remedy_context(Some(failure)) }
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let gib = (context.bytes.unwrap_or(0).saturating_mul(4) >> 30).max(8);
+    let mut fixes = Vec::new();
+    if context.is_root() {
+        fixes.push(Fix {
+            title: "Make it larger now (needs the right to mount)".into(),
+            command: format!("mount -o remount,size={gib}G /dev/shm"),
+            automatic: None,
+        });
+    }
+    fixes.push(Fix {
+        title: "In a container: start it with a larger /dev/shm".into(),
+        command: format!("docker run --shm-size={gib}g IMAGE"),
+        automatic: None,
+    });
+    fixes.push(Fix {
+        title: "Keep fewer batches in flight".into(),
+        command: "DataLoader(dataset, num_workers=2, prefetch_factor=1)".into(),
+        automatic: None,
+    });
+    fixes.extend(sharing::arena(context));
+    fixes
+}

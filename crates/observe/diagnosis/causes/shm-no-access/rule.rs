@@ -1,0 +1,145 @@
+//! # shm-no-access
+//!
+//! ## What it does
+//! Finds a /dev/shm in which the job may not make anything: missing, mounted read-only, or closed to its user.
+//!
+//! ## Why it happens
+//! Semaphores of multiprocessing, `multiprocessing.shared_memory` and torch's shared tensors are files in /dev/shm.
+//! Sandboxes (AWS Lambda, pods with a read-only root, a tmpfs of the wrong mode) have none that can be written.
+//!
+//! ## How it is told apart
+//! The very first object fails, and the error says why: permission denied (13), read-only (30), not implemented (38). No
+//! limit was met: a full /dev/shm says 28, too many descriptors 24, too many mappings 12.
+//!
+//! ## Known problems
+//! A segment of another user's, opened by its name, is refused with 13 as well. Without the agent only a /dev/shm that is
+//! missing is suspected: that one cannot be written is not seen from outside.
+//!
+//! ## Example
+//! `OSError: [Errno 38] Function not implemented`, from `multiprocessing/synchronize.py`
+//!
+//! ## Remedy
+//! Mount a tmpfs there, or work without processes.
+//!
+//! ## References
+//! - sem_open(3), shm_open(3)
+
+use crate::analysis::failures::Failure;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::rule::finding::{by_failure, finding};
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{FilesystemUse, Finding, Fix, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "shm-no-access",
+    title: "/dev/shm missing, not writable or noexec/readonly",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let mounted = analysis.timeline.filesystems(FilesystemUse::Shm).next().is_some();
+    by_failure(analysis, |failure| {
+        match failure.unexplained_end() && !mounted && analysis.timeline.samples() > 0 {
+            true => Err(format!(
+                "{} ended on its own, and no /dev/shm could be read; the agent reported no exception from it",
+                failure.process.map_or_else(|| "a process".into(), evidence::describe)
+            )),
+            false => Ok(refused(analysis, failure)),
+        }
+    })
+}
+
+fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
+    let report = &failure.exception?.report;
+    let text = failure.text();
+    let code = report.errno.or_else(|| code_in(&text))?;
+    let mounted = analysis.timeline.filesystems(FilesystemUse::Shm).next();
+    let reason = match code {
+        1 | 13 => "permission denied",
+        30 => "it is mounted read-only",
+        38 => "there is none that the C library would use",
+        // Of a tensor: its sender may have ended. Of a semaphore: the place is not there.
+        2 if mounted.is_none() => "there is none",
+        _ => return None,
+    };
+    // Frames only where the object is made: an open of somebody's file by its name fails for other reasons.
+    let makes = failure.passes("synchronize.py")
+        || failure.passes("SemLock")
+        || (failure.passes("shared_memory.py") && !text.contains("'/dev/shm/"))
+        || (text.contains("unable to open shared memory object") && text.contains("read-write mode"))
+        || (text.contains("'/dev/shm/") && code == 30);
+    if !makes {
+        return None;
+    }
+    let sentence =
+        format!("The job could not make an object in /dev/shm (error {code}): {reason}. No limit was met.");
+    let mut evidence =
+        vec![evidence::text("error", &code.to_string(), &failure.agent_source(), Some(failure.at), sentence)];
+    evidence.extend(sharing::exception_sentence(failure));
+    evidence.push(match mounted {
+        Some(place) => {
+            let sentence = format!(
+                "{} was read with {} in use: it is not full.",
+                place.last.path,
+                evidence::bytes(place.last.used.0)
+            );
+            let source = format!("statvfs {}", place.last.path);
+            evidence::number("/dev/shm in use", place.last.used.0, "bytes", &source, place.last_at, sentence)
+        }
+        None => evidence::text(
+            "/dev/shm",
+            "not there",
+            "statvfs /dev/shm",
+            Some(failure.at),
+            "The job sees no /dev/shm at all.".into(),
+        ),
+    });
+    Some(finding(
+        analysis,
+        &RULE,
+        failure,
+        (Status::Established, 0.93),
+        evidence,
+        &analysis.remedy_context(Some(failure)),
+    ))
+}
+
+/// `13` of `Permission denied (13)`, of a message of torch.
+fn code_in(text: &str) -> Option<i32> {
+    [
+        "Permission denied (13)",
+        "Read-only file system (30)",
+        "Function not implemented (38)",
+        "No such file or directory (2)",
+    ]
+    .iter()
+    .zip([13, 30, 38, 2])
+    .find(|(words, _)| text.contains(**words))
+    .map(|(_, code)| code)
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let mut fixes = Vec::new();
+    if context.is_root() {
+        fixes.push(Fix {
+            title: "Mount one (needs the right to mount)".into(),
+            command: "mount -t tmpfs -o mode=1777,size=8g tmpfs /dev/shm".into(),
+            automatic: None,
+        });
+    }
+    fixes.push(Fix {
+        title: "In a container: give it one".into(),
+        command: "docker run --tmpfs /dev/shm:rw,mode=1777,size=8g IMAGE".into(),
+        automatic: None,
+    });
+    fixes.push(Fix {
+        title: "Work without other processes".into(),
+        command: "DataLoader(dataset, num_workers=0)".into(),
+        automatic: None,
+    });
+    fixes
+}

@@ -1,0 +1,177 @@
+//! # shm-stale-files
+//!
+//! ## What it does
+//! Finds a /dev/shm that was filled by files of earlier runs, which nobody uses any more, so that there was no room for
+//! this one.
+//!
+//! ## Why it happens
+//! Named segments (torch's sharing strategy `file_system`, `multiprocessing.shared_memory`, NCCL, semaphores) are removed
+//! by whoever made them. When that process and its cleaner are killed, they stay: memory in use until they are deleted or
+//! the machine restarts. In Kubernetes they outlive a container's restart, so that one crash becomes a crash loop.
+//!
+//! ## How it is told apart
+//! The job failed for a full /dev/shm, and a good part of it was there before the job, unused by any process of it. Where
+//! their names carry the pid of a process that is gone they are left over for certain; else they may belong to another
+//! job that runs. A job that fills /dev/shm by itself: shm-full-bytes.
+//!
+//! ## Known problems
+//! A file that a process outside of the job maps cannot be told from one that nobody uses: look before removing.
+//!
+//! ## Example
+//! The first run works, and after some crashes: `No space left on device (28)`, or `Bus error`, at the start
+//!
+//! ## Remedy
+//! Remove them, and start the job so that they cannot stay: strategy `file_descriptor` unlinks its files at once.
+//!
+//! ## References
+//! - shm_overview(7)
+//! - <https://github.com/vllm-project/vllm/issues/54002>
+
+use crate::analysis::failures::Failure;
+use crate::analysis::space;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::segments::Stale;
+use crate::policy::machine::{STALE_NOTE_BYTES, STALE_READ_BY, STALE_SHARE};
+use crate::rule::finding::{by_failure, finding, of_job};
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Evidence, FilesystemUse, Finding, Fix, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "shm-stale-files",
+    title: "Left-over /dev/shm files from killed runs fill shm and memory",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let Some(stale) = analysis.timeline.segments.stale().filter(|stale| stale.count > 0) else {
+        return by_failure(analysis, |failure| Ok(filled_before(analysis, failure)));
+    };
+    match by_failure(analysis, |failure| Ok(filled(analysis, failure, &stale))) {
+        Judgement::Nothing if stale.bytes >= STALE_NOTE_BYTES && stale.makers_gone >= STALE_NOTE_BYTES => {
+            let evidence = vec![sentence(&stale, None)];
+            Judgement::one(of_job(
+                &RULE,
+                Severity::Note,
+                known(&stale),
+                evidence,
+                &analysis.remedy_context(None),
+            ))
+        }
+        judgement => judgement,
+    }
+}
+
+/// Bytes in use and size of a /dev/shm that this failure met full.
+fn full(analysis: &Analysis, failure: &Failure) -> Option<(u64, u64)> {
+    let no_space = space::is_no_space(failure) && space::about_shm(failure);
+    let by_hand = space::is_bus_error(failure) || failure.unexplained_end();
+    let (used, size) = match failure.counts().and_then(|counts| counts.shm_used.zip(counts.shm_size)) {
+        Some(counted) => counted,
+        None => {
+            let (_, _, used, size) = space::fullest(analysis, &[FilesystemUse::Shm], failure, false)?;
+            (used, size)
+        }
+    };
+    let full = no_space || (by_hand && space::is_full(used, size));
+    (full && size > 0).then_some((used, size))
+}
+
+fn filled(analysis: &Analysis, failure: &Failure, stale: &Stale) -> Option<Finding> {
+    let (_, size) = full(analysis, failure)?;
+    if (stale.bytes as f64) < size as f64 * STALE_SHARE {
+        return None;
+    }
+    let mut evidence = vec![sentence(stale, Some(size))];
+    evidence.extend(sharing::exception_sentence(failure));
+    evidence.extend(space::bus_error_sentence(failure).filter(|_| space::is_bus_error(failure)));
+    let mut finding =
+        finding(analysis, &RULE, failure, known(stale), evidence, &analysis.remedy_context(Some(failure)));
+    if stale.makers_gone >= stale.bytes / 2 || stale.bytes >= size / 2 {
+        // They were there first; of few files of which little is known that says nothing.
+        finding.explains = lack_of_room();
+    }
+    Some(finding)
+}
+
+/// The files were never listed: how much was in use when the job began is known all the same.
+fn filled_before(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
+    let (at, before) = analysis.timeline.filesystems(FilesystemUse::Shm).next()?.used.first()?;
+    let (used, size) = full(analysis, failure)?;
+    if at > STALE_READ_BY || before < size as f64 * STALE_SHARE || before > used as f64 {
+        return None;
+    }
+    let sentence = format!(
+        "/dev/shm held {} of its {} when the job began: files of earlier runs, or of another one; they were not listed.",
+        evidence::bytes(before as u64),
+        evidence::bytes(size)
+    );
+    let met =
+        evidence::number("in use before the job", before as u64, "bytes", "statvfs /dev/shm", at, sentence);
+    let mut evidence = vec![evidence::with_limit(met, size)];
+    evidence.extend(sharing::exception_sentence(failure));
+    evidence.extend(space::bus_error_sentence(failure).filter(|_| space::is_bus_error(failure)));
+    let known = (Status::Supported, 0.65);
+    let mut finding =
+        finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)));
+    if before >= size as f64 / 2.0 {
+        finding.explains = lack_of_room();
+    }
+    Some(finding)
+}
+
+/// What a /dev/shm without room shows itself as.
+fn lack_of_room() -> Vec<String> {
+    ["shm-full-bytes", "nccl-shm-segments", "ray-object-store"].map(str::to_owned).into()
+}
+
+fn known(stale: &Stale) -> (Status, f64) {
+    if stale.makers_gone >= stale.bytes / 2 {
+        (Status::Established, 0.94)
+    } else {
+        (Status::Supported, 0.75)
+    }
+}
+
+fn sentence(stale: &Stale, size: Option<u64>) -> Evidence {
+    let of = size.map_or(String::new(), |size| format!(" of its {}", evidence::bytes(size)));
+    let gone = if stale.makers_gone >= stale.bytes / 2 {
+        "; whoever made them has ended"
+    } else {
+        "; who made them is not known, so that another job may use them"
+    };
+    let text = format!(
+        "/dev/shm held {} in {} from before this run that no process of it uses{of}{gone} (the largest: {}).",
+        evidence::bytes(stale.bytes),
+        evidence::plural(stale.count, "file", "files"),
+        stale.names.join(", ")
+    );
+    let evidence = evidence::number("left-over files", stale.bytes, "bytes", "/dev/shm", stale.at, text);
+    match size {
+        Some(size) => evidence::with_limit(evidence, size),
+        None => evidence,
+    }
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "List what no process uses, and remove it, each file asked for".into(),
+            command: "ullage check --clean".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "By hand, where fuser shows nobody".into(),
+            command: "fuser -v /dev/shm/torch_* /dev/shm/psm_*; rm /dev/shm/torch_* /dev/shm/psm_*".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Let torch unlink its files at once, so that none can stay".into(),
+            command: "torch.multiprocessing.set_sharing_strategy(\"file_descriptor\")".into(),
+            automatic: None,
+        },
+    ]
+}

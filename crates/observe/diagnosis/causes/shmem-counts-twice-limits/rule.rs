@@ -1,0 +1,133 @@
+//! # shmem-counts-twice-limits
+//!
+//! ## What it does
+//! Finds a memory limit that was met by shared memory: /dev/shm, memfds and the like, and not by the processes.
+//!
+//! ## Why it happens
+//! Pages of a tmpfs count against the cgroup of whoever writes them first. A /dev/shm as large as the container's
+//! memory limit does not refuse with ENOSPC when it is full: the limit is met before, and the kernel kills somebody. The
+//! pages of a file stay when its writer is killed, and count on until it is removed.
+//!
+//! ## How it is told apart
+//! A process was killed for the limit of a cgroup, and memory.stat shows at least half of that limit as shared memory, and
+//! more of it than anonymous memory. It cannot be reclaimed without swap, unlike page cache, which stands in the same line
+//! (`file`).
+//!
+//! ## Known problems
+//! Which process filled it is only told where its segments were seen (shared memory in the report).
+//!
+//! ## Example
+//! `OOMKilled`, with resident sizes well below the limit
+//!
+//! ## Remedy
+//! Count /dev/shm into the limit, give it a size of its own below, and send less through it.
+//!
+//! ## References
+//! - <https://github.com/kubernetes/kubernetes/issues/125852>
+//! - <https://docs.kernel.org/filesystems/tmpfs.html>
+
+use crate::analysis::oom::limiting;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::limits::{JUST_AFTER_S, JUST_BEFORE_S};
+use crate::policy::machine::UNBOUNDED_PART;
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{At, FilesystemUse, Fix, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "shmem-counts-twice-limits",
+    title: "Memory-backed emptyDir / --shm-size counts against the container memory limit",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    for victim in analysis.oom_victims.iter().filter(|victim| victim.of_cgroup()) {
+        let Some((group, limit)) = victim.group.and_then(|group| limiting(analysis, group)) else { continue };
+        let (from, to) = (
+            At::from_seconds(victim.at.seconds() - JUST_BEFORE_S),
+            At::from_seconds(victim.at.seconds() + JUST_AFTER_S),
+        );
+        let Some((at, shared)) = group.shared.peak_between(from, to) else { continue };
+        let anonymous = group.last.memory.as_known().and_then(|memory| memory.parts.known());
+        let anonymous = anonymous.map_or(0, |parts| parts.anonymous.0);
+        if shared < limit as f64 / 2.0 || shared < anonymous as f64 {
+            continue;
+        }
+        let sentence = format!(
+            "Of the {} that the cgroup {} may hold, {} were shared memory (/dev/shm, memfd and the like), read {}; it cannot be given back, and killing its writer does not free it.",
+            evidence::bytes(limit),
+            group.path(),
+            evidence::bytes(shared as u64),
+            when(at, victim.at)
+        );
+        let source = format!("memory.stat of {}", group.path());
+        let met = evidence::number("shared memory", shared as u64, "bytes", &source, at, sentence);
+        let mut evidence = vec![evidence::with_limit(met, limit)];
+        if let Some(place) = analysis.timeline.filesystems(FilesystemUse::Shm).next() {
+            let used = place.used.peak_between(from, to).map_or(place.last.used.0, |(_, used)| used as u64);
+            let size = place.last.size.at();
+            let of = size
+                .map_or("no limit of its own".into(), |size| format!("a size of {}", evidence::bytes(size)));
+            let sentence = format!(
+                "{} held {} then, and has {of}: it is bounded by the memory limit, and not by itself.",
+                place.last.path,
+                evidence::bytes(used)
+            );
+            if size.is_none_or(|size| size > used.saturating_add(used / UNBOUNDED_PART)) {
+                let source = format!("statvfs {}", place.last.path);
+                evidence.push(evidence::number("/dev/shm in use", used, "bytes", &source, at, sentence));
+            }
+        }
+        // Its growth comes before the kill, also where the reading that shows it does not.
+        let crossed = group.shared.points().find(|(_, bytes)| *bytes >= limit as f64 / 2.0);
+        let began = match crossed {
+            Some((at, _)) if at < victim.at => at,
+            _ => group.shared.at_or_before(At(victim.at.0.saturating_sub(1))).map_or(At(0), |(at, _)| at),
+        };
+        let severity = if analysis.ended_well() { Severity::Warning } else { Severity::Fatal };
+        let context = RemedyContext { bytes: Some(limit), ..analysis.remedy_context(None) };
+        let mut finding = of_job(&RULE, severity, (Status::Established, 0.93), evidence, &context);
+        finding.process = victim.process.map(evidence::process_ref);
+        finding.at = Some(began);
+        return Judgement::one(finding);
+    }
+    Judgement::Nothing
+}
+
+fn when(at: At, kill: At) -> String {
+    let age = kill.since(at);
+    if age >= 0.0 {
+        format!("{} before the kill", evidence::seconds(age))
+    } else {
+        format!("{} after the kill", evidence::seconds(-age))
+    }
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    // A quarter of the limit, where that is known.
+    let quarter = context.bytes.map(|bytes| (bytes >> 30).max(1));
+    let size = |times: u64| {
+        quarter.map_or_else(|| "SIZE".to_owned(), |gib| format!("{}g", gib.saturating_mul(times)))
+    };
+    vec![
+        Fix {
+            title: "In a container: a /dev/shm of a quarter of the memory limit, so that a full one is an error and not a kill"
+                .into(),
+            command: format!("docker run --memory={} --shm-size={} IMAGE", size(4), size(1)),
+            automatic: None,
+        },
+        Fix {
+            title: "See what lies in it, and who uses it".into(),
+            command: "ls -lS /dev/shm; fuser -v /dev/shm/*".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Keep fewer batches in flight".into(),
+            command: "DataLoader(dataset, num_workers=2, prefetch_factor=1)".into(),
+            automatic: None,
+        },
+    ]
+}

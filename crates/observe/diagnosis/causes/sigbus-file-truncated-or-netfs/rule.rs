@@ -1,0 +1,149 @@
+//! # sigbus-file-truncated-or-netfs
+//!
+//! ## What it does
+//! Finds a process that was ended by SIGBUS because a page of a mapped data file could not be had: the file was truncated
+//! or overwritten under its readers, or its filesystem failed.
+//!
+//! ## Why it happens
+//! A mapping of a file does not hold its size. Where somebody rewrites the file in place (`open(path, "wb")` truncates it
+//! first), the next access behind the new end is a SIGBUS; so is a page that NFS, Lustre or FUSE cannot deliver, and a
+//! hole in a sparse file on a full disk. torch says "out of shared memory" for every SIGBUS of a worker, whatever faulted.
+//!
+//! ## How it is told apart
+//! /dev/shm was read with room that cannot have been filled in the time that was left, no disk of the job's was full,
+//! and the process had mapped a regular file that is no library. A full /dev/shm: shm-full-bytes; a full disk:
+//! disk-full-tmp. Established where the file was shorter than what was mapped of it when the process was gone; which page
+//! faulted is not told by the kernel, so that it is supported otherwise.
+//!
+//! ## Known problems
+//! A file that was mapped just before the fault may not have been counted yet. A SIGBUS that somebody sent looks the same.
+//!
+//! ## Example
+//! `DataLoader worker (pid 46794) is killed by signal: Bus error.`, with /dev/shm nearly empty
+//!
+//! ## Remedy
+//! Write to a new file, and rename it over the old one. On a network filesystem: copy first, or read instead of mapping.
+//!
+//! ## References
+//! - mmap(2), SIGBUS
+//! - <https://github.com/pytorch/pytorch/issues/42155>
+
+use crate::analysis::failures::Failure;
+use crate::analysis::space;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::rule::finding::{by_failure, finding};
+use crate::rule::{Judgement, Rule};
+use ullage_model::{FilesystemUse, Finding, Fix, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "sigbus-file-truncated-or-netfs",
+    title: "SIGBUS from a memory-mapped data/checkpoint file (truncated, overwritten, network fs fault)",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    by_failure(analysis, |failure| match space::is_bus_error(failure) {
+        true => faulted(analysis, failure),
+        false => Ok(None),
+    })
+}
+
+fn faulted(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, String> {
+    let Some(process) = failure.process else { return Ok(None) };
+    let name = evidence::describe(process);
+    if let Some(file) = analysis.timeline.short_file(process.id) {
+        let mut evidence: Vec<_> = space::bus_error_sentence(failure).into_iter().collect();
+        let sentence = format!(
+            "It had mapped {} of {}, which had only {} when it was gone: a page behind the end of the file is a SIGBUS.",
+            evidence::bytes(file.mapped),
+            file.path,
+            evidence::bytes(file.length)
+        );
+        let source = format!("/proc/{}/maps and stat of the file", process.id.pid);
+        let met =
+            evidence::number("mapped beyond the file", file.mapped, "bytes", &source, file.at, sentence);
+        evidence.insert(0, evidence::with_limit(met, file.length));
+        let known = (Status::Established, 0.95);
+        return Ok(Some(finding(
+            analysis,
+            &RULE,
+            failure,
+            known,
+            evidence,
+            &analysis.remedy_context(Some(failure)),
+        )));
+    }
+    let places = [FilesystemUse::Shm, FilesystemUse::Temporary, FilesystemUse::Work];
+    let full = |used_for: &[FilesystemUse]| {
+        space::fullest(analysis, used_for, failure, false)
+            .filter(|(_, _, used, size)| space::is_full(*used, *size))
+    };
+    if full(&places[..1]).is_some() || full(&places[1..2]).is_some() || full(&places[2..]).is_some() {
+        return Ok(None);
+    }
+    let Some((_, at, used, size)) = space::fullest(analysis, &places[..1], failure, false) else {
+        return Err(format!("{name} was ended by SIGBUS, and /dev/shm could not be read"));
+    };
+    if let Some(because) = space::may_have_filled(analysis, &places[..1], failure, false) {
+        return Err(because);
+    }
+    let mapped = process.mappings.filter(|(_, mappings)| mappings.data_file_bytes.0 > 0);
+    let Some((counted, mappings)) = mapped else {
+        return Err(format!(
+            "{name} was ended by SIGBUS while /dev/shm had room; no data file was seen mapped by it, so that which mapping faulted is not known"
+        ));
+    };
+    let mut evidence: Vec<_> = space::bus_error_sentence(failure).into_iter().collect();
+    let sentence = format!(
+        "/dev/shm had {} of {} in use, read {}: it did not lack room.",
+        evidence::bytes(used),
+        evidence::bytes(size),
+        space::when(at, failure.at)
+    );
+    evidence.push(evidence::with_limit(
+        evidence::number("/dev/shm bytes", used, "bytes", "statvfs /dev/shm", at, sentence),
+        size,
+    ));
+    let sentence = format!(
+        "It had mapped {} of data files, counted {}: the page that faulted was of one of these.",
+        evidence::bytes(mappings.data_file_bytes.0),
+        space::when(counted, failure.at)
+    );
+    let source = format!("/proc/{}/maps", process.id.pid);
+    let bytes = mappings.data_file_bytes.0;
+    evidence.push(evidence::number("mapped data files", bytes, "bytes", &source, counted, sentence));
+    Ok(Some(finding(
+        analysis,
+        &RULE,
+        failure,
+        (Status::Supported, 0.8),
+        evidence,
+        &analysis.remedy_context(Some(failure)),
+    )))
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Never rewrite a file that is mapped: write a new one, and rename it over the old".into(),
+            command:
+                "numpy.save(\"data.npy.new.npy\", array)\nos.replace(\"data.npy.new.npy\", \"data.npy\")"
+                    .into(),
+            automatic: None,
+        },
+        Fix {
+            title: "On a network filesystem: read the file instead of mapping it".into(),
+            command: "numpy.load(path)  # without mmap_mode\ntorch.load(path, mmap=False)".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Before a sparse file is mapped: take its room, so that a full disk is an error there"
+                .into(),
+            command: "os.posix_fallocate(file.fileno(), 0, size)".into(),
+            automatic: None,
+        },
+    ]
+}

@@ -1,0 +1,118 @@
+//! # slurm-rss-sum-overcount
+//!
+//! ## What it does
+//! Finds a job that a scheduler ended because the sum of resident sizes went beyond what was asked for, while the job
+//! itself held less.
+//!
+//! ## Why it happens
+//! Slurm's accounting (`jobacct_gather/linux`) adds the resident sizes of all processes every 30 s. A page that eight
+//! workers map, of a dataset or of /dev/shm, is added eight times. The kernel counts it once.
+//!
+//! ## How it is told apart
+//! The job runs under Slurm with a memory request in its environment, a process was ended by SIGKILL or SIGTERM, no OOM
+//! kill was counted, the sum of resident sizes was beyond the request and the memory of the job, each page once, within it.
+//! With a kill that the kernel counted it is memcg-oom-kill.
+//!
+//! ## Known problems
+//! Who sent the signal is not seen, so that this is a hypothesis: a job that met its time limit looks the same. slurmd's
+//! log settles it. The sum is taken at ullage's readings, not at Slurm's.
+//!
+//! ## Example
+//! `slurmstepd: error: Job 123 exceeded memory limit (70000000 > 65536000), being killed`
+//!
+//! ## Remedy
+//! Let Slurm count shared pages once, or the kernel hold the limit; until then ask for the sum.
+//!
+//! ## References
+//! - <https://slurm.schedmd.com/slurm.conf.html#OPT_JobAcctGatherParams>
+
+use crate::analysis::failures::Failure;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::given::{MIB, SIGKILL, SIGTERM};
+use crate::policy::limits::NEAR_LIMIT;
+use crate::policy::machine::SLURM_LOOKS_BACK_S;
+use crate::rule::finding::{by_failure, finding};
+use crate::rule::{Judgement, Rule};
+use ullage_model::{At, Ending, Finding, Fix, OutcomeKind, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "slurm-rss-sum-overcount",
+    title: "Scheduler kills on its own accounting (RSS sum counts shared pages many times)",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let Some(asked) = asked(analysis) else { return Judgement::Nothing };
+    let killed = !analysis.oom_victims.is_empty() || analysis.plain_outcome().kind == OutcomeKind::Budget;
+    if killed {
+        return Judgement::Nothing;
+    }
+    by_failure(analysis, |failure| Ok(ended(analysis, failure, asked)))
+}
+
+/// Bytes that the job may have on this node. Slurm's figures are MiB.
+fn asked(analysis: &Analysis) -> Option<u64> {
+    let number = |name: &str| analysis.facts.environment.get(name)?.parse::<u64>().ok();
+    let mib = match number("SLURM_MEM_PER_NODE") {
+        Some(mib) => mib,
+        None => number("SLURM_MEM_PER_CPU")?.saturating_mul(number("SLURM_CPUS_ON_NODE")?),
+    };
+    // 0 is the whole node.
+    (mib > 0).then(|| mib.saturating_mul(MIB))
+}
+
+fn ended(analysis: &Analysis, failure: &Failure, asked: u64) -> Option<Finding> {
+    if failure.follows || !matches!(failure.ending, Some(Ending::Signaled(SIGKILL | SIGTERM))) {
+        return None;
+    }
+    let from = At::from_seconds(failure.at.seconds() - SLURM_LOOKS_BACK_S);
+    let (at, sum) = analysis.timeline.job_totals().resident.peak_between(from, failure.at)?;
+    let (_, held) = analysis.timeline.tree.peak_between(from, failure.at)?;
+    if sum <= asked as f64 || held > asked as f64 * NEAR_LIMIT {
+        return None;
+    }
+    let sentence = format!(
+        "The resident sizes of all processes added up to {}, more than the {} asked of Slurm; each page counted once, the job held {}.",
+        evidence::bytes(sum as u64),
+        evidence::bytes(asked),
+        evidence::bytes(held as u64)
+    );
+    let met =
+        evidence::number("sum of resident sizes", sum as u64, "bytes", "/proc/PID/status", at, sentence);
+    let sentence = format!(
+        "{} was ended by a signal, and the kernel counted no OOM kill: it was not the kernel's limit.",
+        failure
+            .process
+            .map_or_else(|| "A process".into(), |process| evidence::capital(&evidence::describe(process)))
+    );
+    let signal =
+        evidence::text("signal", "SIGKILL or SIGTERM", "how the process ended", Some(failure.at), sentence);
+    let context = RemedyContext { bytes: Some(sum as u64), ..analysis.remedy_context(Some(failure)) };
+    let evidence = vec![evidence::with_limit(met, asked), signal];
+    Some(finding(analysis, &RULE, failure, (Status::Hypothesis, 0.55), evidence, &context))
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let size = context.bytes.map_or_else(|| "SIZE".to_owned(), |bytes| format!("{}G", (bytes >> 30) + 1));
+    vec![
+        Fix {
+            title: "Settle it: what slurmd counted".into(),
+            command: "sacct -j \"$SLURM_JOB_ID\" -o JobID,State,MaxRSS,ReqMem".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Until it counts otherwise: ask for the sum".into(),
+            command: format!("sbatch --mem={size} train.sh"),
+            automatic: None,
+        },
+        Fix {
+            title: "For who runs the cluster, in slurm.conf: count shared pages once, and let the kernel hold the limit"
+                .into(),
+            command: "JobAcctGatherParams=UsePss\n# cgroup.conf: ConstrainRAMSpace=yes".into(),
+            automatic: None,
+        },
+    ]
+}

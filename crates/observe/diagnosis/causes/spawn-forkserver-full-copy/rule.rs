@@ -1,0 +1,181 @@
+//! # spawn-forkserver-full-copy
+//!
+//! ## What it does
+//! Finds loader workers, started by spawn or forkserver, that each hold a copy of the dataset, and says how many bytes
+//! all copies are.
+//!
+//! ## Why it happens
+//! Without fork the dataset is pickled in the parent and unpickled in each worker: as many copies of its objects and arrays
+//! as there are workers, made anew each epoch where the workers do not persist. Tensors go through shared memory and are not
+//! copied. forkserver is the default on Linux from Python 3.14 on, and a `Process` that was started by spawn or
+//! forkserver hands its method on to the loaders made in it.
+//!
+//! ## How it is told apart
+//! The agent in each worker weighs the dataset that arrived, before the first item is read: what lies in a buffer or file
+//! shared with others does not count. The worker's resident anonymous memory at that moment must have room for it. So the
+//! memory is there from the start, a step and not a slope (refcount-cow-fork-workers), and what the imports take
+//! (worker-import-overhead) is told from it. From the parent's agent alone it is supported.
+//!
+//! ## Known problems
+//! Without the agent a copy cannot be told from imports, and the answer is "cannot tell"; where the job ran out of
+//! memory it is a hypothesis. The weight is estimated from some of the items. Memory that C++ code holds for an object
+//! (Arrow) is not weighed.
+//!
+//! ## Example
+//! Memory jumps by the size of the dataset times the number of workers as the loop over the loader begins.
+//!
+//! ## Remedy
+//! Share the dataset's data, fork the workers from a zygote, or by fork.
+//!
+//! ## References
+//! - <https://docs.python.org/3/library/multiprocessing.html#contexts-and-start-methods>
+
+use crate::analysis::copies::{
+    at_once, severity, share, started_empty, starter, sum, unknown_private, zygote, Copy,
+};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::policy::limits::reaches;
+use crate::policy::memory::{DATASET_BYTES, HOLDS_COPY};
+use crate::rule::finding::of_job;
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Evidence, Fix, LoaderSettings, Role, Severity, Status, Weight};
+
+pub(super) const RULE: Rule = Rule {
+    id: "spawn-forkserver-full-copy",
+    title: "spawn/forkserver workers each get a full pickled copy of the dataset",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let mut weighed_inside = true;
+    let copies: Vec<Copy> = analysis
+        .timeline
+        .processes()
+        .filter(|process| matches!(process.role, Role::LoaderWorker(_)) && started_empty(analysis, process))
+        .filter_map(|process| {
+            let (copy, inside) = held(analysis, process)?;
+            weighed_inside &= inside;
+            Some(copy)
+        })
+        .collect();
+    let copies = at_once(copies);
+    let whole = sum(&copies);
+    let Some(most) = copies.iter().max_by_key(|copy| copy.bytes) else { return from_outside(analysis) };
+    let Some(severity) = severity(analysis, whole, analysis.timeline.memory().peak_bytes) else {
+        return Judgement::Nothing;
+    };
+    let starter = starter(analysis, &copies);
+    let loader = starter.and_then(|starter| starter.heaviest.as_ref());
+    let known = if weighed_inside { (Status::Established, 0.95) } else { (Status::Supported, 0.75) };
+    let mut evidence = vec![copies_sentence(&copies, whole, most, loader)];
+    evidence.extend(step_sentence(most));
+    evidence.extend(loader.and_then(|loader| method_sentence(loader, starter)));
+    let mut finding = of_job(&RULE, severity, known, evidence, &analysis.remedy_context_of(starter));
+    finding.process = Some(evidence::process_ref(starter.unwrap_or(most.process)));
+    Judgement::one(finding)
+}
+
+/// A worker's copy of the dataset, and whether it was weighed in the worker.
+fn held<'a>(analysis: &Analysis<'a>, process: &'a ProcessHistory) -> Option<(Copy<'a>, bool)> {
+    let (last_at, _) = process.anonymous.last()?;
+    let (at, weight, room, inside) = match process.begun {
+        Some(begun) if begun.dataset.is_some() => (begun.at, begun.dataset?, begun.anonymous, true),
+        // The agent was there and had nothing to weigh.
+        Some(begun) if begun.anonymous.is_some() => return None,
+        _ => (last_at, weighed_by_parent(analysis, process)?, None, false),
+    };
+    let peak = process.anonymous.peak().map_or(0, |(_, peak)| peak as u64);
+    let bytes = weight.copied_by_pickle();
+    // An estimate may be a little too large; memory that is not there is no copy.
+    let fits = reaches(HOLDS_COPY, room.unwrap_or(peak).max(peak), bytes);
+    (bytes >= DATASET_BYTES && fits).then_some((Copy { process, bytes, error: 0, at }, inside))
+}
+
+fn weighed_by_parent(analysis: &Analysis, process: &ProcessHistory) -> Option<Weight> {
+    let alone = [Copy { process, bytes: 0, error: 0, at: process.first_seen }];
+    let loader = starter(analysis, &alone)?.heaviest.as_ref()?;
+    matches!(loader.start_method.as_deref(), Some("spawn" | "forkserver")).then_some(loader.weight?)
+}
+
+fn copies_sentence(copies: &[Copy], whole: u64, most: &Copy, loader: Option<&LoaderSettings>) -> Evidence {
+    let name =
+        loader.and_then(|loader| loader.dataset.as_deref()).map_or(String::new(), |name| format!(" {name}"));
+    let items = loader
+        .and_then(|loader| loader.dataset_len)
+        .map_or(String::new(), |items| format!(" ({})", evidence::plural(items, "item", "items")));
+    let number = copies.len() as u64;
+    let sentence = format!(
+        "{} a copy of the dataset{name}{items} of about {}{}: {}, which ullage.share(dataset) would have saved.",
+        evidence::capital(&evidence::plural(number, "loader worker holds", "loader workers hold")),
+        evidence::bytes(most.bytes),
+        if number > 1 { " each" } else { "" },
+        evidence::bytes(whole)
+    );
+    let source = format!("agent in {} and in its siblings", most.process.id.pid);
+    evidence::number("saved by sharing", whole, "bytes", &source, most.at, sentence)
+}
+
+/// It was there before the first item was read.
+fn step_sentence(most: &Copy) -> Option<Evidence> {
+    let begun = most.process.begun?;
+    let before = begun.anonymous?;
+    let (_, last) = most.process.anonymous.last()?;
+    let sentence = format!(
+        "It came with the start: {} had {} of anonymous memory before it read its first item, the interpreter and what it imported included, and {} when it was last read.",
+        evidence::describe(most.process),
+        evidence::bytes(before),
+        evidence::bytes(last as u64)
+    );
+    let source = format!("agent in {}", most.process.id.pid);
+    Some(evidence::number(
+        "anonymous memory",
+        before,
+        "bytes",
+        &source,
+        begun.at,
+        evidence::capital(&sentence),
+    ))
+}
+
+fn method_sentence(loader: &LoaderSettings, starter: Option<&ProcessHistory>) -> Option<Evidence> {
+    let method = loader.start_method.as_deref()?;
+    let reason = match (loader.start_method_is_default, starter.and_then(|starter| starter.started_by.as_deref())) {
+        (true, Some(own)) if own == method => format!(
+            "because the process that makes the loader was itself started by {own}, and multiprocessing_context was not given"
+        ),
+        (true, _) => format!("because multiprocessing_context was not given and {method} is the default in this process"),
+        (false, _) => format!("because multiprocessing_context={method:?} was given"),
+    };
+    let source = starter.map_or("agent".to_owned(), |starter| format!("agent in {}", starter.id.pid));
+    let sentence =
+        format!("The workers are started by {method}, {reason}; so each unpickles the dataset anew.");
+    Some(evidence::text("start method", method, &source, None, sentence))
+}
+
+fn from_outside(analysis: &Analysis) -> Judgement {
+    let Some(sentence) = unknown_private(analysis, true) else { return Judgement::Nothing };
+    if !analysis.ran_out {
+        return Judgement::cannot_tell(sentence);
+    }
+    let evidence = vec![evidence::text(
+        "private memory",
+        "of unknown content",
+        "/proc/PID/status",
+        Some(analysis.timeline.end()),
+        format!("{}.", evidence::capital(&sentence)),
+    )];
+    let known = (Status::Hypothesis, 0.4);
+    Judgement::one(of_job(&RULE, Severity::Warning, known, evidence, &analysis.remedy_context(None)))
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let mut fixes = vec![share()];
+    fixes.extend(zygote(context));
+    fixes.extend(sharing::fork_context(context));
+    fixes
+}

@@ -1,0 +1,136 @@
+//! # stack-ulimit-thread-stacks
+//!
+//! ## What it does
+//! Finds threads that could not be started because each one reserves a stack of the size of a large `ulimit -s`.
+//!
+//! ## Why it happens
+//! The C library gives a new thread a stack as large as the soft limit of the stack. With a limit of gigabytes, as some
+//! clusters set it, a few dozen threads reserve more address space than `ulimit -v` or strict overcommit allows, and
+//! the next one fails. Nothing of it is in use. "Unlimited" is not large here: glibc then takes 2 MiB.
+//!
+//! ## How it is told apart
+//! The limit of the stack is at least 256 MiB, one more stack of that size does not fit into what is left of the address
+//! space (or of what the kernel may promise), and one of the usual 8 MiB would. Without such a limit large stacks cost
+//! nothing, and the cause is another.
+//!
+//! ## Known problems
+//! `OMP_STACKSIZE` and `threading.stack_size` set other sizes, which are not seen from outside.
+//!
+//! ## Example
+//! `RuntimeError: can't start new thread`, with 15 threads and memory free
+//!
+//! ## Remedy
+//! Set the usual size before the job starts.
+//!
+//! ## References
+//! - pthread_create(3), section NOTES
+
+use crate::analysis::failures::{Failure, Symptom};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::counts::LARGE_STACK_BYTES;
+use crate::policy::given::USUAL_STACK_BYTES;
+use crate::rule::finding::{by_failure, finding};
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Finding, Fix, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "stack-ulimit-thread-stacks",
+    title: "Large ulimit -s multiplies thread stacks",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    by_failure(analysis, |failure| match failure.unexplained_end() {
+        true => unexplained(failure),
+        false => Ok(refused(analysis, failure)),
+    })
+}
+
+/// Nothing was told of why it ended: large stacks, of which no further one would have fitted, leave it open.
+fn unexplained(failure: &Failure) -> Result<Option<Finding>, String> {
+    let tight = |process: &&crate::ProcessHistory| {
+        let Some((limits, (_, memory))) = process.limits.zip(process.memory) else { return false };
+        let stack = limits.stack.at().filter(|stack| *stack >= LARGE_STACK_BYTES);
+        let space = limits.address_space.at();
+        stack.zip(space).is_some_and(|(stack, space)| memory.peak_virtual.0.saturating_add(stack) > space / 2)
+    };
+    match failure.process.filter(tight) {
+        Some(process) => Err(format!(
+            "{} ended on its own; each of its threads reserves a large stack (ulimit -s) of a limited address space (ulimit -v), and the agent reported no exception from it",
+            evidence::describe(process)
+        )),
+        None => Ok(None),
+    }
+}
+
+fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
+    let threads_refused = failure.symptom() == Symptom::NoTask
+        || ["pthread_create failed", "Thread creation failed", "OMP: Error #34"]
+            .iter()
+            .any(|words| failure.text().contains(words));
+    let process = failure.process?;
+    let stack = process.limits?.stack.at().filter(|stack| *stack >= LARGE_STACK_BYTES)?;
+    let counts = failure.counts()?;
+    let threads = counts.threads.filter(|threads| *threads > 1)?;
+    if !threads_refused {
+        return None;
+    }
+    let space = counts
+        .virtual_size
+        .zip(counts.address_space_limit.or(process.limits?.address_space.at()))
+        .map(|(used, limit)| (used, limit, "ulimit -v"));
+    let strict = analysis.machine().overcommit_memory.known() == Some(2);
+    let promised = counts.committed.zip(counts.commit_limit).filter(|_| strict);
+    let promised = promised.map(|(used, limit)| (used, limit, "CommitLimit"));
+    let too_much = |(used, limit, _): &(u64, u64, &str)| {
+        used.saturating_add(stack) > *limit && used.saturating_add(USUAL_STACK_BYTES) <= *limit
+    };
+    let (used, limit, of) = [space, promised].into_iter().flatten().find(too_much)?;
+    let stacks = stack.saturating_mul(threads - 1);
+    let sentence = format!(
+        "Each new thread of {} reserves a stack of {} (ulimit -s): {} have reserved about {}, of {} in use, and one more does not fit into the {} of {of}; one of 8 MiB would.",
+        evidence::describe(process),
+        evidence::bytes(stack),
+        evidence::plural(threads - 1, "thread", "threads"),
+        evidence::bytes(stacks.min(used)),
+        evidence::bytes(used),
+        evidence::bytes(limit)
+    );
+    let met =
+        evidence::number("size of a stack", stack, "bytes", &failure.agent_source(), failure.at, sentence);
+    let mut evidence = vec![evidence::with_limit(met, limit)];
+    if let Some(resident) = counts.resident {
+        let sentence = format!("Only {} of it was memory in use.", evidence::bytes(resident));
+        evidence.push(evidence::number("resident memory", resident, "bytes", "VmRSS", failure.at, sentence));
+    }
+    evidence.extend(sharing::exception_sentence(failure));
+    // Beside ulimit -v, which is met too, this is the more exact answer.
+    Some(finding(
+        analysis,
+        &RULE,
+        failure,
+        (Status::Established, 0.97),
+        evidence,
+        &analysis.remedy_context(Some(failure)),
+    ))
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Set the usual size before the job starts".into(),
+            command: "ulimit -S -s 8192".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Threads that Python starts: in the program, before the first of them".into(),
+            command: "threading.stack_size(8 << 20)".into(),
+            automatic: None,
+        },
+        Fix { title: "Threads of OpenMP".into(), command: "export OMP_STACKSIZE=2M".into(), automatic: None },
+    ]
+}

@@ -1,0 +1,116 @@
+//! # streaming-shuffle-buffer
+//!
+//! ## What it does
+//! Finds the buffers in which the iterators of loader workers shuffle their samples, where they fill the memory.
+//!
+//! ## Why it happens
+//! An iterable dataset cannot be indexed, so that it is shuffled in a buffer: of so many samples one is drawn and replaced by the
+//! next. Each worker of each rank has one (webdataset's `.shuffle(n)`, `IterableDataset.shuffle(buffer_size=n)`, one's own).
+//! Samples that are decoded before they go into it lie there at their full size. It grows until it is full, for thousands of
+//! steps, and then stays: a plateau, and no leak.
+//!
+//! ## How it is told apart
+//! The agent looks at lists that the generators of the dataset hold, between two batches: a buffer has as many elements as
+//! before and other ones (full), or more than before in a function that draws random numbers (filling). A list that only
+//! grows in another function is not one, nor are lists of numbers or names. Only told above a note where memory ran out, and
+//! the buffers of all workers were a good part of what the job held.
+//!
+//! ## Known problems
+//! Needs the agent. Buffers that lie in a library's C++ are not seen.
+//!
+//! ## Example
+//! Workers grow for an hour, each to another time, and rest at 5000 times the size of a decoded image.
+//!
+//! ## Remedy
+//! Shuffle before decoding; or a smaller buffer, and the order of the shards shuffled.
+//!
+//! ## References
+//! - <https://github.com/webdataset/webdataset/issues/439>
+//! - <https://github.com/huggingface/datasets/issues/7269>
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::policy::memory::BUFFER_NOTE_BYTES;
+use crate::policy::sizes::{BUFFER_PART, NOTE_PART};
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{At, Fix, Kept, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "streaming-shuffle-buffer",
+    title: "Shuffle/bucket buffers of iterable datasets multiply by workers and ranks",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let all: Vec<(&ProcessHistory, At, &Kept)> = analysis
+        .timeline
+        .processes()
+        .filter_map(|process| {
+            let (at, kept) = process.torch_counters.latest("shuffle-buffer")?;
+            Some((process, at, kept))
+        })
+        .collect();
+    // Those that were there at one time: the workers of the next epoch are others.
+    let alive = |at: At| {
+        let lived =
+            move |process: &&ProcessHistory| (process.first_seen..=process.last_seen.max(at)).contains(&at);
+        all.iter().filter(move |(process, told, _)| lived(process) && *told <= at)
+    };
+    let held = |at: At| alive(at).map(|(_, _, kept)| kept.bytes.unwrap_or(0)).fold(0, u64::saturating_add);
+    let Some((at, bytes)) =
+        all.iter().map(|(_, at, _)| (*at, held(*at))).max_by_key(|(at, bytes)| (*bytes, *at))
+    else {
+        return Judgement::Nothing;
+    };
+    let Some((process, _, most)) = alive(at).max_by_key(|(_, _, kept)| kept.bytes) else {
+        return Judgement::Nothing;
+    };
+    let peak = analysis.timeline.memory().peak_bytes;
+    let severity = match analysis.ran_out {
+        true if bytes.saturating_mul(BUFFER_PART) >= peak => Severity::Warning,
+        _ if bytes >= BUFFER_NOTE_BYTES && bytes.saturating_mul(NOTE_PART) >= peak => Severity::Note,
+        _ => return Judgement::Nothing,
+    };
+    let number = alive(at).count() as u64;
+    let place = if most.name.is_empty() { String::new() } else { format!(" in {}", most.name) };
+    let sentence = format!(
+        "{} shuffled their samples in buffers of {} together; that of {} had {} samples of {} each{place}.",
+        evidence::capital(&evidence::plural(number, "process", "processes")),
+        evidence::bytes(bytes),
+        evidence::describe(process),
+        evidence::count(most.count),
+        evidence::bytes(most.bytes.unwrap_or(0) / most.count.max(1))
+    );
+    let source = format!("agent in {}", process.id.pid);
+    let evidence = evidence::with_limit(
+        evidence::number("shuffle buffers", bytes, "bytes", &source, at, sentence),
+        peak.max(bytes),
+    );
+    let context = analysis.remedy_context_of(Some(process));
+    let mut finding = of_job(&RULE, severity, (Status::Supported, 0.8), vec![evidence], &context);
+    finding.process = Some(evidence::process_ref(process));
+    Judgement::one(finding)
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Shuffle while samples are small: before they are decoded".into(),
+            command: "dataset = dataset.shuffle(5000).map(decode)  # not .map(decode).shuffle(5000)".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "A smaller buffer, with the shards in random order".into(),
+            command: "random.shuffle(shards)\ndataset = dataset.shuffle(500)".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Fewer workers: each has a buffer of its own".into(),
+            command: "DataLoader(dataset, num_workers=2)".into(),
+            automatic: None,
+        },
+    ]
+}

@@ -1,0 +1,197 @@
+//! # strict-overcommit
+//!
+//! ## What it does
+//! Finds a request that the kernel refused because too much was promised (`vm.overcommit_memory=2`), or
+//! because it alone was larger than the machine, while memory was free.
+//!
+//! ## Why it happens
+//! In mode 2 the sum of all private writable mappings may not exceed `CommitLimit` (swap + a share of memory). Python
+//! with torch reserves more than it touches, and `fork` promises the whole parent once more. In mode 0 only a
+//! request clearly larger than memory and swap together is refused: that is no limit of overcommit but one request that
+//! nobody could grant, usually of a wrong shape or dtype, and the finding is called so.
+//!
+//! ## How it is told apart
+//! `ENOMEM` with `Committed_AS` (plus what was asked for) at `CommitLimit` and overcommit_memory = 2. Under
+//! `RLIMIT_AS` it is rlimit-as-virtual-memory; at 65,530 mappings max-map-count-exhausted.
+//!
+//! ## Known problems
+//! In mode 2 the kernel keeps a few percent for root, so that a user is refused a little earlier.
+//!
+//! ## Example
+//! `OSError: [Errno 12] Cannot allocate memory` from os.fork
+//!
+//! ## Remedy
+//! Start workers before the data is loaded; raise overcommit_ratio or add swap (root).
+//!
+//! ## References
+//! - <https://www.kernel.org/doc/Documentation/vm/overcommit-accounting>
+
+use crate::analysis::failures::{Failure, Symptom};
+use crate::analysis::requested::requested_bytes;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::limits::{counted_at_limit, reaches, JUST_BEFORE_S, NEAR_LIMIT, SPACE_AT_LIMIT};
+use crate::rule::finding::{by_failure, finding, of_limit};
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{At, Finding, Fix, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "strict-overcommit",
+    title: "vm.overcommit_memory=2 (or heuristic refusal): CommitLimit reached while memory is free",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let strict = analysis.machine().overcommit_memory.known() == Some(2);
+    of_limit(by_failure(analysis, |failure| {
+        let told = failure.symptom() == Symptom::NoMemory || (strict && failure.symptom() == Symptom::NoTask);
+        match (told, strict) {
+            (true, true) => promised(analysis, failure, true),
+            (true, false) => Ok(larger_than_machine(analysis, failure)),
+            (false, true) if failure.unexplained_end() => promised(analysis, failure, false),
+            _ => Ok(None),
+        }
+    }))
+}
+
+fn other_limit(failure: &Failure, asked: u64) -> bool {
+    failure.counts().is_some_and(|counts| {
+        let mappings = matches!((counts.mappings, counts.max_map_count), (Some(n), Some(max)) if counted_at_limit(n, max));
+        let space = matches!((counts.virtual_size, counts.address_space_limit), (Some(size), Some(limit)) if reaches(SPACE_AT_LIMIT, size.saturating_add(asked), limit));
+        mappings || space
+    })
+}
+
+fn promised(analysis: &Analysis, failure: &Failure, told: bool) -> Result<Option<Finding>, String> {
+    let asked = requested_bytes(&failure.text()).unwrap_or(0);
+    if other_limit(failure, asked) {
+        return Ok(None);
+    }
+    let (committed, limit, at, source) = match failure.counts().and_then(|c| c.committed.zip(c.commit_limit))
+    {
+        Some((committed, limit)) => (committed, limit, failure.at, failure.agent_source()),
+        None => match last_read(analysis, failure) {
+            Some((committed, limit, at)) => (committed, limit, at, "/proc/meminfo".to_owned()),
+            None => return Err("vm.overcommit_memory is 2, and Committed_AS could not be read".into()),
+        },
+    };
+    // fork promises the private writable memory of the parent once more.
+    let forked = ["fork", "popen", "subprocess"].iter().any(|part| failure.passes(part));
+    let own =
+        failure.process.and_then(|process| process.memory).map_or(0, |(_, memory)| memory.virtual_size.0);
+    let needed = asked.max(if forked { own } else { 0 });
+    let near = reaches(NEAR_LIMIT, committed.saturating_add(needed), limit);
+    let known = match (told, near) {
+        (true, true) if at == failure.at => (Status::Established, 0.95),
+        (true, true) => (Status::Supported, 0.88),
+        (true, false) => (Status::Supported, 0.7),
+        (false, _) if reaches(SPACE_AT_LIMIT, committed, limit) => (Status::Supported, 0.7),
+        (false, _) => {
+            return Err(format!(
+                "a process ended on its own under vm.overcommit_memory=2, with {} of {} promised at the last reading, and the agent reported no exception from it",
+                evidence::bytes(committed),
+                evidence::bytes(limit)
+            ));
+        }
+    };
+    let more = match (asked, forked) {
+        (0, true) => ", and a fork promises the memory of its parent once more".to_owned(),
+        (0, false) => String::new(),
+        (asked, _) => format!(", and {} more were asked for", evidence::bytes(asked)),
+    };
+    let sentence = format!(
+        "The kernel had promised {} of the {} that it may (Committed_AS of CommitLimit, vm.overcommit_memory=2){more}.",
+        evidence::bytes(committed),
+        evidence::bytes(limit)
+    );
+    let mut evidence = vec![evidence::with_limit(
+        evidence::number("committed memory", committed, "bytes", &source, at, sentence),
+        limit,
+    )];
+    if let Some((at, free)) = analysis.timeline.host().available.at_or_before(failure.at) {
+        let sentence = format!("{} of memory were free to use all the same.", evidence::bytes(free as u64));
+        evidence.push(evidence::number(
+            "available memory",
+            free as u64,
+            "bytes",
+            "/proc/meminfo",
+            at,
+            sentence,
+        ));
+    }
+    evidence.extend(sharing::exception_sentence(failure));
+    Ok(Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)))))
+}
+
+fn last_read(analysis: &Analysis, failure: &Failure) -> Option<(u64, u64, At)> {
+    let host = analysis.timeline.host();
+    let limit = host.last.memory.as_known()?.commit_limit.0;
+    let from = At::from_seconds(failure.at.seconds() - JUST_BEFORE_S);
+    let (at, committed) =
+        host.committed.peak_between(from, failure.at).or_else(|| host.committed.at_or_before(failure.at))?;
+    Some((committed as u64, limit, at))
+}
+
+/// Modes 0 and 1: one request larger than all there is.
+fn larger_than_machine(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
+    let asked = requested_bytes(&failure.text())?;
+    if other_limit(failure, asked) {
+        return None;
+    }
+    let swap = analysis.timeline.host().last.memory.as_known().map_or(0, |memory| memory.swap_total.0);
+    let whole = analysis.machine().memory_total.known()?.0.saturating_add(swap);
+    if asked <= whole {
+        return None;
+    }
+    let sentence = format!(
+        "One request asked for {}, more than the {} that this machine has with its swap: a wrong shape or dtype is more likely than a real need.",
+        evidence::bytes(asked),
+        evidence::bytes(whole)
+    );
+    let mut evidence = vec![evidence::with_limit(
+        evidence::number("bytes asked for", asked, "bytes", &failure.agent_source(), failure.at, sentence),
+        whole,
+    )];
+    evidence.extend(sharing::exception_sentence(failure));
+    let known = (Status::Supported, 0.75);
+    let mut finding =
+        finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)));
+    finding.title =
+        format!("One request asked for more memory than the machine has: {}", evidence::bytes(asked));
+    finding.fixes = vec![Fix {
+        title: "See the shape that was asked for, just before the failing line".into(),
+        command: "print(shape, dtype)".into(),
+        automatic: None,
+    }];
+    Some(finding)
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let mut fixes = Vec::new();
+    if context.is_root() {
+        fixes.push(Fix {
+            title: "Let the kernel promise more than it has (where /proc/sys is writable)".into(),
+            command: "sysctl -w vm.overcommit_memory=0".into(),
+            automatic: None,
+        });
+        fixes.push(Fix {
+            title: "Or keep mode 2 and raise the share of memory that may be promised".into(),
+            command: "sysctl -w vm.overcommit_ratio=95".into(),
+            automatic: None,
+        });
+    }
+    fixes.push(Fix {
+        title: "Start the workers before the data is loaded, and keep them".into(),
+        command: "loader = DataLoader(dataset, num_workers=4, persistent_workers=True)\nnext(iter(loader))  # before anything large".into(),
+        automatic: None,
+    });
+    fixes.push(Fix {
+        title: "Map what is loaded instead of copying it".into(),
+        command: "torch.load(path, mmap=True)".into(),
+        automatic: None,
+    });
+    fixes
+}

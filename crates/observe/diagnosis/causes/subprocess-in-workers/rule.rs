@@ -1,0 +1,139 @@
+//! # subprocess-in-workers
+//!
+//! ## What it does
+//! Finds loader workers that start programs for their samples, and where that failed for lack of memory or tasks.
+//!
+//! ## Why it happens
+//! `os.system` and `subprocess` in `__getitem__` fork the worker, load a shell and a tool (ffmpeg, sox), and their memory
+//! belongs to the same limit: a peak of workers x tool for each step. A fork needs page tables and, under strict
+//! overcommit, a promise for the whole of the worker's memory again.
+//!
+//! ## How it is told apart
+//! Programs that were started below loader workers are seen as their children. Where the start failed, the exception left
+//! through subprocess or os.fork in a worker with ENOMEM or EAGAIN. Children that nobody waited for: zombie-children.
+//!
+//! ## Known problems
+//! Programs that end within a second are seen only by chance: their number is a lower bound. By themselves they leave
+//! nothing behind, so that without a failure it is a note.
+//!
+//! ## Example
+//! `OSError: [Errno 12] Cannot allocate memory` in `_fork_exec`, called from `__getitem__`
+//!
+//! ## Remedy
+//! Decode in the worker's own process, or do it once before the training.
+//!
+//! ## References
+//! - fork(2), posix_spawn(3)
+
+use crate::analysis::cohort::Cohort;
+use crate::analysis::failures::{Failure, Symptom};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::policy::counts::PROGRAMS_SEEN;
+use crate::rule::finding::{finding, of_job};
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use std::collections::BTreeMap;
+use ullage_model::{Evidence, Fix, Role, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "subprocess-in-workers",
+    title: "os.system/subprocess in __getitem__: fork cost, COW and pipes",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let programs =
+        Cohort::of(analysis.timeline.processes().filter(|process| is_program_of_worker(analysis, process)));
+    let seen = started(&programs);
+    if let Some(failure) = analysis.failures.iter().find(|failure| refused(failure)) {
+        let mut evidence: Vec<Evidence> = sharing::exception_sentence(failure).into_iter().collect();
+        evidence.extend(seen);
+        let mut finding = finding(
+            analysis,
+            &RULE,
+            failure,
+            (Status::Supported, 0.85),
+            evidence,
+            &analysis.remedy_context(Some(failure)),
+        );
+        // The limit that refused it is a finding of its own.
+        finding.severity = finding.severity.min(Severity::Warning);
+        return Judgement::one(finding);
+    }
+    match seen {
+        Some(seen) if programs.members.len() >= PROGRAMS_SEEN => Judgement::one(of_job(
+            &RULE,
+            Severity::Note,
+            (Status::Established, 0.9),
+            vec![seen],
+            &analysis.remedy_context(None),
+        )),
+        _ => Judgement::Nothing,
+    }
+}
+
+fn is_program_of_worker(analysis: &Analysis, process: &ProcessHistory) -> bool {
+    let by_worker = |process: &ProcessHistory| {
+        analysis
+            .timeline
+            .by_pid(process.born_to())
+            .is_some_and(|parent| matches!(parent.role, Role::LoaderWorker(_)) && parent.id != process.id)
+    };
+    process.role == Role::Helper && by_worker(process)
+}
+
+fn refused(failure: &Failure) -> bool {
+    let of_worker = failure.process.is_some_and(|process| matches!(process.role, Role::LoaderWorker(_)))
+        || failure.exception.is_some_and(|seen| seen.report.left == "loader-worker");
+    let starts = failure.calls("subprocess.py", &["_execute_child", "__init__", "_posix_spawn"])
+        || failure.calls("os.py", &["popen", "_spawnvef"]);
+    of_worker && starts && matches!(failure.symptom(), Symptom::NoMemory | Symptom::NoTask)
+}
+
+/// What was seen of them.
+fn started(programs: &Cohort) -> Option<Evidence> {
+    let (at, bytes) = programs.heaviest()?;
+    let mut names: BTreeMap<&str, usize> = BTreeMap::new();
+    programs.members.iter().for_each(|program| *names.entry(program.name()).or_default() += 1);
+    let (name, _) = names.iter().max_by_key(|(_, number)| **number)?;
+    let sentence = format!(
+        "Loader workers started at least {} ({name} most often); they held up to {} of anonymous memory at one time.",
+        evidence::plural(programs.members.len() as u64, "program", "programs"),
+        evidence::bytes(bytes)
+    );
+    let number = programs.members.len() as u64;
+    Some(evidence::number(
+        "programs started",
+        number,
+        "processes",
+        "/proc/PID/stat below the workers",
+        at,
+        sentence,
+    ))
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Decode in the worker itself".into(),
+            command: "torchcodec.decoders.VideoDecoder(path)  # instead of subprocess.run([\"ffmpeg\", ...])"
+                .into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Or start programs without copying the worker's page tables".into(),
+            command: "subprocess.run(command, close_fds=False)  # lets CPython use vfork or posix_spawn"
+                .into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Or do it once, before the training, and read the results".into(),
+            command: "ls *.mp4 | xargs -P 4 -I{} ffmpeg -i {} {}.wav".into(),
+            automatic: None,
+        },
+    ]
+}

@@ -1,0 +1,100 @@
+//! # thp-always-rss-bloat
+//!
+//! ## What it does
+//! Says that most of a job's memory lies in transparent huge pages, where it ran out of memory: a part of it may never
+//! have been asked for.
+//!
+//! ## Why it happens
+//! With `transparent_hugepage/enabled` set to `always`, the first touch of a range takes 2 MiB where 4 KiB were needed.
+//! Heaps with holes, stacks of threads and copies after a fork then cost several times as much, and memory that an
+//! allocator gave back in small pieces is filled up again in the background.
+//!
+//! ## How it is told apart
+//! At least half of the cgroup's anonymous memory was in huge pages when the job was killed for its limit, or came near
+//! it. Arrays that are used as a whole lie in huge pages too, and lose nothing by it: from outside the two look the same,
+//! so that this is a hypothesis. The remedy tells: without huge pages the same run needs less, or it does not.
+//!
+//! ## Known problems
+//! On cgroup v1 and v2 the figure is that of the whole group.
+//!
+//! ## Example
+//! The same program takes twice the memory on RHEL (`always`) as on Debian (`madvise`)
+//!
+//! ## Remedy
+//! Try it without, for this job only.
+//!
+//! ## References
+//! - <https://docs.kernel.org/admin-guide/mm/transhuge.html>
+
+use crate::analysis::oom::{limiting, own_groups};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::limits::NEAR_LIMIT;
+use crate::policy::sizes::NOTE_BYTES;
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Fix, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "thp-always-rss-bloat",
+    title: "Transparent huge pages 'always': sparse heaps and thread stacks become fully resident",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+/// Whether huge pages are most of what the job had as it met its limit: then that much came of them for each touch.
+pub(super) fn is_told(analysis: &Analysis) -> bool {
+    matches!(judge(analysis), Judgement::Found(_))
+}
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let Some(mode) = analysis.machine().transparent_hugepages.as_known() else { return Judgement::Nothing };
+    let killed = analysis.oom_victims.iter().any(|victim| victim.of_cgroup());
+    for own in own_groups(analysis) {
+        let Some((group, limit)) = limiting(analysis, own) else { continue };
+        let Some((at, huge, anonymous)) = group.most_huge else { continue };
+        let near = group.working_set.peak().is_some_and(|(_, peak)| peak >= limit as f64 * NEAR_LIMIT);
+        if huge < NOTE_BYTES || huge < anonymous / 2 || !(killed || near) {
+            continue;
+        }
+        let sentence = format!(
+            "Of the {} of anonymous memory in the cgroup {}, {} were in transparent huge pages (mode {mode}); a page of 2 MiB is taken whole, however little of it is used.",
+            evidence::bytes(anonymous),
+            group.path(),
+            evidence::bytes(huge)
+        );
+        let source = format!("memory.stat of {}", group.path());
+        let met = evidence::number("memory in huge pages", huge, "bytes", &source, at, sentence);
+        // Where the program asks for them itself, as numpy does for its arrays, it mostly uses them.
+        let severity = if killed && mode == "always" { Severity::Warning } else { Severity::Note };
+        let evidence = vec![evidence::with_limit(met, anonymous)];
+        return Judgement::one(of_job(
+            &RULE,
+            severity,
+            (Status::Hypothesis, 0.45),
+            evidence,
+            &analysis.remedy_context(None),
+        ));
+    }
+    Judgement::Nothing
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let command = context.command.as_deref().unwrap_or("COMMAND...");
+    let mut fixes = vec![Fix {
+        title: "Settle it: the same run without huge pages (prctl PR_SET_THP_DISABLE, for this job only)".into(),
+        command: format!(
+            "python -c 'import ctypes, os, sys; ctypes.CDLL(None).prctl(41, 1, 0, 0, 0); os.execvp(sys.argv[1], sys.argv[1:])' {command}"
+        ),
+        automatic: None,
+    }];
+    if context.is_root() {
+        fixes.push(Fix {
+            title: "Then for the machine: only where a program asks for them".into(),
+            command: "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled".into(),
+            automatic: None,
+        });
+    }
+    fixes
+}

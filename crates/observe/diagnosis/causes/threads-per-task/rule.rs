@@ -1,0 +1,170 @@
+//! # threads-per-task
+//!
+//! ## What it does
+//! Finds a process that starts threads again and again and does not end them.
+//!
+//! ## Why it happens
+//! A thread for each step, sample or request, that waits for ever or is never told to stop: a ThreadPoolExecutor that is
+//! made in the loop and not shut down, a timer, a logger or a client with a background thread for each object. Each one
+//! has a stack (8 MiB of address space), perhaps a malloc arena, and counts against the limits of tasks.
+//!
+//! ## How it is told apart
+//! The number of threads rises in a straight line to the end of what was seen. A pool fills and comes to rest at its size.
+//! Where a thread could not be started: the process had several times as many as it began with. A limit that is met by
+//! others, or by many processes of a few threads each, is not this; nor are the threads of process groups of torch.distributed
+//! that are never destroyed (gloo-and-process-group-growth).
+//!
+//! ## Known problems
+//! Threads that end as fast as they are started do not show, though each may leave something behind.
+//!
+//! ## Example
+//! `RuntimeError: can't start new thread`
+//!
+//! ## Remedy
+//! One pool of a fixed size, made once.
+//!
+//! ## References
+//! - <https://docs.python.org/3/library/concurrent.futures.html#threadpoolexecutor>
+//! - <https://github.com/pytorch/pytorch/issues/64412>
+
+use super::gloo_and_process_group_growth::explains;
+use crate::analysis::failures::{Failure, Symptom};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::policy::counts::{THREADS_LASTED_S, THREADS_MORE, THREADS_REFUSED, THREADS_TIMES, WHOLE_RATE};
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use crate::trend::{trend_of, Trend};
+use ullage_model::{At, Evidence, Fix, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "threads-per-task",
+    title: "New threads per step/sample: stacks, arenas, thread-local torch state",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let refused =
+        analysis.failures.iter().filter(|failure| failure.symptom() == Symptom::NoTask && !failure.is_echo());
+    let refused = refused.filter_map(|failure| at_refusal(analysis, failure));
+    let found = refused.chain(analysis.timeline.processes().filter_map(|process| rising(analysis, process)));
+    match found.max_by(|a, b| a.0.total_cmp(&b.0)) {
+        Some((_, judgement)) => judgement,
+        None => Judgement::Nothing,
+    }
+}
+
+/// A thread could not be started in a process that had started many.
+fn at_refusal(analysis: &Analysis, failure: &Failure) -> Option<(f64, Judgement)> {
+    let process = failure.process?;
+    let (_, first) = process.threads.first()?;
+    let counted = failure.counts().and_then(|counts| counts.threads);
+    let threads = counted.map(|threads| threads as f64).or_else(|| Some(process.threads.peak()?.1))?;
+    let others: f64 = analysis
+        .timeline
+        .processes()
+        .filter(|other| other.id != process.id)
+        .filter_map(|other| other.threads.at_or_before(failure.at).filter(|_| other.last_seen >= failure.at))
+        .map(|(_, threads)| threads)
+        .sum();
+    let of_groups = explains(process, threads - first);
+    if threads - first < THREADS_REFUSED || threads < THREADS_TIMES * first || threads < others || of_groups {
+        return None;
+    }
+    let sentence = format!(
+        "{} had {} threads when the next one could not be started, and {} when it was first seen.",
+        evidence::capital(&evidence::describe(process)),
+        evidence::count(threads as u64),
+        evidence::count(first as u64)
+    );
+    let source = failure.agent_source();
+    let evidence = evidence::number("threads", threads as u64, "threads", &source, failure.at, sentence);
+    Some((threads, judged(analysis, process, vec![evidence], failure.at)))
+}
+
+/// Nothing failed yet: they become more and more.
+fn rising(analysis: &Analysis, process: &ProcessHistory) -> Option<(f64, Judgement)> {
+    let (_, first) = process.threads.first()?;
+    let (at, last) = process.threads.last()?;
+    let Trend::Growing(growth) = trend_of(&process.threads, at) else { return None };
+    let more = growth.per_second * growth.lasted_s;
+    let of_groups = explains(process, last - first);
+    if !growth.ongoing
+        || more < THREADS_MORE
+        || growth.lasted_s < THREADS_LASTED_S
+        || last < THREADS_TIMES * first
+        || of_groups
+    {
+        return None;
+    }
+    let sentence = format!(
+        "{} had {} threads, {} more every second for the last {}; they were {} when it was first seen.",
+        evidence::capital(&evidence::describe(process)),
+        evidence::count(last as u64),
+        rate(growth.per_second),
+        evidence::seconds(growth.lasted_s),
+        evidence::count(first as u64)
+    );
+    let source = format!("/proc/{}/stat", process.id.pid);
+    let evidence = evidence::number("threads", last as u64, "threads", &source, at, sentence);
+    Some((last, judged(analysis, process, vec![evidence], at)))
+}
+
+fn judged(analysis: &Analysis, process: &ProcessHistory, mut evidence: Vec<Evidence>, at: At) -> Judgement {
+    evidence.extend(stacks(process, at));
+    let known = (Status::Established, 0.93);
+    let mut finding =
+        of_job(&RULE, Severity::Warning, known, evidence, &analysis.remedy_context_of(Some(process)));
+    finding.process = Some(evidence::process_ref(process));
+    Judgement::one(finding)
+}
+
+/// What they cost in address space.
+fn stacks(process: &ProcessHistory, at: At) -> Option<Evidence> {
+    let (before, after) = (process.virtual_size.first()?.1, process.virtual_size.at_or_before(at)?.1);
+    let threads = process.threads.at_or_before(at)?.1 - process.threads.first()?.1;
+    if threads < 1.0 || after <= before {
+        return None;
+    }
+    let grown = (after - before) as u64;
+    let sentence = format!(
+        "Its address space grew by {} in that time, {} for each thread: stacks, and arenas of malloc.",
+        evidence::bytes(grown),
+        evidence::bytes((grown as f64 / threads) as u64)
+    );
+    let source = format!("/proc/{}/status", process.id.pid);
+    Some(evidence::number("address space", grown, "bytes", &source, at, sentence))
+}
+
+fn rate(per_second: f64) -> String {
+    if per_second >= WHOLE_RATE {
+        evidence::count(per_second as u64)
+    } else {
+        format!("{per_second:.1}")
+    }
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Make one pool of a fixed size, once, and hand it every task".into(),
+            command: "pool = concurrent.futures.ThreadPoolExecutor(max_workers=8)  # outside of the loop\n\
+                      future = pool.submit(task, sample)"
+                .into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Where a pool must be made in the loop: end it there".into(),
+            command: "with concurrent.futures.ThreadPoolExecutor(max_workers=8) as pool:\n    ...".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "See what they wait for".into(),
+            command: "import faulthandler, signal\nfaulthandler.register(signal.SIGUSR1)  # in the program; then: kill -USR1 PID".into(),
+            automatic: None,
+        },
+    ]
+}

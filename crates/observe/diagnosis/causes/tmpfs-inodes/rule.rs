@@ -1,0 +1,148 @@
+//! # tmpfs-inodes
+//!
+//! ## What it does
+//! Finds a tmpfs, mostly /dev/shm, without an inode left although bytes are free.
+//!
+//! ## Why it happens
+//! A tmpfs holds half as many files as the machine has pages, fewer where it was mounted with `nr_inodes=` or
+//! a small size. With the strategy `file_system` every shared tensor is a file.
+//!
+//! ## How it is told apart
+//! `ENOSPC` (28) with `f_favail` 0 and bytes free: `df -i` full, `df -h` not. Full in bytes: shm-full-bytes.
+//!
+//! ## Known problems
+//! Segments that a dying process gives back make the reading after it look free.
+//!
+//! ## Example
+//! `RuntimeError: unable to open shared memory object </torch_1_2_3> in read-write mode: No space left on device (28)`
+//!
+//! ## Remedy
+//! Mount it with more inodes, or make fewer, larger objects.
+//!
+//! ## References
+//! - tmpfs(5)
+
+use crate::analysis::failures::Failure;
+use crate::analysis::space;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::limits::{reaches, NEAR_LIMIT};
+use crate::rule::finding::{by_failure, finding};
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{CountsAtFailure, Evidence, FilesystemUse, Finding, Fix, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "tmpfs-inodes",
+    title: "tmpfs inode limit reached although bytes are free",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+const USES: [FilesystemUse; 2] = [FilesystemUse::Shm, FilesystemUse::Temporary];
+
+fn judge(analysis: &Analysis) -> Judgement {
+    by_failure(analysis, |failure| {
+        let told = space::is_no_space(failure);
+        let unexplained = failure.unexplained_end();
+        let found = (told || unexplained).then(|| full(analysis, failure, told)).flatten();
+        match found {
+            None if unexplained => {
+                space::may_have_filled(analysis, &[FilesystemUse::Shm], failure, true).map_or(Ok(None), Err)
+            }
+            found => Ok(found),
+        }
+    })
+}
+
+/// A failure that met a tmpfs without a free inode.
+fn full(analysis: &Analysis, failure: &Failure, told: bool) -> Option<Finding> {
+    let counts = failure.counts().filter(|_| told);
+    let counted = counts.and_then(|counts| counted(failure, counts));
+    let read = || {
+        let (history, at, used, limit) = space::fullest(analysis, &USES, failure, true)
+            .filter(|(history, _, used, limit)| history.last.tmpfs && used.saturating_add(2) >= *limit)?;
+        let none_free = counts.and_then(|counts| counts.path_inodes_free) == Some(0);
+        let full_in_bytes =
+            history.last.size.at().is_some_and(|size| space::is_full(history.last.used.0, size));
+        let known = match (none_free, told) {
+            (true, _) => (Status::Established, 0.95),
+            (false, true) => (Status::Supported, 0.85),
+            (false, false) => (Status::Supported, 0.7),
+        };
+        let evidence = space::reading(&history.last.path, "inodes", used, limit, at, failure.at);
+        Some((none_free || !full_in_bytes).then_some((known, evidence, history.last.path)))
+    };
+    // A reading of a filesystem that is full in bytes too says nothing of inodes.
+    let (known, met, path) = match counted {
+        Some((known, evidence)) => (known, evidence, "/dev/shm".to_owned()),
+        None => match read() {
+            Some(reading) => reading?,
+            None => {
+                let known = (Status::Supported, if told { 0.85 } else { 0.7 });
+                (known, at_creation(failure, counts?)?, "/dev/shm".to_owned())
+            }
+        },
+    };
+    let mut evidence = vec![met];
+    evidence.extend(sharing::exception_sentence(failure));
+    let context = RemedyContext { path: Some(path), ..analysis.remedy_context(Some(failure)) };
+    Some(finding(analysis, &RULE, failure, known, evidence, &context))
+}
+
+/// Counted inside the process, at the exception.
+fn counted(failure: &Failure, counts: &CountsAtFailure) -> Option<((Status, f64), Evidence)> {
+    let (used, all) = counts.shm_inodes_used.zip(counts.shm_inodes)?;
+    if all == 0 || used.saturating_add(2) < all || !space::about_shm(failure) {
+        return None;
+    }
+    let sentence = format!(
+        "/dev/shm had {} of {} inodes in use at the exception, while bytes were free.",
+        evidence::count(used),
+        evidence::count(all)
+    );
+    let source = failure.agent_source();
+    let met = evidence::number("/dev/shm inodes", used, "inodes", &source, failure.at, sentence);
+    Some(((Status::Established, 0.96), evidence::with_limit(met, all)))
+}
+
+/// Nothing was full any more as the exception left, but making an empty object was refused.
+fn at_creation(failure: &Failure, counts: &CountsAtFailure) -> Option<Evidence> {
+    let (used, all) = refused_at_creation(counts).filter(|_| space::at_creation(failure))?;
+    let sentence = format!(
+        "/dev/shm allows {} inodes, and had bytes free; making an empty object in it fails for inodes only. As the exception left, {} were in use: what its frames held was given back by then.",
+        evidence::count(all),
+        evidence::count(used)
+    );
+    let source = failure.agent_source();
+    let met = evidence::number("/dev/shm inodes", used, "inodes", &source, failure.at, sentence);
+    Some(evidence::with_limit(met, all))
+}
+
+/// Inodes in use and in all, where bytes were free.
+fn refused_at_creation(counts: &CountsAtFailure) -> Option<(u64, u64)> {
+    let bytes = counts.shm_used.zip(counts.shm_size);
+    let inodes = counts.shm_inodes_used.zip(counts.shm_inodes).filter(|(_, all)| *all > 0)?;
+    bytes.is_some_and(|(used, size)| !reaches(NEAR_LIMIT, used, size)).then_some(inodes)
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let path = context.path.as_deref().unwrap_or("/dev/shm");
+    let mut fixes = Vec::new();
+    if context.is_root() {
+        fixes.push(Fix {
+            title: "Take the limit on inodes away (needs the right to mount)".into(),
+            command: format!("mount -o remount,nr_inodes=0 {path}"),
+            automatic: None,
+        });
+    }
+    fixes.push(sharing::one_tensor());
+    fixes.push(Fix {
+        title: "See it full: the column IUse%".into(),
+        command: format!("df -i {path}"),
+        automatic: None,
+    });
+    fixes.extend(sharing::arena(context));
+    fixes
+}

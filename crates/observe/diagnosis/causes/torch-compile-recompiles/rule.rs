@@ -1,0 +1,101 @@
+//! # torch-compile-recompiles
+//!
+//! ## What it does
+//! Finds a process in which torch.compile compiles again and again, and memory grows with it.
+//!
+//! ## Why it happens
+//! A compiled function holds for the shapes and Python values that it was compiled for. For others torch compiles another
+//! graph and keeps it beside the first, with its guards, its code and what the compiler needed: up to 8 for one function, more
+//! where that limit was raised, and without a bound where a new function is compiled in each step.
+//!
+//! ## How it is told apart
+//! The agent reads torch's own count of compiled graphs. It rises in both halves of the time in which it was watched, and to
+//! its end, and private memory rose in that time, by no more than such graphs take. A program that compiles while it starts
+//! comes to rest.
+//!
+//! ## Known problems
+//! Needs the agent. That the graphs hold the memory is not seen, only that both grew together: more than 16 MiB a graph is not
+//! put down to them.
+//!
+//! ## Example
+//! `torch._dynamo hit config.recompile_limit (8)`
+//!
+//! ## Remedy
+//! Few shapes, or dynamic ones.
+//!
+//! ## References
+//! - <https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html>
+//! - <https://github.com/pytorch/pytorch/issues/119607>
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::memory::{GRAPHS_MORE, GRAPH_BYTES, SMALL_NOTE_BYTES};
+use crate::policy::sizes::{WARN_BYTES, WARN_PART};
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use crate::trend::counter::{rising_counter, RisingCounter};
+use ullage_model::{Fix, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "torch-compile-recompiles",
+    title: "torch.compile: recompilation, guards and compiled-code caches grow host memory",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let found = analysis
+        .timeline
+        .processes()
+        .filter_map(|process| rising_counter(process, "compiled-graphs", GRAPHS_MORE));
+    let with = found.filter_map(|rising| Some((memory(&rising)?, rising)));
+    let fits =
+        with.filter(|(bytes, rising)| *bytes >= SMALL_NOTE_BYTES && *bytes <= GRAPH_BYTES * rising.more());
+    let Some((bytes, most)) = fits.max_by_key(|(bytes, rising)| (*bytes, rising.process.id)) else {
+        return Judgement::Nothing;
+    };
+    let out = analysis.ran_out && bytes.saturating_mul(WARN_PART) >= analysis.timeline.memory().peak_bytes;
+    let severity = if bytes >= WARN_BYTES || out { Severity::Warning } else { Severity::Note };
+    let sentence = format!(
+        "{} had compiled {} graphs with torch.compile, {} more than {} before, and went on; its private memory grew by {} in that time, {} for each.",
+        evidence::capital(&evidence::describe(most.process)),
+        evidence::count(most.last.count),
+        evidence::count(most.more()),
+        evidence::seconds(most.at.since(most.since)),
+        evidence::bytes(bytes),
+        evidence::bytes(bytes / most.more().max(1)),
+    );
+    let source = format!("agent in {}", most.process.id.pid);
+    let evidence = evidence::number("compiled graphs", most.last.count, "graphs", &source, most.at, sentence);
+    let context = analysis.remedy_context_of(Some(most.process));
+    let mut finding = of_job(&RULE, severity, (Status::Supported, 0.75), vec![evidence], &context);
+    finding.process = Some(evidence::process_ref(most.process));
+    Judgement::one(finding)
+}
+
+/// By how much private memory grew while the count was watched.
+fn memory(rising: &RisingCounter) -> Option<u64> {
+    let held = &rising.process.anonymous;
+    let before = held.at_or_before(rising.since).or(held.first())?.1;
+    Some((held.at_or_before(rising.at)?.1 - before).max(0.0) as u64)
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "See what differs from call to call".into(),
+            command: "TORCH_LOGS=recompiles python train.py".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Compile once for all sizes".into(),
+            command: "step = torch.compile(step, dynamic=True)  # or torch._dynamo.mark_dynamic(x, 0)".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Compile outside of the loop, and let go of graphs between two phases".into(),
+            command: "torch.compiler.reset()".into(),
+            automatic: None,
+        },
+    ]
+}

@@ -1,0 +1,123 @@
+//! # torch-known-bad-versions
+//!
+//! ## What it does
+//! Says so where memory grows to the end of a run under a version of torch that is known to leak in the way that it is used.
+//!
+//! ## Why it happens
+//! A release has a fault, and a later one mends it. Known by the figures of a recording: torch 2.1 to 2.3.0 on Python 3.11 or
+//! newer, where each call of a function compiled by torch.compile leaves references behind; 2.3.1 mends it.
+//!
+//! ## How it is told apart
+//! The agent reads the versions and counts compiled graphs; private memory of that process rises in a straight line to its
+//! end. It is a note: the same growth may have another cause, and another version settles it.
+//!
+//! ## Known problems
+//! Needs the agent. Leaks on a GPU (cuBLASLt before CUDA 12.2, cuDNN's plans in torch 2.0) are not told: whether the program
+//! uses what leaks is not seen.
+//!
+//! ## Example
+//! Memory is flat with one version of torch and grows with the next.
+//!
+//! ## Remedy
+//! The release that mends it.
+//!
+//! ## References
+//! - <https://github.com/pytorch/pytorch/issues/119607>
+//! - <https://github.com/pytorch/pytorch/pull/126235>
+
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::policy::sizes::NOTE_BYTES;
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use crate::trend::{trend_of, LineFit, Trend};
+use ullage_model::{Fix, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "torch-known-bad-versions",
+    title: "Known torch/CUDA version leaks",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+/// A fault of some versions.
+struct Fault {
+    /// torch, from the first to the one that mends it.
+    torch: ((u32, u32, u32), (u32, u32, u32)),
+    /// Python, from this one on.
+    python: (u32, u32, u32),
+    /// What the agent counts where it is used, and how a person calls that.
+    used: (&'static str, &'static str),
+    what: &'static str,
+}
+
+const FAULTS: [Fault; 1] = [Fault {
+    torch: ((2, 1, 0), (2, 3, 1)),
+    python: (3, 11, 0),
+    used: ("compiled-graphs", "graphs compiled by torch.compile"),
+    what: "each call of a compiled function leaves references behind",
+}];
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let inside = analysis.timeline.inside();
+    let version = |name: &str| inside.get(name)?.text().map(|text| (text.to_owned(), numbers(text)));
+    let (Some((name, torch)), Some((_, python))) = (version("torch.version"), version("python.version"))
+    else {
+        return Judgement::Nothing;
+    };
+    let of_version =
+        FAULTS.iter().find(|fault| (fault.torch.0..fault.torch.1).contains(&torch) && python >= fault.python);
+    let Some(fault) = of_version else { return Judgement::Nothing };
+    let most = analysis
+        .timeline
+        .processes()
+        .filter_map(|process| Some((process, process.torch_counters.count(fault.used.0)?, grows(process)?)))
+        .max_by(|a, b| a.2.per_second.total_cmp(&b.2.per_second));
+    let Some((process, count, growth)) = most else { return Judgement::Nothing };
+    let sentence = format!(
+        "{} runs torch {name}, in which {}, and has {} {}; its private memory grew by {} in the last {}, and did not stop.",
+        evidence::capital(&evidence::describe(process)),
+        fault.what,
+        evidence::count(count),
+        fault.used.1,
+        evidence::bytes((growth.per_second * growth.lasted_s) as u64),
+        evidence::seconds(growth.lasted_s)
+    );
+    let source = format!("agent in {}", process.id.pid);
+    let evidence = evidence::text("torch", &name, &source, Some(process.first_seen), sentence);
+    let context = analysis.remedy_context_of(Some(process));
+    let mut finding = of_job(&RULE, Severity::Note, (Status::Hypothesis, 0.4), vec![evidence], &context);
+    finding.process = Some(evidence::process_ref(process));
+    Judgement::one(finding)
+}
+
+fn grows(process: &ProcessHistory) -> Option<LineFit> {
+    let Trend::Growing(growth) = trend_of(&process.private(), process.last_seen) else { return None };
+    (growth.ongoing && growth.per_second * growth.lasted_s >= NOTE_BYTES as f64).then_some(growth)
+}
+
+/// `2.3.0+cu121` as numbers.
+fn numbers(version: &str) -> (u32, u32, u32) {
+    let mut parts = version.split(['.', '+']).map(|part| {
+        let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().unwrap_or(0)
+    });
+    (parts.next().unwrap_or(0), parts.next().unwrap_or(0), parts.next().unwrap_or(0))
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Use the release that mends it, or a newer one".into(),
+            command: "pip install 'torch>=2.3.1'".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "See whether it is this: the same run without torch.compile".into(),
+            command: "TORCHDYNAMO_DISABLE=1 python train.py".into(),
+            automatic: None,
+        },
+    ]
+}

@@ -1,0 +1,85 @@
+//! # unaccounted-kernel-memory
+//!
+//! ## What it does
+//! Finds memory of the machine that is in use and that neither a process nor a line of the kernel's own account owns.
+//!
+//! ## Why it happens
+//! Drivers take pages without telling what for: GPU drivers, RDMA, the balloon of a virtual machine (memory that the
+//! hypervisor took back), dma-buf; ZFS keeps its cache outside of the page cache. `free` shows it as used.
+//!
+//! ## How it is told apart
+//! The machine's memory without what is free, page cache, anonymous and shared memory, slab, page tables, stacks, per-CPU
+//! and vmalloc memory, and hugetlb. What remains is a fifth of the machine or more. It is a note; where the machine ran out
+//! of memory it is part of why.
+//!
+//! ## Known problems
+//! Which driver it is cannot be told from this. ZFS gives its cache back under pressure; a balloon and drivers do not.
+//!
+//! ## Example
+//! `free` shows 90 % used, and the sum of all processes is 20 %
+//!
+//! ## Remedy
+//! Bound ZFS's cache; ask whoever runs the virtual machine for memory of its own; update the driver.
+//!
+//! ## References
+//! - <https://docs.kernel.org/filesystems/proc.html#meminfo>
+
+use super::hugetlb_reserved::ran_out;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::machine::{UNOWNED_BYTES, UNOWNED_SHARE};
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Fix, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "unaccounted-kernel-memory",
+    title: "Memory used but owned by no process: what to subtract",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let host = analysis.timeline.host();
+    let (Some((at, unowned)), Some(memory)) = (host.unowned.peak(), host.last.memory.known()) else {
+        return Judgement::Nothing;
+    };
+    let total = memory.total.0;
+    if unowned < total as f64 * UNOWNED_SHARE || unowned < UNOWNED_BYTES {
+        return Judgement::Nothing;
+    }
+    let sentence = format!(
+        "{} of the machine's {} are in use and owned by nobody that the kernel names: no process, no cache, no table of its own. Drivers, a balloon of the virtual machine, or ZFS hold such memory.",
+        evidence::bytes(unowned as u64),
+        evidence::bytes(total)
+    );
+    let met =
+        evidence::number("memory without owner", unowned as u64, "bytes", "/proc/meminfo", at, sentence);
+    let out = ran_out(analysis, total).is_some();
+    let severity = if out && !analysis.ended_well() { Severity::Warning } else { Severity::Note };
+    let known = if out { (Status::Supported, 0.7) } else { (Status::Supported, 0.6) };
+    Judgement::one(of_job(
+        &RULE,
+        severity,
+        known,
+        vec![evidence::with_limit(met, total)],
+        &analysis.remedy_context(None),
+    ))
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let mut fixes = vec![Fix {
+        title: "See whether it is ZFS, or a balloon".into(),
+        command: "grep ^size /proc/spl/kstat/zfs/arcstats; lsmod | grep -i balloon".into(),
+        automatic: None,
+    }];
+    if context.is_root() {
+        fixes.push(Fix {
+            title: "Bound ZFS's cache to 8 GiB".into(),
+            command: "echo 8589934592 > /sys/module/zfs/parameters/zfs_arc_max".into(),
+            automatic: None,
+        });
+    }
+    fixes
+}

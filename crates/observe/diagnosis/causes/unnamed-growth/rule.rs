@@ -1,0 +1,434 @@
+//! # unnamed-growth
+//!
+//! ## What it does
+//! Finds private memory that rises to the end of the run, by much or towards a limit, where no other cause explains it. Says how
+//! fast, in which process, and why the cause was not found.
+//!
+//! ## Why it happens
+//! Something is retained that nobody could name: ullage looked from outside only, the agent found too few moments to look, or
+//! the memory belongs to native code that Python does not see.
+//!
+//! ## How it is told apart
+//! A start-up and a phase of the work rise too, but not for half of what a process lived after its libraries were loaded. Where
+//! the second half of a rise brought less than half of the first, it flattens: halved each time, what is still to come is
+//! less than what came last. Libraries bring private pages beside their mapped ones: as many are left out as files were mapped
+//! meanwhile. A buffer that is touched bit by bit takes no new address space. Memory that is free inside the allocator, shared memory, mapped files and page cache do not count. All of this is
+//! relative to the length of the run: 5 of 10 seconds, half an hour of one, 36 hours of three days. A late growth of a long
+//! run counts from a quarter of it on, where it at least doubled the process and was read often.
+//!
+//! ## Known problems
+//! A program that loads data evenly for most of its life and then ends looks the same. So does a container that is filled once,
+//! in a run that ends when it is full. Memory that comes and goes within two readings can look like a straight line where
+//! there were few of them. A growth that lasted for less than half of a run is left out, and so is one of a short run whose
+//! imports took longer than the growth.
+//!
+//! ## Example
+//! `ullage run --no-agent -- python train.py`, with `outputs.append(model(batch))` in its loop
+//!
+//! ## Remedy
+//! Let ullage look inside; for memory of native code, use a profiler that follows `malloc`.
+//!
+//! ## References
+//! - <https://bloomberg.github.io/memray/run.html#native-tracking>
+//! - <https://docs.python.org/3/library/tracemalloc.html>
+
+use super::large_preallocation_lazy_touch;
+use crate::analysis::growth_class::{loaded, rising};
+use crate::analysis::retainers::is_not_live;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::history::Series;
+use crate::policy::growth::{
+    GROWTH_WARN_BYTES, GROWTH_WARN_SHARE, UNNAMED_EACH_BYTES, UNNAMED_END_INTERVALS, UNNAMED_FLATTENS,
+    UNNAMED_GIVEN_BACK, UNNAMED_INTERVALS, UNNAMED_LASTED, UNNAMED_LATE, UNNAMED_LATE_READINGS,
+    UNNAMED_LATE_SHARE, UNNAMED_SURE,
+};
+use crate::policy::trends::{FORECAST_REACH, GROWTH_LEAST_READINGS, GROWTH_LEAST_S};
+use crate::rule::finding::of_job;
+use crate::rule::retainers::growth_sentence;
+use crate::rule::{Judgement, Rule};
+use crate::trend::Rise;
+use ullage_model::{
+    At, Evidence, Finding, Fix, GrowthClass, LimitState, OutcomeKind, Role, Severity, Status, TensorGroup,
+};
+
+pub(super) const RULE: Rule = Rule {
+    id: "unnamed-growth",
+    title: "Memory grows to the end of the run; cause not found",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+/// Causes that are a growth of private memory.
+const EXPLAIN: [&str; 34] = [
+    "accumulate-metrics-outputs",
+    "accumulate-tensors-with-graph",
+    "arrow-memory-pool-retention",
+    "autograd-function-ctx-leak",
+    "exception-traceback-holds-frames",
+    "fork-parent-rewrites",
+    "gc-disabled-or-deferred",
+    "glibc-arenas-per-core",
+    "glibc-dynamic-mmap-threshold",
+    "gloo-and-process-group-growth",
+    "hooks-and-closures-leak",
+    "inductor-compile-workers",
+    "itertools-cycle-caches",
+    "jemalloc-retention",
+    large_preallocation_lazy_touch::RULE.id,
+    "mkl-openmp-isa-leak",
+    "onednn-primitive-cache-shapes",
+    "out-of-order-reorder-buffer",
+    "per-rank-copies",
+    "persistent-workers-growth",
+    "prefetch-times-workers",
+    "pymalloc-fragmentation",
+    "python-314-incremental-gc",
+    "queue-backlog-unbounded",
+    "refcount-cow-fork-workers",
+    "sampler-index-lists",
+    "spawn-forkserver-full-copy",
+    "streaming-shuffle-buffer",
+    "tcmalloc-mimalloc-retention",
+    "thp-always-rss-bloat",
+    "threads-per-task",
+    "torch-compile-recompiles",
+    "unbounded-caches",
+    "view-retains-base",
+];
+/// A process that grows to its end.
+struct Grower<'a> {
+    process: &'a ProcessHistory,
+    rise: Rise,
+    /// Without what libraries brought.
+    by: f64,
+}
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let all = growers(analysis);
+    match (together(analysis, &all.iter().collect::<Vec<_>>()), all.first()) {
+        (Some(limit), Some(_)) => Judgement::one(finding(analysis, &all, limit)),
+        _ => Judgement::Nothing,
+    }
+}
+
+/// Takes it back where other findings explain so much of the growth that the rest is no story, and where a failure does that
+/// ended the run.
+pub(crate) fn yield_to_others(analysis: &Analysis, findings: &mut Vec<Finding>) {
+    if findings.iter().all(|finding| finding.cause != RULE.id) {
+        return;
+    }
+    let fatal =
+        |finding: &Finding| finding.severity == Severity::Fatal && finding.status >= Status::Supported;
+    let all = growers(analysis);
+    let rest: Vec<&Grower> = all
+        .iter()
+        .filter(|grower| !findings.iter().any(|finding| explains(finding, grower.process)))
+        .collect();
+    if findings.iter().any(fatal) || together(analysis, &rest).is_none() {
+        findings.retain(|finding| finding.cause != RULE.id);
+    }
+}
+
+fn explains(finding: &Finding, grower: &ProcessHistory) -> bool {
+    let sure = finding.severity > Severity::Note
+        || (finding.status >= Status::Supported && finding.confidence >= UNNAMED_SURE);
+    // Of workers, or ranks, that do the same, one stands for all.
+    let alike = |role: &Role| std::mem::discriminant(role) == std::mem::discriminant(&grower.role);
+    let of_it = finding.process.as_ref().is_none_or(|process| {
+        process.id == grower.id
+            || (alike(&process.role)
+                && matches!(process.role, Role::LoaderWorker(_) | Role::PoolWorker | Role::Rank(_)))
+    });
+    sure && of_it && explains_growth(&finding.cause)
+}
+
+/// Whether a cause is a growth of private memory.
+pub fn explains_growth(cause: &str) -> bool {
+    EXPLAIN.contains(&cause)
+}
+
+/// Every process that grows to its end, the one that grew most first.
+fn growers<'a>(analysis: &Analysis<'a>) -> Vec<Grower<'a>> {
+    let mut all: Vec<Grower> = rising(analysis, UNNAMED_EACH_BYTES)
+        .into_iter()
+        .filter(|(process, rise)| ongoing(analysis, process, rise) && !is_not_live(process, rise))
+        .filter(|(process, _)| !large_preallocation_lazy_touch::touches(analysis, process))
+        .map(|(process, rise)| Grower { process, rise, by: rise.by - libraries(process, &rise) })
+        .filter(|grower| grower.by >= UNNAMED_EACH_BYTES)
+        .collect();
+    all.sort_by(|a, b| b.by.total_cmp(&a.by));
+    all
+}
+
+/// It is no start-up, no phase, and does not flatten.
+fn ongoing(analysis: &Analysis, process: &ProcessHistory, rise: &Rise) -> bool {
+    let private = process.private();
+    let lasted = rise.until - rise.since;
+    let lived = rise.until - loaded(process);
+    let readings = private.points().filter(|(at, _)| at.seconds() >= rise.since).count();
+    let held = private.peak().map_or(0.0, |(_, bytes)| bytes);
+    let late = lasted >= UNNAMED_LATE * lived
+        && readings >= UNNAMED_LATE_READINGS
+        && rise.by >= UNNAMED_LATE_SHARE * held;
+    let stood = process.last_seen.seconds() - rise.until;
+    if stood > UNNAMED_END_INTERVALS * analysis.facts.interval_s.max(apart(&private)) {
+        return false;
+    }
+    if lasted < GROWTH_LEAST_S.max(UNNAMED_INTERVALS * analysis.facts.interval_s)
+        || readings < GROWTH_LEAST_READINGS
+    {
+        return false;
+    }
+    let at = |seconds: f64| {
+        private.at_or_before(At::from_seconds(seconds)).or(private.first()).map(|(_, bytes)| bytes)
+    };
+    let (Some(first), Some(half), Some(last)) =
+        (at(rise.since), at(rise.since + lasted / 2.0), at(rise.until))
+    else {
+        return false;
+    };
+    (lasted >= UNNAMED_LASTED * lived || late)
+        && last - half >= UNNAMED_FLATTENS * (half - first)
+        && !comes_and_goes(process, rise)
+}
+
+/// It gave much back in between, and holds no more than it did before: its high-water mark stood still in the second half.
+/// Readings may be further apart than its turns are long, and then show a rise that is none.
+fn comes_and_goes(process: &ProcessHistory, rise: &Rise) -> bool {
+    let private = process.private();
+    let during = private.points().filter(|(at, _)| at.seconds() >= rise.since);
+    let (mut highest, mut fell) = (0.0f64, 0.0f64);
+    for (_, bytes) in during {
+        highest = highest.max(bytes);
+        fell = fell.max(highest - bytes);
+    }
+    let mark =
+        |seconds: f64| process.high_water.at_or_before(At::from_seconds(seconds)).map(|(_, bytes)| bytes);
+    let half = rise.since + (rise.until - rise.since) / 2.0;
+    let came = mark(half).zip(mark(rise.until)).map(|(before, after)| after - before);
+    fell >= UNNAMED_GIVEN_BACK * rise.by && came.is_some_and(|came| came < UNNAMED_GIVEN_BACK * rise.by)
+}
+
+/// Seconds between the last readings: more than the interval on a machine that is busy, or of a job that is large.
+fn apart(private: &Series) -> f64 {
+    let last: Vec<f64> = private.points().map(|(at, _)| at.seconds()).collect();
+    let recent = &last[last.len().saturating_sub(GROWTH_LEAST_READINGS)..];
+    match recent {
+        [first, .., end] => (end - first) / (recent.len() - 1) as f64,
+        _ => 0.0,
+    }
+}
+
+/// Mapped files that came with a rise, without those that are data.
+fn libraries(process: &ProcessHistory, rise: &Rise) -> f64 {
+    let at = |seconds: f64| process.files.at_or_before(At::from_seconds(seconds)).or(process.files.first());
+    let data = process.mappings.map_or(0.0, |(_, mappings)| mappings.data_file_bytes.0 as f64);
+    at(rise.until).zip(at(rise.since)).map_or(0.0, |(now, before)| (now.1 - before.1 - data).max(0.0))
+}
+
+/// Whether growth is much, or meets a limit that is foreseen: which one. None where it is neither.
+fn together<'c>(analysis: &'c Analysis, all: &[&Grower]) -> Option<Option<&'c LimitState>> {
+    let by: f64 = all.iter().map(|grower| grower.by).sum();
+    let held: f64 =
+        all.iter().map(|grower| grower.process.private().peak().map_or(0.0, |(_, bytes)| bytes)).sum();
+    let limit = (by > 0.0).then(|| foreseen(analysis, all, by)).flatten();
+    let much = by >= GROWTH_WARN_BYTES as f64 && by >= GROWTH_WARN_SHARE * held;
+    (much || limit.is_some()).then_some(limit)
+}
+
+/// The limit of memory that this growth meets first, no further ahead than can be foreseen.
+fn foreseen<'c>(analysis: &'c Analysis, all: &[&Grower], by: f64) -> Option<&'c LimitState> {
+    let of_one = |state: &LimitState| {
+        all.iter().any(|grower| state.scope.starts_with(&format!("process {} (", grower.process.id.pid)))
+    };
+    let of_memory = |state: &&LimitState| match state.name.as_str() {
+        "cgroup memory" | "memory budget" | "memory and swap" => true,
+        "address space" => of_one(state),
+        _ => false,
+    };
+    let near = analysis.limits.iter().filter(of_memory).filter_map(|state| Some((state, state.headroom()?)));
+    near.filter(|(_, left)| *left as f64 <= FORECAST_REACH * by)
+        .min_by_key(|(_, left)| *left)
+        .map(|(state, _)| state)
+}
+
+fn finding(analysis: &Analysis, all: &[Grower], limit: Option<&LimitState>) -> Finding {
+    let rate: f64 = all.iter().map(|grower| grower.by / (grower.rise.until - grower.rise.since)).sum();
+    let first = &all[0];
+    let mut evidence: Vec<Evidence> = vec![growth_sentence(first.process, &first.rise)];
+    evidence.extend(others_sentence(all));
+    evidence.extend(limit.and_then(|limit| limit_sentence(limit, rate, first.rise.until)));
+    let why = why_not_found(analysis, first);
+    let at = At::from_seconds(first.rise.until);
+    evidence.push(evidence::text(
+        "cause",
+        "not found",
+        &why.source(first.process),
+        Some(at),
+        why.sentence(first),
+    ));
+    evidence.extend(tensors_sentence(first));
+    let context = analysis.remedy_context_of(Some(first.process));
+    let mut finding = of_job(&RULE, Severity::Warning, (Status::Established, 0.9), evidence, &context);
+    finding.fixes =
+        settle(&why, analysis.growth.as_ref().map(|(growth, _)| growth.class), context.command.as_deref());
+    let running = analysis.plain_outcome().kind == OutcomeKind::StillRunning;
+    let end = if running { "is growing" } else { "grows to the end" };
+    finding.title = format!("Memory {end}, by {} a second; cause not found", evidence::bytes(rate as u64));
+    finding.process = Some(evidence::process_ref(first.process));
+    finding.at = Some(At::from_seconds(first.rise.since));
+    finding
+}
+
+fn others_sentence(all: &[Grower]) -> Option<Evidence> {
+    let (first, others) = all.split_first()?;
+    let bytes = others.iter().map(|grower| grower.by).sum::<f64>() as u64;
+    let sentence = format!(
+        "{} grew so too, by {} together.",
+        evidence::plural(others.len() as u64, "other process", "other processes"),
+        evidence::bytes(bytes)
+    );
+    let at = At::from_seconds(first.rise.until);
+    let evidence =
+        evidence::number("private memory of others", bytes, "bytes", "/proc/PID/status", at, sentence);
+    (!others.is_empty()).then_some(evidence)
+}
+
+fn limit_sentence(limit: &LimitState, rate: f64, at: f64) -> Option<Evidence> {
+    let (left, used, most) = (limit.headroom()?, limit.used.known()?, limit.limit.known()?.at()?);
+    let sentence = format!(
+        "At this rate it meets the {} of {} in {}: {} of {} are in use.",
+        limit.name,
+        limit.scope,
+        evidence::seconds(left as f64 / rate.max(1.0)),
+        evidence::bytes(used),
+        evidence::bytes(most)
+    );
+    let evidence = evidence::number(&limit.name, used, "bytes", &limit.scope, At::from_seconds(at), sentence);
+    Some(evidence::with_limit(evidence, most))
+}
+
+/// Why nobody can say what holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    /// The job ran when ullage came.
+    FromOutside,
+    /// The agent was switched off, or could not be offered.
+    NoAgent,
+    /// It was there, and not in this process.
+    NotInside,
+    /// It found no moment for a second census.
+    NoMoment,
+    /// So many censuses named nothing that is enough.
+    NotNamed(usize),
+}
+
+fn why_not_found(analysis: &Analysis, grower: &Grower) -> Why {
+    let process = grower.process;
+    let looked = process
+        .censuses
+        .iter()
+        .filter(|(at, census)| census.number > 1 && at.seconds() >= grower.rise.since)
+        .count();
+    let main = analysis.main().and_then(|id| analysis.timeline.process(id));
+    let attached =
+        analysis.facts.recorder.zip(main).is_some_and(|(recorder, main)| main.born_to() != recorder.pid);
+    match (process.agent, looked) {
+        (true, 0) => Why::NoMoment,
+        (true, looked) => Why::NotNamed(looked),
+        (false, _) if attached && !analysis.facts.agent => Why::FromOutside,
+        (false, _) if !analysis.facts.agent => Why::NoAgent,
+        (false, _) => Why::NotInside,
+    }
+}
+
+impl Why {
+    fn source(self, process: &ProcessHistory) -> String {
+        match self {
+            Why::NoMoment | Why::NotNamed(_) => format!("agent in {}", process.id.pid),
+            Why::FromOutside | Why::NoAgent | Why::NotInside => String::new(),
+        }
+    }
+
+    fn sentence(self, grower: &Grower) -> String {
+        let process = grower.process;
+        match self {
+            Why::FromOutside => {
+                "What holds it is seen from inside the process only, and this job was watched from outside.".into()
+            }
+            Why::NoAgent => {
+                "What holds it is seen from inside the process only, and no agent was in this job.".into()
+            }
+            Why::NotInside => {
+                format!("The agent was not in {} ({}), so that nobody looked inside.", evidence::describe(process), process.name())
+            }
+            Why::NoMoment => {
+                "The agent found too few moments to look at what holds it: no loader, optimizer or model was called often enough."
+                    .into()
+            }
+            Why::NotNamed(looked) => format!(
+                "The agent looked {} at what holds it, and no container, graph or hook explains half of it.",
+                if looked == 1 { "once".to_owned() } else { format!("{} times", evidence::count(looked as u64)) }
+            ),
+        }
+    }
+}
+
+/// Tensors that became more, where they are half of what came: a shape often tells whose they are.
+fn tensors_sentence(grower: &Grower) -> Option<Evidence> {
+    let (at, census) = grower.process.censuses.last()?;
+    let more = |group: &TensorGroup| group.bytes.saturating_sub(group.bytes_before.unwrap_or(group.bytes));
+    let group = census.tensors.as_ref()?.groups.iter().max_by_key(|group| more(group))?;
+    if at.seconds() < grower.rise.since || 2 * more(group) < census.grown || more(group) == 0 {
+        return None;
+    }
+    let sentence = format!(
+        "{} tensors {} hold {}; before there were {}. Which container has them was not found.",
+        evidence::count(group.count),
+        group.tensors,
+        evidence::bytes(group.bytes),
+        evidence::count(group.count_before.unwrap_or(0))
+    );
+    let source = format!("agent in {}", grower.process.id.pid);
+    Some(evidence::number("memory of tensors", group.bytes, "bytes", &source, *at, sentence))
+}
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    settle(&Why::NoAgent, None, context.command.as_deref())
+}
+
+/// What settles it, by what stood in the way.
+fn settle(why: &Why, class: Option<GrowthClass>, command: Option<&str>) -> Vec<Fix> {
+    let fix = |title: &str, command: String| Fix { title: title.into(), command, automatic: None };
+    let command = command.unwrap_or("python train.py");
+    let look_inside = fix("Let ullage look inside", format!("ullage run -- {command}"));
+    let script = command.strip_prefix("python3 ").or(command.strip_prefix("python "));
+    let native = fix(
+        "Follow malloc in native code too",
+        format!(
+            "memray run --native -o growth.bin {}\nmemray flamegraph --leaks growth.bin",
+            script.unwrap_or("train.py")
+        ),
+    );
+    let python = fix(
+        "Compare what Python has allocated after some steps and after many",
+        "import tracemalloc\ntracemalloc.start(8)\nbefore = tracemalloc.take_snapshot()  # after some steps\n\
+         print(*tracemalloc.take_snapshot().compare_to(before, \"lineno\")[:10], sep=\"\\n\")  # after many"
+            .into(),
+    );
+    let tensors = fix(
+        "Count the tensors that are alive, by shape, after some steps and after many",
+        "import collections, gc, torch\n\
+         print(collections.Counter(tuple(o.shape) for o in gc.get_objects() if isinstance(o, torch.Tensor)).most_common(5))"
+            .into(),
+    );
+    match (why, class) {
+        (Why::FromOutside | Why::NoAgent, _) => vec![look_inside, native],
+        (_, Some(GrowthClass::LiveTensors)) => vec![tensors, native],
+        (_, Some(GrowthClass::LivePythonObjects)) => vec![python],
+        _ => vec![native, python],
+    }
+}

@@ -1,0 +1,163 @@
+//! # userspace-oom-daemon
+//!
+//! ## What it does
+//! Finds a process that a program, not the kernel, ended because memory was short: earlyoom, systemd-oomd, nohang, Ray.
+//!
+//! ## Why it happens
+//! Such daemons act before the kernel does, on a share of memory or on the time that tasks wait for it, so that the machine
+//! stays usable. They send SIGTERM or SIGKILL, and the kernel counts no OOM kill.
+//!
+//! ## How it is told apart
+//! Ray says so in its exception. For the others: such a daemon was seen running when the job began, a process of the job
+//! was ended by SIGKILL or SIGTERM, the machine had at most a tenth of its memory left (or everything waited for memory for
+//! a good part of the time), and neither the kernel log nor a cgroup's counter tells of a kill. SIGKILL without all of these
+//! is somebody's, and is not told here.
+//!
+//! ## Known problems
+//! Who sent a signal cannot be seen: that it was the daemon is never more than supported. Its own log settles it. The
+//! kubelet's eviction leaves no such trace inside the pod.
+//!
+//! ## Example
+//! `earlyoom[700]: sending SIGTERM to process 4242 uid 1000 "python": badness 900, VmRSS 50000 MiB`
+//!
+//! ## Remedy
+//! Hold less; or tell the daemon to leave the job alone.
+//!
+//! ## References
+//! - <https://docs.ray.io/en/latest/ray-core/scheduling/ray-oom-prevention.html>
+//! - systemd-oomd.service(8)
+
+use crate::analysis::failures::Failure;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::given::{SIGKILL, SIGTERM, US_PER_S};
+use crate::policy::limits::{JUST_BEFORE_S, NEARLY_GONE};
+use crate::policy::machine::{DAEMON_LOOKS_BACK_S, DAEMON_STALLED};
+use crate::rule::finding::{by_failure, finding};
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{At, Ending, Evidence, Finding, Fix, OutcomeKind, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "userspace-oom-daemon",
+    title:
+        "Killed by a user-space policy: systemd-oomd, earlyoom, Ray memory monitor, Nomad/kubelet eviction",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+/// What Ray's monitor says to the driver.
+const RAY: [&str; 3] =
+    ["node running low on memory", "RayOutOfMemoryError", "killed due to memory pressure (OOM)"];
+
+fn judge(analysis: &Analysis) -> Judgement {
+    if analysis.plain_outcome().kind == OutcomeKind::Budget {
+        return Judgement::Nothing;
+    }
+    by_failure(analysis, |failure| Ok(by_ray(analysis, failure).or_else(|| by_daemon(analysis, failure))))
+}
+
+fn by_ray(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
+    failure.exception?;
+    let text = failure.text();
+    RAY.iter().find(|words| text.contains(**words))?;
+    let evidence: Vec<Evidence> = sharing::exception_sentence(failure).into_iter().collect();
+    Some(finding(
+        analysis,
+        &RULE,
+        failure,
+        (Status::Established, 0.93),
+        evidence,
+        &analysis.remedy_context(Some(failure)),
+    ))
+}
+
+fn by_daemon(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
+    let signal = match failure.ending? {
+        Ending::Signaled(signal @ (SIGKILL | SIGTERM)) => signal,
+        _ => return None,
+    };
+    let daemons =
+        analysis.machine().memory_daemons.as_known().filter(|daemons| !daemons.is_empty())?.join(", ");
+    if failure.follows || !analysis.oom_victims.is_empty() {
+        return None;
+    }
+    let total = analysis.machine().memory_total.known()?.0;
+    let short = low(analysis, failure.at, total).or_else(|| stalled(analysis, failure.at))?;
+    let process = failure.process?;
+    let name = if signal == SIGKILL { "SIGKILL" } else { "SIGTERM" };
+    let sentence = format!(
+        "{} was ended by {name}, and the kernel counted no OOM kill; {daemons} runs on this machine, and ends processes when memory is short.",
+        evidence::capital(&evidence::describe(process))
+    );
+    let evidence =
+        vec![evidence::text("signal", name, "how the process ended", Some(failure.at), sentence), short];
+    let known = if signal == SIGKILL { (Status::Supported, 0.7) } else { (Status::Supported, 0.6) };
+    Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure))))
+}
+
+fn low(analysis: &Analysis, at: At, total: u64) -> Option<Evidence> {
+    let from = At::from_seconds(at.seconds() - JUST_BEFORE_S);
+    let (read, available) = analysis
+        .timeline
+        .host()
+        .available
+        .points()
+        .filter(|(when, _)| (from..=at).contains(when))
+        .min_by(|a, b| a.1.total_cmp(&b.1))?;
+    if available > total as f64 * NEARLY_GONE {
+        return None;
+    }
+    let sentence = format!(
+        "The machine had {} of {} available, read {} before.",
+        evidence::bytes(available as u64),
+        evidence::bytes(total),
+        evidence::seconds(at.since(read))
+    );
+    Some(evidence::with_limit(
+        evidence::number("available memory", available as u64, "bytes", "/proc/meminfo", read, sentence),
+        total,
+    ))
+}
+
+fn stalled(analysis: &Analysis, at: At) -> Option<Evidence> {
+    let stalled = &analysis.timeline.host().stalled;
+    let (to, last) = stalled.at_or_before(at)?;
+    let (from, first) = stalled.at_or_before(At::from_seconds(at.seconds() - DAEMON_LOOKS_BACK_S))?;
+    let share = (last - first) / US_PER_S / to.since(from).max(1.0);
+    if share < DAEMON_STALLED {
+        return None;
+    }
+    let percent = (share * 100.0).round() as u64;
+    let sentence = format!(
+        "In {percent} % of the last {} everything that could run waited for memory.",
+        evidence::seconds(to.since(from))
+    );
+    Some(evidence::number("time stalled", percent, "percent", "/proc/pressure/memory", to, sentence))
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Settle it: the daemon's own log names whom it ended".into(),
+            command: "journalctl -b -u systemd-oomd -u earlyoom -u nohang | tail -30".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Hold less: fewer workers, fewer batches in flight".into(),
+            command: "DataLoader(dataset, num_workers=2, prefetch_factor=1)".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Keep the job inside a budget, so that it is ended in order, before the machine is".into(),
+            command: "ullage run --memory-max 16GiB -- python train.py".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Ray: a later threshold".into(),
+            command: "export RAY_memory_usage_threshold=0.98".into(),
+            automatic: None,
+        },
+    ]
+}

@@ -1,0 +1,77 @@
+//! # uva-vsz-illusion
+//!
+//! ## What it does
+//! Says so where a process's address space (VIRT) is many times what it has in memory, so that nobody takes it for a leak.
+//!
+//! ## Why it happens
+//! CUDA reserves addresses for the memory of all GPUs and the host, sanitizers, Go, Java and allocators reserve too, and
+//! mapped files count in full. Addresses cost nothing, except against RLIMIT_AS and under strict overcommit.
+//!
+//! ## How it is told apart
+//! VmSize above twice the machine's memory, and twenty times what is resident, with no limit on the address space; without
+//! what ullage's own arena reserved. Always a note: there is nothing to cure.
+//!
+//! ## Known problems
+//! How much the arena reserved is told by the trainer as it exits: the note stands where it is killed.
+//!
+//! ## Example
+//! `top` shows VIRT 1024g, RES 2g.
+//!
+//! ## Remedy
+//! None. Look at resident memory instead.
+//!
+//! ## References
+//! - proc_pid_status(5)
+
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::policy::machine::{VIRTUAL_OF_RESIDENT, VIRTUAL_TIMES};
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Fix, Limit, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "uva-vsz-illusion",
+    title: "Huge VIRT is address space (CUDA UVA, arenas, mmaps), not memory",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let Some(machine) = analysis.machine().memory_total.known() else { return Judgement::Nothing };
+    let strict = analysis.machine().overcommit_memory.known() == Some(2);
+    let huge = analysis.timeline.processes().filter_map(|process| {
+        let (at, memory) = process.memory?;
+        let limited = process.limits.is_some_and(|limits| limits.address_space != Limit::Unlimited);
+        // ullage's own arena is no finding.
+        let own = analysis.timeline.arena_reserved;
+        let (virt, resident) = (memory.virtual_size.0.saturating_sub(own), memory.resident().0.max(1));
+        let much = virt >= machine.0.saturating_mul(VIRTUAL_TIMES) && virt / VIRTUAL_OF_RESIDENT >= resident;
+        (much && !limited && !strict).then_some((virt, resident, at, process))
+    });
+    let Some((virt, resident, at, process)) = huge.max_by_key(|(virt, _, _, process)| (*virt, process.id))
+    else {
+        return Judgement::Nothing;
+    };
+    let sentence = format!(
+        "{} has {} of address space and {} in memory; addresses are not memory, and nothing limits them here.",
+        evidence::capital(&evidence::describe(process)),
+        evidence::bytes(virt),
+        evidence::bytes(resident)
+    );
+    let source = format!("/proc/{}/status", process.id.pid);
+    let evidence = evidence::number("address space", virt, "bytes", &source, at, sentence);
+    let known = (Status::Established, 0.95);
+    let mut finding = of_job(&RULE, Severity::Note, known, vec![evidence], &analysis.remedy_context(None));
+    finding.process = Some(evidence::process_ref(process));
+    Judgement::one(finding)
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![Fix {
+        title: "Nothing to do: look at what is in memory".into(),
+        command: "grep -E 'RssAnon|RssFile|RssShmem' /proc/PID/status".into(),
+        automatic: None,
+    }]
+}

@@ -1,0 +1,168 @@
+//! # worker-import-overhead
+//!
+//! ## What it does
+//! Finds a large global variable (an array, a tokenizer, a model) that every worker of a pool or an executor makes for
+//! itself, and says how many bytes one copy for all would save.
+//!
+//! ## Why it happens
+//! A worker that was started by spawn or forkserver has nothing of its parent's memory: it imports everything anew, runs the
+//! main module's top level again, and a global that is filled at its first use is filled in each. Under fork a worker has
+//! what the parent had at that moment; a global that the parent had not filled is filled in each worker as well.
+//!
+//! ## How it is told apart
+//! The agent looks at the globals of the program's own modules in a worker that has just finished a task. Two or more
+//! workers that live at the same time hold one of the same name, type and size, and each has as much memory of its own:
+//! under fork, more than when it was forked. Established where bytes picked from it are the same in all; supported where
+//! they differ or it is no plain buffer.
+//!
+//! ## Known problems
+//! What interpreters and imported libraries take in each worker is no finding of itself: nothing of the job's own
+//! removes it but fewer workers, or fork. Only globals are seen, not what a library keeps elsewhere. Without the agent:
+//! cannot tell.
+//!
+//! ## Example
+//! `GLOBAL_BUFFER = None` at the top, and `if GLOBAL_BUFFER is None: GLOBAL_BUFFER = numpy.random.rand(n, 100)` in the
+//! function that the pool calls.
+//!
+//! ## Remedy
+//! Fill it once and map it in every worker: share it, or keep it in a file that is mapped.
+//!
+//! ## References
+//! - <https://docs.python.org/3/library/multiprocessing.html#the-spawn-and-forkserver-start-methods>
+
+use crate::analysis::copies::{at_once, severity, started_empty, starter, sum, unknown_private, Copy};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::policy::limits::reaches;
+use crate::policy::memory::{HOLDS_COPY, IMPORTS_ALIKE};
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use std::collections::BTreeMap;
+use ullage_model::{Evidence, Fix, Held, Role, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "worker-import-overhead",
+    title: "Base cost per worker/rank: imports, CUDA libraries, per-process copies of models/tokenizers",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+/// A global of one name and type, in every worker that holds it.
+type Globals<'a> = BTreeMap<(&'a str, &'a str), Vec<(Copy<'a>, &'a Held)>>;
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let mut globals = Globals::new();
+    for process in analysis.timeline.processes().filter(|process| process.role == Role::PoolWorker) {
+        for held in process.holds.iter().filter(|held| of_its_own(analysis, process, held.bytes)) {
+            let at = process.anonymous.last().map_or(process.last_seen, |(at, _)| at);
+            let copy = Copy { process, bytes: held.bytes, error: 0, at };
+            globals.entry((&held.name, &held.type_name)).or_default().push((copy, held));
+        }
+    }
+    let found = globals.into_values().filter_map(|copies| copied_global(analysis, &copies));
+    match found.max_by_key(|(saved, _)| *saved) {
+        Some((_, judgement)) => judgement,
+        None => unknown_private(analysis, false).map_or(Judgement::Nothing, Judgement::cannot_tell),
+    }
+}
+
+/// The worker has that much memory that it does not share.
+fn of_its_own(analysis: &Analysis, process: &ProcessHistory, bytes: u64) -> bool {
+    let Some((_, peak)) = process.anonymous.peak() else { return false };
+    let before = match process.anonymous.first() {
+        _ if started_empty(analysis, process) => 0.0,
+        // What it was forked with it shares. It is read at once, or it has begun to fill the global already.
+        Some((at, first)) => crate::analysis::copies::parent(analysis, process)
+            .and_then(|parent| parent.anonymous.at_or_before(at))
+            .map_or(first, |(_, held)| held.min(first)),
+        None => 0.0,
+    };
+    peak - before >= bytes as f64 * HOLDS_COPY
+}
+
+fn copied_global(analysis: &Analysis, copies: &[(Copy, &Held)]) -> Option<(u64, Judgement)> {
+    let together = at_once(copies.iter().map(|(copy, _)| *copy).collect());
+    let (least, most) =
+        (together.iter().min_by_key(|copy| copy.bytes)?, together.iter().max_by_key(|copy| copy.bytes)?);
+    if together.len() < 2 || !reaches(IMPORTS_ALIKE, least.bytes, most.bytes) {
+        return None;
+    }
+    let saved = sum(&together) - most.bytes;
+    let severity = severity(analysis, saved, analysis.timeline.memory().peak_bytes)?;
+    let held =
+        |copy: &Copy| copies.iter().find(|(of, _)| of.process.id == copy.process.id).map(|(_, held)| *held);
+    let first = held(most)?;
+    let alike = first.picked.is_some()
+        && together.iter().all(|copy| held(copy).is_some_and(|held| held.picked == first.picked));
+    let known = if alike { (Status::Established, 0.9) } else { (Status::Supported, 0.75) };
+    let starter = starter(analysis, &together);
+    let mut evidence = vec![copies_sentence(&together, first, saved, alike)];
+    evidence.extend(memory_sentence(analysis, most));
+    let mut finding = of_job(&RULE, severity, known, evidence, &analysis.remedy_context_of(starter));
+    finding.process = Some(evidence::process_ref(starter.unwrap_or(most.process)));
+    Some((saved, Judgement::one(finding)))
+}
+
+fn copies_sentence(together: &[Copy], global: &Held, saved: u64, alike: bool) -> Evidence {
+    let contents = if alike {
+        "the bytes picked from it are the same in all"
+    } else if global.picked.is_some() {
+        "the bytes picked from it differ: one copy would do only where they need not"
+    } else {
+        "whether they are the same was not looked at"
+    };
+    let number = together.len() as u64;
+    let sentence = format!(
+        "The global {} ({}) is there {} times, once in each of {} workers, with {} each; {contents}. One for all would save {}.",
+        global.name,
+        global.type_name,
+        evidence::count(number),
+        evidence::count(number),
+        evidence::bytes(global.bytes),
+        evidence::bytes(saved)
+    );
+    let copy = &together[0];
+    let source = format!("agent in {} and in its siblings", copy.process.id.pid);
+    evidence::number("saved by sharing", saved, "bytes", &source, copy.at, sentence)
+}
+
+fn memory_sentence(analysis: &Analysis, most: &Copy) -> Option<Evidence> {
+    let (at, peak) = most.process.anonymous.peak()?;
+    let method =
+        most.process.started_by.as_deref().map_or(String::new(), |method| format!(", started by {method},"));
+    let before = most.process.begun.and_then(|begun| begun.anonymous);
+    let from = match before {
+        Some(before) if started_empty(analysis, most.process) => {
+            format!("; before its first task it was {}", evidence::bytes(before))
+        }
+        _ => String::new(),
+    };
+    let sentence = format!(
+        "{}{method} had up to {} of anonymous memory{from}.",
+        evidence::capital(&evidence::describe(most.process)),
+        evidence::bytes(peak as u64)
+    );
+    let source = format!("/proc/{}/status", most.process.id.pid);
+    Some(evidence::number("anonymous memory", peak as u64, "bytes", &source, at, sentence))
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Fill it once in the parent, and hand every worker the same memory".into(),
+            command: "shared = ullage.share(fill())\n\
+                      with multiprocessing.get_context(\"spawn\").Pool(4, initializer=init, initargs=(shared,)) as pool:  # init() sets the global"
+                .into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Or keep an array in a file, and map it: all workers read the same pages".into(),
+            command: "numpy.save(\"buffer.npy\", array)  # once\n\
+                      GLOBAL_BUFFER = numpy.load(\"buffer.npy\", mmap_mode=\"r\")  # in each worker"
+                .into(),
+            automatic: None,
+        },
+    ]
+}

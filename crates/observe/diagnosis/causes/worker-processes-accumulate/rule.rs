@@ -1,0 +1,158 @@
+//! # worker-processes-accumulate
+//!
+//! ## What it does
+//! Finds loader workers that pile up: new iterators start new workers, and those of the old ones do not end.
+//!
+//! ## Why it happens
+//! Each iterator of a DataLoader has num_workers processes, which end when it is dropped. An iterator that is kept (in a
+//! list, in an attribute, in the frames of a stored exception) keeps them, and a loop that makes one at each step or epoch
+//! starts them faster than they end. With persistent_workers=True the loader itself keeps them: a DataLoader made in the
+//! loop and held is as bad.
+//!
+//! ## How it is told apart
+//! Workers of one parent that live at one time are counted by when they were started: those of five generations or more,
+//! hardly any of which ended, the last one late in the run. Several loaders that are made once and kept (training,
+//! validation, test) stop at their number. Where the agent told what iterators were made, at least five were made of one
+//! and the same loader. Workers that each grow are another cause: here their number grows.
+//!
+//! ## Known problems
+//! A run that ends soon after it made its sixth loader looks the same without the agent; so it is not established then.
+//!
+//! ## Example
+//! `its.append(iter(DataLoader(dataset, num_workers=2)))` in a loop; later
+//! `OSError: [Errno 12] Cannot allocate memory` in `os.fork`, or `BlockingIOError: [Errno 11] Resource temporarily unavailable`.
+//!
+//! ## Remedy
+//! Make the loader once, and keep one iterator at most.
+//!
+//! ## References
+//! - <https://pytorch.org/docs/stable/data.html#multi-process-data-loading>
+//! - <https://github.com/pytorch/pytorch/issues/13246>
+
+use crate::analysis::cohort::Cohort;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::policy::counts::{GENERATIONS, GENERATIONS_ALIVE, GENERATION_TICKS};
+use crate::policy::sizes::MOST;
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Finding, Fix, Role, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "worker-processes-accumulate",
+    title: "DataLoader or iterator re-created inside the loop: worker processes pile up",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let workers =
+        analysis.timeline.processes().filter(|process| matches!(process.role, Role::LoaderWorker(_)));
+    let found = Cohort::by_parent(workers)
+        .into_iter()
+        .filter_map(|(parent, cohort)| piled_up(analysis, parent, &cohort));
+    match found.max_by_key(|(number, _)| *number) {
+        Some((_, finding)) => Judgement::one(finding),
+        None => Judgement::Nothing,
+    }
+}
+
+fn piled_up(analysis: &Analysis, parent: i32, cohort: &Cohort) -> Option<(usize, Finding)> {
+    let (first, last) = (cohort.members.first()?.first_seen, cohort.members.last()?.first_seen);
+    let alive = cohort.alive(last);
+    let generations = generations(&alive);
+    let starter = analysis.timeline.by_pid(parent);
+    // A job that has not failed goes on to make them.
+    let end = starter.map_or(analysis.timeline.end(), |starter| starter.last_seen);
+    let ongoing = last.since(first) >= MOST * end.since(first);
+    if generations < GENERATIONS
+        || (alive.len() as f64) < GENERATIONS_ALIVE * cohort.members.len() as f64
+        || !ongoing
+    {
+        return None;
+    }
+    let made = starter.and_then(|starter| starter.iterators.iter().max_by_key(|(_, number)| *number));
+    if made.is_some_and(|(_, number)| (*number as usize) < GENERATIONS) {
+        return None;
+    }
+    let number = alive.len() as u64;
+    let name = starter.map_or_else(|| format!("process {parent}"), evidence::describe);
+    let sentence = format!(
+        "{} had {} at once, started at {} different times in {}, and {} of the {} that it ever started had ended by then.",
+        evidence::capital(&name),
+        evidence::plural(number, "loader worker", "loader workers"),
+        evidence::count(generations as u64),
+        evidence::seconds(last.since(first)),
+        evidence::count(cohort.members.len() as u64 - number),
+        evidence::count(cohort.members.len() as u64),
+    );
+    let source = format!("/proc/PID/stat below {parent}");
+    let mut evidence = vec![evidence::number("loader workers", number, "processes", &source, last, sentence)];
+    if let Some((settings, iterators)) = made {
+        let sentence = format!(
+            "It made {} of a loader of {} with num_workers={}{}.",
+            evidence::plural(u64::from(*iterators), "iterator", "iterators"),
+            settings.dataset.as_deref().unwrap_or("one dataset"),
+            settings.workers,
+            if settings.persistent_workers { " and persistent_workers=True" } else { "" },
+        );
+        let source = format!("agent in {parent}");
+        evidence.push(evidence::number(
+            "iterators",
+            u64::from(*iterators),
+            "iterators",
+            &source,
+            last,
+            sentence,
+        ));
+    }
+    let held = cohort.held(last);
+    let sentence = format!("Together they held {} of anonymous memory.", evidence::bytes(held));
+    evidence.push(evidence::number(
+        "memory of workers",
+        held,
+        "bytes",
+        "/proc/PID/status of each",
+        last,
+        sentence,
+    ));
+    let known = if made.is_some() { (Status::Established, 0.93) } else { (Status::Supported, 0.75) };
+    let mut finding = of_job(&RULE, Severity::Warning, known, evidence, &analysis.remedy_context_of(starter));
+    finding.process = starter.map(evidence::process_ref);
+    Some((alive.len(), finding))
+}
+
+/// Groups of processes that were started together.
+fn generations(alive: &[&ProcessHistory]) -> usize {
+    let mut starts: Vec<u64> = alive.iter().map(|process| process.id.start.0).collect();
+    starts.sort_unstable();
+    starts.chunk_by(|a, b| b - a <= GENERATION_TICKS).count()
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Make the loader once, outside of the loop, and let each epoch end its iterator".into(),
+            command: "loader = DataLoader(dataset, num_workers=4, persistent_workers=True)  # once\n\
+                      for epoch in range(epochs):\n    for batch in loader:\n        ..."
+                .into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Where single batches are taken: keep one iterator, and take the next from it".into(),
+            command: "batches = iter(loader)\n\
+                      try:\n    batch = next(batches)\n\
+                      except StopIteration:\n    batches = iter(loader)  # the old one is dropped here"
+                .into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Drop an iterator that is not used to its end, and do not keep the exception it met"
+                .into(),
+            command: "del batches".into(),
+            automatic: None,
+        },
+    ]
+}

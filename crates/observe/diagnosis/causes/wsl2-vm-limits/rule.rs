@@ -1,0 +1,97 @@
+//! # wsl2-vm-limits
+//!
+//! ## What it does
+//! Finds a job under WSL2 that ran out of the memory of the virtual machine, which is half of what the computer has.
+//!
+//! ## Why it happens
+//! WSL2 gives its virtual machine half of the memory, and Windows' driver model limits pinned host memory further. Page
+//! cache of Linux stays inside the virtual machine, so that Windows shows `vmmem` growing.
+//!
+//! ## How it is told apart
+//! The kernel is Microsoft's, and the kernel's OOM killer took a process for the whole machine, or CUDA was refused host
+//! memory while the machine had memory available.
+//!
+//! ## Known problems
+//! How much memory the computer has is not seen from inside.
+//!
+//! ## Example
+//! `CUDA error: out of memory`, in `pin_memory`; or `Killed`, while Windows shows memory free
+//!
+//! ## Remedy
+//! Give the virtual machine more in `.wslconfig`.
+//!
+//! ## References
+//! - <https://learn.microsoft.com/windows/wsl/wsl-config>
+//! - <https://github.com/microsoft/WSL/issues/12756>
+
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::rule::finding::of_job;
+use crate::rule::sharing;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Fix, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "wsl2-vm-limits",
+    title: "WSL2/VM balloon: guest memory cap, pinned-memory limits and cache never returned to Windows",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let kernel = analysis.machine().kernel.to_lowercase();
+    let Some(total) = analysis.machine().memory_total.known().filter(|_| kernel.contains("microsoft")) else {
+        return Judgement::Nothing;
+    };
+    let killed = analysis.oom_victims.iter().find(|victim| victim.host);
+    let pinned = analysis.failures.iter().find(|failure| {
+        let text = failure.text();
+        let host_side = ["cudaHostAlloc", "cudaMallocHost", "cudaHostRegister", "CachingHostAllocator"];
+        host_side.iter().any(|call| text.contains(call))
+            || (text.contains("CUDA error: out of memory") && failure.passes("pin_memory"))
+    });
+    let at = match (killed, pinned) {
+        (Some(victim), _) => victim.at,
+        (None, Some(failure)) => failure.at,
+        (None, None) => return Judgement::Nothing,
+    };
+    let sentence = format!(
+        "The job runs under WSL2 (kernel {}), whose virtual machine has {}: half of the computer's memory, unless .wslconfig says otherwise.",
+        analysis.machine().kernel,
+        evidence::bytes(total.0)
+    );
+    let mut evidence = vec![evidence::number(
+        "memory of the virtual machine",
+        total.0,
+        "bytes",
+        "/proc/meminfo",
+        at,
+        sentence,
+    )];
+    evidence.extend(pinned.and_then(|failure| sharing::exception_sentence(failure)));
+    let severity = if analysis.ended_well() { Severity::Warning } else { Severity::Fatal };
+    let mut finding =
+        of_job(&RULE, severity, (Status::Supported, 0.65), evidence, &analysis.remedy_context(pinned));
+    finding.process = killed
+        .and_then(|victim| victim.process)
+        .or(pinned.and_then(|failure| failure.process))
+        .map(evidence::process_ref);
+    finding.at = Some(at);
+    Judgement::one(finding)
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "In Windows, in %UserProfile%\\.wslconfig; then `wsl --shutdown`".into(),
+            command: "[wsl2]\nmemory=48GB\nswap=16GB\n[experimental]\nautoMemoryReclaim=gradual".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Pin less".into(),
+            command: "DataLoader(dataset, num_workers=2, pin_memory=False)".into(),
+            automatic: None,
+        },
+    ]
+}

@@ -1,0 +1,102 @@
+//! # zombie-children
+//!
+//! ## What it does
+//! Finds a process of the job that starts children and never waits for them, so that they pile up as zombies.
+//!
+//! ## Why it happens
+//! A child that has ended stays in the process table until its parent asks how (`wait`). `Popen` without
+//! `wait`, or a container whose PID 1 does not reap, leaves one pid each. Zombies hold no memory.
+//!
+//! ## How it is told apart
+//! Zombies seen in more than one reading with the same parent, ten or more, and more at the end than at the start.
+//!
+//! ## Known problems
+//! A parent that reaps in batches looks the same for a while; it is a warning, never the cause of a failure by
+//! itself: that is pids-limit-cgroup or nproc-rlimit.
+//!
+//! ## Example
+//! `fork: Resource temporarily unavailable` after hours, and many `<defunct>`.
+//!
+//! ## Remedy
+//! Wait for each child, or start the container with an init.
+//!
+//! ## References
+//! - wait(2)
+
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::policy::counts::{EXIT_TAKES_NS, ZOMBIES, ZOMBIES_LEFT};
+use crate::rule::finding::of_job;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{At, Fix, Severity, Status};
+
+pub(super) const RULE: Rule = Rule {
+    id: "zombie-children",
+    title: "Zombies from subprocess/os.system in workers are not memory, but exhaust pids",
+    source: include_str!("rule.rs"),
+    judge,
+    fixes,
+};
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let worst = analysis
+        .timeline
+        .processes()
+        .filter(|process| {
+            let last = last(process);
+            let peak = process.zombies.peak().map_or(0.0, |(_, peak)| peak);
+            let first = process.zombies.first().map_or(0.0, |(_, first)| first);
+            // Reaped in the end, or few: nothing piles up.
+            peak >= ZOMBIES && peak > first && last >= ZOMBIES_LEFT * peak
+        })
+        .max_by(|a, b| last(a).total_cmp(&last(b)));
+    let Some(parent) = worst else { return Judgement::Nothing };
+    let Some((at, zombies)) = standing(parent) else { return Judgement::Nothing };
+    let zombies = zombies as u64;
+    let sentence = format!(
+        "{} has {} that ended and that it never waited for; they hold no memory, but one pid each.",
+        evidence::capital(&evidence::describe(parent)),
+        evidence::plural(zombies, "child", "children")
+    );
+    let source = format!("State of /proc/PID/stat below {}", parent.id.pid);
+    let evidence = vec![evidence::number("zombies", zombies, "processes", &source, at, sentence)];
+    let mut finding = of_job(
+        &RULE,
+        Severity::Warning,
+        (Status::Established, 0.95),
+        evidence,
+        &analysis.remedy_context(None),
+    );
+    finding.process = Some(evidence::process_ref(parent));
+    Judgement::one(finding)
+}
+
+/// The zombies of a process as they stood before its end: while it exits they are given to the reaper, and a reading
+/// of that moment shows none.
+fn standing(process: &ProcessHistory) -> Option<(At, f64)> {
+    let before = process
+        .ended
+        .and_then(|(end, _, _)| process.zombies.at_or_before(At(end.0.saturating_sub(EXIT_TAKES_NS))));
+    let last = process.zombies.last()?;
+    Some(before.filter(|(_, value)| *value > last.1).unwrap_or(last))
+}
+
+fn last(process: &ProcessHistory) -> f64 {
+    standing(process).map_or(0.0, |(_, value)| value)
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Wait for each child".into(),
+            command: "subprocess.run([\"convert\", source, target], check=True)  # instead of Popen".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "In a container: start it with an init that reaps".into(),
+            command: "docker run --init IMAGE".into(),
+            automatic: None,
+        },
+    ]
+}
