@@ -92,8 +92,9 @@ TEXTS = {
 
 
 def examples():
-    """The examples of the catalogue's messages, as lines of one log."""
-    text = (ROOT / "crates/observe/diagnosis/catalogue/errors.yaml").read_text()
+    """The examples of the known messages, as lines of one log."""
+    files = sorted((ROOT / "crates/observe/diagnosis").glob("causes/*/cause.yaml"))
+    text = "".join(file.read_text() for file in files)
     lines = re.findall(r"^  example: '(.*)'$", text, re.M)
     return "\n".join(line.replace("''", "'") for line in lines).encode()
 

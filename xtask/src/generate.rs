@@ -1,13 +1,16 @@
-//! What is written from other files: the registry of rules from the files in `causes/`, and the page of causes from the
-//! catalogue. Everything behind the mark is written anew; the order is the catalogue's.
+//! What is written from the folders of causes: their registry, and the page that lists them. Everything behind the mark is
+//! written anew.
+//!
+//! Of a cause.yaml only keys of one line are read, as lines; the tests of the crate read it as YAML and compare.
 
 use crate::tree::{read, File};
 use regex::Regex;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 const MARK: &str = "Written by `cargo run -p xtask -- generate`";
-const RULES: &str = "crates/observe/diagnosis/src/causes/";
-const CATALOGUE: &str = "crates/observe/diagnosis/catalogue/causes.yaml";
+const CAUSES: &str = "crates/observe/diagnosis/causes/";
+const REGISTRY: &str = "crates/observe/diagnosis/src/causes/mod.rs";
 const PAGE: &str = "docs/reference/causes.md";
 
 /// A file as it should be.
@@ -26,70 +29,104 @@ impl Written {
 
 /// Every file with a part that is written, and how many causes it was written from.
 pub(crate) fn all(root: &Path, files: &[File]) -> Result<(usize, Vec<Written>), String> {
-    let catalogue = entries(&read(&root.join(CATALOGUE))?)?;
-    let has_rule = |id: &str| {
-        let path = format!("{RULES}{}.rs", id.replace('-', "_"));
-        files.iter().any(|file| file.path == path)
-    };
-    let ids: Vec<&Entry> = catalogue.iter().filter(|entry| has_rule(&entry.id)).collect();
-    let rules =
-        files.iter().filter_map(|file| file.path.strip_prefix(RULES)).filter(|path| *path != "mod.rs");
-    let known = |path: &&str| ids.iter().any(|entry| **path == format!("{}.rs", entry.id.replace('-', "_")));
-    if let Some(unknown) = rules.into_iter().find(|path| !known(path)) {
-        return Err(format!("{RULES}{unknown} is no cause of {CATALOGUE}"));
-    }
+    let causes = causes(files)?;
     let written = |path: &str, part: String| -> Result<Written, String> {
         let before = read(&root.join(path))?;
         Ok(Written { path: path.to_owned(), text: behind_mark(path, &before, &part)?, before })
     };
-    let registry = written(&format!("{RULES}mod.rs"), registry(&ids))?;
-    Ok((ids.len(), vec![registry, written(PAGE, page(&ids)?)?]))
+    let registry = written(REGISTRY, registry(&causes)?)?;
+    Ok((causes.len(), vec![registry, written(PAGE, page(&causes)?)?]))
 }
 
-struct Entry {
+struct Cause {
     id: String,
+    title: String,
     happened: Option<String>,
+    group: Option<String>,
+    /// Names of causes or of groups.
+    explains: Vec<String>,
+    has_rule: bool,
 }
 
-fn entries(yaml: &str) -> Result<Vec<Entry>, String> {
-    let pattern = r"(?m)^- id: (\S+)\n  title: [^\n]*(?:\n    [^\n]*)*(?:\n  happened: ([^\n]*))?";
-    let entry = Regex::new(pattern).map_err(|error| error.to_string())?;
-    let found: Vec<Entry> = entry
-        .captures_iter(yaml)
-        .map(|found| Entry {
-            id: found[1].to_owned(),
-            happened: found.get(2).map(|text| plain(text.as_str())),
-        })
-        .collect();
-    match found.len() == yaml.matches("- id: ").count() {
-        true => Ok(found),
-        false => Err(format!("{CATALOGUE}: an entry begins with id and title")),
+/// Every folder, in the order of lists: by place, those without one behind, then by id.
+fn causes(files: &[File]) -> Result<Vec<Cause>, String> {
+    let mut folders: BTreeMap<&str, BTreeMap<&str, &str>> = BTreeMap::new();
+    for file in files {
+        if let Some((id, name)) = file.path.strip_prefix(CAUSES).and_then(|below| below.split_once('/')) {
+            folders.entry(id).or_default().insert(name, &file.text);
+        }
     }
-}
-
-/// A YAML scalar of one line.
-fn plain(scalar: &str) -> String {
-    match scalar.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
-        Some(quoted) => quoted.replace("''", "'"),
-        None => scalar.to_owned(),
+    let mut found = Vec::new();
+    for (id, files) in folders {
+        let text = |name: &str| files.get(name).ok_or_else(|| format!("{CAUSES}{id} has no {name}"));
+        text("page.md")?;
+        let key = |key: &str| value(text("cause.yaml")?, key);
+        let explains = key("explains")?.unwrap_or_default();
+        let names = explains.trim_matches(['[', ']']).split(',').map(|name| name.trim().to_owned());
+        let place = key("place")?.and_then(|place| place.parse().ok()).unwrap_or(u32::MAX);
+        let cause = Cause {
+            id: id.to_owned(),
+            title: key("title")?.ok_or_else(|| format!("{CAUSES}{id}/cause.yaml has no title"))?,
+            happened: key("happened")?,
+            group: key("group")?,
+            explains: names.filter(|name| !name.is_empty()).collect(),
+            has_rule: files.contains_key("rule.rs"),
+        };
+        found.push((place, cause));
     }
+    found.sort_by(|a, b| (a.0, &a.1.id).cmp(&(b.0, &b.1.id)));
+    Ok(found.into_iter().map(|(_, cause)| cause).collect())
 }
 
-fn registry(rules: &[&Entry]) -> String {
-    let mut modules: Vec<String> = rules.iter().map(|entry| entry.id.replace('-', "_")).collect();
-    let all: String = modules.iter().map(|name| format!("    {name}::RULE,\n")).collect();
-    modules.sort();
-    let declared: String = modules.iter().map(|name| format!("mod {name};\n")).collect();
-    format!("\n{declared}\nconst ALL: &[Rule] = &[\n{all}];\n")
+/// The value of a key that has one line.
+fn value(yaml: &str, key: &str) -> Result<Option<String>, String> {
+    let line = Regex::new(&format!("(?m)^{key}: (.*)$")).map_err(|error| error.to_string())?;
+    let scalar = line.captures(yaml).map(|found| found[1].trim().to_owned());
+    let quoted = |scalar: &str| Some(scalar.strip_prefix('\'')?.strip_suffix('\'')?.replace("''", "'"));
+    Ok(scalar.map(|scalar| quoted(&scalar).unwrap_or(scalar)))
 }
 
-fn page(rules: &[&Entry]) -> Result<String, String> {
+fn registry(causes: &[Cause]) -> Result<String, String> {
+    let module = |cause: &Cause| cause.id.replace('-', "_");
+    let mut rules: Vec<&Cause> = causes.iter().filter(|cause| cause.has_rule).collect();
+    rules.sort_by_key(|cause| module(cause));
+    let path = |cause: &Cause| format!("../../causes/{}/rule.rs", cause.id);
+    let modules: String =
+        rules.iter().map(|cause| format!("#[path = {:?}]\nmod {};\n", path(cause), module(cause))).collect();
+    let mut rows = String::new();
+    for cause in causes {
+        let explained = explained(cause, causes)?;
+        let rule = if cause.has_rule { format!("Some({}::RULE)", module(cause)) } else { "None".to_owned() };
+        let (id, title, group) = (&cause.id, &cause.title, &cause.group);
+        rows.push_str(&format!("    {id:?}, {title:?}, {group:?}, {explained:?}, {rule};\n"));
+    }
+    Ok(format!("\n{modules}\nconst ALL: &[Cause] = table! {{\n{rows}}};\n"))
+}
+
+/// The causes that one names, a group being all that are of it.
+fn explained<'c>(cause: &Cause, causes: &'c [Cause]) -> Result<Vec<&'c str>, String> {
+    let mut all = Vec::new();
+    for name in &cause.explains {
+        let named = |other: &&Cause| other.id == *name || other.group.as_ref() == Some(name);
+        let mut ids: Vec<&str> = causes.iter().filter(named).map(|other| other.id.as_str()).collect();
+        ids.sort_unstable();
+        if ids.is_empty() {
+            return Err(format!(
+                "{CAUSES}{}: {name}, which it explains, is neither cause nor group",
+                cause.id
+            ));
+        }
+        all.extend(ids);
+    }
+    Ok(all)
+}
+
+fn page(causes: &[Cause]) -> Result<String, String> {
     let mut page = "\n| id | what happened |\n|---|---|\n".to_owned();
-    for entry in rules {
-        let happened = entry.happened.as_deref();
-        let happened =
-            happened.ok_or_else(|| format!("{CATALOGUE}: {} has a rule, and no `happened`", entry.id))?;
-        page.push_str(&format!("| `{}` | {happened} |\n", entry.id));
+    for cause in causes.iter().filter(|cause| cause.has_rule) {
+        let happened = cause.happened.as_ref();
+        let happened = happened.ok_or_else(|| format!("{CAUSES}{}: a rule, and no `happened`", cause.id))?;
+        page.push_str(&format!("| `{}` | {happened} |\n", cause.id));
     }
     Ok(page)
 }
@@ -104,22 +141,56 @@ fn behind_mark(path: &str, before: &str, part: &str) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    const YAML: &str = "- id: b-c\n  title: of two\n    lines\n  happened: 'it''s `b`'\n- id: a\n  title: x\n  mechanism: y\n";
-
-    #[test]
-    fn entries_are_read_with_what_happened() {
-        let found = entries(YAML).expect("entries");
-        assert_eq!((found[0].id.as_str(), found[0].happened.as_deref()), ("b-c", Some("it's `b`")));
-        assert_eq!((found[1].id.as_str(), found[1].happened.as_deref()), ("a", None));
-        assert!(entries("- id: a\n  mechanism: y\n").is_err());
+    fn files(yaml: &[(&str, &str)]) -> Vec<File> {
+        let file = |id: &str, name: &str, text: &str| File {
+            path: format!("{CAUSES}{id}/{name}"),
+            text: text.into(),
+        };
+        let of = |(id, yaml): &(&str, &str)| {
+            let rule = yaml.contains("happened").then(|| file(id, "rule.rs", ""));
+            [file(id, "page.md", ""), file(id, "cause.yaml", yaml)]
+                .into_iter()
+                .chain(rule)
+                .collect::<Vec<_>>()
+        };
+        yaml.iter().flat_map(of).collect()
     }
 
     #[test]
-    fn a_cause_without_its_line_is_an_error() {
-        let found = entries(YAML).expect("entries");
-        assert!(page(&[&found[0]]).is_ok_and(|page| page.ends_with("| `b-c` | it's `b` |\n")));
-        assert!(page(&[&found[1]]).is_err_and(|error| error.contains("a has a rule")));
-        assert!(registry(&[&found[0], &found[1]]).contains("mod a;\nmod b_c;\n"));
+    fn causes_are_read_from_their_folders_and_stand_by_place() {
+        let found = causes(&files(&[
+            ("a", "title: x\nmessages:\n- id: y\n"),
+            ("b-c", "title: 'of: two'\nhappened: 'it''s `b`'\nplace: 20\nexplains: [g, a]\n"),
+            ("d", "title: z\nplace: 10\ngroup: g\n"),
+        ]))
+        .expect("causes");
+        let ids: Vec<&str> = found.iter().map(|cause| cause.id.as_str()).collect();
+        assert_eq!(ids, ["d", "b-c", "a"]);
+        assert_eq!((found[1].title.as_str(), found[1].happened.as_deref()), ("of: two", Some("it's `b`")));
+        let registry = registry(&found).expect("registry");
+        assert!(registry.contains("#[path = \"../../causes/b-c/rule.rs\"]\nmod b_c;\n"), "{registry}");
+        let row = "    \"b-c\", \"of: two\", None, [\"d\", \"a\"], Some(b_c::RULE);\n";
+        assert!(registry.contains(row), "{registry}");
+        assert!(page(&found).is_ok_and(|page| page.ends_with("|---|---|\n| `b-c` | it's `b` |\n")));
+    }
+
+    #[test]
+    fn a_folder_that_lacks_something_is_an_error() {
+        let error = |files: &[File]| {
+            let causes = causes(files)?;
+            registry(&causes)?;
+            page(&causes)
+        };
+        let without = |name: &str| -> Vec<File> {
+            let all = files(&[("a", "title: x\nhappened: y\n")]);
+            all.into_iter().filter(|file| !file.path.ends_with(name)).collect()
+        };
+        assert!(error(&without("none")).is_ok());
+        assert!(error(&without("page.md")).is_err_and(|error| error.contains("a has no page.md")));
+        assert!(error(&without("cause.yaml")).is_err());
+        assert!(error(&files(&[("a", "happened: y\n")])).is_err());
+        assert!(error(&files(&[("a", "title: x\nexplains: [b]\n")]))
+            .is_err_and(|error| error.contains("b, which")));
     }
 
     #[test]

@@ -11,9 +11,9 @@ pub(crate) fn check(rules: &Rules, graph: &Graph) -> (usize, Vec<String>) {
     let mut looked_at = 0;
     let mut problems = Vec::new();
     for (folder, order) in &rules.layers {
-        let prefix = format!("{folder}/src/");
+        let (root, elsewhere) = (format!("{folder}/src/"), format!("{folder}/"));
         let layer = |file: &str| -> Option<String> {
-            let below = file.strip_prefix(&prefix)?;
+            let below = file.strip_prefix(&root).or_else(|| file.strip_prefix(&elsewhere))?;
             let name = below.split('/').next()?.trim_end_matches(".rs");
             (!["lib", "main", "tests"].contains(&name)).then(|| name.to_owned())
         };

@@ -23,7 +23,7 @@ usage: cargo run -p xtask -- COMMAND
 
   check-architecture   hold the tree against ARCHITECTURE.md
   check-docs           follow links, look for the marks of pasted output
-  generate             write the registry of rules and docs/reference/causes.md
+  generate             write the registry of causes and docs/reference/causes.md
   check-generated      look whether those are as they would be written
   circles              files that import each other, the largest circle first
 
@@ -132,7 +132,7 @@ fn generate(write: bool) -> Result<Report, String> {
         }
     }
     let mut report = Report::default();
-    report.add(causes, "causes with a rule", problems);
+    report.add(causes, "folders of causes", problems);
     Ok(report)
 }
 

@@ -12,6 +12,9 @@ use std::sync::LazyLock;
 
 static MODULE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"\bmod\s+([a-z_][a-z0-9_]*)\s*([;{])").ok());
+/// A module whose file lies elsewhere.
+static PLACED: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"#\[path = "([^"]+)"\]\s*mod\s+(\w+)"#).ok());
 static USE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\buse\s+([^;]+);").ok());
 static PATH: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"\b[A-Za-z_]\w*(?:::[A-Za-z_]\w*)+").ok());
@@ -80,7 +83,8 @@ fn read(all: &mut Crate, name: Name, file: &str, folder: &str, code: String, tex
             from = end;
             continue;
         }
-        for path in [format!("{inner}.rs"), format!("{inner}/mod.rs")] {
+        let placed = placed(file, texts.get(file), child.as_str());
+        for path in placed.into_iter().chain([format!("{inner}.rs"), format!("{inner}/mod.rs")]) {
             if let Some(text) = texts.get(path.as_str()) {
                 read(all, below.clone(), &path, &inner, Text::code(text), texts);
             }
@@ -99,6 +103,21 @@ fn read(all: &mut Crate, name: Name, file: &str, folder: &str, code: String, tex
     }
     module.code = own;
     all.modules.insert(name, module);
+}
+
+/// Where a module's file lies that its declaration in `file` places elsewhere.
+fn placed(file: &str, text: Option<&&str>, module: &str) -> Option<String> {
+    let mut all = PLACED.as_ref()?.captures_iter(text?);
+    let path = all.find(|found| &found[2] == module)?;
+    let mut folders: Vec<&str> = file.split('/').collect();
+    folders.pop();
+    for part in path[1].split('/') {
+        match part {
+            ".." => drop(folders.pop()),
+            part => folders.push(part),
+        }
+    }
+    Some(folders.join("/"))
 }
 
 /// `a::{b, c as d, self}` taken apart: paths, each with the name that it gets.
@@ -239,6 +258,18 @@ mod tests {
         assert_eq!(of(&graph, "lib.rs"), Vec::<&str>::new());
         assert_eq!(of(&graph, "x.rs"), ["x/y.rs"], "what an inline module names counts for its file");
         assert_eq!(of(&graph, "x/y.rs"), ["x.rs"]);
+    }
+
+    #[test]
+    fn a_module_may_lie_elsewhere() {
+        let graph = graph(&[
+            ("a/src/lib.rs", "mod x;\nmod y;\n"),
+            ("a/src/x/mod.rs", "#[path = \"../../else/p-q/r.rs\"]\nmod p_q;\nfn f() { p_q::g() }\n"),
+            ("a/src/y.rs", "pub fn h() {}\n"),
+            ("a/else/p-q/r.rs", "use crate::y::h;\npub fn g() {}\n"),
+        ]);
+        assert!(graph["a/src/x/mod.rs"].contains("a/else/p-q/r.rs"));
+        assert!(graph["a/else/p-q/r.rs"].contains("a/src/y.rs"));
     }
 
     #[test]

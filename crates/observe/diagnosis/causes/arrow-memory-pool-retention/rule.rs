@@ -1,31 +1,4 @@
-//! # arrow-memory-pool-retention
-//!
-//! ## What it does
-//! Finds a process in which the allocator of Arrow's pool keeps memory of tables that are gone.
-//!
-//! ## Why it happens
-//! pyarrow has an allocator of its own (mimalloc, or jemalloc) for its tables. It keeps freed pages for later, for each thread,
-//! and reading with several threads and read-ahead takes many. So `pyarrow.total_allocated_bytes()` goes back to nothing, and
-//! resident memory does not.
-//!
-//! ## How it is told apart
-//! Arrow's pool says what it has handed out, and what that was at its most. What malloc has, and Python's small objects, are counted
-//! apart; what is left of the private memory that came since the first look is as much as the pool no longer needs.
-//!
-//! ## Known problems
-//! Another library with an allocator of its own looks the same. With `ARROW_DEFAULT_MEMORY_POOL=system` the memory is malloc's, and
-//! told under its causes. Memory that stands still is a note; it is a warning where it still grows at the end, or where
-//! memory ran out. pyarrow 18 and 21.0.0 are known to take more than others.
-//!
-//! ## Example
-//! RSS grows with each Parquet file, and `pyarrow.total_allocated_bytes()` is 0
-//!
-//! ## Remedy
-//! Let the pool give back what it does not use, or use malloc.
-//!
-//! ## References
-//! - <https://arrow.apache.org/docs/cpp/memory.html#default-memory-pool>
-//! - <https://github.com/apache/arrow/issues/47266>
+//! Does a run show arrow-memory-pool-retention? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -34,13 +7,7 @@ use crate::rule::allocators;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Fact, Fix};
 
-pub(super) const RULE: Rule = Rule {
-    id: "arrow-memory-pool-retention",
-    title: "pyarrow/pandas parquet reading: pool retention and bad versions",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     allocators::judge(

@@ -1,35 +1,4 @@
-//! # autograd-function-ctx-leak
-//!
-//! ## What it does
-//! Finds a custom autograd function that keeps its own output as an attribute of `ctx`, so that neither is freed when the
-//! program lets go of both.
-//!
-//! ## Why it happens
-//! `ctx.y = y` in forward: the output refers to its graph, the graph to `ctx`, and `ctx` to the output. Such a circle waits for
-//! Python's collector, which counts objects and not bytes: a few hundred outputs of many megabytes each do not make it run.
-//! Early versions of torch never freed it, because part of it lies in C++. `ctx.save_for_backward` keeps outputs without a
-//! circle, and lets them go after the backward pass.
-//!
-//! ## How it is told apart
-//! The agent goes through the youngest tensors in the collector's list, and finds those whose `grad_fn` is the context of a
-//! custom function that holds this very tensor as an attribute: the circle itself. It is a warning where their number rises
-//! in both halves of the time in which it was watched and to its end, or where memory ran out and they held a good part of
-//! it; a note where they held as much and nothing failed. Contexts that hold an input, or a tensor without its graph, are no
-//! circle.
-//!
-//! ## Known problems
-//! Needs the agent. A tensor in a list or a dict of `ctx` is not looked for. The circle that `backward(create_graph=True)`
-//! makes between a parameter and its gradient is another one.
-//!
-//! ## Example
-//! Memory rises by the size of an activation with each step, and falls when `gc.collect()` is called by hand, if ever.
-//!
-//! ## Remedy
-//! `ctx.save_for_backward`.
-//!
-//! ## References
-//! - <https://docs.pytorch.org/docs/stable/notes/extending.html>
-//! - <https://github.com/pytorch/pytorch/issues/25340>
+//! Does a run show autograd-function-ctx-leak? What that is, and how it is told apart, says page.md.
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::policy::memory::{CONTEXTS_MORE, CONTEXTS_WARN_BYTES, SMALL_NOTE_BYTES};
@@ -39,13 +8,7 @@ use crate::rule::{Judgement, Rule};
 use crate::trend::counter::rising_counter;
 use ullage_model::{Fix, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "autograd-function-ctx-leak",
-    title: "custom autograd.Function stores tensors on ctx; create_graph cycles",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 const WHAT: &str = "autograd-circles";
 

@@ -1,29 +1,4 @@
-//! # cgroup-leftover-charge
-//!
-//! ## What it does
-//! Says that the job began in a cgroup that earlier ones had filled: with page cache, or with files in a tmpfs.
-//!
-//! ## Why it happens
-//! A page counts against the cgroup of whoever touched it first, and goes on to do so when that process has ended. A
-//! second job in the same pod, container or Slurm step starts with the cache, and the left-over /dev/shm files, of the
-//! first. So two runs of one program show different numbers.
-//!
-//! ## How it is told apart
-//! It is there at the first reading, before the job has done anything, and it is in the lines for files, not in anonymous
-//! memory. Only groups with a limit are looked at: in others everything of the machine is counted.
-//!
-//! ## Known problems
-//! Other processes that live in the same cgroup at the same time count there as well; their files cannot be told from
-//! left-over ones.
-//!
-//! ## Example
-//! The first run shows 40 GiB of memory, the second, identical one 5 GiB
-//!
-//! ## Remedy
-//! Compare anonymous and shared memory between runs, not the whole. Remove files of a tmpfs that nobody uses.
-//!
-//! ## References
-//! - <https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-ownership>
+//! Does a run show cgroup-leftover-charge? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::oom::{limiting, own_groups};
 use crate::analysis::{Analysis, RemedyContext};
@@ -33,13 +8,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Fix, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "cgroup-leftover-charge",
-    title: "Memory charged to the wrong or a dead cgroup (page cache/tmpfs of earlier jobs)",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     for own in own_groups(analysis) {

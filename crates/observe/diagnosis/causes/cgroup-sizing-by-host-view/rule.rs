@@ -1,30 +1,4 @@
-//! # cgroup-sizing-by-host-view
-//!
-//! ## What it does
-//! Finds a job that took as many workers, or threads, as the machine has cores, where it may use only a few of them.
-//!
-//! ## Why it happens
-//! `os.cpu_count()`, OpenMP and OpenBLAS count the machine's cores. A container's share of the CPU time is a quota, which
-//! none of them sees, and `os.cpu_count()` does not see the affinity either. Each worker costs hundreds of megabytes after
-//! `import torch`, each thread its buffers, so that the same program dies on the large machine and fits on a laptop.
-//!
-//! ## How it is told apart
-//! The machine has at least twice the cores that affinity and quota allow, and the job ran at least as many loader workers
-//! at once as the machine has cores, or as many threads in one process. The memory is taken at the start and stays; a leak
-//! grows. A note, unless the job was killed for the limit of its cgroup.
-//!
-//! ## Known problems
-//! The quota is read of the cgroup that ullage itself is in.
-//!
-//! ## Example
-//! `UserWarning: This DataLoader will create 128 worker processes in total. Our suggested max number of worker in current system is 8`
-//!
-//! ## Remedy
-//! Count what is allowed.
-//!
-//! ## References
-//! - <https://docs.python.org/3/library/os.html#os.process_cpu_count>
-//! - <https://github.com/python/cpython/issues/80235>
+//! Does a run show cgroup-sizing-by-host-view? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -35,13 +9,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, Fix, Limit, Role, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "cgroup-sizing-by-host-view",
-    title: "Software sizes itself by host CPUs/RAM, not by the cgroup",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let cores = u64::from(analysis.machine().cores);

@@ -1,27 +1,4 @@
-//! # checkpoint-load-copies
-//!
-//! ## What it does
-//! Finds a job that ran out of memory while it loaded a checkpoint.
-//!
-//! ## Why it happens
-//! torch.load reads the whole file into new memory: weights, optimizer state and all, beside the model that is there
-//! already; each rank of the node does so at the same time. It is a peak at the start, or at a resume.
-//!
-//! ## How it is told apart
-//! The exception for lack of memory left through torch.load, safetensors or torch.distributed.checkpoint's load. Which
-//! limit was met is a finding of its own. Memory that ran out elsewhere (a step, a batch) is not this.
-//!
-//! ## Known problems
-//! A process that the kernel kills raises nothing: what it was doing is not known then. Needs the agent.
-//!
-//! ## Example
-//! `RuntimeError: [enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory` below `torch/serialization.py`
-//!
-//! ## Remedy
-//! Map the file instead of reading it, and hand its tensors to the model.
-//!
-//! ## References
-//! - <https://pytorch.org/docs/stable/generated/torch.load.html>
+//! Does a run show checkpoint-load-copies? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
@@ -31,13 +8,7 @@ use crate::rule::finding::no_memory_in;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, Fix, Role};
 
-pub(super) const RULE: Rule = Rule {
-    id: "checkpoint-load-copies",
-    title: "Checkpoint load: every rank loads the whole file to CPU, plus double copies",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     no_memory_in(analysis, &RULE, "a checkpoint was being loaded", loads, |failure| ranks(analysis, failure))

@@ -1,29 +1,4 @@
-//! # clone3-seccomp-eperm
-//!
-//! ## What it does
-//! Finds a process that can start no thread at all, though no limit is near: a filter of system calls (seccomp) refuses
-//! the call that new C libraries start threads with.
-//!
-//! ## Why it happens
-//! glibc from 2.34 on starts threads by clone3. Docker before 20.10.10, and old libseccomp and runc, do not know that call
-//! and answer "not permitted" instead of "not there", so that glibc does not fall back to clone.
-//!
-//! ## How it is told apart
-//! The first thread of a process fails, a filter is on (`Seccomp: 2` of /proc/PID/status), and tasks, address space and
-//! mappings are far from their limits. With pids.max or `ulimit -u` the first threads work, and the counters move.
-//!
-//! ## Known problems
-//! Python does not say which error it was. A user whose other jobs hold all of `ulimit -u` looks alike, inside a container.
-//!
-//! ## Example
-//! `OpenBLAS blas_thread_init: pthread_create failed for thread 1 of 32: Operation not permitted`
-//!
-//! ## Remedy
-//! Update Docker, containerd, runc and libseccomp on the host, or use an older image.
-//!
-//! ## References
-//! - <https://github.com/moby/moby/issues/42680>
-//! - seccomp(2)
+//! Does a run show clone3-seccomp-eperm? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
@@ -35,13 +10,7 @@ use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Finding, Fix, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "clone3-seccomp-eperm",
-    title: "Old Docker seccomp profile denies clone3 to glibc >= 2.34 (look-alike of exhaustion)",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let refused = analysis.timeline.cgroups().any(|group| group.refused.growth().unwrap_or(0) > 0);

@@ -1,29 +1,4 @@
-//! # disk-full-tmp
-//!
-//! ## What it does
-//! Finds a full temporary or cache filesystem that looks like a memory problem.
-//!
-//! ## Why it happens
-//! Sockets of multiprocessing, caches of compilers and data sets, and numpy memmaps are files in $TMPDIR or
-//! below ~/.cache. A write there fails with `ENOSPC`; a memmap of a sparse file dies by SIGBUS. Where /tmp is a
-//! tmpfs, its files are memory.
-//!
-//! ## How it is told apart
-//! `ENOSPC` (28) or SIGBUS, the path is not in /dev/shm, and that filesystem is full. torch.save says "unexpected pos" or
-//! "iostream error" instead, and no path: the agent finds what it was writing.
-//!
-//! ## Known problems
-//! inotify reports its own limit as `ENOSPC` too; that is not a full disk, and is left out.
-//!
-//! ## Example
-//! `OSError: [Errno 28] No space left on device: '/tmp/x.bin'`;
-//! `RuntimeError: [enforce fail at inline_container.cc:672] . unexpected pos 50333632 vs 50333584`
-//!
-//! ## Remedy
-//! Point TMPDIR and the caches to a filesystem with room, or make room.
-//!
-//! ## References
-//! - tempfile in the Python library reference
+//! Does a run show disk-full-tmp? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::space;
@@ -35,13 +10,7 @@ use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{FilesystemUse, Finding, Fix, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "disk-full-tmp",
-    title: "TMPDIR/cache disk (or tmpfs) full mistaken for memory",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 const USES: [FilesystemUse; 2] = [FilesystemUse::Temporary, FilesystemUse::Work];
 

@@ -1,30 +1,4 @@
-//! # dual-openmp-runtime
-//!
-//! ## What it does
-//! Says so where one process has loaded more than one OpenMP runtime.
-//!
-//! ## Why it happens
-//! torch's wheels bring libgomp, MKL and conda's packages libiomp5, packages built with clang libomp, and some bring a copy of
-//! their own. Each starts a pool of threads with stacks and arenas of its own. libiomp5 may end the program when it finds
-//! another one, and a process that is forked after libgomp has run can stand still in its first parallel loop, with all
-//! its memory.
-//!
-//! ## How it is told apart
-//! The mapped libraries of the program, when it had imported torch and at its end.
-//!
-//! ## Known problems
-//! Two runtimes mostly do no harm: it is a note. A program that `OMP: Error #15` ended says so on standard error, where it is not
-//! read: `ullage explain LOG` knows it. What the program loads after torch is known only where it ends by itself.
-//!
-//! ## Example
-//! `OMP: Error #15: Initializing libiomp5.so, but found libomp.so already initialized.`
-//!
-//! ## Remedy
-//! One of them.
-//!
-//! ## References
-//! - <https://github.com/pytorch/pytorch/issues/45198>
-//! - <https://github.com/joblib/threadpoolctl/blob/master/multiple_openmp.md>
+//! Does a run show dual-openmp-runtime? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -34,13 +8,7 @@ use crate::rule::{Judgement, Rule};
 use std::collections::BTreeSet;
 use ullage_model::{Evidence, Fact, Fix, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "dual-openmp-runtime",
-    title: "Two OpenMP runtimes in one process",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let loaded = analysis.timeline.inside().get("loaded.openmp").and_then(Fact::text).unwrap_or_default();

@@ -1,29 +1,4 @@
-//! # file-system-strategy-shm-manager
-//!
-//! ## What it does
-//! Finds trouble with torch_shm_manager, the helper of the sharing strategy `file_system`: it could not be started or
-//! reached, or more and more of them live.
-//!
-//! ## Why it happens
-//! Under `file_system` every process that shares tensors talks to a torch_shm_manager, which removes their files when they
-//! end. It makes a socket in a directory of its own below $TMPDIR (or /tmp). Where that does not exist or is full or its
-//! path is too long, where no process may be started, or where the manager was killed, sharing fails.
-//!
-//! ## How it is told apart
-//! The exception names torch_shm_manager or its socket. A full /dev/shm, too many mappings or descriptors have messages of
-//! their own.
-//!
-//! ## Known problems
-//! Files of managers that were killed stay in /dev/shm: `ullage check --clean` lists and removes them.
-//!
-//! ## Example
-//! `RuntimeError: error executing torch_shm_manager at "…/torch/bin/torch_shm_manager" at …/libshm/core.cpp:99`
-//!
-//! ## Remedy
-//! Give it a directory, or use the strategy `file_descriptor`.
-//!
-//! ## References
-//! - <https://pytorch.org/docs/stable/multiprocessing.html#sharing-strategies>
+//! Does a run show file-system-strategy-shm-manager? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::cohort::Cohort;
 use crate::analysis::failures::Failure;
@@ -35,13 +10,7 @@ use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Finding, Fix, Role, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "file-system-strategy-shm-manager",
-    title: "file_system sharing strategy: torch_shm_manager processes and leaked names",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let told = analysis.failures.iter().filter(|failure| !failure.is_echo() && about_manager(failure));

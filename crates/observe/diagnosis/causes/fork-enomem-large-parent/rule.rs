@@ -1,32 +1,4 @@
-//! # fork-enomem-large-parent
-//!
-//! ## What it does
-//! Finds a fork that the kernel refused for memory because the parent is huge, or because memory was nearly used up
-//! before.
-//!
-//! ## Why it happens
-//! A fork needs page tables for all that the parent maps, and the kernel counts the parent's private memory once more. It
-//! is the first thing to fail when memory has filled slowly, so that the traceback points at a DataLoader while something
-//! else grew.
-//!
-//! ## How it is told apart
-//! ENOMEM out of fork. With memory nearly gone, the machine's or the cgroup's, fork is the victim; with memory free, the
-//! parent's address space is larger than memory and swap together, which the kernel's usual heuristic refuses. Under
-//! `vm.overcommit_memory=2` it is strict-overcommit. Too many mappings, or tasks, are told by their counts.
-//!
-//! ## Known problems
-//! A fork in a pid namespace whose first process has ended fails with the same error; that cannot be told. Address space
-//! that is only reserved, as a GPU's driver does, is not promised, and looks the same: with CUDA it is not judged.
-//!
-//! ## Example
-//! `self.pid = os.fork()`, then `OSError: [Errno 12] Cannot allocate memory`, at the start of the validation
-//!
-//! ## Remedy
-//! Start the workers early and keep them, or start them without a copy of the parent; find what grew.
-//!
-//! ## References
-//! - fork(2), ENOMEM
-//! - <https://www.kernel.org/doc/Documentation/vm/overcommit-accounting>
+//! Does a run show fork-enomem-large-parent? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::oom::{limiting, own_groups};
@@ -39,13 +11,7 @@ use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, Finding, Fix, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "fork-enomem-large-parent",
-    title: "os.fork of workers fails with ENOMEM when memory is nearly gone or the parent is huge",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     // What is promised is counted then, and strict-overcommit says so.

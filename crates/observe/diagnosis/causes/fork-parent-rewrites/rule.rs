@@ -1,30 +1,4 @@
-//! # fork-parent-rewrites
-//!
-//! ## What it does
-//! Finds forked processes that keep old pages of their parent alive, which the parent has freed or written anew.
-//!
-//! ## Why it happens
-//! A forked child maps the pages of its parent as they were. What the parent frees afterwards (a checkpoint, a first copy
-//! of the dataset) stays in memory until the child ends, and what it rewrites (weights, a replay buffer) is there twice.
-//! Loader workers, pools and torch.compile's workers that were forked do so without ever touching it.
-//!
-//! ## How it is told apart
-//! Freed: the parent's anonymous memory has fallen below what a child, forked before, inherited and still maps; the
-//! difference is held by the child alone. Rewritten: the child alone maps pages that it did not take faults for, and the
-//! parent took them. Where the child takes the faults, it is the one that copies (refcount-cow-fork-workers).
-//!
-//! ## Known problems
-//! A lower bound: what the parent has taken anew since then hides as much of what it freed. Pages that several children of
-//! one parent share are only seen where the parent freed them.
-//!
-//! ## Example
-//! `del checkpoint` frees nothing, until the DataLoader's workers end.
-//!
-//! ## Remedy
-//! Fork before the memory is filled, or start the workers otherwise.
-//!
-//! ## References
-//! - fork(2), proc_pid_pagemap(5)
+//! Does a run show fork-parent-rewrites? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::copies::parent;
 use crate::analysis::{Analysis, RemedyContext};
@@ -36,13 +10,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Evidence, Fix, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "fork-parent-rewrites",
-    title: "Forked children pin old parent pages (parent frees or rewrites after fork)",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 /// Old pages that a child keeps.
 struct Kept<'a> {

@@ -1,30 +1,4 @@
-//! # forkserver-too-many-fds
-//!
-//! ## What it does
-//! Finds a dataset of more tensors than a forkserver can hand to one worker.
-//!
-//! ## Why it happens
-//! CPython's forkserver passes all descriptors of a new process in one message of at most 256
-//! (`MAXFDS_TO_SEND` in multiprocessing/forkserver.py). With the sharing strategy `file_descriptor` torch adds
-//! one descriptor for each tensor: 250 tensors can be sent, 251 cannot, on every machine, whatever its limits.
-//! forkserver is the default on Linux from Python 3.14 on.
-//!
-//! ## How it is told apart
-//! `ValueError: too many fds`, with a few hundred descriptors of torch's segments, far below the limit of open files.
-//! Without the agent: a process with a forkserver ended while its torch descriptors passed 250 and could not
-//! yet have met any other limit.
-//!
-//! ## Known problems
-//! It happens within a tenth of a second: without the agent it is mostly not seen.
-//!
-//! ## Example
-//! `ValueError: too many fds`
-//!
-//! ## Remedy
-//! Start the workers by fork, keep the samples in one tensor plus offsets, or take the strategy `file_system`.
-//!
-//! ## References
-//! - <https://github.com/python/cpython/blob/main/Lib/multiprocessing/forkserver.py>
+//! Does a run show forkserver-too-many-fds? What that is, and how it is told apart, says page.md.
 
 use crate::policy::counts::TENSORS_CLOSED;
 use crate::policy::given::{FORKSERVER_DESCRIPTORS, FORKSERVER_TENSORS, SHARED_A_SECOND};
@@ -38,13 +12,7 @@ use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, Finding, Fix, Role, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "forkserver-too-many-fds",
-    title: "forkserver hands a child at most 256 descriptors, torch sends one per tensor",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     by_failure(analysis, |failure| {

@@ -1,33 +1,4 @@
-//! # gc-disabled-or-deferred
-//!
-//! ## What it does
-//! Finds a Python that grows by objects which only refer to each other, because its garbage collector is switched off or waits
-//! for very many new objects; says how many of the youngest objects are garbage, and how many bytes they keep.
-//!
-//! ## Why it happens
-//! Training programs call `gc.disable()`, or raise its threshold, so that a collection does not interrupt a step. Objects in a
-//! circle (a module with hooks that refer to it, a stored exception, a closure that refers to itself) then live until somebody
-//! collects, and keep the tensors that they refer to. The collector counts objects, not bytes: a few hundred may keep gigabytes.
-//!
-//! ## How it is told apart
-//! The process must grow to the end of the run. Nothing is collected for the answer: the agent counts the references between the
-//! youngest objects, as the collector would; those that none comes to from outside are garbage. A cache or a list that grows
-//! is referred to, and is none. It is established where garbage explains half of what came since the first look, and a warning
-//! where the process grew by a quarter and by 96 MiB, since a program may mean to collect later.
-//!
-//! ## Known problems
-//! The agent looks where growth of 24 MiB has gone on for a while, at a part of the youngest objects that lie next to each
-//! other; what a circle of more than 4,000 objects keeps is not seen. A Python without the global lock is not looked into.
-//!
-//! ## Example
-//! Memory rises by the same amount in each step, and falls to what it was after a call of `gc.collect()`.
-//!
-//! ## Remedy
-//! Collect every so many steps, or let no circle come about.
-//!
-//! ## References
-//! - <https://docs.python.org/3/library/gc.html>
-//! - <https://github.com/pytorch/pytorch/issues/155778>
+//! Does a run show gc-disabled-or-deferred? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::growth_class::rising;
 use crate::analysis::retainers::is_much;
@@ -41,13 +12,7 @@ use crate::rule::{Judgement, Rule};
 use crate::trend::Rise;
 use ullage_model::{At, Finding, Fix, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "gc-disabled-or-deferred",
-    title: "Cyclic garbage is not collected (gc disabled, frozen, high threshold, other thread)",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let rising = rising(analysis, GROWTH_BYTES as f64).into_iter();

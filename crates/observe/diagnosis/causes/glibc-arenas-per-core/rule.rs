@@ -1,32 +1,4 @@
-//! # glibc-arenas-per-core
-//!
-//! ## What it does
-//! Finds a process in which arenas of malloc, one for each thread that asked, keep memory that the program has let go of.
-//!
-//! ## Why it happens
-//! glibc gives threads that allocate at one time an arena each, eight for each core at most. What is freed in an arena is there
-//! for the threads of that arena only, and goes back to the kernel from the arena's end only: a single block that lives on
-//! keeps up to 64 MiB. So a pool of decoding threads takes ten times its live memory on a machine with many cores, and
-//! not on a small one.
-//!
-//! ## How it is told apart
-//! malloc itself says how much is free in which heap. A leak is in use and not free; what lies free in the first heap is
-//! `glibc-dynamic-mmap-threshold`; Python's small objects (`pymalloc-fragmentation`) are in no heap of malloc, and a
-//! `malloc_trim(0)` gives nothing of them back.
-//!
-//! ## Known problems
-//! Without the agent free memory looks like memory in use. Memory that was freed and stands still is a note: it is there for
-//! the next blocks. It is a warning where it still grows at the end, or where memory ran out.
-//!
-//! ## Example
-//! 12 threads each free all but one of their blocks: 560 MiB stay, `malloc_trim(0)` leaves 11
-//!
-//! ## Remedy
-//! Fewer arenas, set before the program starts.
-//!
-//! ## References
-//! - <https://sourceware.org/bugzilla/show_bug.cgi?id=28850>
-//! - mallopt(3)
+//! Does a run show glibc-arenas-per-core? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -35,13 +7,7 @@ use crate::rule::allocators;
 use crate::rule::{Judgement, Rule};
 use ullage_model::Fix;
 
-pub(super) const RULE: Rule = Rule {
-    id: "glibc-arenas-per-core",
-    title: "glibc malloc arenas: 8 x cores arenas keep freed memory",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     allocators::judge(

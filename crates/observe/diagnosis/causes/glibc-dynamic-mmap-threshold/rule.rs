@@ -1,33 +1,4 @@
-//! # glibc-dynamic-mmap-threshold
-//!
-//! ## What it does
-//! Finds a process in which the first heap of malloc keeps memory that the program has let go of.
-//!
-//! ## Why it happens
-//! A block of 128 KiB or more is a mapping of its own, and gone once it is freed. But the first such block that is freed
-//! raises that threshold to its size, up to 32 MiB, and twice that stays at the heap's end. From then on batches and images of
-//! some MiB come from the heap, and what is freed there goes back from its end only: one small block that lives on
-//! keeps all that lies below it. So resident memory follows the peak, and not what is in use.
-//!
-//! ## How it is told apart
-//! malloc itself says how much is free in which heap. A leak is in use and not free; arenas of threads are
-//! `glibc-arenas-per-core`; Python's small objects (`pymalloc-fragmentation`) are in no heap of malloc, and a
-//! `malloc_trim(0)` gives nothing of them back.
-//!
-//! ## Known problems
-//! malloc does not say of which size the blocks were: of many small ones that were freed the same is seen, and then only
-//! `malloc_trim` helps. Where MALLOC_MMAP_THRESHOLD_ or MALLOC_TRIM_THRESHOLD_ is set, the threshold does not move. Memory
-//! that was freed and stands still is a note; it is a warning where it still grows at the end, or where memory ran out.
-//!
-//! ## Example
-//! Batches of 1 to 24 MiB: RSS stays at the peak of 101 MiB by default, and at 57 MiB with the threshold set
-//!
-//! ## Remedy
-//! Keep the threshold where it is, or trim.
-//!
-//! ## References
-//! - <https://www.gnu.org/software/libc/manual/html_node/Malloc-Tunable-Parameters.html>
-//! - mallopt(3), M_MMAP_THRESHOLD
+//! Does a run show glibc-dynamic-mmap-threshold? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -36,13 +7,7 @@ use crate::rule::allocators;
 use crate::rule::{Judgement, Rule};
 use ullage_model::Fix;
 
-pub(super) const RULE: Rule = Rule {
-    id: "glibc-dynamic-mmap-threshold",
-    title: "glibc dynamic mmap/trim threshold keeps large freed blocks",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 /// Either of them stops the threshold from moving.
 const VARIABLES: [&str; 2] = ["MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"];

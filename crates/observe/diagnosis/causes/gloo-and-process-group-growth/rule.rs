@@ -1,31 +1,4 @@
-//! # gloo-and-process-group-growth
-//!
-//! ## What it does
-//! Finds a process that makes process groups of torch.distributed again and again and never destroys them.
-//!
-//! ## Why it happens
-//! torch.distributed.new_group() in the loop: each group stays registered until destroy_process_group(group), whatever the
-//! program does with its variable. A group of gloo has threads, sockets and buffers of its own, and keys in the store, in
-//! every rank.
-//!
-//! ## How it is told apart
-//! The agent counts the groups that torch has registered. Their number rises in both halves of the time in which it was
-//! watched, and to its end. Groups that are made at the start, however many, come to rest; groups that are destroyed are not
-//! counted. Where the threads that rise are those of the groups, threads-per-task leaves them to this cause.
-//!
-//! ## Known problems
-//! Needs the agent. Buffers that gloo takes for each new size of a tensor are not seen: their memory is told as blocks of
-//! native code.
-//!
-//! ## Example
-//! Memory, threads and sockets of all ranks rise with the epochs, in each of which the program makes a group for its evaluation.
-//!
-//! ## Remedy
-//! Make groups once, or destroy them.
-//!
-//! ## References
-//! - <https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.destroy_process_group>
-//! - <https://github.com/pytorch/pytorch/issues/116923>
+//! Does a run show gloo-and-process-group-growth? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::{Analysis, RemedyContext};
@@ -37,13 +10,7 @@ use crate::rule::{Judgement, Rule};
 use crate::trend::counter::{rising_counter, RisingCounter};
 use ullage_model::{Evidence, Fix, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "gloo-and-process-group-growth",
-    title: "Gloo buffers per new tensor size and process groups created in a loop",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let found: Vec<RisingCounter> = analysis.timeline.processes().filter_map(grows).collect();

@@ -1,30 +1,4 @@
-//! # hooks-and-closures-leak
-//!
-//! ## What it does
-//! Finds a module that has ever more hooks, and a container that only a closure refers to and that becomes ever longer; says its
-//! name and the numbers.
-//!
-//! ## Why it happens
-//! `register_forward_hook` in a loop adds one hook a step: each stays until its handle is removed, keeps what its closure refers
-//! to, and runs at every forward pass. A list that a hook appends to is emptied by nobody.
-//!
-//! ## How it is told apart
-//! The process must grow to the end of the run. The number of a module's hooks is counted at each census: 16 more are enough,
-//! because no program needs that. A container that is a variable of a closure must explain its part of the growth.
-//!
-//! ## Known problems
-//! The agent counts only where growth of 32 MiB has gone on for a while, a few times in a run, and where a moment comes: at
-//! a loader's batch, after an optimizer's step, at a model's call, in `time.sleep`, when the garbage collector has run.
-//! Bytes are estimated from some elements that stand for all. What hooks keep in native memory is not weighed.
-//!
-//! ## Example
-//! Steps become slower as memory grows: every forward pass runs all the hooks that were added before.
-//!
-//! ## Remedy
-//! Remove the hook when it has done its work.
-//!
-//! ## References
-//! - <https://github.com/pytorch/pytorch/issues/46386>
+//! Does a run show hooks-and-closures-leak? What that is, and how it is told apart, says page.md.
 
 use crate::rule::retainers;
 
@@ -33,13 +7,7 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::rule::{Judgement, Rule};
 use ullage_model::Fix;
 
-pub(super) const RULE: Rule = Rule {
-    id: "hooks-and-closures-leak",
-    title: "Forward/backward hooks, closures and bound methods keep activations/modules",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     retainers::judge(analysis, &RULE, Kind::Hook)

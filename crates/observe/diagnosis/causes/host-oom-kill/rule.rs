@@ -1,28 +1,4 @@
-//! # host-oom-kill
-//!
-//! ## What it does
-//! Finds a process of the job that the kernel killed because the whole machine was out of memory.
-//!
-//! ## Why it happens
-//! Without a cgroup's limit all jobs share the machine's memory and swap; when both are used up the kernel kills
-//! the process with the highest score.
-//!
-//! ## How it is told apart
-//! Only the kernel log proves it: `constraint=CONSTRAINT_NONE … global_oom` with a process of the job as its victim.
-//! `oom_kill` of /proc/vmstat also counts kills in any cgroup, and little available memory before a SIGKILL is
-//! also what a memory daemon (earlyoom, systemd-oomd) acts on.
-//!
-//! ## Known problems
-//! Where the kernel log may not be read (`dmesg_restrict`) it can be suspected, not told.
-//!
-//! ## Example
-//! `Out of memory: Killed process 4242 (python3) total-vm:…`
-//!
-//! ## Remedy
-//! Limit each job, run fewer at once, or add memory or swap.
-//!
-//! ## References
-//! - <https://docs.kernel.org/admin-guide/mm/concepts.html#oom-killer>
+//! Does a run show host-oom-kill? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -33,13 +9,7 @@ use crate::rule::finding::{logged, of_victim};
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Ending, Evidence, Fix, OutcomeKind};
 
-pub(super) const RULE: Rule = Rule {
-    id: "host-oom-kill",
-    title: "Whole host out of memory: global OOM killer",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let Some(victim) = analysis.oom_victims.iter().find(|victim| victim.host) else {

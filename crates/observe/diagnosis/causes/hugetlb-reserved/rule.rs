@@ -1,28 +1,4 @@
-//! # hugetlb-reserved
-//!
-//! ## What it does
-//! Finds memory that is set aside for hugetlb pages, which nobody uses, on a machine that runs out of memory.
-//!
-//! ## Why it happens
-//! `vm.nr_hugepages` (set for DPDK, EFA, databases, virtual machines) takes memory out of the common pool for good. It is
-//! neither free nor in any process's resident size, and a program that does not ask for hugetlb pages never gets it.
-//!
-//! ## How it is told apart
-//! /proc/meminfo shows at least a tenth of the machine's memory as reserved for hugetlb and unused, and a process of the
-//! job was killed, or refused memory, with next to nothing else available. Without such a failure it is a note. Transparent
-//! huge pages are another thing, and count in their processes.
-//!
-//! ## Known problems
-//! A machine may need its reserve later: ask who set it.
-//!
-//! ## Example
-//! An OOM kill at a sum of resident sizes far below `MemTotal`
-//!
-//! ## Remedy
-//! Give the pages back, or the job less of the machine.
-//!
-//! ## References
-//! - <https://docs.kernel.org/admin-guide/mm/hugetlbpage.html>
+//! Does a run show hugetlb-reserved? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::Symptom;
 use crate::analysis::{Analysis, RemedyContext};
@@ -33,13 +9,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Fix, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "hugetlb-reserved",
-    title: "Reserved hugetlb pages take RAM away from everything else",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let host = analysis.timeline.host();
@@ -81,10 +51,6 @@ fn judge(analysis: &Analysis) -> Judgement {
     let mut finding =
         of_job(&RULE, severity, (Status::Supported, 0.8), evidence, &analysis.remedy_context(None));
     finding.at = Some(at);
-    // The reserve was there before memory ran out.
-    finding.explains = ["host-oom-kill", "fork-enomem-large-parent", "machine-neighbour-load", "swap-thrash"]
-        .map(str::to_owned)
-        .into();
     Judgement::one(finding)
 }
 

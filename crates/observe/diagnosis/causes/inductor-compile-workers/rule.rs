@@ -1,30 +1,4 @@
-//! # inductor-compile-workers
-//!
-//! ## What it does
-//! Finds torch.compile's compile workers and the compilers that they run, where they took much of the memory.
-//!
-//! ## Why it happens
-//! Inductor compiles in parallel, in up to 32 processes for each rank, as many as the machine has cores. Each imports torch
-//! and Triton (350 MB) and runs a compiler: a C++ compiler needs some 200 to 500 MB for a file with torch's headers. On a
-//! machine with many cores and little memory the first step costs tens of GB, and eight ranks have eight pools.
-//!
-//! ## How it is told apart
-//! Their command line names `torch/_inductor/compile_worker`, and the compilers were started by them or have Inductor's
-//! definitions in theirs. A warning only where the job ran out of memory and they held a fifth of all that the job held;
-//! else a note.
-//!
-//! ## Known problems
-//! Workers that were forked from the trainer itself (`TORCHINDUCTOR_WORKER_START=fork`) have no name of their own, and
-//! are not seen.
-//!
-//! ## Example
-//! The job is killed in its first minutes on the machine with more cores, and runs on the smaller one.
-//!
-//! ## Remedy
-//! Fewer compile workers.
-//!
-//! ## References
-//! - <https://github.com/pytorch/pytorch/blob/main/torch/_inductor/config.py>
+//! Does a run show inductor-compile-workers? What that is, and how it is told apart, says page.md.
 use crate::analysis::cohort::Cohort;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -34,13 +8,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Fix, Role, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "inductor-compile-workers",
-    title: "Inductor compile worker pool: min(32, cores) processes per rank",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let pool = Cohort::of(analysis.timeline.processes().filter(|process| compiles(analysis, process)));

@@ -1,28 +1,4 @@
-//! # invisible-child-oom
-//!
-//! ## What it does
-//! Finds a process of the job that was killed for its cgroup's memory limit while COMMAND lived on without noticing.
-//!
-//! ## Why it happens
-//! The kernel kills one process of the group. Where nobody waits for it, or a barrier waits for ever, the
-//! container stays "running", and training hangs or ends well with a part of its work missing.
-//!
-//! ## How it is told apart
-//! The kill is known as for memcg-oom-kill. If another process of the job failed within ten seconds of it (a DataLoader
-//! looks after its workers every five), the kill was noticed and is reported as memcg-oom-kill. If not, and
-//! COMMAND ended with 0, or ran on for more than ten seconds, it is this. One kill is never reported as both.
-//!
-//! ## Known problems
-//! A barrier's timeout (ten to thirty minutes) names the network; the kill came earlier.
-//!
-//! ## Example
-//! A pod that is Running with no restarts, and one process missing.
-//!
-//! ## Remedy
-//! Look after the children, and give the group more memory.
-//!
-//! ## References
-//! - <https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files>
+//! Does a run show invisible-child-oom? What that is, and how it is told apart, says page.md.
 
 use super::memcg_oom_kill;
 use crate::analysis::{Analysis, RemedyContext};
@@ -30,13 +6,7 @@ use crate::evidence;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Ending, Fix};
 
-pub(super) const RULE: Rule = Rule {
-    id: "invisible-child-oom",
-    title: "A worker is OOM-killed but the container lives on (or the reverse)",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let victims: Vec<_> = analysis.oom_victims.iter().filter(|victim| victim.of_cgroup()).collect();

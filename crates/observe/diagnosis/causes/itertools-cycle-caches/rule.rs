@@ -1,32 +1,4 @@
-//! # itertools-cycle-caches
-//!
-//! ## What it does
-//! Finds itertools.cycle or itertools.tee keeping the batches of a loader.
-//!
-//! ## Why it happens
-//! cycle() keeps every item of its first pass, to give them again; tee() keeps what its slower branch has not read. Of a
-//! DataLoader these are all batches of an epoch, with the shared segments, descriptors and mappings that they came in. From
-//! the second pass on the same batches come again: nothing is augmented or shuffled any more.
-//!
-//! ## How it is told apart
-//! The agent counts, at an exception and at the end of a process that made loaders, what cycle and tee objects hold, and
-//! weighs it. Memory rises during the first epoch, and no more from the second on. Batches kept in a list of the program's
-//! own are in no such object.
-//!
-//! ## Known problems
-//! Needs the agent, and a process that ends by itself or by an exception: of one that is killed nothing is known. A warning
-//! where the process failed for want of memory, descriptors or room in /dev/shm; else a note, because it comes to rest after
-//! an epoch.
-//!
-//! ## Example
-//! `batches = itertools.cycle(loader)`; `RuntimeError: Too many open files. Communication with the workers is no longer possible.`
-//!
-//! ## Remedy
-//! A generator that begins the loader anew.
-//!
-//! ## References
-//! - <https://docs.python.org/3/library/itertools.html#itertools.cycle>
-//! - <https://github.com/pytorch/pytorch/issues/23900>
+//! Does a run show itertools-cycle-caches? What that is, and how it is told apart, says page.md.
 use crate::analysis::failures::Symptom;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -37,13 +9,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Fix, KeptByIterators, Role, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "itertools-cycle-caches",
-    title: "itertools.cycle / tee on a DataLoader stores every batch",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let kept = analysis.timeline.processes().filter_map(|process| {

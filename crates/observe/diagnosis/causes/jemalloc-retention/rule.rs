@@ -1,30 +1,4 @@
-//! # jemalloc-retention
-//!
-//! ## What it does
-//! Finds a process in which jemalloc, preloaded in malloc's place, keeps memory that the program has let go of.
-//!
-//! ## Why it happens
-//! jemalloc gives freed pages back after some time (`dirty_decay_ms`, 10 seconds), and looks whether that time has come only
-//! while somebody allocates, unless a thread of its own does (`background_thread`); a forked process has no such thread. It has
-//! four arenas for each core.
-//!
-//! ## How it is told apart
-//! jemalloc itself says what it has handed out (`stats.allocated`) and what it holds in memory (`stats.resident`). In a leak both
-//! rise.
-//!
-//! ## Known problems
-//! Copies that a library has built in (pyarrow, Redis) have other names and answer nobody: see `arrow-memory-pool-retention`.
-//! Without the agent nobody can be asked. Memory that stands still is a note; it is a warning where it still grows at the end,
-//! or where memory ran out.
-//!
-//! ## Example
-//! `LD_PRELOAD=libjemalloc.so.2`: 1 GiB of small blocks freed at once, and most of it not given back while the program sleeps
-//!
-//! ## Remedy
-//! A shorter time, and a thread that keeps it.
-//!
-//! ## References
-//! - <https://jemalloc.net/jemalloc.3.html>
+//! Does a run show jemalloc-retention? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -33,13 +7,7 @@ use crate::rule::allocators;
 use crate::rule::{Judgement, Rule};
 use ullage_model::Fix;
 
-pub(super) const RULE: Rule = Rule {
-    id: "jemalloc-retention",
-    title: "jemalloc (preloaded or embedded in pyarrow/redis/ray) holds dirty/retained extents",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     allocators::judge(

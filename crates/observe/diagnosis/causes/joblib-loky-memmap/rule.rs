@@ -1,29 +1,4 @@
-//! # joblib-loky-memmap
-//!
-//! ## What it does
-//! Finds joblib running out of room for the arrays that it hands to its workers.
-//!
-//! ## Why it happens
-//! joblib writes arguments of more than 1 MB into a folder joblib_memmapping_folder_* in /dev/shm (or JOBLIB_TEMP_FOLDER,
-//! or the temporary files), where the workers map them. Each distinct array is written once and stays until the Parallel
-//! call has ended; a parent that was killed leaves the folder.
-//!
-//! ## How it is told apart
-//! The exception, or the traceback of the thread that met it, names joblib's folder or the code that fills it, with ENOSPC. Other files that fill /dev/shm:
-//! shm-full-bytes; other temporary files: disk-full-tmp.
-//!
-//! ## Known problems
-//! Where joblib's worker itself is killed for memory (`TerminatedWorkerError`), the reason is the kill: memcg-oom-kill.
-//!
-//! ## Example
-//! `_pickle.PicklingError: Could not pickle the task to send it to the workers.`, and above it
-//! `OSError: [Errno 28] No space left on device` in `joblib/_memmapping_reducer.py`
-//!
-//! ## Remedy
-//! Give joblib a folder with room, or do not map.
-//!
-//! ## References
-//! - <https://joblib.readthedocs.io/en/stable/parallel.html#working-with-numerical-data-in-shared-memory-memmapping>
+//! Does a run show joblib-loky-memmap? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::{Analysis, RemedyContext};
@@ -33,13 +8,7 @@ use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, Finding, Fix, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "joblib-loky-memmap",
-    title: "joblib/loky memmaps arrays into /dev/shm and leaves folders",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let about = analysis

@@ -1,31 +1,4 @@
-//! # kmem-slab-growth
-//!
-//! ## What it does
-//! Finds a cgroup in which memory of the kernel itself is a large part: names and inodes of very many files, page tables,
-//! sockets.
-//!
-//! ## Why it happens
-//! Each file that is opened or looked at leaves a name and an inode in the kernel, about 1 KiB, charged to the cgroup. A
-//! dataset of millions of small files makes gigabytes of them. Page tables take 2 MiB for each GiB that a process maps,
-//! and each worker has its own.
-//!
-//! ## How it is told apart
-//! The cgroup's kernel memory, which no process holds and no resident size shows, is at least a quarter of the limit, or
-//! grew by a gigabyte. The sum of the processes' page tables says whether it is these. Names and inodes are given back
-//! under pressure, so that by itself this is a note; where a process was killed for the limit it is part of the cause.
-//!
-//! ## Known problems
-//! On cgroup v1 kernel memory is only counted where its accounting is on.
-//!
-//! ## Example
-//! `Memory cgroup out of memory: Killed process …`, and the sum of all processes is far below the limit
-//!
-//! ## Remedy
-//! Pack samples into few large files; map large files in fewer processes.
-//!
-//! ## References
-//! - <https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files>
-//! - <https://github.com/moby/moby/issues/31001>
+//! Does a run show kmem-slab-growth? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::oom::{limit as limit_of, limiting, own_groups};
 use crate::analysis::{Analysis, RemedyContext};
@@ -35,14 +8,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Fix, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "kmem-slab-growth",
-    title:
-        "Kernel memory charged to the job: dentries/inodes of millions of small files, sockets, page tables",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let killed = analysis.oom_victims.iter().find(|victim| victim.of_cgroup());

@@ -1,28 +1,4 @@
-//! # kmem-v1-bug-old-kernel
-//!
-//! ## What it does
-//! Finds memory that was refused, or a kill, far below the limit of a cgroup on a kernel of CentOS 7: its accounting of
-//! kernel memory never frees what it counted.
-//!
-//! ## Why it happens
-//! With kernel memory accounted per cgroup (Docker from 17.06, Kubernetes from 1.9), kernels 3.10 keep the slab caches of
-//! every cgroup that ever was. New cgroups, forks and allocations fail with ENOMEM, with memory free.
-//!
-//! ## How it is told apart
-//! The kernel is 3.10, a fork or an allocation failed with ENOMEM (or the kernel killed for the cgroup's limit), and the
-//! cgroup held less than half of its limit, with memory of the machine available.
-//!
-//! ## Known problems
-//! The proof, `SLUB: Unable to allocate memory on node -1` in the kernel log, is not read.
-//!
-//! ## Example
-//! `mkdir /sys/fs/cgroup/memory/kubepods/burstable/pod1: cannot allocate memory`
-//!
-//! ## Remedy
-//! A newer kernel, or the accounting switched off.
-//!
-//! ## References
-//! - <https://github.com/opencontainers/runc/issues/1725>
+//! Does a run show kmem-v1-bug-old-kernel? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::Symptom;
 use crate::analysis::oom::{limiting, own_groups};
@@ -35,13 +11,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Fix, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "kmem-v1-bug-old-kernel",
-    title: "cgroup v1 kmem accounting leak on 3.10-era kernels (RHEL/CentOS 7)",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let kernel = &analysis.machine().kernel;

@@ -1,31 +1,4 @@
-//! # large-preallocation-lazy-touch
-//!
-//! ## What it does
-//! Says so where private memory grows because a buffer that was made at once is filled bit by bit, so that nobody takes that
-//! for a leak.
-//!
-//! ## Why it happens
-//! `numpy.zeros`, `torch.empty` and `mmap` get address space at once, and a page of memory at the first write to it. A replay
-//! buffer or a bank of features grows for hours, by the same amount at each step, and stops when it is full. Whether it fits is
-//! known only then.
-//!
-//! ## How it is told apart
-//! The address space stood still while private memory rose, and malloc took nothing more, in use or free. In a leak all of
-//! them rise. Where a limit is met with huge pages, `thp-always-rss-bloat` is told and not this: each touch took a whole one.
-//!
-//! ## Known problems
-//! Without the agent, or where it did not look between the rise and the end, arenas of malloc that threads fill look the same:
-//! it is said only of more than they can hold, and not beside Arrow's pool, which takes address space by the gigabyte. Always
-//! a note; where memory runs out before the buffer is full, the limit is what is found.
-//!
-//! ## Example
-//! `frames = numpy.zeros((1_000_000, 84, 84, 4), numpy.uint8)`, one row a step
-//!
-//! ## Remedy
-//! Fill it at the start, so that it fails there, or make it smaller.
-//!
-//! ## References
-//! - <https://github.com/DLR-RM/stable-baselines3/issues/37>
+//! Does a run show large-preallocation-lazy-touch? What that is, and how it is told apart, says page.md.
 
 use super::thp_always_rss_bloat;
 use crate::analysis::growth_class::loaded;
@@ -43,13 +16,7 @@ use crate::rule::{Judgement, Rule};
 use crate::trend::{rise, Rise};
 use ullage_model::{At, Evidence, Fact, Fix, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "large-preallocation-lazy-touch",
-    title: "Preallocated buffer is touched step by step: looks like a leak, ends at its size",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     if thp_always_rss_bloat::is_told(analysis) {

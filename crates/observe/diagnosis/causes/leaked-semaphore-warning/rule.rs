@@ -1,28 +1,4 @@
-//! # leaked-semaphore-warning
-//!
-//! ## What it does
-//! Says where the resource tracker's warning of leaked semaphores or shared memory comes from: its owner was killed.
-//!
-//! ## Why it happens
-//! Python's resource tracker is a small process beside the job that knows the names of its semaphores and segments. When
-//! their owner ends without having removed them, it removes them and says so. That is a symptom: the reason is whatever
-//! killed the owner.
-//!
-//! ## How it is told apart
-//! A process that had a resource tracker was ended by a signal, and the tracker outlived it. Where every owner ended by
-//! itself with 0, such a warning is harmless and nothing is said.
-//!
-//! ## Known problems
-//! Whether the tracker printed anything is not seen: it prints only where a name was left.
-//!
-//! ## Example
-//! `UserWarning: resource_tracker: There appear to be 1 leaked semaphore objects to clean up at shutdown`
-//!
-//! ## Remedy
-//! Look for what killed the process; the warning needs no cure.
-//!
-//! ## References
-//! - <https://docs.python.org/3/library/multiprocessing.shared_memory.html>
+//! Does a run show leaked-semaphore-warning? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -30,13 +6,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Ending, Fix, Role, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "leaked-semaphore-warning",
-    title: "resource_tracker 'leaked semaphore/shared_memory objects' is a symptom, not a cause",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let trackers = analysis.timeline.processes().filter(|process| process.role == Role::ResourceTracker);

@@ -1,32 +1,4 @@
-//! # machine-neighbour-load
-//!
-//! ## What it does
-//! Finds a machine that became short of memory while this job stood still, and ranks the other processes on it.
-//!
-//! ## Why it happens
-//! Without a cgroup of its own a job shares the machine's memory with whatever else runs there: another training, the
-//! leftovers of an earlier run, a desktop session, an indexer, a backup. The kernel's OOM killer and swap do not ask who
-//! grew: the largest process is ended, and that is often the job.
-//!
-//! ## How it is told apart
-//! MemAvailable of the machine fell to less than an eighth, and the job's own tree, each shared page counted once, took less
-//! than a quarter of what is missing. The anonymous memory of processes that are not of the job, swapped out or not, grew
-//! by at least half of it. A job that grows itself explains the fall alone.
-//!
-//! ## Known problems
-//! The others are looked at once when the job has settled, and then only while memory is short. What several of them share
-//! counts for none of them. Processes of other containers, and memory in a tmpfs or in the kernel, are not among
-//! them: then nothing is said but that it is not to be told.
-//!
-//! ## Example
-//! The training is killed on the machine that also runs a notebook, and nowhere else.
-//!
-//! ## Remedy
-//! Limit the others, or move the job; a limit for the job itself does not help it.
-//!
-//! ## References
-//! - <https://docs.kernel.org/admin-guide/mm/concepts.html#oom-killer>
-//! - <https://www.freedesktop.org/software/systemd/man/latest/systemd.resource-control.html>
+//! Does a run show machine-neighbour-load? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -36,13 +8,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Evidence, Fix, Neighbour, Neighbours, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "machine-neighbour-load",
-    title: "Other processes or background services take the memory",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 /// Named in the evidence.
 const MOST_NAMED: usize = 5;

@@ -1,40 +1,4 @@
-//! # max-map-count-exhausted
-//!
-//! ## What it does
-//! Finds a process that met `vm.max_map_count`, the number of memory mappings that the kernel allows to one
-//! process (65,530 unless somebody changed it).
-//!
-//! ## Why it happens
-//! A DataLoader whose workers are started by spawn or forkserver pickles its dataset, and torch then moves
-//! every CPU tensor in it to a shared segment of its own. Each segment is one mapping and at least one page
-//! of 4 KiB, however small the tensor is. At about 65,000 tensors the next `mmap` fails with `ENOMEM`: by
-//! then /dev/shm holds 65,000 x 4 KiB = 254 MiB, whatever its size, and memory is free. A loader whose
-//! `multiprocessing_context` is not given takes the start method of the process that makes it.
-//!
-//! ## How it is told apart
-//! The mappings are counted in the process that failed (`[vsyscall]` is listed in /proc/PID/maps but not
-//! counted by the kernel). A full /dev/shm gives `ENOSPC`, too few descriptors give `EMFILE`; under
-//! `RLIMIT_AS` the address space stands at its limit; under strict overcommit `Committed_AS` does.
-//! Without the agent: the last count before the process ended, its growth, and the time between.
-//!
-//! ## Known problems
-//! A process that meets the limit within the last second, from far below it, cannot be told without the agent.
-//!
-//! ## Example
-//! `RuntimeError: unable to mmap 320 bytes from file </torch_8549_3875816624_63978>: Cannot allocate memory (12)`
-//!
-//! ## Remedy
-//! 1. `ullage run --fix -- COMMAND`: what loaders send travels in one shared arena, with no code changed.
-//! 2. For one loader: `DataLoader(..., multiprocessing_context=ullage.context("forkserver"))`.
-//! 3. For a large dataset: `DataLoader(ullage.share(dataset), ...)`, packed once and read by every worker.
-//! 4. Start the workers by fork, where the process has no CUDA context and no threads that hold locks.
-//! 5. Keep the samples in one tensor plus offsets.
-//! 6. As root: `sysctl -w vm.max_map_count=1048576` (gone after a reboot; a line in /etc/sysctl.d keeps it).
-//!
-//! ## References
-//! - <https://www.kernel.org/doc/Documentation/sysctl/vm.txt>
-//! - <https://github.com/pytorch/pytorch/issues/60626>
-//! - <https://github.com/pytorch/pytorch/issues/92134>
+//! Does a run show max-map-count-exhausted? What that is, and how it is told apart, says page.md.
 
 use crate::policy::confidence::{MAPPINGS_MET, MAPPINGS_PROJECTED};
 use crate::policy::counts::MANY_SEGMENTS;
@@ -46,22 +10,16 @@ use crate::trend::{reach, representative_reading, Reach};
 use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
-use crate::rule::finding::{by_failure, finding, of_limit};
+use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, Finding, Fix, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "max-map-count-exhausted",
-    title: "vm.max_map_count exhausted by many shared tensors or mmaps",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let machine_limit = analysis.machine().max_map_count.known();
-    of_limit(by_failure(analysis, |failure| {
+    by_failure(analysis, |failure| {
         if matches!(failure.symptom(), Symptom::NoMemory | Symptom::NoTask) {
             Ok(counted(analysis, failure, machine_limit))
         } else if failure.unexplained_end() {
@@ -73,7 +31,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         } else {
             Ok(None)
         }
-    }))
+    })
 }
 
 /// With the agent: the counts at the exception, else its text beside the last reading.

@@ -1,33 +1,4 @@
-//! # memcg-oom-kill
-//!
-//! ## What it does
-//! Finds a process of the job that the kernel killed because its cgroup met its memory limit.
-//!
-//! ## Why it happens
-//! A container's or a scheduler's limit is a memory cgroup. What cannot be reclaimed below the limit (anonymous
-//! and shared memory, the kernel's own) ends with a SIGKILL for the largest process of the group, or for all of
-//! them where `memory.oom.group` is 1. /proc/meminfo shows the machine, so that free memory looks fine.
-//!
-//! ## How it is told apart
-//! The kernel log names the victim with `constraint=CONSTRAINT_MEMCG`, or `oom_kill` of the victim's own cgroup
-//! moved and a process of it died by SIGKILL then. On cgroup v1 `oom_kill` moves in the victim's group and
-//! `failcnt` in the ancestor whose limit was met. SIGKILL with counters at rest is somebody's kill, not this. Where
-//! COMMAND lived on without noticing it is invisible-child-oom. `oom_kill` of vmstat counts every cgroup of the
-//! machine and proves nothing.
-//!
-//! ## Known problems
-//! Where everything died at once, ullage too, the verdict comes from the counters and the kernel log as
-//! `ullage report` finds them afterwards, or from the last samples. Another process killed in the same cgroup
-//! at the same moment, without a kernel log to read, cannot be told from one of the job.
-//!
-//! ## Example
-//! `RuntimeError: DataLoader worker (pid(s) 8024) exited unexpectedly`
-//!
-//! ## Remedy
-//! Raise the limit above the measured peak, or hold less: the parts of memory.stat say what.
-//!
-//! ## References
-//! - <https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files>
+//! Does a run show memcg-oom-kill? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::oom::{limit, limiting, own_groups, Proof, Victim};
 use crate::analysis::{Analysis, RemedyContext};
@@ -38,13 +9,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Ending, Evidence, Finding, Fix, Measured, OutcomeKind, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "memcg-oom-kill",
-    title: "Memory cgroup limit reached: kernel OOM-kills a process of the job",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let victims: Vec<_> = analysis.oom_victims.iter().filter(|victim| victim.of_cgroup()).collect();

@@ -1,28 +1,4 @@
-//! # memlock-rdma-registration
-//!
-//! ## What it does
-//! Finds a process that may not lock as much memory as it asked for (`ulimit -l`).
-//!
-//! ## Why it happens
-//! RDMA (`ibv_reg_mr`, `ibv_create_cq`), libfabric, UCX and `mlock` pin pages, and the kernel counts them against
-//! `RLIMIT_MEMLOCK`: 64 KiB to 8 MiB by default. NCCL over InfiniBand then fails with "Cannot allocate memory", though
-//! memory is free. Pinned memory of CUDA goes through the driver and is not limited by it.
-//!
-//! ## How it is told apart
-//! ENOMEM of a call that locks, in a process whose limit of locked memory is small. Other ENOMEM: too many mappings,
-//! `ulimit -v`, strict overcommit, each counted at the failure. Who has CAP_IPC_LOCK (root, mostly) is not limited.
-//!
-//! ## Known problems
-//! A library that reports nothing but "system error" is not recognised; `NCCL_DEBUG=INFO` makes it say more.
-//!
-//! ## Example
-//! `NCCL WARN Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory`
-//!
-//! ## Remedy
-//! Raise the limit where the job is started: a shell's limits are not those of systemd, Slurm or Docker.
-//!
-//! ## References
-//! - getrlimit(2), mlock(2)
+//! Does a run show memlock-rdma-registration? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
@@ -34,13 +10,7 @@ use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Finding, Fix, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "memlock-rdma-registration",
-    title: "RLIMIT_MEMLOCK too small for RDMA / pinned registration",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 /// Calls that lock pages, as messages and stacks name them.
 const CALLS: [&str; 6] = ["ibv_reg_", "ibv_create_", "ibv_alloc_pd", "RLIMIT_MEMLOCK", "mlock", "fi_mr_reg"];

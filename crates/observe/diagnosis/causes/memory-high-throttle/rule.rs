@@ -1,29 +1,4 @@
-//! # memory-high-throttle
-//!
-//! ## What it does
-//! Finds a job that is slowed down by `memory.high` of a cgroup (`MemoryHigh=` of systemd): it crawls, and nothing fails.
-//!
-//! ## Why it happens
-//! Above `memory.high` the kernel takes pages back at every allocation and puts the process to sleep, so that it stays
-//! near that line. Unlike `memory.max` nobody is ever killed: training takes many times as long, or looks hung.
-//!
-//! ## How it is told apart
-//! The counter `high` of memory.events moves on and on while what cannot be dropped stands at that line, and `memory.max`
-//! is not met. Page cache that is dropped at the line slows nobody down. Where the kernel tells how long tasks waited for
-//! memory (PSI), that must have been part of the time.
-//!
-//! ## Known problems
-//! cgroup v1 has no such line.
-//!
-//! ## Example
-//! `Watchdog caught collective operation timeout`, on the one machine whose scheduler sets MemoryHigh
-//!
-//! ## Remedy
-//! Raise or remove the line, or hold less.
-//!
-//! ## References
-//! - <https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files>
-//! - systemd.resource-control(5), MemoryHigh=
+//! Does a run show memory-high-throttle? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -35,13 +10,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Fix, Measured, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "memory-high-throttle",
-    title: "memory.high (or MemoryHigh=) throttles the job: stall instead of crash",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let slowed =

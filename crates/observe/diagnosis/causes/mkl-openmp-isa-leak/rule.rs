@@ -1,29 +1,4 @@
-//! # mkl-openmp-isa-leak
-//!
-//! ## What it does
-//! Finds growth of native memory under a torch before 1.10 with MKL, on a processor for which that is known to leak.
-//!
-//! ## Why it happens
-//! MKL and OpenMP choose their code by the processor. On those with AVX2 only (older Xeons, AMD EPYC) recurrent layers and matrix
-//! products in several threads lost buffers at each step; with AVX-512 they did not. So the same program leaks on one machine only.
-//!
-//! ## How it is told apart
-//! Version of torch, its MKL and the processor's capability as torch says it, several threads, and private memory that is
-//! neither tensors nor objects of Python and grows to the end. The test that settles it is one thread: then it stands still.
-//!
-//! ## Known problems
-//! Which call leaks is not seen, hence never more than a hypothesis. Verified on constructed recordings only: today's torch does
-//! not do it.
-//!
-//! ## Example
-//! A loop over `nn.GRU` grows on an AMD EPYC, and not on a Xeon with AVX-512
-//!
-//! ## Remedy
-//! A newer torch, or one thread.
-//!
-//! ## References
-//! - <https://github.com/pytorch/pytorch/issues/32008>
-//! - <https://github.com/pytorch/pytorch/issues/64535>
+//! Does a run show mkl-openmp-isa-leak? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -32,13 +7,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Fact, Fix, GrowthClass, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "mkl-openmp-isa-leak",
-    title: "MKL/OpenMP leak on one CPU type (AVX2/AMD vs AVX-512)",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 /// The first torch of which nobody has said it.
 const FIXED: (u32, u32) = (1, 10);

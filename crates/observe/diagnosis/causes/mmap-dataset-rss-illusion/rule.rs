@@ -1,29 +1,4 @@
-//! # mmap-dataset-rss-illusion
-//!
-//! ## What it does
-//! Says so where resident memory grew by pages of a mapped data file, so that nobody takes that for a leak.
-//!
-//! ## Why it happens
-//! `numpy.memmap`, Arrow and Hugging Face datasets, LMDB and safetensors map their file. Each page that is read counts in the
-//! resident size (RES, RssFile) of every process that read it, up to the size of the file. The pages are the file's: the
-//! kernel takes them back whenever somebody needs memory. A sum over workers counts them once for each.
-//!
-//! ## How it is told apart
-//! RssFile grew and a data file of that size is mapped. In a leak RssAnon grows. Always a note: there is nothing to cure.
-//!
-//! ## Known problems
-//! A scheduler that adds up resident sizes may end the job all the same: `slurm-rss-sum-overcount`. Files that are read and not
-//! mapped are page cache, and in no process.
-//!
-//! ## Example
-//! RES rises to the size of the dataset, and MemAvailable stays where it is
-//!
-//! ## Remedy
-//! None. Watch private memory instead.
-//!
-//! ## References
-//! - proc_pid_status(5)
-//! - <https://github.com/huggingface/datasets/issues/4883>
+//! Does a run show mmap-dataset-rss-illusion? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::growth_class::loaded;
 use crate::analysis::{Analysis, RemedyContext};
@@ -34,13 +9,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Fix, GrowthClass, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "mmap-dataset-rss-illusion",
-    title: "Memory-mapped dataset (Arrow/HF, LMDB, np.memmap, safetensors) inflates RSS: cache, not leak",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let all: Vec<_> =

@@ -1,30 +1,4 @@
-//! # nccl-shm-segments
-//!
-//! ## What it does
-//! Finds NCCL failing to make or to attach its segments in /dev/shm.
-//!
-//! ## Why it happens
-//! Where GPUs have no direct link, NCCL moves data through files /dev/shm/nccl-*, some 10 to 30 MB for each channel and
-//! peer. The 64 MiB that Docker and Kubernetes give are too few for four GPUs. Attaching fails where the ranks do not see
-//! one /dev/shm, or where the peer has died.
-//!
-//! ## How it is told apart
-//! The exception names a segment nccl-*, or NCCL's own words for it. With "No space left on device" /dev/shm was too small;
-//! with "No such file or directory" the peer's segment is not there. torch's own segments are named torch_*
-//! (shm-full-bytes), and their loader had been started.
-//!
-//! ## Known problems
-//! NCCL passes its last message on from version 2.13; before that, only its log (NCCL_DEBUG=WARN) names the segment.
-//! Verified on constructed recordings only: it takes several GPUs.
-//!
-//! ## Example
-//! `torch.distributed.DistBackendError: NCCL error … ncclSystemError … Last error: Error while creating shared memory segment /dev/shm/nccl-WU88OE (size 9637888), error: No space left on device (28)`
-//!
-//! ## Remedy
-//! A larger /dev/shm, the same one for all ranks.
-//!
-//! ## References
-//! - <https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html#shared-memory>
+//! Does a run show nccl-shm-segments? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
@@ -34,13 +8,7 @@ use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, Finding, Fix, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "nccl-shm-segments",
-    title: "NCCL shared-memory transport cannot create /dev/shm/nccl-* segments",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let found: Option<Finding> =

@@ -1,27 +1,4 @@
-//! # nproc-rlimit
-//!
-//! ## What it does
-//! Finds a user who has as many processes and threads as `RLIMIT_NPROC` (`ulimit -u`) allows.
-//!
-//! ## Why it happens
-//! The limit counts all tasks of the real user on the whole machine, so that several jobs add up. `clone` then
-//! fails with `EAGAIN`.
-//!
-//! ## How it is told apart
-//! `EAGAIN` with a finite limit, not root (root is exempt), and the pids controller's counter at rest; where that
-//! moved it is pids-limit-cgroup.
-//!
-//! ## Known problems
-//! ullage counts the job's own tasks: tasks of the user outside the job are not seen.
-//!
-//! ## Example
-//! `OpenBLAS blas_thread_init: RLIMIT_NPROC 4096 current, 4096 max`
-//!
-//! ## Remedy
-//! Fewer threads per process; raise the limit up to the hard one.
-//!
-//! ## References
-//! - getrlimit(2)
+//! Does a run show nproc-rlimit? What that is, and how it is told apart, says page.md.
 
 use super::pids_limit_cgroup::{fewer_threads, threads_sentence};
 use crate::analysis::failures::{Failure, Symptom};
@@ -29,31 +6,25 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::policy::given::{SECCOMP_FILTER, STARTED_A_SECOND};
 use crate::policy::limits::{counted_at_limit, reaches, NEAR_LIMIT, TASKS_LEFT};
-use crate::rule::finding::{by_failure, finding, of_limit};
+use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Finding, Fix, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "nproc-rlimit",
-    title: "RLIMIT_NPROC (ulimit -u) reached by threads of the same user",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let refused = analysis.timeline.cgroups().any(|group| group.refused.growth().unwrap_or(0) > 0);
     if refused || !analysis.timeline.fork_rejections().is_empty() {
         return Judgement::Nothing;
     }
-    of_limit(by_failure(analysis, |failure| {
+    by_failure(analysis, |failure| {
         let told = failure.symptom() == Symptom::NoTask;
         match told || failure.unexplained_end() {
             true => judge_failure(analysis, failure, told),
             false => Ok(None),
         }
-    }))
+    })
 }
 
 fn judge_failure(analysis: &Analysis, failure: &Failure, told: bool) -> Result<Option<Finding>, String> {

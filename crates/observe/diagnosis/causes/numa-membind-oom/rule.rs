@@ -1,27 +1,4 @@
-//! # numa-membind-oom
-//!
-//! ## What it does
-//! Finds a process that the kernel killed because the memory nodes it was bound to were full, with memory free on others.
-//!
-//! ## Why it happens
-//! `numactl --membind`, `cpuset.mems` and the memory manager of Kubernetes bind a process to some nodes of the machine.
-//! The kernel then takes no page from another one, and kills when these are full.
-//!
-//! ## How it is told apart
-//! The kernel log names the victim with `constraint=CONSTRAINT_MEMORY_POLICY` or `CONSTRAINT_CPUSET`. For the limit of a
-//! cgroup it says `CONSTRAINT_MEMCG`, for the whole machine `global_oom`.
-//!
-//! ## Known problems
-//! Where the kernel log may not be read it cannot be told from a kill by somebody.
-//!
-//! ## Example
-//! `oom-kill:constraint=CONSTRAINT_MEMORY_POLICY,nodemask=0,cpuset=/,mems_allowed=0-1`
-//!
-//! ## Remedy
-//! Prefer a node instead of binding to it, or place the ranks evenly.
-//!
-//! ## References
-//! - <https://docs.kernel.org/admin-guide/mm/numa_memory_policy.html>
+//! Does a run show numa-membind-oom? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -30,13 +7,7 @@ use crate::rule::finding::{logged, of_victim};
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, Fix};
 
-pub(super) const RULE: Rule = Rule {
-    id: "numa-membind-oom",
-    title: "NUMA/cpuset binding: one node full while others are free",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let Some(victim) = analysis.oom_victims.iter().find(|victim| victim.bound) else {

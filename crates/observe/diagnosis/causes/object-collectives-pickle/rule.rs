@@ -1,30 +1,4 @@
-//! # object-collectives-pickle
-//!
-//! ## What it does
-//! Finds a job that ran out of memory while Python objects went from rank to rank (all_gather_object and its like).
-//!
-//! ## Why it happens
-//! Such a collective pickles each rank's object, pads it to the largest one, gathers all of them in every rank, and unpickles
-//! them there: with N ranks each holds N objects twice, once as bytes, and a node with all of them N x N. At the end of an
-//! evaluation it is all predictions at once.
-//!
-//! ## How it is told apart
-//! The exception for lack of memory left through such a collective; or, where a process was killed, the agent had told shortly
-//! before which object a rank was about to send, and what the ranks took since then fits that object. Which limit was met is
-//! a finding of its own. Where nothing failed, gathered objects that are a good part of the job's peak are a note.
-//!
-//! ## Known problems
-//! Needs the agent. Memory that C++ holds for an object is not weighed.
-//!
-//! ## Example
-//! `torch.distributed.all_gather_object(all_predictions, predictions)` after the last batch of an evaluation
-//!
-//! ## Remedy
-//! Reduce numbers instead of gathering objects; gather in one rank only; or write a file for each rank.
-//!
-//! ## References
-//! - <https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.all_gather_object>
-//! - <https://github.com/huggingface/transformers/issues/18799>
+//! Does a run show object-collectives-pickle? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::oom::Victim;
@@ -38,13 +12,7 @@ use crate::rule::finding::{no_memory_in, of_job};
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Collective, Evidence, Finding, Fix, OutcomeKind, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "object-collectives-pickle",
-    title: "all_gather_object / gather of Python objects to every rank",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 /// The last object that one rank sent before a moment.
 struct Sent<'a> {

@@ -1,32 +1,4 @@
-//! # onednn-primitive-cache-shapes
-//!
-//! ## What it does
-//! Finds a process in which ever more machine code is generated, as oneDNN does for each new shape of its input.
-//!
-//! ## Why it happens
-//! On the CPU oneDNN (convolutions, linear layers, recurrent ones) compiles code for each shape that it meets and keeps 1024
-//! of them with their scratch memory; torch keeps some more. Audio, text or images of varying sizes fill that, by hundreds
-//! of MB up to some GB, until the cache is full.
-//!
-//! ## How it is told apart
-//! Mappings without a file that may be executed are generated code, and nothing else in such a job has them. Their address
-//! space grew late in the run, and the private memory with it. With fixed shapes there are few, and they stay as they are.
-//! Arenas of malloc, a leak and page cache have none. What the cache keeps of each shape lies in the heap, between the buffers
-//! of the calls: where these become ever larger, most of the growth is free memory below such blocks
-//! (`glibc-dynamic-mmap-threshold`, which is told after it).
-//!
-//! ## Known problems
-//! Other generators of code (numba, TorchScript's fuser, Triton on the CPU) look the same, hence never established. The cache
-//! has a bound: it is a note, unless the job ran out of memory, or it grew by 256 MiB and was still growing.
-//!
-//! ## Example
-//! Memory rises with inputs of varying length, and is flat when all are padded to one.
-//!
-//! ## Remedy
-//! A smaller cache, or fewer shapes.
-//!
-//! ## References
-//! - <https://oneapi-src.github.io/oneDNN/dev_guide_primitive_cache.html>
+//! Does a run show onednn-primitive-cache-shapes? What that is, and how it is told apart, says page.md.
 use crate::analysis::retention::Retention;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -39,13 +11,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Evidence, Fix, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "onednn-primitive-cache-shapes",
-    title: "oneDNN primitive cache grows with every new input shape (CPU conv/linear/RNN)",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 /// Code that was generated, and what came with it.
 struct Grown<'a> {

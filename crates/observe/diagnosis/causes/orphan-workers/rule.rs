@@ -1,30 +1,4 @@
-//! # orphan-workers
-//!
-//! ## What it does
-//! Finds processes of the job that are still there after COMMAND has ended.
-//!
-//! ## Why it happens
-//! After a SIGKILL nobody tells the children. Loader workers started by fork or spawn watch their parent and leave
-//! within some seconds; those of a forkserver watch the forkserver, which lives on with them, so that both stay
-//! for ever. Subprocesses of the user's own stay too.
-//!
-//! ## How it is told apart
-//! They were of this run (same start time, not only same pid) and still alive 6 s after COMMAND was gone. A loader's worker that
-//! looks for its trainer is a note at most: it leaves by itself.
-//!
-//! ## Known problems
-//! A process that was meant to stay (a daemon) looks the same: where COMMAND ended with 0 and what stays is
-//! no worker, it is a note only. The resource tracker, the shm manager and a forkserver without workers leave
-//! by themselves, a moment after the pipe to their parent is closed, and are not counted.
-//!
-//! ## Example
-//! The next job runs out of memory although nothing seems to run.
-//!
-//! ## Remedy
-//! End them, and start the job so that they end with it.
-//!
-//! ## References
-//! - prctl(2), PR_SET_PDEATHSIG
+//! Does a run show orphan-workers? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -33,13 +7,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, Fix, OutcomeKind, Role, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "orphan-workers",
-    title: "Workers, ranks or compile processes survive a killed parent",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let Some((at, survivors)) = analysis.timeline.finished() else { return Judgement::Nothing };

@@ -1,30 +1,4 @@
-//! # out-of-order-reorder-buffer
-//!
-//! ## What it does
-//! Finds finished batches that pile up behind a late one, where they fill /dev/shm or the memory limit.
-//!
-//! ## Why it happens
-//! A DataLoader hands its batches on in their order. While one worker is slow with its batch, the others go on: what they
-//! finish is received and kept, up to num_workers x prefetch_factor batches. Such a loader holds little while all samples
-//! are alike, and its full number for as long as one sample takes much longer.
-//!
-//! ## How it is told apart
-//! The agent counts the batches that the loader's process has received and could not hand on, while it waits for the one
-//! before them. Batches that wait because the step is slow are not received yet (prefetch-times-workers). Only told above a
-//! note where the job met a full /dev/shm or a memory limit, and those batches were a good part of what was in use.
-//!
-//! ## Known problems
-//! Needs the agent, and batches whose size it can weigh: tensors, arrays, Python's own types.
-//!
-//! ## Example
-//! Shared memory is a sawtooth, highest while the step waits for data.
-//!
-//! ## Remedy
-//! Let batches come in any order, or fewer of them wait; mend the slow sample.
-//!
-//! ## References
-//! - <https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader>
-//! - <https://github.com/pytorch/pytorch/pull/142324>
+//! Does a run show out-of-order-reorder-buffer? What that is, and how it is told apart, says page.md.
 use crate::analysis::space;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -35,13 +9,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, FilesystemUse, Fix, Severity, Status, Waiting};
 
-pub(super) const RULE: Rule = Rule {
-    id: "out-of-order-reorder-buffer",
-    title: "Slow sample makes main buffer finished out-of-order batches",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let told = analysis.timeline.processes().flat_map(|process| {

@@ -1,31 +1,4 @@
-//! # page-cache-charged
-//!
-//! ## What it does
-//! Says that a memory limit is met by page cache: files that were read or written, which the kernel drops when it needs
-//! the room.
-//!
-//! ## Why it happens
-//! Pages of a file count against the cgroup that reads or writes them first. Whoever reads a dataset larger than the
-//! limit brings the use of the group to the limit, where it stays: the kernel drops old pages for new ones. Dashboards
-//! that show memory.current, and schedulers that act on it, take it for a leak.
-//!
-//! ## How it is told apart
-//! The counter of limit hits moves, nobody is killed, most of the group's memory is page cache, and what cannot be dropped
-//! (anonymous, shared and kernel memory) stays well below the limit. A leak grows there. Shared memory is counted by the
-//! kernel among the files and is taken off here.
-//!
-//! ## Known problems
-//! Cache that is dirty, on a slow disk or network filesystem, cannot be dropped fast enough; that is not told apart here.
-//!
-//! ## Example
-//! A dashboard that shows memory at 100 % of the limit for hours, and nothing happens
-//!
-//! ## Remedy
-//! Watch what cannot be dropped. Files that are read once can be dropped by the program itself.
-//!
-//! ## References
-//! - <https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files>
-//! - <https://github.com/kubernetes/kubernetes/issues/43916>
+//! Does a run show page-cache-charged? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::oom::{limiting, own_groups};
 use crate::analysis::{Analysis, RemedyContext};
@@ -36,13 +9,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Fix, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "page-cache-charged",
-    title: "Page cache of dataset/checkpoint files fills the cgroup (mostly harmless, sometimes fatal)",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     for own in own_groups(analysis) {

@@ -1,29 +1,4 @@
-//! # per-rank-copies
-//!
-//! ## What it does
-//! Finds ranks of one node that each hold a copy of the same dataset.
-//!
-//! ## Why it happens
-//! torchrun starts independent processes. Each loads the dataset's list, table or arrays for itself, so that a node with
-//! eight GPUs needs eight times the memory of one.
-//!
-//! ## How it is told apart
-//! The agent weighed, in two or more processes that live at one time and were not forked from each other, datasets of one
-//! type, one length and one weight, which their private memory has room for. Mapped files and tensors in shared memory are
-//! not private and do not count.
-//!
-//! ## Known problems
-//! Shards of equal length look like copies. So it is a note, unless the job ran out of memory. Models and optimizer states
-//! that each rank needs for itself are not counted.
-//!
-//! ## Example
-//! It runs with two GPUs and is killed with eight.
-//!
-//! ## Remedy
-//! Pack the dataset once and map it in every rank.
-//!
-//! ## References
-//! - <https://pytorch.org/docs/stable/elastic/run.html>
+//! Does a run show per-rank-copies? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::copies::{at_once, severity, sum, Copy};
 use crate::analysis::{Analysis, RemedyContext};
@@ -36,13 +11,7 @@ use crate::rule::{Judgement, Rule};
 use std::collections::BTreeMap;
 use ullage_model::{Fix, LoaderSettings, Role, Severity, Status, Weight};
 
-pub(super) const RULE: Rule = Rule {
-    id: "per-rank-copies",
-    title: "Every rank loads its own dataset/metadata/model copy on the node",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let mut alike: BTreeMap<(&str, u64), Vec<(Copy, &LoaderSettings)>> = BTreeMap::new();

@@ -1,30 +1,4 @@
-//! # persistent-workers-growth
-//!
-//! ## What it does
-//! Finds loader workers that live for the whole run and grow all the while.
-//!
-//! ## Why it happens
-//! What a worker leaks or caches goes when it ends: without persistent_workers at the end of each epoch, with it never.
-//! The usual leak is a list or dict of the dataset that every sample adds to.
-//!
-//! ## How it is told apart
-//! The resident anonymous memory of at least half of a loader's workers rises in a straight line to the end of what was
-//! seen, for most of their life, and the loader was given persistent_workers=True. A cache that fills comes to rest. Where
-//! workers copy their parent's memory on write, their resident size stays (refcount-cow-fork-workers). Workers that grow
-//! and are ended at each epoch give everything back: nothing is found. Growth of the process that trains is not this.
-//!
-//! ## Known problems
-//! A cache that is still filling when the run ends looks the same. Below 256 MiB in all, and away from a limit, it is a
-//! note.
-//!
-//! ## Example
-//! Memory rises over all epochs, and with persistent_workers=False it is a sawtooth.
-//!
-//! ## Remedy
-//! Stop what the dataset keeps; else end the workers from time to time.
-//!
-//! ## References
-//! - <https://pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader>
+//! Does a run show persistent-workers-growth? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::cohort::Cohort;
 use crate::analysis::copies::{starter, Copy};
@@ -39,13 +13,7 @@ use crate::rule::{Judgement, Rule};
 use crate::trend::{trend_of, LineFit, Trend};
 use ullage_model::{Fix, Role, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "persistent-workers-growth",
-    title: "persistent_workers keeps every worker-side leak/cache for the whole run",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let workers =

@@ -1,29 +1,4 @@
-//! # pids-limit-cgroup
-//!
-//! ## What it does
-//! Finds a cgroup that refused the job a new process or thread (`pids.max`: docker `--pids-limit`, systemd
-//! `TasksMax`, Kubernetes `podPidsLimit`).
-//!
-//! ## Why it happens
-//! Every thread counts. Workers x the threads that OpenMP, OpenBLAS, OpenCV and pyarrow each start, sized by the
-//! cores of the machine, pass the limit, and `clone` fails with `EAGAIN`.
-//!
-//! ## How it is told apart
-//! The controller's own counter (`max` of pids.events) moved in the job's cgroup or an ancestor, or the kernel log
-//! says "fork rejected by pids controller". Where it stands still the limit is the user's (nproc-rlimit), or
-//! the mappings for stacks are used up (max-map-count-exhausted).
-//!
-//! ## Known problems
-//! Libraries react differently: Python raises, libgomp ends the process, OpenBLAS goes on and may crash.
-//!
-//! ## Example
-//! `RuntimeError: can't start new thread`
-//!
-//! ## Remedy
-//! Fewer threads per process, or a larger limit.
-//!
-//! ## References
-//! - <https://docs.kernel.org/admin-guide/cgroup-v2.html#pid>
+//! Does a run show pids-limit-cgroup? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::{Analysis, RemedyContext};
@@ -35,13 +10,7 @@ use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, Fix, OutcomeKind, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "pids-limit-cgroup",
-    title: "cgroup pids.max (docker --pids-limit, systemd TasksMax, k8s podPidsLimit) reached",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let refused = analysis

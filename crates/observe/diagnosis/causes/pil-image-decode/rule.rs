@@ -1,28 +1,4 @@
-//! # pil-image-decode
-//!
-//! ## What it does
-//! Finds an image that was too large to decode: memory ran out inside the decoder, or Pillow refused it for its size.
-//!
-//! ## Why it happens
-//! An image in memory is its number of pixels times 3 or 4 bytes, and four times that as floats: 10 to 100 times the file. One
-//! image of another kind among many (a scan, a panorama, a file made to be one) takes gigabytes in one worker at once.
-//! Pillow warns above 89 million pixels and refuses at twice as many (`Image.MAX_IMAGE_PIXELS`).
-//!
-//! ## How it is told apart
-//! The exception left through Pillow's, torchvision's or OpenCV's decoder: for lack of memory, or as DecompressionBombError.
-//! Which limit was met is a finding of its own. Memory that ran out elsewhere, a batch or a cache, is not this.
-//!
-//! ## Known problems
-//! Needs the agent. A process that the kernel kills raises nothing: what it was decoding is not known then.
-//!
-//! ## Example
-//! `PIL.Image.DecompressionBombError: Image size (400000000 pixels) exceeds limit of 178956970 pixels, could be decompression bomb DOS attack.`
-//!
-//! ## Remedy
-//! Look for such files before the training, or decode them smaller.
-//!
-//! ## References
-//! - <https://pillow.readthedocs.io/en/stable/reference/Image.html#PIL.Image.open>
+//! Does a run show pil-image-decode? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
@@ -33,13 +9,7 @@ use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, Finding, Fix, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "pil-image-decode",
-    title: "Image decode: lazy PIL files, huge decoded size, caches",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     match by_failure(analysis, |failure| Ok(refused(analysis, failure))) {

@@ -1,30 +1,4 @@
-//! # prefetch-times-workers
-//!
-//! ## What it does
-//! Finds batches that are finished and not yet asked for, where they are what filled /dev/shm or the memory limit.
-//!
-//! ## Why it happens
-//! Each worker of a DataLoader works ahead: num_workers x prefetch_factor batches (2 each, unless told otherwise) wait in
-//! /dev/shm, those of each loader and each rank on the node. It is a plateau, reached in the first seconds of an iterator,
-//! and no leak: but it must fit.
-//!
-//! ## How it is told apart
-//! In the fullest reading of the shared segments, or at the exception, most of what torch's workers made was not mapped by
-//! the process that trains: it was on its way. Batches that were received and kept are mapped by it (then descriptors or
-//! mappings rise with the steps). Only told above a note where the job met a full /dev/shm or a memory limit.
-//!
-//! ## Known problems
-//! Segments are looked at when their sum moved, at most once a second: of a job that fails in its first second nothing may
-//! be known but the settings; then it is a hypothesis.
-//!
-//! ## Example
-//! 16 workers x prefetch_factor 2 x 1.3 GB a batch x 4 ranks are 166 GB.
-//!
-//! ## Remedy
-//! Fewer batches in flight, or smaller ones.
-//!
-//! ## References
-//! - <https://pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader>
+//! Does a run show prefetch-times-workers? What that is, and how it is told apart, says page.md.
 use crate::analysis::{segments, space};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -36,13 +10,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Evidence, FilesystemUse, Fix, LoaderSettings, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "prefetch-times-workers",
-    title: "In-flight batches: num_workers x prefetch_factor x batch x loaders x ranks",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let Some((starter, settings)) = largest_loader(analysis) else { return Judgement::Nothing };

@@ -1,28 +1,4 @@
-//! # preload-allocator-mismatch
-//!
-//! ## What it does
-//! Finds a library that could not be loaded because the reserve for thread-local storage was used up. It says "cannot
-//! allocate memory", and memory has nothing to do with it.
-//!
-//! ## Why it happens
-//! glibc keeps a small reserve for libraries that are loaded later and want thread-local storage at a fixed place:
-//! libgomp, jemalloc, tcmalloc, on aarch64 above all. Whoever comes too late gets none.
-//!
-//! ## How it is told apart
-//! The message of the dynamic linker: "static TLS block". A lack of memory names an allocator or a mapping instead.
-//!
-//! ## Known problems
-//! An allocator that was preloaded and does not fit also shows as an abort (`free(): invalid pointer`); the text of that
-//! goes to standard error, where it is not read: `ullage explain LOG` knows it.
-//!
-//! ## Example
-//! `OSError: …/libgomp-d22c30c5.so.1: cannot allocate memory in static TLS block`
-//!
-//! ## Remedy
-//! Load that library first, or make the reserve larger.
-//!
-//! ## References
-//! - <https://www.gnu.org/software/libc/manual/html_node/Dynamic-Linking-Tunables.html>
+//! Does a run show preload-allocator-mismatch? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
@@ -31,13 +7,7 @@ use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Finding, Fix, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "preload-allocator-mismatch",
-    title: "LD_PRELOAD allocator on one machine only / two allocators mixed (crash look-alike)",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let found: Option<Finding> = analysis

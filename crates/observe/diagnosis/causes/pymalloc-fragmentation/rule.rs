@@ -1,29 +1,4 @@
-//! # pymalloc-fragmentation
-//!
-//! ## What it does
-//! Finds a Python that built very many small objects, let go of them, and keeps their memory.
-//!
-//! ## Why it happens
-//! Python takes objects of up to 512 bytes from arenas of its own, of 1 MiB (256 KiB before Python 3.10), and gives an arena back
-//! when nothing in it is in use any more. A dataset that is parsed into millions of small objects leaves survivors in nearly
-//! every arena. What was freed is there for Python's next small objects, and for nothing else.
-//!
-//! ## How it is told apart
-//! The number of pieces that Python has handed out fell, and its private memory did not; malloc has no part in it, so that a
-//! `malloc_trim(0)` changes nothing. In a leak the number of pieces rises.
-//!
-//! ## Known problems
-//! What is kept is an estimate: what a piece took at the peak, times the pieces that are gone. It is a note: done once more, the
-//! same work takes no more memory. It is a warning where memory ran out, or where it is what the job grows by to its end.
-//!
-//! ## Example
-//! `rows = [{"a": n} for n in range(600_000)]; kept = rows[::1000]; del rows`: 143 MiB before, 138 MiB after
-//!
-//! ## Remedy
-//! Build such things in a process that ends, or in columns.
-//!
-//! ## References
-//! - <https://docs.python.org/3/c-api/memory.html#the-pymalloc-allocator>
+//! Does a run show pymalloc-fragmentation? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -32,13 +7,7 @@ use crate::rule::allocators;
 use crate::rule::{Judgement, Rule};
 use ullage_model::Fix;
 
-pub(super) const RULE: Rule = Rule {
-    id: "pymalloc-fragmentation",
-    title: "CPython small-object arenas pinned by survivors",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     allocators::judge(

@@ -1,27 +1,4 @@
-//! # python-314-incremental-gc
-//!
-//! ## What it does
-//! Says so where a process runs a Python whose garbage collector finishes late.
-//!
-//! ## Why it happens
-//! Python 3.14.0 to 3.14.4 collect incrementally: objects in cycles stay much longer, and programs that make many of them
-//! need up to several times the memory. 3.14.5 went back to the collector of 3.13.
-//!
-//! ## How it is told apart
-//! By the version that the agent reads in the process, and its private memory, which rose. Whether cycles are what fills it is
-//! not seen: it is never more than a hypothesis, a warning only where the job ran out of memory, and a note else.
-//!
-//! ## Known problems
-//! Needs the agent. A program that makes no cycles is not affected.
-//!
-//! ## Example
-//! Killed for memory after nothing but an upgrade of Python.
-//!
-//! ## Remedy
-//! Another patch release, or collect by hand.
-//!
-//! ## References
-//! - <https://docs.python.org/3.14/whatsnew/changelog.html>
+//! Does a run show python-314-incremental-gc? What that is, and how it is told apart, says page.md.
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
@@ -30,13 +7,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Fix, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "python-314-incremental-gc",
-    title: "Python 3.14.0-3.14.4 incremental GC uses much more memory",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let rose = analysis.timeline.processes().filter(|process| affected(process)).filter_map(|process| {

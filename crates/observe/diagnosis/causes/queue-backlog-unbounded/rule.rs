@@ -1,33 +1,4 @@
-//! # queue-backlog-unbounded
-//!
-//! ## What it does
-//! Finds a queue that fills faster than it is emptied, and holds the memory of what waits in it.
-//!
-//! ## Why it happens
-//! A queue without maxsize takes whatever the producer puts. `multiprocessing.Queue` keeps what its pipe has no room for in
-//! the memory of the process that puts; `Pool.imap` keeps the results that nobody has asked for yet; `queue.Queue` and
-//! `asyncio.Queue` keep all. Where the consumer is the slower one (a GPU step, a disk), the rest grows for as long as the
-//! producer runs.
-//!
-//! ## How it is told apart
-//! The agent in the process that puts tells each time that a queue has become twice as long, with its bound and the weight
-//! of an item. It grows without end where it became twice as long in the last half of its life. A burst that is worked off
-//! later does not; a queue with a maxsize is bounded. Tensors that a process keeps otherwise are in no queue. What the
-//! queue holds must show in the anonymous memory of the process.
-//!
-//! ## Known problems
-//! Needs the agent. Queues written in C (`queue.SimpleQueue`, that of executors among them) and queues of other libraries
-//! are not seen. The weight of the last item stands for all. A producer that puts everything first, on purpose, looks the
-//! same while it puts.
-//!
-//! ## Example
-//! Memory of the process that decodes videos rises by the difference of two rates, and falls when it is done.
-//!
-//! ## Remedy
-//! Give the queue a maxsize: the producer then waits.
-//!
-//! ## References
-//! - <https://docs.python.org/3/library/multiprocessing.html#multiprocessing.Queue>
+//! Does a run show queue-backlog-unbounded? What that is, and how it is told apart, says page.md.
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
@@ -39,13 +10,7 @@ use crate::rule::{Judgement, Rule};
 use crate::trend::{trend_of, Trend};
 use ullage_model::{At, Backlog, Evidence, FilesystemUse, Finding, Fix, LoaderSettings, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "queue-backlog-unbounded",
-    title: "Unbounded queues between producer and consumer",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let queues = analysis

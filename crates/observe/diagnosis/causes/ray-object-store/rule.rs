@@ -1,27 +1,4 @@
-//! # ray-object-store
-//!
-//! ## What it does
-//! Finds Ray's object store full.
-//!
-//! ## Why it happens
-//! Ray reserves 30 % of the memory for objects in /dev/shm. They stay for as long as any ObjectRef to them is held in the
-//! driver, an actor or a task's arguments. At 95 % of the node's memory its monitor kills tasks by itself.
-//!
-//! ## How it is told apart
-//! The exception is Ray's own for it: ObjectStoreFullError. A task that Ray's monitor killed is told by
-//! userspace-oom-daemon, a kill by the kernel by memcg-oom-kill or host-oom-kill.
-//!
-//! ## Known problems
-//! Which references are held is known to Ray only: `ray memory` lists them. Verified on constructed recordings only.
-//!
-//! ## Example
-//! `ray.exceptions.ObjectStoreFullError: Failed to put object in object store because it is full.`
-//!
-//! ## Remedy
-//! Drop references, and size the store.
-//!
-//! ## References
-//! - <https://docs.ray.io/en/latest/ray-core/scheduling/ray-oom-prevention.html>
+//! Does a run show ray-object-store? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
@@ -32,13 +9,7 @@ use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, Finding, Fix, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "ray-object-store",
-    title: "Ray object store (plasma) fills /dev/shm or spills; workers killed by Ray monitor",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let found: Option<Finding> = analysis

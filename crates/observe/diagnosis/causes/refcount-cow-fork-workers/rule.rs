@@ -1,40 +1,4 @@
-//! # refcount-cow-fork-workers
-//!
-//! ## What it does
-//! Finds forked workers that copy their parent's memory page by page because they read Python objects in it, and says
-//! how many bytes were copied so far.
-//!
-//! ## Why it happens
-//! After fork, parent and workers share all pages until one of them writes. Reading a Python object writes its reference
-//! count, and the garbage collector writes into the header of each list and dict, so that a worker that walks a large list
-//! of str or dict copies it. Memory grows with the number of items read, times the workers, and comes to rest when every
-//! worker has its own copy of every object. The payload of numpy arrays and tensors is not touched.
-//!
-//! ## How it is told apart
-//! Pages of forked processes are looked at, picked at random: how much of its anonymous memory does the worker alone map? What it
-//! has taken since the fork shows in its resident size and is taken off; what is left was shared, and is not any more.
-//! Each page copied is a minor fault of the worker: where the faults are fewer, it was the parent that rewrote or freed
-//! its pages (fork-parent-rewrites). A worker that leaks grows in resident size; page cache is no anonymous memory.
-//! Established where the agent weighed the dataset in the parent, and at least half of what was copied fits into its Python
-//! objects; supported for the workers of a loader or a pool without that; a hypothesis, and a note, where the dataset holds
-//! few objects: then the workers write into what they inherited, or read objects that lie elsewhere. What the dataset does not
-//! explain is told from 64 MiB a worker on: a Python with torch that collects its garbage copies some 50 MiB by itself.
-//!
-//! ## Known problems
-//! A survey looks at some thousand places, so that its figures have an error, which is told. It is made when the job has
-//! faulted, every second at first and ever more seldom: growth of the last seconds is missing. Transparent huge pages are
-//! copied in pieces of 4 KiB, and count so. The weight of the dataset is estimated from some of its items.
-//!
-//! ## Example
-//! Memory rises through the first epoch while the resident size of each process stays the same; then
-//! `DataLoader worker (pid 8024) is killed by signal: Killed.`
-//!
-//! ## Remedy
-//! Keep what the dataset holds in one shared mapping, freeze it, or store it as arrays.
-//!
-//! ## References
-//! - <https://github.com/pytorch/pytorch/issues/13246>
-//! - proc_pid_pagemap(5), bit 56
+//! Does a run show refcount-cow-fork-workers? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::copies::{
     at_once, copied, held_in_all, parent, severity, share, starter, sum, zygote, Copy,
@@ -49,13 +13,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, Fix, LoaderSettings, Missing, Role, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "refcount-cow-fork-workers",
-    title: "Fork workers un-share the dataset by refcount writes (copy-on-read)",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let copies: Vec<Copy> = workers(analysis)

@@ -1,28 +1,4 @@
-//! # rlimit-as-virtual-memory
-//!
-//! ## What it does
-//! Finds a process whose address space met `RLIMIT_AS` (`ulimit -v`, SGE `h_vmem`), with little memory in use.
-//!
-//! ## Why it happens
-//! Address space is not memory: torch's libraries map gigabytes, each thread's arena reserves 64 MiB, CUDA
-//! reserves as much as all GPUs and the machine have. A limit on it stops imports, threads and CUDA.
-//!
-//! ## How it is told apart
-//! `ENOMEM` with a finite limit and an address space at it (or within the size asked for), while resident memory is
-//! small. Without a limit it is max-map-count-exhausted or strict-overcommit.
-//!
-//! ## Known problems
-//! A failed import gives back what it had mapped, so that the address space at the exception is smaller than
-//! at the failure; VmPeak keeps the larger figure.
-//!
-//! ## Example
-//! `ImportError: libtorch_python.so: failed to map segment from shared object`
-//!
-//! ## Remedy
-//! Take the limit away, or limit resident memory instead.
-//!
-//! ## References
-//! - getrlimit(2)
+//! Does a run show rlimit-as-virtual-memory? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::requested::requested_bytes;
@@ -30,21 +6,15 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::policy::limits::{counted_at_limit, reaches, FAR_FROM_LIMIT, SPACE_AT_LIMIT};
 use crate::policy::machine::ADDRESS_SPACE_PART;
-use crate::rule::finding::{by_failure, finding, of_limit};
+use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, Finding, Fix, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "rlimit-as-virtual-memory",
-    title: "RLIMIT_AS (ulimit -v, h_vmem) smaller than the address space torch/CUDA reserve",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
-    of_limit(by_failure(analysis, |failure| {
+    by_failure(analysis, |failure| {
         let told = matches!(failure.symptom(), Symptom::NoMemory | Symptom::NoTask);
         let limits = failure.process.and_then(|process| process.limits);
         let read = limits.and_then(|limits| limits.address_space.at());
@@ -53,7 +23,7 @@ fn judge(analysis: &Analysis) -> Judgement {
             Some(limit) => judge_failure(analysis, failure, told, limit),
             None => Ok(None),
         }
-    }))
+    })
 }
 
 fn judge_failure(

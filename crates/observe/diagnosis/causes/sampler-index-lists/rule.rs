@@ -1,29 +1,4 @@
-//! # sampler-index-lists
-//!
-//! ## What it does
-//! Finds the list of indices that a sampler makes at the start of each epoch, where it is large.
-//!
-//! ## Why it happens
-//! A shuffling DataLoader takes `torch.randperm(n).tolist()`: a Python int of 32 bytes and a reference of 8 for each sample of
-//! the dataset, in each process that has a loader. 100 million samples are 4 GB, however small a sample is; a
-//! DistributedSampler makes the whole list in every rank and takes its share of it.
-//!
-//! ## How it is told apart
-//! The agent tells the length of the list when the loader's iterator is made, and the anonymous memory of the process rose
-//! by a good part of 40 bytes for each index afterwards. It is the same at each epoch: a leak goes on.
-//!
-//! ## Known problems
-//! Needs the agent, and sees loaders with workers only. Samplers that are not torch's own are not known. A warning where the
-//! job ran out of memory and the list was a tenth of all that it held; else a note.
-//!
-//! ## Example
-//! A peak at the start of each epoch, that grows with the number of samples and not with their size.
-//!
-//! ## Remedy
-//! Shuffle an array of numbers, or blocks of samples.
-//!
-//! ## References
-//! - <https://pytorch.org/docs/stable/data.html#torch.utils.data.Sampler>
+//! Does a run show sampler-index-lists? What that is, and how it is told apart, says page.md.
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
@@ -34,13 +9,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Fix, LoaderSettings, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "sampler-index-lists",
-    title: "Sampler and index lists of huge datasets",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let lists = analysis.timeline.processes().filter_map(|process| {

@@ -1,29 +1,4 @@
-//! # shm-full-bytes
-//!
-//! ## What it does
-//! Finds a /dev/shm without a byte left.
-//!
-//! ## Why it happens
-//! Batches travel from loader workers to the trainer through /dev/shm: workers x prefetch_factor batches, and
-//! what the trainer keeps of them. Docker and Kubernetes give it 64 MiB unless told otherwise.
-//!
-//! ## How it is told apart
-//! Recent torch reserves the pages and raises `ENOSPC` (28); `multiprocessing.shared_memory` and old torch die by
-//! SIGBUS at the first touch. Either with /dev/shm full in bytes. Full in inodes only: tmpfs-inodes. `ENOMEM`:
-//! max-map-count-exhausted. SIGKILL: not this.
-//!
-//! ## Known problems
-//! A process that dies gives its segments back at once, so the reading after it may show free space. SIGBUS
-//! with space left in /dev/shm has other causes (a truncated or network file), and is not told here.
-//!
-//! ## Example
-//! `RuntimeError: unable to allocate shared memory(shm) for file </torch_7636_358177654_8>: No space left on device (28)`
-//!
-//! ## Remedy
-//! Make /dev/shm larger, or send less: fewer workers, a smaller prefetch_factor, uint8 instead of float32.
-//!
-//! ## References
-//! - tmpfs(5), shm_overview(7)
+//! Does a run show shm-full-bytes? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::space;
@@ -36,13 +11,7 @@ use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{FilesystemUse, Finding, Fix, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "shm-full-bytes",
-    title: "/dev/shm has no bytes left (docker 64 MiB default, k8s 64 MiB, half of RAM)",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     by_failure(analysis, |failure| {

@@ -1,28 +1,4 @@
-//! # shm-no-access
-//!
-//! ## What it does
-//! Finds a /dev/shm in which the job may not make anything: missing, mounted read-only, or closed to its user.
-//!
-//! ## Why it happens
-//! Semaphores of multiprocessing, `multiprocessing.shared_memory` and torch's shared tensors are files in /dev/shm.
-//! Sandboxes (AWS Lambda, pods with a read-only root, a tmpfs of the wrong mode) have none that can be written.
-//!
-//! ## How it is told apart
-//! The very first object fails, and the error says why: permission denied (13), read-only (30), not implemented (38). No
-//! limit was met: a full /dev/shm says 28, too many descriptors 24, too many mappings 12.
-//!
-//! ## Known problems
-//! A segment of another user's, opened by its name, is refused with 13 as well. Without the agent only a /dev/shm that is
-//! missing is suspected: that one cannot be written is not seen from outside.
-//!
-//! ## Example
-//! `OSError: [Errno 38] Function not implemented`, from `multiprocessing/synchronize.py`
-//!
-//! ## Remedy
-//! Mount a tmpfs there, or work without processes.
-//!
-//! ## References
-//! - sem_open(3), shm_open(3)
+//! Does a run show shm-no-access? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
@@ -32,13 +8,7 @@ use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{FilesystemUse, Finding, Fix, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "shm-no-access",
-    title: "/dev/shm missing, not writable or noexec/readonly",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let mounted = analysis.timeline.filesystems(FilesystemUse::Shm).next().is_some();

@@ -1,31 +1,4 @@
-//! # shm-stale-files
-//!
-//! ## What it does
-//! Finds a /dev/shm that was filled by files of earlier runs, which nobody uses any more, so that there was no room for
-//! this one.
-//!
-//! ## Why it happens
-//! Named segments (torch's sharing strategy `file_system`, `multiprocessing.shared_memory`, NCCL, semaphores) are removed
-//! by whoever made them. When that process and its cleaner are killed, they stay: memory in use until they are deleted or
-//! the machine restarts. In Kubernetes they outlive a container's restart, so that one crash becomes a crash loop.
-//!
-//! ## How it is told apart
-//! The job failed for a full /dev/shm, and a good part of it was there before the job, unused by any process of it. Where
-//! their names carry the pid of a process that is gone they are left over for certain; else they may belong to another
-//! job that runs. A job that fills /dev/shm by itself: shm-full-bytes.
-//!
-//! ## Known problems
-//! A file that a process outside of the job maps cannot be told from one that nobody uses: look before removing.
-//!
-//! ## Example
-//! The first run works, and after some crashes: `No space left on device (28)`, or `Bus error`, at the start
-//!
-//! ## Remedy
-//! Remove them, and start the job so that they cannot stay: strategy `file_descriptor` unlinks its files at once.
-//!
-//! ## References
-//! - shm_overview(7)
-//! - <https://github.com/vllm-project/vllm/issues/54002>
+//! Does a run show shm-stale-files? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::space;
@@ -38,13 +11,7 @@ use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, FilesystemUse, Finding, Fix, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "shm-stale-files",
-    title: "Left-over /dev/shm files from killed runs fill shm and memory",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let Some(stale) = analysis.timeline.segments.stale().filter(|stale| stale.count > 0) else {

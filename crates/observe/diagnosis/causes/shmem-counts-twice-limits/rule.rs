@@ -1,30 +1,4 @@
-//! # shmem-counts-twice-limits
-//!
-//! ## What it does
-//! Finds a memory limit that was met by shared memory: /dev/shm, memfds and the like, and not by the processes.
-//!
-//! ## Why it happens
-//! Pages of a tmpfs count against the cgroup of whoever writes them first. A /dev/shm as large as the container's
-//! memory limit does not refuse with ENOSPC when it is full: the limit is met before, and the kernel kills somebody. The
-//! pages of a file stay when its writer is killed, and count on until it is removed.
-//!
-//! ## How it is told apart
-//! A process was killed for the limit of a cgroup, and memory.stat shows at least half of that limit as shared memory, and
-//! more of it than anonymous memory. It cannot be reclaimed without swap, unlike page cache, which stands in the same line
-//! (`file`).
-//!
-//! ## Known problems
-//! Which process filled it is only told where its segments were seen (shared memory in the report).
-//!
-//! ## Example
-//! `OOMKilled`, with resident sizes well below the limit
-//!
-//! ## Remedy
-//! Count /dev/shm into the limit, give it a size of its own below, and send less through it.
-//!
-//! ## References
-//! - <https://github.com/kubernetes/kubernetes/issues/125852>
-//! - <https://docs.kernel.org/filesystems/tmpfs.html>
+//! Does a run show shmem-counts-twice-limits? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::oom::limiting;
 use crate::analysis::{Analysis, RemedyContext};
@@ -35,13 +9,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, FilesystemUse, Fix, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "shmem-counts-twice-limits",
-    title: "Memory-backed emptyDir / --shm-size counts against the container memory limit",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     for victim in analysis.oom_victims.iter().filter(|victim| victim.of_cgroup()) {

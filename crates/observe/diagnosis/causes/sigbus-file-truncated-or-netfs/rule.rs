@@ -1,32 +1,4 @@
-//! # sigbus-file-truncated-or-netfs
-//!
-//! ## What it does
-//! Finds a process that was ended by SIGBUS because a page of a mapped data file could not be had: the file was truncated
-//! or overwritten under its readers, or its filesystem failed.
-//!
-//! ## Why it happens
-//! A mapping of a file does not hold its size. Where somebody rewrites the file in place (`open(path, "wb")` truncates it
-//! first), the next access behind the new end is a SIGBUS; so is a page that NFS, Lustre or FUSE cannot deliver, and a
-//! hole in a sparse file on a full disk. torch says "out of shared memory" for every SIGBUS of a worker, whatever faulted.
-//!
-//! ## How it is told apart
-//! /dev/shm was read with room that cannot have been filled in the time that was left, no disk of the job's was full,
-//! and the process had mapped a regular file that is no library. A full /dev/shm: shm-full-bytes; a full disk:
-//! disk-full-tmp. Established where the file was shorter than what was mapped of it when the process was gone; which page
-//! faulted is not told by the kernel, so that it is supported otherwise.
-//!
-//! ## Known problems
-//! A file that was mapped just before the fault may not have been counted yet. A SIGBUS that somebody sent looks the same.
-//!
-//! ## Example
-//! `DataLoader worker (pid 46794) is killed by signal: Bus error.`, with /dev/shm nearly empty
-//!
-//! ## Remedy
-//! Write to a new file, and rename it over the old one. On a network filesystem: copy first, or read instead of mapping.
-//!
-//! ## References
-//! - mmap(2), SIGBUS
-//! - <https://github.com/pytorch/pytorch/issues/42155>
+//! Does a run show sigbus-file-truncated-or-netfs? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::space;
@@ -36,13 +8,7 @@ use crate::rule::finding::{by_failure, finding};
 use crate::rule::{Judgement, Rule};
 use ullage_model::{FilesystemUse, Finding, Fix, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "sigbus-file-truncated-or-netfs",
-    title: "SIGBUS from a memory-mapped data/checkpoint file (truncated, overwritten, network fs fault)",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     by_failure(analysis, |failure| match space::is_bus_error(failure) {

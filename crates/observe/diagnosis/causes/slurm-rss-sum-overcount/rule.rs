@@ -1,30 +1,4 @@
-//! # slurm-rss-sum-overcount
-//!
-//! ## What it does
-//! Finds a job that a scheduler ended because the sum of resident sizes went beyond what was asked for, while the job
-//! itself held less.
-//!
-//! ## Why it happens
-//! Slurm's accounting (`jobacct_gather/linux`) adds the resident sizes of all processes every 30 s. A page that eight
-//! workers map, of a dataset or of /dev/shm, is added eight times. The kernel counts it once.
-//!
-//! ## How it is told apart
-//! The job runs under Slurm with a memory request in its environment, a process was ended by SIGKILL or SIGTERM, no OOM
-//! kill was counted, the sum of resident sizes was beyond the request and the memory of the job, each page once, within it.
-//! With a kill that the kernel counted it is memcg-oom-kill.
-//!
-//! ## Known problems
-//! Who sent the signal is not seen, so that this is a hypothesis: a job that met its time limit looks the same. slurmd's
-//! log settles it. The sum is taken at ullage's readings, not at Slurm's.
-//!
-//! ## Example
-//! `slurmstepd: error: Job 123 exceeded memory limit (70000000 > 65536000), being killed`
-//!
-//! ## Remedy
-//! Let Slurm count shared pages once, or the kernel hold the limit; until then ask for the sum.
-//!
-//! ## References
-//! - <https://slurm.schedmd.com/slurm.conf.html#OPT_JobAcctGatherParams>
+//! Does a run show slurm-rss-sum-overcount? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
@@ -36,13 +10,7 @@ use crate::rule::finding::{by_failure, finding};
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Ending, Finding, Fix, OutcomeKind, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "slurm-rss-sum-overcount",
-    title: "Scheduler kills on its own accounting (RSS sum counts shared pages many times)",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let Some(asked) = asked(analysis) else { return Judgement::Nothing };

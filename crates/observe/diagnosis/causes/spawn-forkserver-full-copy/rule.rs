@@ -1,34 +1,4 @@
-//! # spawn-forkserver-full-copy
-//!
-//! ## What it does
-//! Finds loader workers, started by spawn or forkserver, that each hold a copy of the dataset, and says how many bytes
-//! all copies are.
-//!
-//! ## Why it happens
-//! Without fork the dataset is pickled in the parent and unpickled in each worker: as many copies of its objects and arrays
-//! as there are workers, made anew each epoch where the workers do not persist. Tensors go through shared memory and are not
-//! copied. forkserver is the default on Linux from Python 3.14 on, and a `Process` that was started by spawn or
-//! forkserver hands its method on to the loaders made in it.
-//!
-//! ## How it is told apart
-//! The agent in each worker weighs the dataset that arrived, before the first item is read: what lies in a buffer or file
-//! shared with others does not count. The worker's resident anonymous memory at that moment must have room for it. So the
-//! memory is there from the start, a step and not a slope (refcount-cow-fork-workers), and what the imports take
-//! (worker-import-overhead) is told from it. From the parent's agent alone it is supported.
-//!
-//! ## Known problems
-//! Without the agent a copy cannot be told from imports, and the answer is "cannot tell"; where the job ran out of
-//! memory it is a hypothesis. The weight is estimated from some of the items. Memory that C++ code holds for an object
-//! (Arrow) is not weighed.
-//!
-//! ## Example
-//! Memory jumps by the size of the dataset times the number of workers as the loop over the loader begins.
-//!
-//! ## Remedy
-//! Share the dataset's data, fork the workers from a zygote, or by fork.
-//!
-//! ## References
-//! - <https://docs.python.org/3/library/multiprocessing.html#contexts-and-start-methods>
+//! Does a run show spawn-forkserver-full-copy? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::copies::{
     at_once, severity, share, started_empty, starter, sum, unknown_private, zygote, Copy,
@@ -43,13 +13,7 @@ use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, Fix, LoaderSettings, Role, Severity, Status, Weight};
 
-pub(super) const RULE: Rule = Rule {
-    id: "spawn-forkserver-full-copy",
-    title: "spawn/forkserver workers each get a full pickled copy of the dataset",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let mut weighed_inside = true;

@@ -1,29 +1,4 @@
-//! # stack-ulimit-thread-stacks
-//!
-//! ## What it does
-//! Finds threads that could not be started because each one reserves a stack of the size of a large `ulimit -s`.
-//!
-//! ## Why it happens
-//! The C library gives a new thread a stack as large as the soft limit of the stack. With a limit of gigabytes, as some
-//! clusters set it, a few dozen threads reserve more address space than `ulimit -v` or strict overcommit allows, and
-//! the next one fails. Nothing of it is in use. "Unlimited" is not large here: glibc then takes 2 MiB.
-//!
-//! ## How it is told apart
-//! The limit of the stack is at least 256 MiB, one more stack of that size does not fit into what is left of the address
-//! space (or of what the kernel may promise), and one of the usual 8 MiB would. Without such a limit large stacks cost
-//! nothing, and the cause is another.
-//!
-//! ## Known problems
-//! `OMP_STACKSIZE` and `threading.stack_size` set other sizes, which are not seen from outside.
-//!
-//! ## Example
-//! `RuntimeError: can't start new thread`, with 15 threads and memory free
-//!
-//! ## Remedy
-//! Set the usual size before the job starts.
-//!
-//! ## References
-//! - pthread_create(3), section NOTES
+//! Does a run show stack-ulimit-thread-stacks? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::{Analysis, RemedyContext};
@@ -35,13 +10,7 @@ use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Finding, Fix, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "stack-ulimit-thread-stacks",
-    title: "Large ulimit -s multiplies thread stacks",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     by_failure(analysis, |failure| match failure.unexplained_end() {

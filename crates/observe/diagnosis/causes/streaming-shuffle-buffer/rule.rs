@@ -1,32 +1,4 @@
-//! # streaming-shuffle-buffer
-//!
-//! ## What it does
-//! Finds the buffers in which the iterators of loader workers shuffle their samples, where they fill the memory.
-//!
-//! ## Why it happens
-//! An iterable dataset cannot be indexed, so that it is shuffled in a buffer: of so many samples one is drawn and replaced by the
-//! next. Each worker of each rank has one (webdataset's `.shuffle(n)`, `IterableDataset.shuffle(buffer_size=n)`, one's own).
-//! Samples that are decoded before they go into it lie there at their full size. It grows until it is full, for thousands of
-//! steps, and then stays: a plateau, and no leak.
-//!
-//! ## How it is told apart
-//! The agent looks at lists that the generators of the dataset hold, between two batches: a buffer has as many elements as
-//! before and other ones (full), or more than before in a function that draws random numbers (filling). A list that only
-//! grows in another function is not one, nor are lists of numbers or names. Only told above a note where memory ran out, and
-//! the buffers of all workers were a good part of what the job held.
-//!
-//! ## Known problems
-//! Needs the agent. Buffers that lie in a library's C++ are not seen.
-//!
-//! ## Example
-//! Workers grow for an hour, each to another time, and rest at 5000 times the size of a decoded image.
-//!
-//! ## Remedy
-//! Shuffle before decoding; or a smaller buffer, and the order of the shards shuffled.
-//!
-//! ## References
-//! - <https://github.com/webdataset/webdataset/issues/439>
-//! - <https://github.com/huggingface/datasets/issues/7269>
+//! Does a run show streaming-shuffle-buffer? What that is, and how it is told apart, says page.md.
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
@@ -36,13 +8,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Fix, Kept, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "streaming-shuffle-buffer",
-    title: "Shuffle/bucket buffers of iterable datasets multiply by workers and ranks",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let all: Vec<(&ProcessHistory, At, &Kept)> = analysis

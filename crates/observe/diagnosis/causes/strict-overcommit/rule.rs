@@ -1,52 +1,20 @@
-//! # strict-overcommit
-//!
-//! ## What it does
-//! Finds a request that the kernel refused because too much was promised (`vm.overcommit_memory=2`), or
-//! because it alone was larger than the machine, while memory was free.
-//!
-//! ## Why it happens
-//! In mode 2 the sum of all private writable mappings may not exceed `CommitLimit` (swap + a share of memory). Python
-//! with torch reserves more than it touches, and `fork` promises the whole parent once more. In mode 0 only a
-//! request clearly larger than memory and swap together is refused: that is no limit of overcommit but one request that
-//! nobody could grant, usually of a wrong shape or dtype, and the finding is called so.
-//!
-//! ## How it is told apart
-//! `ENOMEM` with `Committed_AS` (plus what was asked for) at `CommitLimit` and overcommit_memory = 2. Under
-//! `RLIMIT_AS` it is rlimit-as-virtual-memory; at 65,530 mappings max-map-count-exhausted.
-//!
-//! ## Known problems
-//! In mode 2 the kernel keeps a few percent for root, so that a user is refused a little earlier.
-//!
-//! ## Example
-//! `OSError: [Errno 12] Cannot allocate memory` from os.fork
-//!
-//! ## Remedy
-//! Start workers before the data is loaded; raise overcommit_ratio or add swap (root).
-//!
-//! ## References
-//! - <https://www.kernel.org/doc/Documentation/vm/overcommit-accounting>
+//! Does a run show strict-overcommit? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::requested::requested_bytes;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::policy::limits::{counted_at_limit, reaches, JUST_BEFORE_S, NEAR_LIMIT, SPACE_AT_LIMIT};
-use crate::rule::finding::{by_failure, finding, of_limit};
+use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Finding, Fix, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "strict-overcommit",
-    title: "vm.overcommit_memory=2 (or heuristic refusal): CommitLimit reached while memory is free",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let strict = analysis.machine().overcommit_memory.known() == Some(2);
-    of_limit(by_failure(analysis, |failure| {
+    by_failure(analysis, |failure| {
         let told = failure.symptom() == Symptom::NoMemory || (strict && failure.symptom() == Symptom::NoTask);
         match (told, strict) {
             (true, true) => promised(analysis, failure, true),
@@ -54,7 +22,7 @@ fn judge(analysis: &Analysis) -> Judgement {
             (false, true) if failure.unexplained_end() => promised(analysis, failure, false),
             _ => Ok(None),
         }
-    }))
+    })
 }
 
 fn other_limit(failure: &Failure, asked: u64) -> bool {

@@ -1,29 +1,4 @@
-//! # subprocess-in-workers
-//!
-//! ## What it does
-//! Finds loader workers that start programs for their samples, and where that failed for lack of memory or tasks.
-//!
-//! ## Why it happens
-//! `os.system` and `subprocess` in `__getitem__` fork the worker, load a shell and a tool (ffmpeg, sox), and their memory
-//! belongs to the same limit: a peak of workers x tool for each step. A fork needs page tables and, under strict
-//! overcommit, a promise for the whole of the worker's memory again.
-//!
-//! ## How it is told apart
-//! Programs that were started below loader workers are seen as their children. Where the start failed, the exception left
-//! through subprocess or os.fork in a worker with ENOMEM or EAGAIN. Children that nobody waited for: zombie-children.
-//!
-//! ## Known problems
-//! Programs that end within a second are seen only by chance: their number is a lower bound. By themselves they leave
-//! nothing behind, so that without a failure it is a note.
-//!
-//! ## Example
-//! `OSError: [Errno 12] Cannot allocate memory` in `_fork_exec`, called from `__getitem__`
-//!
-//! ## Remedy
-//! Decode in the worker's own process, or do it once before the training.
-//!
-//! ## References
-//! - fork(2), posix_spawn(3)
+//! Does a run show subprocess-in-workers? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::cohort::Cohort;
 use crate::analysis::failures::{Failure, Symptom};
@@ -37,13 +12,7 @@ use crate::rule::{Judgement, Rule};
 use std::collections::BTreeMap;
 use ullage_model::{Evidence, Fix, Role, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "subprocess-in-workers",
-    title: "os.system/subprocess in __getitem__: fork cost, COW and pipes",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let programs =

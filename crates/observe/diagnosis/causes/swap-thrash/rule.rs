@@ -1,32 +1,4 @@
-//! # swap-thrash
-//!
-//! ## What it does
-//! Finds a job that is slow because its working set does not fit into memory: pages go out to swap and come back all the
-//! time.
-//!
-//! ## Why it happens
-//! With swap the kernel moves cold pages out when memory is short, its own or a cgroup's. As long as they stay out that
-//! costs nothing. Where the job needs them again at once, each access waits for the disk: steps take ten to a hundred
-//! times as long, resident sizes fall, and nothing fails. Without swap the same job would be killed.
-//!
-//! ## How it is told apart
-//! Pages go in *and* out, second after second; the job's own processes wait for a disk (major faults) and have memory
-//! swapped out. Pages that only go out are cold, and that is what swap is for. A leak grows in anonymous memory and swap
-//! taken together, which resident sizes do not show; a working set that is too large stays the same.
-//!
-//! ## Known problems
-//! The counters of pages are those of the machine: other jobs may have their part in it. Where a cgroup swaps to zswap or
-//! zram the wait is short, and the warning is too loud.
-//!
-//! ## Example
-//! `DataLoader timed out after 120 seconds`, with the GPU idle and the resident sizes falling
-//!
-//! ## Remedy
-//! Make the working set smaller, or the memory larger. A job that shall fail at once instead: without swap.
-//!
-//! ## References
-//! - <https://docs.kernel.org/accounting/psi.html>
-//! - <https://github.com/webdataset/webdataset/issues/357>
+//! Does a run show swap-thrash? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -38,13 +10,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Evidence, Fix, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "swap-thrash",
-    title: "Working set in swap: the job is slow, not leaking; or swap hides the leak on one machine",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let (host, job) = (analysis.timeline.host(), analysis.timeline.job_totals());

@@ -1,30 +1,4 @@
-//! # sysv-shm-msg-limits
-//!
-//! ## What it does
-//! Finds a limit of System V's shared memory, semaphores or message queues that was met, and segments of that kind that
-//! the job has left behind.
-//!
-//! ## Why it happens
-//! Some MPI, UCX and database libraries use shmget(2); torch does not. The kernel limits the size of a segment
-//! (`kernel.shmmax`), their number (`kernel.shmmni`) and their pages (`kernel.shmall`). A segment lives until it is removed
-//! (`ipcrm`), whoever made it, and holds its memory.
-//!
-//! ## How it is told apart
-//! The error names the call: 22 where a segment is larger than `shmmax`, 28 where there are too many or too much. /dev/shm
-//! and its size have nothing to do with it. Left behind: made by a process of the job, and attached by nobody when the
-//! job was over.
-//!
-//! ## Known problems
-//! The limits are those of ullage's own IPC namespace; a job that makes one of its own has others.
-//!
-//! ## Example
-//! `shmget(key=0) failed: No space left on device`
-//!
-//! ## Remedy
-//! Raise the limit, or remove what was left.
-//!
-//! ## References
-//! - shmget(2), sysvipc(7)
+//! Does a run show sysv-shm-msg-limits? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
@@ -36,13 +10,7 @@ use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Finding, Fix, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "sysv-shm-msg-limits",
-    title: "SysV/POSIX message or semaphore limits (kernel.shmall, shmmni, fs.mqueue, sem)",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let lowered = lowered(analysis);

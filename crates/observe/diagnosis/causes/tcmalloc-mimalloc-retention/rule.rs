@@ -1,28 +1,4 @@
-//! # tcmalloc-mimalloc-retention
-//!
-//! ## What it does
-//! Finds a process in which tcmalloc, preloaded in malloc's place, keeps memory that the program has let go of.
-//!
-//! ## Why it happens
-//! tcmalloc keeps freed blocks in caches of each thread and freed pages in its page heap, and gives these back slowly
-//! (`TCMALLOC_RELEASE_RATE`, 1). mimalloc delays it too, and pages of a thread that has ended wait for another one.
-//!
-//! ## How it is told apart
-//! tcmalloc itself says what it has handed out and what it holds in memory. In a leak both rise.
-//!
-//! ## Known problems
-//! mimalloc does not say what it has handed out: where it is in malloc's place and private memory grows, it is said that it
-//! cannot be told. Memory that stands still is a note; it is a warning where it still grows at the end, or where memory ran out.
-//!
-//! ## Example
-//! `LD_PRELOAD=libtcmalloc_minimal.so.4`: 500 MiB of blocks are freed, and stay
-//!
-//! ## Remedy
-//! Let it give back faster.
-//!
-//! ## References
-//! - <https://gperftools.github.io/gperftools/tcmalloc.html>
-//! - <https://microsoft.github.io/mimalloc/environment.html>
+//! Does a run show tcmalloc-mimalloc-retention? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -31,13 +7,7 @@ use crate::rule::allocators;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Fact, Fix, GrowthClass};
 
-pub(super) const RULE: Rule = Rule {
-    id: "tcmalloc-mimalloc-retention",
-    title: "tcmalloc/mimalloc thread caches and page heap keep memory",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     if let Some(because) = mimalloc(analysis) {

@@ -1,30 +1,4 @@
-//! # thp-always-rss-bloat
-//!
-//! ## What it does
-//! Says that most of a job's memory lies in transparent huge pages, where it ran out of memory: a part of it may never
-//! have been asked for.
-//!
-//! ## Why it happens
-//! With `transparent_hugepage/enabled` set to `always`, the first touch of a range takes 2 MiB where 4 KiB were needed.
-//! Heaps with holes, stacks of threads and copies after a fork then cost several times as much, and memory that an
-//! allocator gave back in small pieces is filled up again in the background.
-//!
-//! ## How it is told apart
-//! At least half of the cgroup's anonymous memory was in huge pages when the job was killed for its limit, or came near
-//! it. Arrays that are used as a whole lie in huge pages too, and lose nothing by it: from outside the two look the same,
-//! so that this is a hypothesis. The remedy tells: without huge pages the same run needs less, or it does not.
-//!
-//! ## Known problems
-//! On cgroup v1 and v2 the figure is that of the whole group.
-//!
-//! ## Example
-//! The same program takes twice the memory on RHEL (`always`) as on Debian (`madvise`)
-//!
-//! ## Remedy
-//! Try it without, for this job only.
-//!
-//! ## References
-//! - <https://docs.kernel.org/admin-guide/mm/transhuge.html>
+//! Does a run show thp-always-rss-bloat? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::oom::{limiting, own_groups};
 use crate::analysis::{Analysis, RemedyContext};
@@ -35,13 +9,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Fix, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "thp-always-rss-bloat",
-    title: "Transparent huge pages 'always': sparse heaps and thread stacks become fully resident",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 /// Whether huge pages are most of what the job had as it met its limit: then that much came of them for each touch.
 pub(super) fn is_told(analysis: &Analysis) -> bool {

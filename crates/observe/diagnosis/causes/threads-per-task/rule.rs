@@ -1,31 +1,4 @@
-//! # threads-per-task
-//!
-//! ## What it does
-//! Finds a process that starts threads again and again and does not end them.
-//!
-//! ## Why it happens
-//! A thread for each step, sample or request, that waits for ever or is never told to stop: a ThreadPoolExecutor that is
-//! made in the loop and not shut down, a timer, a logger or a client with a background thread for each object. Each one
-//! has a stack (8 MiB of address space), perhaps a malloc arena, and counts against the limits of tasks.
-//!
-//! ## How it is told apart
-//! The number of threads rises in a straight line to the end of what was seen. A pool fills and comes to rest at its size.
-//! Where a thread could not be started: the process had several times as many as it began with. A limit that is met by
-//! others, or by many processes of a few threads each, is not this; nor are the threads of process groups of torch.distributed
-//! that are never destroyed (gloo-and-process-group-growth).
-//!
-//! ## Known problems
-//! Threads that end as fast as they are started do not show, though each may leave something behind.
-//!
-//! ## Example
-//! `RuntimeError: can't start new thread`
-//!
-//! ## Remedy
-//! One pool of a fixed size, made once.
-//!
-//! ## References
-//! - <https://docs.python.org/3/library/concurrent.futures.html#threadpoolexecutor>
-//! - <https://github.com/pytorch/pytorch/issues/64412>
+//! Does a run show threads-per-task? What that is, and how it is told apart, says page.md.
 
 use super::gloo_and_process_group_growth::explains;
 use crate::analysis::failures::{Failure, Symptom};
@@ -38,13 +11,7 @@ use crate::rule::{Judgement, Rule};
 use crate::trend::{trend_of, Trend};
 use ullage_model::{At, Evidence, Fix, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "threads-per-task",
-    title: "New threads per step/sample: stacks, arenas, thread-local torch state",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let refused =

@@ -1,26 +1,4 @@
-//! # tmpfs-inodes
-//!
-//! ## What it does
-//! Finds a tmpfs, mostly /dev/shm, without an inode left although bytes are free.
-//!
-//! ## Why it happens
-//! A tmpfs holds half as many files as the machine has pages, fewer where it was mounted with `nr_inodes=` or
-//! a small size. With the strategy `file_system` every shared tensor is a file.
-//!
-//! ## How it is told apart
-//! `ENOSPC` (28) with `f_favail` 0 and bytes free: `df -i` full, `df -h` not. Full in bytes: shm-full-bytes.
-//!
-//! ## Known problems
-//! Segments that a dying process gives back make the reading after it look free.
-//!
-//! ## Example
-//! `RuntimeError: unable to open shared memory object </torch_1_2_3> in read-write mode: No space left on device (28)`
-//!
-//! ## Remedy
-//! Mount it with more inodes, or make fewer, larger objects.
-//!
-//! ## References
-//! - tmpfs(5)
+//! Does a run show tmpfs-inodes? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::space;
@@ -32,13 +10,7 @@ use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{CountsAtFailure, Evidence, FilesystemUse, Finding, Fix, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "tmpfs-inodes",
-    title: "tmpfs inode limit reached although bytes are free",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 const USES: [FilesystemUse; 2] = [FilesystemUse::Shm, FilesystemUse::Temporary];
 

@@ -1,31 +1,4 @@
-//! # torch-compile-recompiles
-//!
-//! ## What it does
-//! Finds a process in which torch.compile compiles again and again, and memory grows with it.
-//!
-//! ## Why it happens
-//! A compiled function holds for the shapes and Python values that it was compiled for. For others torch compiles another
-//! graph and keeps it beside the first, with its guards, its code and what the compiler needed: up to 8 for one function, more
-//! where that limit was raised, and without a bound where a new function is compiled in each step.
-//!
-//! ## How it is told apart
-//! The agent reads torch's own count of compiled graphs. It rises in both halves of the time in which it was watched, and to
-//! its end, and private memory rose in that time, by no more than such graphs take. A program that compiles while it starts
-//! comes to rest.
-//!
-//! ## Known problems
-//! Needs the agent. That the graphs hold the memory is not seen, only that both grew together: more than 16 MiB a graph is not
-//! put down to them.
-//!
-//! ## Example
-//! `torch._dynamo hit config.recompile_limit (8)`
-//!
-//! ## Remedy
-//! Few shapes, or dynamic ones.
-//!
-//! ## References
-//! - <https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html>
-//! - <https://github.com/pytorch/pytorch/issues/119607>
+//! Does a run show torch-compile-recompiles? What that is, and how it is told apart, says page.md.
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::policy::memory::{GRAPHS_MORE, GRAPH_BYTES, SMALL_NOTE_BYTES};
@@ -35,13 +8,7 @@ use crate::rule::{Judgement, Rule};
 use crate::trend::counter::{rising_counter, RisingCounter};
 use ullage_model::{Fix, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "torch-compile-recompiles",
-    title: "torch.compile: recompilation, guards and compiled-code caches grow host memory",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let found = analysis

@@ -1,29 +1,4 @@
-//! # torch-known-bad-versions
-//!
-//! ## What it does
-//! Says so where memory grows to the end of a run under a version of torch that is known to leak in the way that it is used.
-//!
-//! ## Why it happens
-//! A release has a fault, and a later one mends it. Known by the figures of a recording: torch 2.1 to 2.3.0 on Python 3.11 or
-//! newer, where each call of a function compiled by torch.compile leaves references behind; 2.3.1 mends it.
-//!
-//! ## How it is told apart
-//! The agent reads the versions and counts compiled graphs; private memory of that process rises in a straight line to its
-//! end. It is a note: the same growth may have another cause, and another version settles it.
-//!
-//! ## Known problems
-//! Needs the agent. Leaks on a GPU (cuBLASLt before CUDA 12.2, cuDNN's plans in torch 2.0) are not told: whether the program
-//! uses what leaks is not seen.
-//!
-//! ## Example
-//! Memory is flat with one version of torch and grows with the next.
-//!
-//! ## Remedy
-//! The release that mends it.
-//!
-//! ## References
-//! - <https://github.com/pytorch/pytorch/issues/119607>
-//! - <https://github.com/pytorch/pytorch/pull/126235>
+//! Does a run show torch-known-bad-versions? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -34,13 +9,7 @@ use crate::rule::{Judgement, Rule};
 use crate::trend::{trend_of, LineFit, Trend};
 use ullage_model::{Fix, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "torch-known-bad-versions",
-    title: "Known torch/CUDA version leaks",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 /// A fault of some versions.
 struct Fault {

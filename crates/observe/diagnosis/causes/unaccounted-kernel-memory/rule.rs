@@ -1,28 +1,4 @@
-//! # unaccounted-kernel-memory
-//!
-//! ## What it does
-//! Finds memory of the machine that is in use and that neither a process nor a line of the kernel's own account owns.
-//!
-//! ## Why it happens
-//! Drivers take pages without telling what for: GPU drivers, RDMA, the balloon of a virtual machine (memory that the
-//! hypervisor took back), dma-buf; ZFS keeps its cache outside of the page cache. `free` shows it as used.
-//!
-//! ## How it is told apart
-//! The machine's memory without what is free, page cache, anonymous and shared memory, slab, page tables, stacks, per-CPU
-//! and vmalloc memory, and hugetlb. What remains is a fifth of the machine or more. It is a note; where the machine ran out
-//! of memory it is part of why.
-//!
-//! ## Known problems
-//! Which driver it is cannot be told from this. ZFS gives its cache back under pressure; a balloon and drivers do not.
-//!
-//! ## Example
-//! `free` shows 90 % used, and the sum of all processes is 20 %
-//!
-//! ## Remedy
-//! Bound ZFS's cache; ask whoever runs the virtual machine for memory of its own; update the driver.
-//!
-//! ## References
-//! - <https://docs.kernel.org/filesystems/proc.html#meminfo>
+//! Does a run show unaccounted-kernel-memory? What that is, and how it is told apart, says page.md.
 
 use super::hugetlb_reserved::ran_out;
 use crate::analysis::{Analysis, RemedyContext};
@@ -32,13 +8,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Fix, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "unaccounted-kernel-memory",
-    title: "Memory used but owned by no process: what to subtract",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let host = analysis.timeline.host();

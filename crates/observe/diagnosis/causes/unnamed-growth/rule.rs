@@ -1,36 +1,4 @@
-//! # unnamed-growth
-//!
-//! ## What it does
-//! Finds private memory that rises to the end of the run, by much or towards a limit, where no other cause explains it. Says how
-//! fast, in which process, and why the cause was not found.
-//!
-//! ## Why it happens
-//! Something is retained that nobody could name: ullage looked from outside only, the agent found too few moments to look, or
-//! the memory belongs to native code that Python does not see.
-//!
-//! ## How it is told apart
-//! A start-up and a phase of the work rise too, but not for half of what a process lived after its libraries were loaded. Where
-//! the second half of a rise brought less than half of the first, it flattens: halved each time, what is still to come is
-//! less than what came last. Libraries bring private pages beside their mapped ones: as many are left out as files were mapped
-//! meanwhile. A buffer that is touched bit by bit takes no new address space. Memory that is free inside the allocator, shared memory, mapped files and page cache do not count. All of this is
-//! relative to the length of the run: 5 of 10 seconds, half an hour of one, 36 hours of three days. A late growth of a long
-//! run counts from a quarter of it on, where it at least doubled the process and was read often.
-//!
-//! ## Known problems
-//! A program that loads data evenly for most of its life and then ends looks the same. So does a container that is filled once,
-//! in a run that ends when it is full. Memory that comes and goes within two readings can look like a straight line where
-//! there were few of them. A growth that lasted for less than half of a run is left out, and so is one of a short run whose
-//! imports took longer than the growth.
-//!
-//! ## Example
-//! `ullage run --no-agent -- python train.py`, with `outputs.append(model(batch))` in its loop
-//!
-//! ## Remedy
-//! Let ullage look inside; for memory of native code, use a profiler that follows `malloc`.
-//!
-//! ## References
-//! - <https://bloomberg.github.io/memray/run.html#native-tracking>
-//! - <https://docs.python.org/3/library/tracemalloc.html>
+//! Does a run show unnamed-growth? What that is, and how it is told apart, says page.md.
 
 use super::large_preallocation_lazy_touch;
 use crate::analysis::growth_class::{loaded, rising};
@@ -53,51 +21,9 @@ use ullage_model::{
     At, Evidence, Finding, Fix, GrowthClass, LimitState, OutcomeKind, Role, Severity, Status, TensorGroup,
 };
 
-pub(super) const RULE: Rule = Rule {
-    id: "unnamed-growth",
-    title: "Memory grows to the end of the run; cause not found",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
+const ID: &str = "unnamed-growth";
 
-/// Causes that are a growth of private memory.
-const EXPLAIN: [&str; 34] = [
-    "accumulate-metrics-outputs",
-    "accumulate-tensors-with-graph",
-    "arrow-memory-pool-retention",
-    "autograd-function-ctx-leak",
-    "exception-traceback-holds-frames",
-    "fork-parent-rewrites",
-    "gc-disabled-or-deferred",
-    "glibc-arenas-per-core",
-    "glibc-dynamic-mmap-threshold",
-    "gloo-and-process-group-growth",
-    "hooks-and-closures-leak",
-    "inductor-compile-workers",
-    "itertools-cycle-caches",
-    "jemalloc-retention",
-    large_preallocation_lazy_touch::RULE.id,
-    "mkl-openmp-isa-leak",
-    "onednn-primitive-cache-shapes",
-    "out-of-order-reorder-buffer",
-    "per-rank-copies",
-    "persistent-workers-growth",
-    "prefetch-times-workers",
-    "pymalloc-fragmentation",
-    "python-314-incremental-gc",
-    "queue-backlog-unbounded",
-    "refcount-cow-fork-workers",
-    "sampler-index-lists",
-    "spawn-forkserver-full-copy",
-    "streaming-shuffle-buffer",
-    "tcmalloc-mimalloc-retention",
-    "thp-always-rss-bloat",
-    "threads-per-task",
-    "torch-compile-recompiles",
-    "unbounded-caches",
-    "view-retains-base",
-];
 /// A process that grows to its end.
 struct Grower<'a> {
     process: &'a ProcessHistory,
@@ -115,9 +41,13 @@ fn judge(analysis: &Analysis) -> Judgement {
 }
 
 /// Takes it back where other findings explain so much of the growth that the rest is no story, and where a failure does that
-/// ended the run.
-pub(crate) fn yield_to_others(analysis: &Analysis, findings: &mut Vec<Finding>) {
-    if findings.iter().all(|finding| finding.cause != RULE.id) {
+/// ended the run. `is_growth`: whether a cause is a growth of private memory.
+pub(super) fn yield_to_others(
+    analysis: &Analysis,
+    findings: &mut Vec<Finding>,
+    is_growth: impl Fn(&str) -> bool,
+) {
+    if findings.iter().all(|finding| finding.cause != ID) {
         return;
     }
     let fatal =
@@ -125,10 +55,12 @@ pub(crate) fn yield_to_others(analysis: &Analysis, findings: &mut Vec<Finding>) 
     let all = growers(analysis);
     let rest: Vec<&Grower> = all
         .iter()
-        .filter(|grower| !findings.iter().any(|finding| explains(finding, grower.process)))
+        .filter(|grower| {
+            !findings.iter().any(|finding| is_growth(&finding.cause) && explains(finding, grower.process))
+        })
         .collect();
     if findings.iter().any(fatal) || together(analysis, &rest).is_none() {
-        findings.retain(|finding| finding.cause != RULE.id);
+        findings.retain(|finding| finding.cause != ID);
     }
 }
 
@@ -142,12 +74,7 @@ fn explains(finding: &Finding, grower: &ProcessHistory) -> bool {
             || (alike(&process.role)
                 && matches!(process.role, Role::LoaderWorker(_) | Role::PoolWorker | Role::Rank(_)))
     });
-    sure && of_it && explains_growth(&finding.cause)
-}
-
-/// Whether a cause is a growth of private memory.
-pub fn explains_growth(cause: &str) -> bool {
-    EXPLAIN.contains(&cause)
+    sure && of_it
 }
 
 /// Every process that grows to its end, the one that grew most first.

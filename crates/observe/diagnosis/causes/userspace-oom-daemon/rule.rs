@@ -1,31 +1,4 @@
-//! # userspace-oom-daemon
-//!
-//! ## What it does
-//! Finds a process that a program, not the kernel, ended because memory was short: earlyoom, systemd-oomd, nohang, Ray.
-//!
-//! ## Why it happens
-//! Such daemons act before the kernel does, on a share of memory or on the time that tasks wait for it, so that the machine
-//! stays usable. They send SIGTERM or SIGKILL, and the kernel counts no OOM kill.
-//!
-//! ## How it is told apart
-//! Ray says so in its exception. For the others: such a daemon was seen running when the job began, a process of the job
-//! was ended by SIGKILL or SIGTERM, the machine had at most a tenth of its memory left (or everything waited for memory for
-//! a good part of the time), and neither the kernel log nor a cgroup's counter tells of a kill. SIGKILL without all of these
-//! is somebody's, and is not told here.
-//!
-//! ## Known problems
-//! Who sent a signal cannot be seen: that it was the daemon is never more than supported. Its own log settles it. The
-//! kubelet's eviction leaves no such trace inside the pod.
-//!
-//! ## Example
-//! `earlyoom[700]: sending SIGTERM to process 4242 uid 1000 "python": badness 900, VmRSS 50000 MiB`
-//!
-//! ## Remedy
-//! Hold less; or tell the daemon to leave the job alone.
-//!
-//! ## References
-//! - <https://docs.ray.io/en/latest/ray-core/scheduling/ray-oom-prevention.html>
-//! - systemd-oomd.service(8)
+//! Does a run show userspace-oom-daemon? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
@@ -38,14 +11,7 @@ use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Ending, Evidence, Finding, Fix, OutcomeKind, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "userspace-oom-daemon",
-    title:
-        "Killed by a user-space policy: systemd-oomd, earlyoom, Ray memory monitor, Nomad/kubelet eviction",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 /// What Ray's monitor says to the driver.
 const RAY: [&str; 3] =

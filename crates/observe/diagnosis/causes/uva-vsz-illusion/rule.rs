@@ -1,27 +1,4 @@
-//! # uva-vsz-illusion
-//!
-//! ## What it does
-//! Says so where a process's address space (VIRT) is many times what it has in memory, so that nobody takes it for a leak.
-//!
-//! ## Why it happens
-//! CUDA reserves addresses for the memory of all GPUs and the host, sanitizers, Go, Java and allocators reserve too, and
-//! mapped files count in full. Addresses cost nothing, except against RLIMIT_AS and under strict overcommit.
-//!
-//! ## How it is told apart
-//! VmSize above twice the machine's memory, and twenty times what is resident, with no limit on the address space; without
-//! what ullage's own arena reserved. Always a note: there is nothing to cure.
-//!
-//! ## Known problems
-//! How much the arena reserved is told by the trainer as it exits: the note stands where it is killed.
-//!
-//! ## Example
-//! `top` shows VIRT 1024g, RES 2g.
-//!
-//! ## Remedy
-//! None. Look at resident memory instead.
-//!
-//! ## References
-//! - proc_pid_status(5)
+//! Does a run show uva-vsz-illusion? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -30,13 +7,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Fix, Limit, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "uva-vsz-illusion",
-    title: "Huge VIRT is address space (CUDA UVA, arenas, mmaps), not memory",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let Some(machine) = analysis.machine().memory_total.known() else { return Judgement::Nothing };

@@ -1,34 +1,4 @@
-//! # worker-import-overhead
-//!
-//! ## What it does
-//! Finds a large global variable (an array, a tokenizer, a model) that every worker of a pool or an executor makes for
-//! itself, and says how many bytes one copy for all would save.
-//!
-//! ## Why it happens
-//! A worker that was started by spawn or forkserver has nothing of its parent's memory: it imports everything anew, runs the
-//! main module's top level again, and a global that is filled at its first use is filled in each. Under fork a worker has
-//! what the parent had at that moment; a global that the parent had not filled is filled in each worker as well.
-//!
-//! ## How it is told apart
-//! The agent looks at the globals of the program's own modules in a worker that has just finished a task. Two or more
-//! workers that live at the same time hold one of the same name, type and size, and each has as much memory of its own:
-//! under fork, more than when it was forked. Established where bytes picked from it are the same in all; supported where
-//! they differ or it is no plain buffer.
-//!
-//! ## Known problems
-//! What interpreters and imported libraries take in each worker is no finding of itself: nothing of the job's own
-//! removes it but fewer workers, or fork. Only globals are seen, not what a library keeps elsewhere. Without the agent:
-//! cannot tell.
-//!
-//! ## Example
-//! `GLOBAL_BUFFER = None` at the top, and `if GLOBAL_BUFFER is None: GLOBAL_BUFFER = numpy.random.rand(n, 100)` in the
-//! function that the pool calls.
-//!
-//! ## Remedy
-//! Fill it once and map it in every worker: share it, or keep it in a file that is mapped.
-//!
-//! ## References
-//! - <https://docs.python.org/3/library/multiprocessing.html#the-spawn-and-forkserver-start-methods>
+//! Does a run show worker-import-overhead? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::copies::{at_once, severity, started_empty, starter, sum, unknown_private, Copy};
 use crate::analysis::{Analysis, RemedyContext};
@@ -41,13 +11,7 @@ use crate::rule::{Judgement, Rule};
 use std::collections::BTreeMap;
 use ullage_model::{Evidence, Fix, Held, Role, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "worker-import-overhead",
-    title: "Base cost per worker/rank: imports, CUDA libraries, per-process copies of models/tokenizers",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 /// A global of one name and type, in every worker that holds it.
 type Globals<'a> = BTreeMap<(&'a str, &'a str), Vec<(Copy<'a>, &'a Held)>>;

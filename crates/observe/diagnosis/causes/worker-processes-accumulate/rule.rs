@@ -1,33 +1,4 @@
-//! # worker-processes-accumulate
-//!
-//! ## What it does
-//! Finds loader workers that pile up: new iterators start new workers, and those of the old ones do not end.
-//!
-//! ## Why it happens
-//! Each iterator of a DataLoader has num_workers processes, which end when it is dropped. An iterator that is kept (in a
-//! list, in an attribute, in the frames of a stored exception) keeps them, and a loop that makes one at each step or epoch
-//! starts them faster than they end. With persistent_workers=True the loader itself keeps them: a DataLoader made in the
-//! loop and held is as bad.
-//!
-//! ## How it is told apart
-//! Workers of one parent that live at one time are counted by when they were started: those of five generations or more,
-//! hardly any of which ended, the last one late in the run. Several loaders that are made once and kept (training,
-//! validation, test) stop at their number. Where the agent told what iterators were made, at least five were made of one
-//! and the same loader. Workers that each grow are another cause: here their number grows.
-//!
-//! ## Known problems
-//! A run that ends soon after it made its sixth loader looks the same without the agent; so it is not established then.
-//!
-//! ## Example
-//! `its.append(iter(DataLoader(dataset, num_workers=2)))` in a loop; later
-//! `OSError: [Errno 12] Cannot allocate memory` in `os.fork`, or `BlockingIOError: [Errno 11] Resource temporarily unavailable`.
-//!
-//! ## Remedy
-//! Make the loader once, and keep one iterator at most.
-//!
-//! ## References
-//! - <https://pytorch.org/docs/stable/data.html#multi-process-data-loading>
-//! - <https://github.com/pytorch/pytorch/issues/13246>
+//! Does a run show worker-processes-accumulate? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::cohort::Cohort;
 use crate::analysis::{Analysis, RemedyContext};
@@ -39,13 +10,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Finding, Fix, Role, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "worker-processes-accumulate",
-    title: "DataLoader or iterator re-created inside the loop: worker processes pile up",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let workers =

@@ -1,28 +1,4 @@
-//! # wsl2-vm-limits
-//!
-//! ## What it does
-//! Finds a job under WSL2 that ran out of the memory of the virtual machine, which is half of what the computer has.
-//!
-//! ## Why it happens
-//! WSL2 gives its virtual machine half of the memory, and Windows' driver model limits pinned host memory further. Page
-//! cache of Linux stays inside the virtual machine, so that Windows shows `vmmem` growing.
-//!
-//! ## How it is told apart
-//! The kernel is Microsoft's, and the kernel's OOM killer took a process for the whole machine, or CUDA was refused host
-//! memory while the machine had memory available.
-//!
-//! ## Known problems
-//! How much memory the computer has is not seen from inside.
-//!
-//! ## Example
-//! `CUDA error: out of memory`, in `pin_memory`; or `Killed`, while Windows shows memory free
-//!
-//! ## Remedy
-//! Give the virtual machine more in `.wslconfig`.
-//!
-//! ## References
-//! - <https://learn.microsoft.com/windows/wsl/wsl-config>
-//! - <https://github.com/microsoft/WSL/issues/12756>
+//! Does a run show wsl2-vm-limits? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -31,13 +7,7 @@ use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Fix, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "wsl2-vm-limits",
-    title: "WSL2/VM balloon: guest memory cap, pinned-memory limits and cache never returned to Windows",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let kernel = analysis.machine().kernel.to_lowercase();

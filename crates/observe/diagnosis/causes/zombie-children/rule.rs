@@ -1,27 +1,4 @@
-//! # zombie-children
-//!
-//! ## What it does
-//! Finds a process of the job that starts children and never waits for them, so that they pile up as zombies.
-//!
-//! ## Why it happens
-//! A child that has ended stays in the process table until its parent asks how (`wait`). `Popen` without
-//! `wait`, or a container whose PID 1 does not reap, leaves one pid each. Zombies hold no memory.
-//!
-//! ## How it is told apart
-//! Zombies seen in more than one reading with the same parent, ten or more, and more at the end than at the start.
-//!
-//! ## Known problems
-//! A parent that reaps in batches looks the same for a while; it is a warning, never the cause of a failure by
-//! itself: that is pids-limit-cgroup or nproc-rlimit.
-//!
-//! ## Example
-//! `fork: Resource temporarily unavailable` after hours, and many `<defunct>`.
-//!
-//! ## Remedy
-//! Wait for each child, or start the container with an init.
-//!
-//! ## References
-//! - wait(2)
+//! Does a run show zombie-children? What that is, and how it is told apart, says page.md.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -31,13 +8,7 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Fix, Severity, Status};
 
-pub(super) const RULE: Rule = Rule {
-    id: "zombie-children",
-    title: "Zombies from subprocess/os.system in workers are not memory, but exhaust pids",
-    source: include_str!("rule.rs"),
-    judge,
-    fixes,
-};
+pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let worst = analysis

@@ -1,5 +1,6 @@
 //! One known message in a log, and what it says besides.
 
+use super::messages::Kind;
 use regex::Regex;
 
 /// A known message in a log.
@@ -7,16 +8,17 @@ use regex::Regex;
 pub struct LogMatch {
     /// Line number, from 1.
     pub line: u64,
-    /// Id of the message in errors.yaml.
+    /// Id of the message.
     pub pattern: &'static str,
     /// Who prints it.
     pub emitter: &'static str,
     /// The line, at most 300 characters.
     pub text: String,
-    /// What to look at next, where the catalogue knows.
+    /// What to look at next, where that is known.
     pub hint: Option<&'static str>,
     /// It reports an earlier failure of something else, or comes after the first one.
     pub follows: bool,
+    pub(crate) kind: Kind,
     /// Causes that it is consistent with, likeliest first.
     pub(crate) causes: &'static [String],
     pub(crate) figures: Figures,

@@ -2,21 +2,22 @@
 //! which causes are consistent with them. Never more than a hypothesis; each with the command that settles it.
 //!
 //! Reads a line at a time in bounded memory: a log may have gigabytes, lines without end, and bytes that are
-//! no UTF-8. The message catalogue is compiled once.
+//! no UTF-8. The expressions are compiled once.
 
 mod error;
 mod lines;
 mod log_match;
+pub(crate) mod messages;
 mod prefilter;
 mod unrelated_failures;
-pub(crate) mod weigh;
+mod weigh;
 mod words;
 
-use crate::catalogue::{patterns, Pattern};
 pub use error::LogError;
 use lines::Lines;
 pub use log_match::LogMatch;
 use log_match::{Doing, Figures};
+use messages::{messages, Message};
 use prefilter::Prefilter;
 use regex::{Regex, RegexBuilder};
 use std::collections::VecDeque;
@@ -65,7 +66,7 @@ struct Compiled {
 fn compiled() -> &'static Compiled {
     static COMPILED: OnceLock<Compiled> = OnceLock::new();
     COMPILED.get_or_init(|| {
-        let all: Vec<&str> = patterns().iter().map(|pattern| pattern.regex.as_str()).collect();
+        let all: Vec<&str> = messages().iter().map(|message| message.regex.as_str()).collect();
         let each = all.iter().map(|regex| build(regex)).collect();
         let spanning = all
             .iter()
@@ -93,11 +94,11 @@ fn build(regex: &str) -> Regex {
 pub fn explain_log(reader: impl BufRead) -> Result<LogVerdict, LogError> {
     let compiled = compiled();
     let mut lines = Lines::new(reader);
-    let mut found = Found { matches: Vec::new(), seen: vec![0; patterns().len()] };
+    let mut found = Found { matches: Vec::new(), seen: vec![0; messages().len()] };
     let mut others = Others::default();
     let mut window: VecDeque<(u64, String)> = VecDeque::with_capacity(2 * MOST_LINES);
     // By message: how many lines were kept when it was last possible.
-    let mut possible_at: Vec<Option<u64>> = vec![None; patterns().len()];
+    let mut possible_at: Vec<Option<u64>> = vec![None; messages().len()];
     let (mut kept, mut candidates, mut known) = (0u64, Vec::new(), Vec::new());
     while let Some(line) = lines.next_line()? {
         compiled.prefilter.candidates(line.text, &mut candidates);
@@ -192,7 +193,7 @@ fn look_back(
             let before = text[..span.end()].matches('\n').count();
             let line = window.get(before).map_or(0, |(number, _)| *number);
             let here = text[span.range()].lines().last().unwrap_or_default();
-            let id = &patterns()[*index].id;
+            let id = &messages()[*index].id;
             if !found.matches.iter().any(|known| known.line == line && known.pattern == id) {
                 note(found, *index, line, here, regex);
             }
@@ -212,15 +213,16 @@ fn note<'a>(
     if found.seen[index] > MOST_MATCHES_EACH || found.matches.len() >= MOST_MATCHES {
         return None;
     }
-    let pattern: &'static Pattern = &patterns()[index];
+    let message: &'static Message = &messages()[index];
     found.matches.push(LogMatch {
         line,
-        pattern: &pattern.id,
-        emitter: &pattern.emitter,
+        pattern: &message.id,
+        emitter: &message.emitter,
         text: text.trim().chars().take(300).collect(),
-        hint: pattern.hint.as_deref(),
+        hint: message.hint.as_deref(),
         follows: false,
-        causes: &pattern.causes,
+        kind: message.kind,
+        causes: &message.causes,
         figures: Figures::of(regex, text),
         doing: Doing::default(),
         explained: false,
@@ -230,7 +232,7 @@ fn note<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::{compiled, patterns};
+    use super::{compiled, messages};
 
     fn candidates(text: &str) -> Vec<usize> {
         let mut found = Vec::new();
@@ -253,8 +255,8 @@ mod tests {
 
     #[test]
     fn each_message_is_possible_where_it_stands() {
-        for (index, pattern) in patterns().iter().enumerate() {
-            assert!(candidates(&pattern.example).contains(&index), "{}", pattern.id);
+        for (index, message) in messages().iter().enumerate() {
+            assert!(candidates(&message.example).contains(&index), "{}", message.id);
         }
     }
 }

@@ -61,7 +61,7 @@ pub(crate) struct Others {
 }
 
 impl Others {
-    /// Takes the next line. `known`: a message of the catalogue stands in it.
+    /// Takes the next line. `known`: a known message stands in it.
     pub(crate) fn line(&mut self, number: u64, text: &str, known: bool) {
         let looks = looks();
         let said = &text[looks.speaker.find(text).map_or(0, |speaker| speaker.end())..];

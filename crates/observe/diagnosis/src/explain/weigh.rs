@@ -5,11 +5,10 @@
 //! nothing of memory; nor do notices, which a job prints and goes on.
 
 use super::log_match::LogMatch;
+use super::messages::{settles, Kind};
 use super::unrelated_failures::Others;
 use super::words::singled_out;
-use crate::analysis::RemedyContext;
-use crate::catalogue::{cause, cause_title};
-use crate::causes::rule;
+use crate::causes::cause;
 use crate::evidence;
 use crate::policy::given::{DEFAULT_MAPPINGS, PAGE_BYTES};
 use crate::policy::log::{
@@ -17,61 +16,19 @@ use crate::policy::log::{
     LARGE_REQUEST_LEAVES, MOST_SURE, NEAR_DEFAULT, NEAR_DEFAULT_MORE, NEXT_OF_SEVERAL, NOTICE,
     NOT_SINGLED_OUT, ONE_CAUSE, SMALL_REQUEST_BYTES, SMALL_REQUEST_MORE,
 };
+use crate::rule::Cause;
 use std::collections::BTreeMap;
-use ullage_model::{Evidence, Finding, Fix, Severity, Status};
+use ullage_model::{Evidence, Finding, Severity, Status};
 
-/// Messages that report the failure of another process, or an end without a reason.
-const ECHOES: [&str; 20] = [
-    "torch-worker-killed",
-    "torch-worker-exited",
-    "torch-worker-exit-code",
-    "torch-worker-sigbus",
-    "torch-pin-thread",
-    "torch-dl-timeout",
-    "torchrun-signal9",
-    "torchrun-signal7",
-    "deepspeed-rc-9",
-    "torch-nccl-watchdog-timeout",
-    "torch-destroy-pg",
-    "py-leaked-objects",
-    "py-pool-broken",
-    "loky-terminated",
-    "py-died-sigkill",
-    "exit-137",
-    "exit-135",
-    "shell-killed",
-    "nccl-unhandled-system",
-    "torch-ipc-producer",
-];
-/// Messages of a job that goes on: a warning of what may come, or what a kernel tells beside.
-const NOTICES: [&str; 11] = [
-    "torch-dl-many-workers",
-    "torch-create-graph-warning",
-    "torch-recompile-limit",
-    "torch-forkserver-pickle",
-    "tcmalloc-large",
-    "pil-bomb",
-    "tf-allocation-warn",
-    "ibv-memlock-warning",
-    "ray-shm-small",
-    "dmesg-page-alloc",
-    "dmesg-hung",
-];
 /// Findings told.
 const MOST_FINDINGS: usize = 5;
 
 fn is_echo(found: &LogMatch) -> bool {
-    ECHOES.contains(&found.pattern)
-}
-
-/// A message of what failed itself: neither an echo nor a notice.
-#[cfg(test)]
-pub(crate) fn stands_for_itself(pattern: &str) -> bool {
-    !ECHOES.contains(&pattern) && !NOTICES.contains(&pattern)
+    found.kind == Kind::Echo
 }
 
 fn is_notice(found: &LogMatch) -> bool {
-    NOTICES.contains(&found.pattern)
+    found.kind == Kind::Notice
 }
 
 /// Marks echoes, and whatever stands behind the first message that is none; drops what a failure of another kind explains.
@@ -160,28 +117,17 @@ fn finding(id: &'static str, confidence: f64, found: &LogMatch) -> Finding {
         let sentence = format!("{}.", evidence::capital(hint.trim_end_matches('.')));
         evidence.push(evidence::text("hint", hint, "catalogue", None, sentence));
     }
-    let fixes = match (rule(id), cause(id)) {
-        (Some(rule), _) => (rule.fixes)(&RemedyContext::default()),
-        (None, Some(cause)) => {
-            let page = |title: &String| Fix {
-                title: title.clone(),
-                command: format!("ullage explain {id}"),
-                automatic: None,
-            };
-            cause.fixes.iter().map(page).collect()
-        }
-        (None, None) => Vec::new(),
-    };
+    let known = cause(id);
     Finding {
         cause: id.into(),
-        title: cause_title(id).unwrap_or(id).into(),
+        title: known.map_or(id, |cause| cause.title).into(),
         severity: Severity::Fatal,
         confidence: (confidence * 100.0).round() / 100.0,
         status: Status::Hypothesis,
         process: None,
         at: None,
         evidence,
-        fixes,
+        fixes: known.map(Cause::fixes).unwrap_or_default(),
         explains: Vec::new(),
     }
 }
@@ -207,21 +153,4 @@ fn segment_sentence(id: &str, found: &LogMatch) -> Option<Evidence> {
         None,
         sentence,
     ))
-}
-
-/// The command that tells this cause from its look-alikes.
-fn settles(id: &str) -> &'static str {
-    match id {
-        "memcg-oom-kill" | "host-oom-kill" | "invisible-child-oom" => {
-            "dmesg | grep -i -e oom-kill -e 'Killed process'"
-        }
-        "pids-limit-cgroup" => "dmesg | grep 'fork rejected'",
-        "shm-full-bytes" | "shm-stale-files" => "df -h /dev/shm",
-        "tmpfs-inodes" => "df -i /dev/shm",
-        "disk-full-tmp" => "df -h \"${TMPDIR:-/tmp}\"",
-        "strict-overcommit" => "cat /proc/sys/vm/overcommit_memory; grep -i commit /proc/meminfo",
-        "rlimit-as-virtual-memory" => "ulimit -v",
-        "nproc-rlimit" => "ulimit -u; ps -L -u \"$USER\" | wc -l",
-        _ => "ullage run -- python train.py",
-    }
 }

@@ -8,7 +8,7 @@ mod surroundings;
 
 use crate::analysis::oom::{cut_short, Proof, Victim};
 use crate::analysis::Analysis;
-use crate::causes::rules;
+use crate::causes::causes;
 use crate::history::{BudgetStep, Timeline};
 use crate::policy::given::{NS_PER_S, SIGKILL};
 use crate::policy::sizes::NOT_THE_WHOLE_PERCENT;
@@ -23,12 +23,12 @@ pub fn diagnose(run: &RunFacts, timeline: &Timeline) -> Verdict {
     let analysis = Analysis::of(run, timeline);
     let mut findings = Vec::new();
     let mut undetermined = Vec::new();
-    for rule in rules() {
-        match (rule.judge)(&analysis) {
+    for cause in causes() {
+        match cause.judge(&analysis) {
             Judgement::Found(found) => findings.extend(found),
             Judgement::Nothing => {}
             Judgement::CannotTell { because } => {
-                undetermined.push(Undetermined { cause: rule.id.into(), because });
+                undetermined.push(Undetermined { cause: cause.id.into(), because });
             }
         }
     }

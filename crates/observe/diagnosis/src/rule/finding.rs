@@ -1,4 +1,4 @@
-//! How a rule makes its finding.
+//! How a rule makes its finding. Of which cause it is, and its title, are added behind the rule ([`Cause::judge`]).
 
 use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::oom::Victim;
@@ -19,8 +19,8 @@ pub(crate) fn finding(
     context: &RemedyContext,
 ) -> Finding {
     Finding {
-        cause: rule.id.into(),
-        title: rule.title.into(),
+        cause: String::new(),
+        title: String::new(),
         severity: failure.severity(analysis),
         confidence,
         status,
@@ -41,8 +41,8 @@ pub(crate) fn of_job(
     context: &RemedyContext,
 ) -> Finding {
     Finding {
-        cause: rule.id.into(),
-        title: rule.title.into(),
+        cause: String::new(),
+        title: String::new(),
         severity,
         confidence,
         status,
@@ -74,29 +74,6 @@ pub(crate) fn by_failure<'a>(
         (Some(found), _) => Judgement::one(found),
         (None, Some(because)) => Judgement::CannotTell { because },
         (None, None) => Judgement::Nothing,
-    }
-}
-
-/// Work in which a refusal strikes: the finding of the limit that refused explains it.
-const REFUSED_WORK: [&str; 6] = [
-    "checkpoint-load-copies",
-    "checkpoint-save-staging",
-    "model-copies-on-cpu",
-    "object-collectives-pickle",
-    "pil-image-decode",
-    "subprocess-in-workers",
-];
-
-/// The findings of a limit that refused memory or a task: each explains the work that failed of it.
-pub(crate) fn of_limit(judgement: Judgement) -> Judgement {
-    match judgement {
-        Judgement::Found(mut findings) => {
-            for finding in &mut findings {
-                finding.explains.extend(REFUSED_WORK.map(str::to_owned));
-            }
-            Judgement::Found(findings)
-        }
-        other => other,
     }
 }
 

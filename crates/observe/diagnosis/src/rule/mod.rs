@@ -1,4 +1,4 @@
-//! What a rule is, and what several rules have in common. The rules themselves are in `causes`.
+//! What a cause and a rule are, and what several rules have in common. The causes themselves are in `causes`.
 
 pub(crate) mod allocators;
 pub(crate) mod descriptors;
@@ -11,7 +11,7 @@ use ullage_model::{Finding, Fix};
 
 /// What a rule says of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Judgement {
+pub(crate) enum Judgement {
     /// The cause is there; more than one finding where it struck in unrelated places.
     Found(Vec<Finding>),
     /// It is not there.
@@ -33,30 +33,72 @@ impl Judgement {
     }
 }
 
-/// A cause that can be told from a recording. The head of its file is its manual page.
-pub struct Rule {
-    /// Id in the catalogue.
-    pub id: &'static str,
-    /// The catalogue's title.
-    pub title: &'static str,
-    /// Text of the rule's own file.
-    pub(crate) source: &'static str,
+/// How a cause is told from a recording.
+#[derive(Clone, Copy)]
+pub(crate) struct Rule {
     /// Judges a run.
-    pub judge: fn(&Analysis) -> Judgement,
+    pub(crate) judge: fn(&Analysis) -> Judgement,
     /// What removes the cause, best first.
     pub(crate) fixes: fn(&RemedyContext) -> Vec<Fix>,
 }
 
-impl Rule {
-    /// The manual page: the `//!` lines at the head of the rule's file, in Markdown.
-    pub fn page(&self) -> String {
-        let lines = self.source.lines().take_while(|line| line.starts_with("//!"));
-        let mut page = String::new();
-        for line in lines {
-            let line = line.trim_start_matches("//!");
-            page.push_str(line.strip_prefix(' ').unwrap_or(line));
-            page.push('\n');
+/// A cause: what its folder says of it.
+pub struct Cause {
+    /// The name of its folder.
+    pub id: &'static str,
+    /// One line.
+    pub title: &'static str,
+    /// What several causes are: `private-growth`, `refused-work`.
+    pub(crate) group: Option<&'static str>,
+    /// Causes whose findings come of this one, wherever both are found.
+    pub(crate) explains: &'static [&'static str],
+    /// Text of page.md.
+    pub(crate) page: &'static str,
+    /// Text of cause.yaml.
+    pub(crate) facts: &'static str,
+    /// None where it is known from messages only.
+    pub(crate) rule: Option<Rule>,
+}
+
+impl Cause {
+    /// Judges a run.
+    pub(crate) fn judge(&self, analysis: &Analysis) -> Judgement {
+        let mut judgement = self.rule.map_or(Judgement::Nothing, |rule| (rule.judge)(analysis));
+        if let Judgement::Found(findings) = &mut judgement {
+            for finding in findings {
+                finding.cause = self.id.into();
+                // A rule that has the figures may say more.
+                if finding.title.is_empty() {
+                    finding.title = self.title.into();
+                }
+                finding.explains.extend(self.explains.iter().map(|id| (*id).to_owned()));
+            }
         }
-        page
+        judgement
+    }
+
+    /// What removes it, as far as that is known without a recording: the rule's remedies, or those that its page lists.
+    pub(crate) fn fixes(&self) -> Vec<Fix> {
+        if let Some(rule) = self.rule {
+            return (rule.fixes)(&RemedyContext::default());
+        }
+        let listed = self.page.lines().skip_while(|line| *line != "## Remedy").skip(1);
+        listed
+            .map_while(|line| line.strip_prefix("- "))
+            .map(|title| Fix {
+                title: title.into(),
+                command: format!("ullage explain {}", self.id),
+                automatic: None,
+            })
+            .collect()
+    }
+
+    /// The manual page, in Markdown.
+    pub fn page(&self) -> String {
+        let known = match self.rule {
+            Some(_) => "",
+            None => "\n\nNo rule judges recordings for this cause yet: it is known from messages only.\n",
+        };
+        format!("{}{known}", self.page)
     }
 }

@@ -1,21 +1,22 @@
 //! Logs as jobs leave them, each in the folder of its cause: is it the first that is told, and is none told for crashes
 //! that have nothing to do with memory? Counts are printed (`--nocapture`).
 
-use crate::catalogue::{cause_title, patterns};
+use crate::causes::cause;
+use crate::explain::messages::{messages, Kind, Message};
 use crate::{explain_log, LogVerdict};
 use std::fs;
 use std::path::Path;
 
-/// Messages whose own example tells another cause first than the one that stands first in the catalogue, and why.
+/// Messages whose own example tells another cause first than the one in whose folder they stand, and why.
 const OTHER_FIRST: [(&str, &str, &str); 4] = [
     (
         "jemalloc-conf",
         "max-map-count-exhausted",
         "the example is of munmap, which is refused at that limit only",
     ),
-    ("openblas-nproc", "nproc-rlimit", "as in the catalogue: the limit in the example is small"),
+    ("openblas-nproc", "nproc-rlimit", "as in its folder: the limit in the example is small"),
     ("torch-resize-file", "disk-full-tmp", "the file in the example lies in /tmp"),
-    ("dmesg-oom-policy", "numa-membind-oom", "as in the catalogue"),
+    ("dmesg-oom-policy", "numa-membind-oom", "as in its folder"),
 ];
 
 fn crate_folder() -> &'static Path {
@@ -50,7 +51,7 @@ fn the_first_cause_of_a_log_is_the_right_one() {
         .collect();
     println!("logs: of {} the first cause is right in {}", logs.len(), logs.len() - wrong.len());
     wrong.iter().for_each(|line| println!("  {line}"));
-    assert!(logs.len() >= 60 && logs.iter().all(|(cause, ..)| cause_title(cause).is_some()));
+    assert!(logs.len() >= 60 && logs.iter().all(|(id, ..)| cause(id).is_some()));
     assert!(wrong.len() * 20 <= logs.len(), "{wrong:#?}");
 }
 
@@ -77,12 +78,12 @@ fn crashes_of_other_kinds_get_no_answer() {
 #[test]
 fn the_example_of_a_message_tells_its_first_cause() {
     let mut wrong = Vec::new();
-    for pattern in patterns().iter().filter(|pattern| !pattern.causes.is_empty()) {
-        let verdict = explain_log(pattern.example.as_bytes()).unwrap();
-        let other = OTHER_FIRST.iter().find(|(id, ..)| *id == pattern.id).map(|(_, cause, _)| *cause);
-        let right = other.unwrap_or(&pattern.causes[0]);
+    for message in messages().iter().filter(|message| !message.causes.is_empty()) {
+        let verdict = explain_log(message.example.as_bytes()).unwrap();
+        let other = OTHER_FIRST.iter().find(|(id, ..)| *id == message.id).map(|(_, cause, _)| *cause);
+        let right = other.unwrap_or(&message.causes[0]);
         if first(&verdict) != right {
-            wrong.push(format!("{}: {}, not {right}", pattern.id, first(&verdict)));
+            wrong.push(format!("{}: {}, not {right}", message.id, first(&verdict)));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -124,14 +125,15 @@ fn dressed(message: &str) -> Vec<(&'static str, String)> {
 #[test]
 fn a_message_tells_the_same_however_it_is_dressed() {
     let (mut all, mut wrong) = (0, Vec::new());
-    let themselves = |id: &str| crate::explain::weigh::stands_for_itself(id) && !id.starts_with("shell-");
-    for pattern in patterns().iter().filter(|pattern| themselves(&pattern.id) && !pattern.causes.is_empty()) {
-        let bare = explain_log(pattern.example.as_bytes()).unwrap();
-        for (how, log) in dressed(&pattern.example) {
+    let themselves =
+        |one: &&Message| one.kind == Kind::Failure && !one.id.starts_with("shell-") && !one.causes.is_empty();
+    for message in messages().iter().filter(themselves) {
+        let bare = explain_log(message.example.as_bytes()).unwrap();
+        for (how, log) in dressed(&message.example) {
             all += 1;
             let verdict = explain_log(log.as_bytes()).unwrap();
             if first(&verdict) != first(&bare) {
-                wrong.push(format!("{} with {how}: {}, not {}", pattern.id, first(&verdict), first(&bare)));
+                wrong.push(format!("{} with {how}: {}, not {}", message.id, first(&verdict), first(&bare)));
             }
         }
     }

@@ -1,5 +1,6 @@
 //! `explain_log`: on the crash that began it all, on cascades, on logs that are no logs.
 
+use crate::explain::messages::messages;
 use crate::{explain_log, LogError};
 use proptest::prelude::*;
 use ullage_model::Status;
@@ -111,7 +112,7 @@ proptest! {
     fn no_mixture_of_known_messages_makes_it_panic(picks in proptest::collection::vec((0usize..108, 0usize..40, any::<char>()), 0..30)) {
         let mut log = String::new();
         for (pick, cut, letter) in picks {
-            let example = &crate::catalogue::patterns()[pick % crate::catalogue::patterns().len()].example;
+            let example = &messages()[pick % messages().len()].example;
             log.extend(example.chars().skip(cut));
             log.push(letter);
         }

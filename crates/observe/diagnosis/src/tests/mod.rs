@@ -1,6 +1,6 @@
 mod allocators;
 mod build;
-mod catalogue;
+mod causes;
 mod charged;
 mod copies;
 mod corpus;

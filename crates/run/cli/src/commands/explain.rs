@@ -5,6 +5,7 @@ use crate::printer;
 use anyhow::{bail, Context};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use ullage_diagnosis::Cause;
 use ullage_report::{json, text};
 
 /// Prints it.
@@ -16,8 +17,8 @@ pub fn run(arguments: &ExplainArguments) -> anyhow::Result<u8> {
     if what == "-" {
         return log(arguments, "standard input", std::io::stdin().lock());
     }
-    if ullage_diagnosis::cause_title(what).is_some() {
-        return page(arguments, what);
+    if let Some(cause) = ullage_diagnosis::cause(what) {
+        return page(arguments, cause);
     }
     match File::open(what) {
         Ok(file) => log(arguments, what, BufReader::with_capacity(256 << 10, file)),
@@ -38,11 +39,10 @@ fn list(arguments: &ExplainArguments) -> anyhow::Result<()> {
     printer::out(&causes.iter().map(|cause| format!("{:34} {}\n", cause.id, cause.title)).collect::<String>())
 }
 
-fn page(arguments: &ExplainArguments, id: &str) -> anyhow::Result<u8> {
-    let page = ullage_diagnosis::cause_page(id).with_context(|| format!("there is no page of {id}"))?;
+fn page(arguments: &ExplainArguments, cause: &Cause) -> anyhow::Result<u8> {
+    let page = cause.page();
     if arguments.json {
-        let title = ullage_diagnosis::cause_title(id);
-        let page = serde_json::json!({"schema": 1, "cause": id, "title": title, "page": page});
+        let page = serde_json::json!({"schema": 1, "cause": cause.id, "title": cause.title, "page": page});
         printer::out(&json::text(&page))?;
     } else {
         printer::out(&text::page(&page, &printer::stdout_style()))?;
@@ -51,12 +51,15 @@ fn page(arguments: &ExplainArguments, id: &str) -> anyhow::Result<u8> {
 }
 
 /// The cause that is meant by the beginning of its name.
-fn meant(typed: &str) -> anyhow::Result<&'static str> {
-    let ids = || ullage_diagnosis::causes().iter().map(|cause| cause.id.as_str());
-    let begun: Vec<&str> = ids().filter(|id| !typed.is_empty() && id.starts_with(typed)).collect();
+fn meant(typed: &str) -> anyhow::Result<&'static Cause> {
+    let begins = |cause: &&Cause| !typed.is_empty() && cause.id.starts_with(typed);
+    let begun: Vec<&Cause> = ullage_diagnosis::causes().iter().filter(begins).collect();
     match (begun.as_slice(), ullage_diagnosis::similar_cause(typed)) {
         ([one], _) => Ok(one),
-        ([_, _, ..], _) => bail!("`{typed}` is the beginning of several causes: {}", begun.join(", ")),
+        ([_, _, ..], _) => {
+            let ids: Vec<&str> = begun.iter().map(|cause| cause.id).collect();
+            bail!("`{typed}` is the beginning of several causes: {}", ids.join(", "))
+        }
         ([], Some(similar)) => {
             bail!(
                 "`{typed}` is neither a cause nor a file; is it `{similar}`? Type: ullage explain {similar}"
@@ -93,8 +96,8 @@ mod tests {
 
     #[test]
     fn a_cause_is_found_by_its_beginning_and_a_mistyped_one_is_suggested() {
-        assert_eq!(meant("max-map").unwrap(), "max-map-count-exhausted");
-        let said = |typed: &str| meant(typed).unwrap_err().to_string();
+        assert!(meant("max-map").is_ok_and(|cause| cause.id == "max-map-count-exhausted"));
+        let said = |typed: &str| meant(typed).err().unwrap().to_string();
         assert!(said("max-mpa-count-exausted").ends_with("ullage explain max-map-count-exhausted"));
         assert!(said("shm").contains("shm-full-bytes, ") && said("shm").contains("several"));
         assert!(said("zzz").ends_with("lists the causes"));

@@ -1,0 +1,98 @@
+//! What the folders of causes promise: their files are read as they are meant, every example matches its own message, every cause
+//! has a page.
+
+use crate::causes::similar::similar_cause;
+use crate::causes::{cause, causes, explains_growth};
+use crate::explain::messages::{messages, settles};
+use crate::explain_log;
+use regex::Regex;
+use serde::Deserialize;
+
+/// All that a cause.yaml may say.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Facts {
+    title: String,
+    happened: Option<String>,
+    #[serde(rename = "place")]
+    _place: Option<u32>,
+    group: Option<String>,
+    #[serde(rename = "explains", default)]
+    _explains: Vec<String>,
+    settle: Option<String>,
+    #[serde(rename = "messages", default)]
+    _messages: Vec<serde_yaml_ng::Value>,
+}
+
+#[test]
+fn every_file_of_facts_is_read_as_it_is_meant() {
+    assert!(causes().len() > 100);
+    for cause in causes() {
+        let facts: Facts =
+            serde_yaml_ng::from_str(cause.facts).unwrap_or_else(|error| panic!("{}: {error}", cause.id));
+        assert_eq!(facts.title, cause.title);
+        assert_eq!(facts.group.as_deref(), cause.group, "{}", cause.id);
+        assert_eq!(facts.happened.is_some(), cause.rule.is_some(), "{}", cause.id);
+        assert!(facts.settle.is_none_or(|command| command == settles(cause.id)), "{}", cause.id);
+    }
+    assert!(explains_growth("unbounded-caches") && !explains_growth("unnamed-growth"));
+    assert!(cause("max-map-count-exhausted").unwrap().explains.contains(&"pil-image-decode"));
+}
+
+#[test]
+fn every_cause_of_a_message_is_there() {
+    assert!(messages().len() > 100);
+    for message in messages() {
+        for id in &message.causes {
+            assert!(cause(id).is_some(), "{}: {id}", message.id);
+        }
+    }
+}
+
+#[test]
+fn every_example_matches_its_own_message_and_explain_says_so() {
+    for message in messages() {
+        let regex = Regex::new(&message.regex).unwrap();
+        assert!(regex.is_match(&message.example), "{}", message.id);
+        let verdict = explain_log(message.example.as_bytes()).unwrap();
+        assert!(
+            verdict.matches.iter().any(|found| found.pattern == message.id),
+            "{}: {:?}",
+            message.id,
+            verdict.matches
+        );
+        assert_eq!(verdict.findings.is_empty(), message.causes.is_empty(), "{}", message.id);
+    }
+}
+
+#[test]
+fn every_cause_has_a_page_that_begins_with_its_id_and_a_remedy() {
+    for cause in causes() {
+        let (id, page) = (cause.id, cause.page());
+        assert!(page.starts_with(&format!("# {id}\n")), "{page}");
+        assert!(!cause.fixes().is_empty(), "{id}");
+        let sections: &[&str] = match cause.rule {
+            Some(_) => &[
+                "What it does",
+                "Why it happens",
+                "How it is told apart",
+                "Known problems",
+                "Example",
+                "Remedy",
+                "References",
+            ],
+            None => &["Why it happens", "Remedy"],
+        };
+        for section in sections {
+            assert!(page.contains(&format!("\n## {section}\n")), "{id}: {section}");
+        }
+    }
+    assert!(cause("no-such-cause").is_none());
+}
+
+#[test]
+fn a_mistyped_cause_is_suggested() {
+    assert_eq!(similar_cause("max-map-count"), Some("max-map-count-exhausted"));
+    assert_eq!(similar_cause("memcgoom-kill"), Some("memcg-oom-kill"));
+    assert_eq!(similar_cause("zzz"), None);
+}
