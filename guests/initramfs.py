@@ -103,6 +103,8 @@ def initramfs(ullage, tests, settings, into):
     archive.file("guest/bounds.py", ROOT / "benches" / "bounds.py")
     archive.file("guest/jobs/prober.py", ROOT / "benches" / "prober.py")
     archive.tree(ROOT / "scenarios", "guest/scenarios")
+    for scenario in sorted((ROOT / "crates/observe/diagnosis/causes").glob("*/scenario")):
+        archive.tree(scenario, f"guest/scenarios/{scenario.parent.name}")
     if ullage:
         archive.file("usr/bin/ullage", stripped(ullage), executable=True)
     for name, binary, package in tests:

@@ -8,6 +8,7 @@ except ImportError:  # before Python 3.11; every venv with pip has this copy
     from pip._vendor import tomli as tomllib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+CAUSES = os.path.join(os.path.dirname(HERE), "crates", "observe", "diagnosis", "causes")
 KNOWN = {
     "name",
     "job",
@@ -56,12 +57,17 @@ def check_keys(path, where, given, known):
         raise SystemExit(f"{path}: {where}: unknown key {min(unknown)!r}; known: {', '.join(sorted(known))}")
 
 
+def folders():
+    """Name and folder of each scenario: in the folder of its cause, or beside this file where it is no cause's."""
+    found = [(name, os.path.join(HERE, name)) for name in os.listdir(HERE)]
+    found += [(cause, os.path.join(CAUSES, cause, "scenario")) for cause in os.listdir(CAUSES)]
+    return sorted(one for one in found if os.path.exists(os.path.join(one[1], "scenario.toml")))
+
+
 def read_scenarios():
     cases = []
-    for folder in sorted(os.listdir(HERE)):
-        path = os.path.join(HERE, folder, "scenario.toml")
-        if not os.path.exists(path):
-            continue
+    for name, folder in folders():
+        path = os.path.join(folder, "scenario.toml")
         with open(path, "rb") as file:
             content = tomllib.load(file)
         for case in content["case"]:
@@ -72,7 +78,7 @@ def read_scenarios():
                 raise SystemExit(f"{path}: {case['name']}: files are made up, and `constructed` does not say so")
             if case.get("healthy"):
                 case["expect"] = {"finding": "", "outcome": {"kind": "exit", "code": 0}}
-            cases.append({**case, "id": f"{folder}/{case['name']}", "here": os.path.join(HERE, folder)})
+            cases.append({**case, "id": f"{name}/{case['name']}", "here": folder})
     return cases
 
 

@@ -56,7 +56,7 @@ class Case:
 
     def fill(self, text):
         names = {"python": self.python, "plain": self.arguments.plain_python, "scenarios": HERE}
-        names |= {"here": self.case["here"], "scratch": self.scratch}
+        names |= {"causes": descriptions.CAUSES, "here": self.case["here"], "scratch": self.scratch}
         for name, value in names.items():
             text = text.replace("{" + name + "}", value)
         return text

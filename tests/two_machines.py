@@ -22,6 +22,7 @@ SCENARIOS = os.path.join(os.path.dirname(HERE), "scenarios")
 sys.path.insert(0, SCENARIOS)
 
 import surroundings  # noqa: E402
+from cases import CAUSES  # noqa: E402
 
 ENTER = os.path.join(SCENARIOS, "enter.py")
 PLAIN = "/usr/bin/python3"
@@ -46,12 +47,12 @@ def library(*names):
 
 def pairs(python, other):
     """name, facts of which one must come first, job, what is good, what is bad."""
-    jobs = f"{SCENARIOS}/{{}}".format
-    batches = [python, jobs("nofile-exhausted-shared-tensors/batches.py"), "keep"]
+    jobs = f"{CAUSES}/{{}}".format
+    batches = [python, jobs("nofile-exhausted-shared-tensors/scenario/batches.py"), "keep"]
     product = [python, JOBS, "product"]
-    memory = [PLAIN, jobs("memcg-oom-kill/grow.py"), "300"]
-    load = [python, jobs("spawn-forkserver-full-copy/load.py")]
-    matrix = [python, jobs("matrix/job.py"), "--start-method", "spawn", "--tensors", "1500", "--strategy"]
+    memory = [PLAIN, jobs("memcg-oom-kill/scenario/grow.py"), "300"]
+    load = [python, jobs("spawn-forkserver-full-copy/scenario/load.py")]
+    matrix = [python, f"{SCENARIOS}/matrix/job.py", "--start-method", "spawn", "--tensors", "1500", "--strategy"]
 
     def shm(options):
         return {"tmpfs": [{"path": "/dev/shm", "options": options}]}
@@ -59,28 +60,28 @@ def pairs(python, other):
     yield (
         "size of /dev/shm",
         {"shm.size"},
-        [python, jobs("shm-full-bytes/batches.py")],
+        [python, jobs("shm-full-bytes/scenario/batches.py")],
         shm("size=256m"),
         shm("size=8m"),
     )
     yield (
         "inodes of /dev/shm",
         {"shm.inodes"},
-        [PLAIN, jobs("tmpfs-inodes/segments.py")],
+        [PLAIN, jobs("tmpfs-inodes/scenario/segments.py")],
         *(shm(f"size=1g,nr_inodes={n}") for n in (1000, 50)),
     )
     yield "open files", {"limit.nofile.soft"}, batches, {"limits": {"nofile": 4096}}, {"limits": {"nofile": 256}}
     yield (
         "address space",
         {"limit.as.soft"},
-        [PLAIN, jobs("rlimit-as-virtual-memory/buffers.py"), "2000"],
+        [PLAIN, jobs("rlimit-as-virtual-memory/scenario/buffers.py"), "2000"],
         {},
         {"limits": {"as": 700 << 20}},
     )
     yield (
         "processes of a user",
         {"limit.nproc.soft"},
-        [PLAIN, jobs("pids-limit-cgroup/threads.py"), "60"],
+        [PLAIN, jobs("pids-limit-cgroup/scenario/threads.py"), "60"],
         *({"limits": {"nproc": n}, "user": surroundings.ANOTHER_USER} for n in (400, 40)),
     )
     yield (
@@ -92,13 +93,13 @@ def pairs(python, other):
     yield (
         "pids.max",
         {"cgroup.pids.max"},
-        [PLAIN, jobs("pids-limit-cgroup/threads.py"), "60"],
+        [PLAIN, jobs("pids-limit-cgroup/scenario/threads.py"), "60"],
         *({"cgroup": ("pids", n)} for n in (400, 40)),
     )
     yield (
         "temporary files",
         {"tmp.size"},
-        [PLAIN, jobs("disk-full-tmp/files.py")],
+        [PLAIN, jobs("disk-full-tmp/scenario/files.py")],
         *(
             {"tmpfs": [{"path": "{scratch}/t", "options": f"size={n}m,mode=1777"}], "env": {"TMPDIR": "{scratch}/t"}}
             for n in (256, 16)
@@ -143,7 +144,7 @@ def pairs(python, other):
     yield (
         "vm.max_map_count",
         {"sysctl.vm.max_map_count"},
-        [python, jobs("max-map-count-exhausted/keep.py"), "40000"],
+        [python, jobs("max-map-count-exhausted/scenario/keep.py"), "40000"],
         {"whole": True},
         {"whole": True, "sysctl": {"vm.max_map_count": 30_000}},
     )
@@ -159,7 +160,7 @@ def pairs(python, other):
     yield (
         "swap",
         {"swap.total"},
-        [PLAIN, jobs("memcg-oom-kill/grow.py"), "160"],
+        [PLAIN, jobs("memcg-oom-kill/scenario/grow.py"), "160"],
         {**small, "swap": 256 << 20},
         small,
     )

@@ -1,4 +1,4 @@
-"""The cases of scenarios/*/scenario.toml that need a machine of their own (`needs = ["guest"]`).
+"""The cases of all scenario.toml files that need a machine of their own (`needs = ["guest"]`).
 
 Each is proven first by what the kernel says itself, then judged by the verdict of `ullage run` and by the one
 of `ullage report` afterwards; and again without the agent, where "no finding" is allowed but another is not.
