@@ -186,7 +186,7 @@ fuzz:
 
 # pip builds the command and the module with cargo in target/release, where the tests find what it compiled; and only
 # where a source is newer than what is installed.
-SOURCES := $(shell find crates python/agent python/native python/ullage -type f -not -path '*/__pycache__/*' -not -path '*/target/*')
+SOURCES := $(shell find crates python/agent python/native python/ullage -type f -not -path '*/__pycache__/*' -not -path '*/target/*' -not -path '*/scenario/*')
 install: $(VENV)/installed
 
 $(VENV)/installed: $(TOOLS_STAMP) $(SOURCES) Cargo.toml Cargo.lock pyproject.toml

@@ -1,5 +1,5 @@
-//! What is written from the folders of causes: their registry, and the page that lists them. Everything behind the mark is
-//! written anew.
+//! What is written from the folders of causes: their registry, the page that lists them, and what `ullage compare` knows of
+//! them. Everything behind the mark is written anew.
 //!
 //! Of a cause.yaml only keys of one line are read, as lines; the tests of the crate read it as YAML and compare.
 
@@ -11,6 +11,7 @@ use std::path::Path;
 const MARK: &str = "Written by `cargo run -p xtask -- generate`";
 const CAUSES: &str = "crates/observe/diagnosis/causes/";
 const REGISTRY: &str = "crates/observe/diagnosis/src/causes/mod.rs";
+const COMPARED: &str = "crates/observe/comparison/src/table/causes.rs";
 const PAGE: &str = "docs/reference/causes.md";
 
 /// A file as it should be.
@@ -35,7 +36,8 @@ pub(crate) fn all(root: &Path, files: &[File]) -> Result<(usize, Vec<Written>), 
         Ok(Written { path: path.to_owned(), text: behind_mark(path, &before, &part)?, before })
     };
     let registry = written(REGISTRY, registry(&causes)?)?;
-    Ok((causes.len(), vec![registry, written(PAGE, page(&causes)?)?]))
+    let compared = written(COMPARED, compared(&causes, files)?)?;
+    Ok((causes.len(), vec![registry, compared, written(PAGE, page(&causes)?)?]))
 }
 
 struct Cause {
@@ -45,6 +47,10 @@ struct Cause {
     group: Option<String>,
     /// Names of causes or of groups.
     explains: Vec<String>,
+    /// Facts of a machine, a difference in which can bring it about.
+    facts: Vec<String>,
+    /// Figures that it is about.
+    figures: Vec<String>,
     has_rule: bool,
 }
 
@@ -61,15 +67,20 @@ fn causes(files: &[File]) -> Result<Vec<Cause>, String> {
         let text = |name: &str| files.get(name).ok_or_else(|| format!("{CAUSES}{id} has no {name}"));
         text("page.md")?;
         let key = |key: &str| value(text("cause.yaml")?, key);
-        let explains = key("explains")?.unwrap_or_default();
-        let names = explains.trim_matches(['[', ']']).split(',').map(|name| name.trim().to_owned());
+        let list = |name: &str| -> Result<Vec<String>, String> {
+            let value = key(name)?.unwrap_or_default();
+            let names = value.trim_matches(['[', ']']).split(',').map(|name| name.trim().to_owned());
+            Ok(names.filter(|name| !name.is_empty()).collect())
+        };
         let place = key("place")?.and_then(|place| place.parse().ok()).unwrap_or(u32::MAX);
         let cause = Cause {
             id: id.to_owned(),
             title: key("title")?.ok_or_else(|| format!("{CAUSES}{id}/cause.yaml has no title"))?,
             happened: key("happened")?,
             group: key("group")?,
-            explains: names.filter(|name| !name.is_empty()).collect(),
+            explains: list("explains")?,
+            facts: list("facts")?,
+            figures: list("figures")?,
             has_rule: files.contains_key("rule.rs"),
         };
         found.push((place, cause));
@@ -121,6 +132,29 @@ fn explained<'c>(cause: &Cause, causes: &'c [Cause]) -> Result<Vec<&'c str>, Str
     Ok(all)
 }
 
+/// Causes by fact, and figures by cause.
+fn compared(causes: &[Cause], files: &[File]) -> Result<String, String> {
+    let folder = COMPARED.trim_end_matches("causes.rs");
+    let tables: Vec<&File> = files.iter().filter(|file| file.path.starts_with(folder)).collect();
+    let mut of_fact: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for cause in causes {
+        for fact in &cause.facts {
+            if !tables.iter().any(|table| table.text.contains(&format!("fact: {fact:?},"))) {
+                return Err(format!("{CAUSES}{}: no row of {folder} is of {fact}", cause.id));
+            }
+            of_fact.entry(fact).or_default().push(&cause.id);
+        }
+    }
+    let table = |name: &str, rows: Vec<String>| {
+        let rows = rows.concat();
+        format!("\n#[rustfmt::skip]\npub(super) const {name}: &[(&str, &[&str])] = &[\n{rows}];\n")
+    };
+    let facts = of_fact.iter().map(|(fact, ids)| format!("    ({fact:?}, &{ids:?}),\n")).collect();
+    let about = causes.iter().filter(|cause| !cause.figures.is_empty());
+    let figures = about.map(|cause| format!("    ({:?}, &{:?}),\n", cause.id, cause.figures)).collect();
+    Ok(table("OF_FACT", facts) + &table("FIGURES", figures))
+}
+
 fn page(causes: &[Cause]) -> Result<String, String> {
     let mut page = "\n| id | what happened |\n|---|---|\n".to_owned();
     for cause in causes.iter().filter(|cause| cause.has_rule) {
@@ -160,8 +194,8 @@ mod tests {
     fn causes_are_read_from_their_folders_and_stand_by_place() {
         let found = causes(&files(&[
             ("a", "title: x\nmessages:\n- id: y\n"),
-            ("b-c", "title: 'of: two'\nhappened: 'it''s `b`'\nplace: 20\nexplains: [g, a]\n"),
-            ("d", "title: z\nplace: 10\ngroup: g\n"),
+            ("b-c", "title: 'of: two'\nhappened: 'it''s `b`'\nplace: 20\nexplains: [g, a]\nfacts: [f.x, f.y*]\nfigures: [m]\n"),
+            ("d", "title: z\nplace: 10\ngroup: g\nfacts: [f.x]\n"),
         ]))
         .expect("causes");
         let ids: Vec<&str> = found.iter().map(|cause| cause.id.as_str()).collect();
@@ -171,6 +205,14 @@ mod tests {
         assert!(registry.contains("#[path = \"../../causes/b-c/rule.rs\"]\nmod b_c;\n"), "{registry}");
         let row = "    \"b-c\", \"of: two\", None, [\"d\", \"a\"], Some(b_c::RULE);\n";
         assert!(registry.contains(row), "{registry}");
+        let rows = File { path: COMPARED.into(), text: "fact: \"f.x\",\nfact: \"f.y*\",\n".into() };
+        let compared = compared(&found, &[rows]).expect("what compare knows");
+        assert!(
+            compared.contains("    (\"f.x\", &[\"d\", \"b-c\"]),\n    (\"f.y*\", &[\"b-c\"]),\n"),
+            "{compared}"
+        );
+        assert!(compared.contains("    (\"b-c\", &[\"m\"]),\n"), "{compared}");
+        assert!(super::compared(&found, &[]).is_err_and(|error| error.contains("no row")));
         assert!(page(&found).is_ok_and(|page| page.ends_with("|---|---|\n| `b-c` | it's `b` |\n")));
     }
 

@@ -23,7 +23,7 @@ usage: cargo run -p xtask -- COMMAND
 
   check-architecture   hold the tree against ARCHITECTURE.md
   check-docs           follow links, look for the marks of pasted output
-  generate             write the registry of causes and docs/reference/causes.md
+  generate             write what is written from the folders of causes: their registry, their page
   check-generated      look whether those are as they would be written
   circles              files that import each other, the largest circle first
 

@@ -156,7 +156,7 @@ fn rank(candidates: Vec<(Change, &Row, Weighed)>, good: &Side, bad: &Side, again
             ties: weighed.ties.clone(),
             mechanism: row.mechanism.into(),
             test: weigh::test(row, change, good, bad),
-            causes: row.causes.iter().map(|cause| (*cause).to_owned()).collect(),
+            causes: row.causes().iter().map(|cause| (*cause).to_owned()).collect(),
             with: with.map(|child| candidates[child].0.clone()).collect(),
         };
         against.differences.push(difference);

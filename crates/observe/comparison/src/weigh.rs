@@ -29,7 +29,7 @@ pub(crate) fn weigh(row: &Row, change: &Change, view: &View<'_>) -> Weighed {
     };
     let looser = is_looser(row, change);
     // A bound with more room, or the harmless value, cannot be what the bad run came to.
-    let place = view.found().position(|cause| row.causes.contains(&cause)).filter(|_| looser != Some(true));
+    let place = view.found().position(|cause| row.causes().contains(&cause)).filter(|_| looser != Some(true));
     let mut tied = false;
     if let Some((place, cause)) = place.zip(place.and_then(|place| view.found().nth(place))) {
         strengthen(if place == 0 { 0.9 } else { 0.6 }, Tie::Found { cause: cause.to_owned() });

@@ -1,8 +1,10 @@
-//! Which fact changes what, how, and which command settles it? Data only: rows by subject, one file each. A fact
+//! Which fact changes what, how, and which command settles it? Data only: rows by subject, one file each, and
+//! the causes, which name the facts in their folders. A fact
 //! that no row names changes nothing that is known, and is counted, not ranked.
 //!
 //! The first row that names a fact counts, so that an exact name stands before a pattern that takes it too.
 
+mod causes;
 mod kernel;
 mod limits;
 mod python;
@@ -28,8 +30,6 @@ pub(crate) struct Row {
     pub title: &'static str,
     /// `bytes`, `%`, or nothing.
     pub unit: &'static str,
-    /// Causes of the catalogue that it can bring about.
-    pub causes: &'static [&'static str],
     pub effect: Effect,
     /// How often it is the reason, where nothing else is known: 0 to 0.4.
     pub base: f64,
@@ -39,6 +39,9 @@ pub(crate) struct Row {
     /// Facts that follow from this one.
     pub brings: &'static [&'static str],
 }
+
+const MEMORY: &[&str] = &["memory", "memory_late", "cgroup_memory", "host_memory"];
+const TASKS: &[&str] = &["tasks", "cgroup_tasks", "threads"];
 
 /// The row of a fact.
 pub(crate) fn row(fact: &str) -> Option<&'static Row> {
@@ -57,37 +60,21 @@ pub(crate) fn matches(pattern: &str, fact: &str) -> bool {
     }
 }
 
-/// The figure that a cause is about.
-pub(crate) fn stake(cause: &str) -> &'static [&'static str] {
-    STAKES.iter().find(|(id, _)| *id == cause).map_or(&[], |(_, figures)| figures)
+impl Row {
+    /// Causes that a difference in the fact can bring about.
+    pub(crate) fn causes(&self) -> &'static [&'static str] {
+        named(causes::OF_FACT, self.fact)
+    }
 }
 
-const MEMORY: &[&str] = &["memory", "memory_late", "cgroup_memory", "host_memory"];
-const TASKS: &[&str] = &["tasks", "cgroup_tasks", "threads"];
+/// The figures that a cause is about.
+pub(crate) fn stake(cause: &str) -> &'static [&'static str] {
+    named(causes::FIGURES, cause)
+}
 
-const STAKES: &[(&str, &[&str])] = &[
-    ("max-map-count-exhausted", &["mappings"]),
-    ("nofile-exhausted-shared-tensors", &["descriptors"]),
-    ("fd-leak-files-sockets", &["descriptors"]),
-    ("forkserver-too-many-fds", &["descriptors"]),
-    ("pids-limit-cgroup", TASKS),
-    ("nproc-rlimit", TASKS),
-    ("rlimit-as-virtual-memory", &["address_space"]),
-    ("strict-overcommit", &["committed", "address_space"]),
-    ("fork-enomem-large-parent", &["committed", "memory"]),
-    ("shm-full-bytes", &["shm_bytes"]),
-    ("tmpfs-inodes", &["shm_inodes"]),
-    ("disk-full-tmp", &["tmp_bytes"]),
-    ("memcg-oom-kill", MEMORY),
-    ("invisible-child-oom", MEMORY),
-    ("host-oom-kill", MEMORY),
-    ("refcount-cow-fork-workers", MEMORY),
-    ("spawn-forkserver-full-copy", MEMORY),
-    ("worker-import-overhead", MEMORY),
-    ("thp-always-rss-bloat", MEMORY),
-    ("glibc-arenas-per-core", MEMORY),
-    ("onednn-primitive-cache-shapes", MEMORY),
-];
+fn named(table: &[(&str, &'static [&'static str])], name: &str) -> &'static [&'static str] {
+    table.iter().find(|(known, _)| *known == name).map_or(&[], |(_, names)| names)
+}
 
 #[cfg(test)]
 mod tests {

@@ -20,6 +20,10 @@ struct Facts {
     #[serde(rename = "explains", default)]
     _explains: Vec<String>,
     settle: Option<String>,
+    #[serde(rename = "facts", default)]
+    _facts: Vec<String>,
+    #[serde(rename = "figures", default)]
+    _figures: Vec<String>,
     #[serde(rename = "messages", default)]
     _messages: Vec<serde_yaml_ng::Value>,
 }
