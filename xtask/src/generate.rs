@@ -66,7 +66,9 @@ fn causes(files: &[File]) -> Result<Vec<Cause>, String> {
     for (id, files) in folders {
         let text = |name: &str| files.get(name).ok_or_else(|| format!("{CAUSES}{id} has no {name}"));
         text("page.md")?;
-        let key = |key: &str| value(text("cause.yaml")?, key);
+        let key = |key: &str| {
+            value(text("cause.yaml")?, key).map_err(|error| format!("{CAUSES}{id}/cause.yaml: {error}"))
+        };
         let list = |name: &str| -> Result<Vec<String>, String> {
             let value = key(name)?.unwrap_or_default();
             let names = value.trim_matches(['[', ']']).split(',').map(|name| name.trim().to_owned());
@@ -89,12 +91,19 @@ fn causes(files: &[File]) -> Result<Vec<Cause>, String> {
     Ok(found.into_iter().map(|(_, cause)| cause).collect())
 }
 
-/// The value of a key that has one line.
+/// The value of a key, which has one line.
 fn value(yaml: &str, key: &str) -> Result<Option<String>, String> {
-    let line = Regex::new(&format!("(?m)^{key}: (.*)$")).map_err(|error| error.to_string())?;
-    let scalar = line.captures(yaml).map(|found| found[1].trim().to_owned());
-    let quoted = |scalar: &str| Some(scalar.strip_prefix('\'')?.strip_suffix('\'')?.replace("''", "'"));
-    Ok(scalar.map(|scalar| quoted(&scalar).unwrap_or(scalar)))
+    let line = Regex::new(&format!("(?m)^{key}:(.*)$")).map_err(|error| error.to_string())?;
+    let Some(scalar) = line.captures(yaml).map(|found| found[1].trim().to_owned()) else { return Ok(None) };
+    let quoted = scalar.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+    let value = match quoted {
+        Some(quoted) => quoted.replace("''", "'"),
+        None => scalar.split(" #").next().unwrap_or_default().trim().to_owned(),
+    };
+    match value.as_str() {
+        "" | "|" | ">" => Err(format!("{key} has one line, and begins on that of its key")),
+        _ => Ok(Some(value)),
+    }
 }
 
 fn registry(causes: &[Cause]) -> Result<String, String> {
@@ -194,7 +203,7 @@ mod tests {
     fn causes_are_read_from_their_folders_and_stand_by_place() {
         let found = causes(&files(&[
             ("a", "title: x\nmessages:\n- id: y\n"),
-            ("b-c", "title: 'of: two'\nhappened: 'it''s `b`'\nplace: 20\nexplains: [g, a]\nfacts: [f.x, f.y*]\nfigures: [m]\n"),
+            ("b-c", "title: 'of: two'\nhappened: 'it''s `b`'\nplace: 20\nexplains: [g, a]  # both\nfacts: [f.x, f.y*]\nfigures: [m]\n"),
             ("d", "title: z\nplace: 10\ngroup: g\nfacts: [f.x]\n"),
         ]))
         .expect("causes");
@@ -231,6 +240,9 @@ mod tests {
         assert!(error(&without("page.md")).is_err_and(|error| error.contains("a has no page.md")));
         assert!(error(&without("cause.yaml")).is_err());
         assert!(error(&files(&[("a", "happened: y\n")])).is_err());
+        assert!(
+            error(&files(&[("a", "title: x\nfacts:\n- b\n")])).is_err_and(|error| error.contains("one line"))
+        );
         assert!(error(&files(&[("a", "title: x\nexplains: [b]\n")]))
             .is_err_and(|error| error.contains("b, which")));
     }

@@ -17,8 +17,8 @@ struct Facts {
     #[serde(rename = "place")]
     _place: Option<u32>,
     group: Option<String>,
-    #[serde(rename = "explains", default)]
-    _explains: Vec<String>,
+    #[serde(default)]
+    explains: Vec<String>,
     settle: Option<String>,
     #[serde(rename = "facts", default)]
     _facts: Vec<String>,
@@ -37,6 +37,15 @@ fn every_file_of_facts_is_read_as_it_is_meant() {
         assert_eq!(facts.title, cause.title);
         assert_eq!(facts.group.as_deref(), cause.group, "{}", cause.id);
         assert_eq!(facts.happened.is_some(), cause.rule.is_some(), "{}", cause.id);
+        for name in &facts.explains {
+            let named: Vec<_> =
+                causes().iter().filter(|other| other.id == name || other.group == Some(name)).collect();
+            assert!(
+                !named.is_empty() && named.iter().all(|other| cause.explains.contains(&other.id)),
+                "{}",
+                cause.id
+            );
+        }
         assert!(facts.settle.is_none_or(|command| command == settles(cause.id)), "{}", cause.id);
     }
     assert!(explains_growth("unbounded-caches") && !explains_growth("unnamed-growth"));
