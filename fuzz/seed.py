@@ -93,7 +93,8 @@ TEXTS = {
 
 def examples():
     """The examples of the known messages, as lines of one log."""
-    files = sorted((ROOT / "crates/observe/diagnosis").glob("causes/*/cause.yaml"))
+    folder = ROOT / "crates/observe/diagnosis"
+    files = [*sorted(folder.glob("causes/*/cause.yaml")), folder / "unrelated/messages.yaml"]
     text = "".join(file.read_text() for file in files)
     lines = re.findall(r"^  example: '(.*)'$", text, re.M)
     return "\n".join(line.replace("''", "'") for line in lines).encode()
