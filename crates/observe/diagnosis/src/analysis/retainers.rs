@@ -43,8 +43,6 @@ impl Kind {
             .iter()
             .any(|kind| holder.element.starts_with(kind))
             || holder.element.contains(" with ");
-        let mapping = ["lru_cache", "dict", "set", "frozenset"].contains(&holder.type_name.as_str())
-            || holder.type_name.starts_with("collections.") && holder.type_name != "collections.deque";
         match holder {
             _ if holder.errors >= MOST => Kind::Error,
             _ if is_hooks(holder) || holder.by_hook || holder.name.contains("_hooks[") => Kind::Hook,
@@ -52,13 +50,20 @@ impl Kind {
             _ if holder.views >= MOST && holder.own_bytes.saturating_mul(VIEWS_KEEP) < holder.bytes => {
                 Kind::View
             }
-            _ if mapping || is_called_a_cache(holder) || is_of_a_class(holder) => Kind::Cache,
+            _ if is_looked_up(holder) => Kind::Cache,
             _ if holder.name.contains("closure variable") => Kind::Hook,
             // Of a module, and no figures: what was looked up, made or met.
             _ if !of_data && holder.place.is_empty() => Kind::Cache,
             _ => Kind::Output,
         }
     }
+}
+
+/// By a key, by its name, or by all instances of a class. By which way the agent came to it says nothing.
+pub(crate) fn is_looked_up(holder: &Holder) -> bool {
+    let mapping = ["lru_cache", "dict", "set", "frozenset"].contains(&holder.type_name.as_str())
+        || holder.type_name.starts_with("collections.") && holder.type_name != "collections.deque";
+    mapping || is_called_a_cache(holder) || is_of_a_class(holder)
 }
 
 fn is_called_a_cache(holder: &Holder) -> bool {
@@ -98,10 +103,14 @@ pub(crate) struct RetainedGrowth<'a> {
 }
 
 impl RetainedGrowth<'_> {
-    /// What the program calls it, and where it grows.
-    pub(crate) fn line(&self) -> Option<(&str, &str)> {
-        let holder = self.holders.first().map(|one| (one.name.as_str(), one.line.as_str()));
-        holder.or(self.graphs.first().map(|one| (one.name.as_str(), one.line.as_str())))
+    /// What the program calls it, and where it grows. An attribute goes by its class: several names lead to an instance.
+    fn line(&self) -> Option<(&str, &str)> {
+        match (self.holders.first(), self.graphs.first()) {
+            (Some(one), _) if !one.line.is_empty() && !one.owner.is_empty() => Some((&one.owner, &one.line)),
+            (Some(one), _) => Some((&one.name, &one.line)),
+            (None, Some(graph)) => Some((&graph.name, &graph.line)),
+            (None, None) => None,
+        }
     }
 
     pub(crate) fn is_alike(&self, other: &RetainedGrowth) -> bool {

@@ -7,7 +7,7 @@
 
 use crate::analysis::copies::{starter, Copy};
 use crate::analysis::growth_class::{rising, still_rises};
-use crate::analysis::retainers::{held, is_hooks, is_much, is_not_live, Kind, RetainedGrowth};
+use crate::analysis::retainers::{held, is_hooks, is_looked_up, is_much, is_not_live, Kind, RetainedGrowth};
 use crate::analysis::Analysis;
 use crate::evidence;
 use crate::history::ProcessHistory;
@@ -101,7 +101,7 @@ fn is_persistent_workers(analysis: &Analysis, held: &RetainedGrowth) -> bool {
     let copy = Copy { process: held.process, bytes: 0, error: 0, at: held.at };
     let settings = starter(analysis, &[copy]).and_then(|starter| starter.loader.as_ref());
     matches!(held.process.role, Role::LoaderWorker(_))
-        && held.holders.iter().all(|holder| Kind::of(holder) == Kind::Output)
+        && !held.holders.iter().any(|holder| is_looked_up(holder))
         && settings.is_some_and(|settings| settings.persistent_workers)
 }
 

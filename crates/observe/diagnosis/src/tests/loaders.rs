@@ -129,9 +129,9 @@ fn grow(persistent: Option<bool>, seconds: usize, anonymous: impl Fn(usize) -> u
     run
 }
 
-/// So do their censuses, of a container of the dataset.
-fn keeps(run: &mut Run, at: f64, type_name: &str) -> Verdict {
-    let holder = Holder {
+/// A container of the dataset that became longer.
+fn container_kept(type_name: &str) -> Holder {
+    Holder {
         name: "dataset.kept".into(),
         place: "_worker_loop(), worker.py:349".into(),
         type_name: type_name.into(),
@@ -141,9 +141,13 @@ fn keeps(run: &mut Run, at: f64, type_name: &str) -> Verdict {
         more_bytes: 180 * MIB,
         of_bytes: 200 * MIB,
         ..Holder::default()
-    };
+    }
+}
+
+/// So do their censuses.
+fn keeps(run: &mut Run, at: f64, type_name: &str) -> Verdict {
     for pid in [300, 301] {
-        let census = Census { number: 2, holders: vec![holder.clone()], ..Census::default() };
+        let census = Census { number: 2, holders: vec![container_kept(type_name)], ..Census::default() };
         agent(run, at, pid, AgentMessage::Census(Box::new(census)));
     }
     run.verdict()
@@ -165,6 +169,22 @@ fn what_a_worker_keeps_is_one_finding_and_no_output() {
     );
     let why = sentences(&persistent.findings[0]);
     assert!(why.contains("The list dataset.kept in _worker_loop(), worker.py:349 became longer"), "{why}");
+    // Neither does the way by which the agent came to it: in one worker along a module's variable.
+    let mut run = grow(Some(true), 40, leak);
+    let along = |name: &str, place: &str| Holder {
+        name: name.into(),
+        place: place.into(),
+        owner: "__main__.Samples".into(),
+        line: "leak.py:19".into(),
+        ..container_kept("list")
+    };
+    let ways = [("__main__.loader.dataset.kept", ""), ("self.kept", "__getitem__(), leak.py:22")];
+    for (pid, (name, place)) in [300, 301].into_iter().zip(ways) {
+        let census = Census { number: 2, holders: vec![along(name, place)], ..Census::default() };
+        agent(&mut run, 30.0, pid, AgentMessage::Census(Box::new(census)));
+    }
+    let told = run.verdict();
+    assert_eq!((causes(&told), told.findings.len()), (vec!["persistent-workers-growth"], 2));
     let by_key = keeps(&mut grow(Some(true), 40, leak), 30.0, "dict");
     assert_eq!(causes(&by_key)[0], "unbounded-caches");
 }
