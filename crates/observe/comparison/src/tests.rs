@@ -1,5 +1,5 @@
 use super::*;
-use ullage_model::{Finding, MemorySummary, Outcome, OutcomeKind, RunId, Severity, Status, Symptom, Tie};
+use ullage_model::{Finding, MemorySummary, Outcome, OutcomeKind, Proof, RunId, Severity, Symptom, Tie};
 
 fn side(name: &str, facts: &[(&str, Fact)]) -> Side {
     let base = [("limit.nofile.soft", Fact::Number(65536)), ("cores.allowed", Fact::Number(8))];
@@ -12,8 +12,7 @@ fn run(side: Side, cause: Option<&str>, peaks: &[(&str, f64)]) -> Side {
         cause: cause.into(),
         title: format!("title of {cause}"),
         severity: Severity::Fatal,
-        confidence: 0.95,
-        status: Status::Established,
+        proof: Proof::SeenInside,
         process: None,
         at: None,
         evidence: vec![],

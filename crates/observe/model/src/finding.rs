@@ -1,11 +1,8 @@
 //! Findings and verdicts: what diagnosis says, and what the reports show.
 
-use crate::{At, Growth, Limit, Measured, Outcome, ProcessId, Role, RunId, SegmentSummary};
+use crate::{At, Growth, Limit, Measured, Outcome, ProcessId, Proof, Role, RunId, SegmentSummary, Status};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// A share of certainty from 0 to 1.
-pub type Confidence = f64;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -17,18 +14,6 @@ pub enum Severity {
     Warning,
     /// It ended the run or a process of it.
     Fatal,
-}
-
-/// How a finding is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Status {
-    /// Consistent, not proven.
-    Hypothesis,
-    /// Readings around it.
-    Supported,
-    /// The limit was counted in the process that failed, or a kernel counter for it moved.
-    Established,
 }
 
 /// A process as a finding names it.
@@ -110,10 +95,8 @@ pub struct Finding {
     pub title: String,
     /// How bad.
     pub severity: Severity,
-    /// 0 to 1.
-    pub confidence: Confidence,
-    /// How it is known.
-    pub status: Status,
+    /// What it rests on: how it is known, and how sure it is, follow.
+    pub proof: Proof,
     /// Whose; none for a finding on the host or a cgroup.
     pub process: Option<ProcessRef>,
     /// When the cause took effect: ranks findings along the causal chain.
@@ -128,6 +111,11 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// How it is known.
+    pub fn status(&self) -> Status {
+        self.proof.status()
+    }
+
     /// The other one comes of this one: it names its cause, and both are of one process, as far as each is of one.
     pub fn is_cause_of(&self, other: &Finding) -> bool {
         let of_one = self.process.as_ref().zip(other.process.as_ref()).is_none_or(|(a, b)| a.id == b.id);
@@ -272,7 +260,7 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// Exited 0, and nothing found above `note`.
     pub healthy: bool,
-    /// First the most severe, what comes of it behind it; then the earliest, then the most certain.
+    /// First the most severe, what comes of it behind it; then the earliest, then the best known.
     pub findings: Vec<Finding>,
     /// The limits that matter, first met first.
     pub limits: Vec<LimitState>,

@@ -25,6 +25,7 @@ pub mod names;
 pub mod outcome;
 pub mod pages;
 pub mod process;
+pub mod proof;
 pub mod run;
 pub mod sample;
 pub mod segment;
@@ -42,8 +43,8 @@ pub use comparison::{Against, Change, Comparison, Difference, Strength, Symptom,
 pub use event::{Event, EventKind, KernelOomKill, Neighbour, Neighbours, OomConstraint};
 pub use fact::{Fact, Facts, Snapshot, Unlimited};
 pub use finding::{
-    caused_by, Confidence, CopyOnWrite, Evidence, EvidenceValue, Finding, FirstFailure, Fix, LimitState,
-    MemoryAt, MemorySummary, ProcessRef, Severity, Sharing, Status, Undetermined, Verdict,
+    caused_by, CopyOnWrite, Evidence, EvidenceValue, Finding, FirstFailure, Fix, LimitState, MemoryAt,
+    MemorySummary, ProcessRef, Severity, Sharing, Undetermined, Verdict,
 };
 pub use growth::{Growth, GrowthClass, GrowthLimit, GrowthPart};
 pub use host::{FilesystemReading, FilesystemUse, HostReading, MachineFacts};
@@ -58,6 +59,7 @@ pub use process::{
     Descriptors, Exclusive, Mappings, ProcessFacts, ProcessMemory, ProcessReading, ProcessState,
     ResourceLimits, Role,
 };
+pub use proof::{Proof, Status};
 pub use run::{RunFacts, RunId};
 pub use sample::{Cost, Sample};
 pub use segment::{Creator, CreatorSource, Maker, Segment, SegmentKind};

@@ -9,7 +9,8 @@ use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use ullage_model::{
     caused_by, CopyOnWrite, Evidence, EvidenceValue, Finding, FirstFailure, Fix, Growth, Limit, LimitState,
-    Measured, MemoryAt, MemorySummary, Outcome, ProcessRef, Severity, Sharing, Status, Undetermined, Verdict,
+    Measured, MemoryAt, MemorySummary, Outcome, ProcessRef, Proof, Severity, Sharing, Status, Undetermined,
+    Verdict,
 };
 
 /// The number in `schema`.
@@ -78,6 +79,7 @@ pub(crate) struct FindingJson<'a> {
     at: Option<f64>,
     explains: &'a [String],
     caused_by: Vec<&'a str>,
+    proof: Proof,
 }
 
 #[derive(Serialize)]
@@ -314,8 +316,8 @@ impl<'a> FindingJson<'a> {
             cause: &finding.cause,
             title: &finding.title,
             severity: finding.severity,
-            confidence: if finding.confidence.is_finite() { finding.confidence.clamp(0.0, 1.0) } else { 0.0 },
-            status: finding.status,
+            confidence: finding.proof.confidence(),
+            status: finding.status(),
             process: finding.process.as_ref().map(ProcessJson::from),
             evidence: finding.evidence.iter().map(EvidenceJson::from).collect(),
             fixes: finding.fixes.iter().map(FixJson::from).collect(),
@@ -323,6 +325,7 @@ impl<'a> FindingJson<'a> {
             at: finding.at.map(ullage_model::At::seconds),
             explains: &finding.explains,
             caused_by: caused_by(finding, findings),
+            proof: finding.proof,
         }
     }
 }

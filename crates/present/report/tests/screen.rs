@@ -81,16 +81,15 @@ fn what_comes_of_a_finding_stands_under_it_and_says_so() {
 
 #[test]
 fn a_log_has_no_percentages() {
-    let finding = verdicts::crash_established().findings.remove(0);
-    let other = ullage_model::Finding {
-        confidence: 0.21,
-        status: ullage_model::Status::Hypothesis,
-        ..finding.clone()
-    };
-    let view = LogView { source: "a.log", lines: 2, findings: &[finding, other], notes: &[] };
+    let mut finding = verdicts::crash_established().findings.remove(0);
+    finding.proof = ullage_model::Proof::MessageOnly;
+    let view = LogView { source: "a.log", lines: 2, findings: &[finding.clone(), finding], notes: &[] };
     let screen = text::log(&view, &Style::plain(80));
     let told = screen.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(told.contains("certain.") && told.contains(", possible]") && !told.contains('%'), "{screen}");
+    assert!(
+        told.contains("max-map-count-exhausted, a hypothesis: a message") && !told.contains('%'),
+        "{screen}"
+    );
 }
 
 #[test]

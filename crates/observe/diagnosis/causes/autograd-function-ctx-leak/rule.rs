@@ -6,7 +6,7 @@ use crate::policy::sizes::FILLED_PART;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use crate::trend::counter::rising_counter;
-use ullage_model::{Fix, Severity, Status};
+use ullage_model::{Fix, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -40,7 +40,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let source = format!("agent in {}", process.id.pid);
     let evidence = evidence::number("held in circles", bytes, "bytes", &source, at, sentence);
     let context = analysis.remedy_context_of(Some(process));
-    let mut finding = of_job(&RULE, severity, (Status::Established, 0.95), vec![evidence], &context);
+    let mut finding = of_job(&RULE, severity, Proof::SeenInside, vec![evidence], &context);
     finding.process = Some(evidence::process_ref(process));
     Judgement::one(finding)
 }

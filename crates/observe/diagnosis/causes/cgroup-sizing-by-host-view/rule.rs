@@ -7,7 +7,7 @@ use crate::policy::counts::{CORES_TIMES, OTHER_THREADS};
 use crate::policy::given::THOUSAND;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, Fix, Limit, Role, Severity, Status};
+use ullage_model::{Evidence, Fix, Limit, Proof, Role, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -53,7 +53,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let killed = analysis.oom_victims.iter().any(|victim| victim.of_cgroup());
     let severity = if killed { Severity::Warning } else { Severity::Note };
     let context = RemedyContext { bytes: Some(allowed), ..analysis.remedy_context(None) };
-    Judgement::one(of_job(&RULE, severity, (Status::Supported, 0.8), evidence, &context))
+    Judgement::one(of_job(&RULE, severity, Proof::Estimated, evidence, &context))
 }
 
 /// Cores that the job may keep busy, and by what.

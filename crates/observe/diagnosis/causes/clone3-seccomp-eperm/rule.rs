@@ -8,7 +8,7 @@ use crate::policy::limits::{counted_at_limit, FEW_TASKS};
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Finding, Fix, Status};
+use ullage_model::{Finding, Fix, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -75,7 +75,7 @@ fn told(analysis: &Analysis, failure: &Failure, name: &str) -> Finding {
     evidence.push(evidence::text("seccomp", "filter", &source, Some(failure.at), sentence));
     evidence.extend(sharing::exception_sentence(failure));
     let says_so = failure.text().contains("Operation not permitted");
-    let known = if says_so { (Status::Established, 0.95) } else { (Status::Supported, 0.85) };
+    let known = if says_so { Proof::SeenInside } else { Proof::InPart };
     finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)))
 }
 

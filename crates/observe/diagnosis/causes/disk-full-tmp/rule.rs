@@ -8,7 +8,7 @@ use crate::policy::limits::{reaches, DISK_AT_LIMIT, DISK_LEFT_BYTES};
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{FilesystemUse, Finding, Fix, Status};
+use ullage_model::{FilesystemUse, Finding, Fix, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -42,10 +42,10 @@ fn told(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
         (None, tmp) => (tmp, "the temporary directory".into()),
     };
     let mut evidence = Vec::new();
-    let mut known = (Status::Supported, 0.8);
+    let mut known = Proof::InPart;
     if let Some(free) = free {
         if free < DISK_LEFT_BYTES {
-            known = (Status::Established, 0.95);
+            known = Proof::SeenInside;
         }
         let sentence = format!("The filesystem of {of} had {} free at the exception.", evidence::bytes(free));
         evidence.push(evidence::number(
@@ -91,7 +91,7 @@ fn read(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
         ));
     }
     let context = RemedyContext { path: Some(history.last.path), ..analysis.remedy_context(Some(failure)) };
-    let known = (Status::Supported, if bus { 0.85 } else { 0.7 });
+    let known = Proof::ReadNearLimit;
     Some(finding(analysis, &RULE, failure, known, evidence, &context))
 }
 

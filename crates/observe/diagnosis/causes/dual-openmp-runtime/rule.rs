@@ -2,11 +2,10 @@
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
-use crate::policy::confidence::{ONE_OPENMP, TWO_OPENMPS};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use std::collections::BTreeSet;
-use ullage_model::{Evidence, Fact, Fix, Severity, Status};
+use ullage_model::{Evidence, Fact, Fix, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -34,8 +33,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let at = threads.map(|(at, _)| at);
     let mut evidence: Vec<Evidence> = vec![evidence::text("OpenMP runtimes", loaded, "agent", at, sentence)];
     evidence.extend(crate::rule::allocators::variable(analysis, "KMP_DUPLICATE_LIB_OK"));
-    let confidence = if families.len() == 1 { ONE_OPENMP } else { TWO_OPENMPS };
-    let known = (Status::Supported, confidence);
+    let known = Proof::Estimated;
     let mut finding = of_job(&RULE, Severity::Note, known, evidence, &analysis.remedy_context_of(main));
     finding.process = main.map(evidence::process_ref);
     Judgement::one(finding)

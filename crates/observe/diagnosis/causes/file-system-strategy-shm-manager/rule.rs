@@ -8,7 +8,7 @@ use crate::policy::counts::MANAGERS;
 use crate::rule::finding::{better, finding, of_job};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Finding, Fix, Role, Severity, Status};
+use ullage_model::{Finding, Fix, Proof, Role, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -36,14 +36,7 @@ fn failed(analysis: &Analysis, failure: &Failure) -> Finding {
         let source = failure.agent_source();
         evidence.push(evidence::text("sharing strategy", strategy, &source, Some(failure.at), sentence));
     }
-    finding(
-        analysis,
-        &RULE,
-        failure,
-        (Status::Established, 0.93),
-        evidence,
-        &analysis.remedy_context(Some(failure)),
-    )
+    finding(analysis, &RULE, failure, Proof::SeenInside, evidence, &analysis.remedy_context(Some(failure)))
 }
 
 /// Managers that live on without processes that share.
@@ -68,13 +61,7 @@ fn left_over(analysis: &Analysis) -> Option<Finding> {
         evidence::plural(sharing as u64, "other process", "other processes")
     );
     let evidence = evidence::number("managers", number as u64, "processes", "/proc/PID/stat", at, sentence);
-    Some(of_job(
-        &RULE,
-        Severity::Note,
-        (Status::Supported, 0.7),
-        vec![evidence],
-        &analysis.remedy_context(None),
-    ))
+    Some(of_job(&RULE, Severity::Note, Proof::Estimated, vec![evidence], &analysis.remedy_context(None)))
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {

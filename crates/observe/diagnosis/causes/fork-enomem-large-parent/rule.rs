@@ -9,7 +9,7 @@ use crate::policy::machine::RESERVED_TIMES;
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, Finding, Fix, Status};
+use ullage_model::{Evidence, Finding, Fix, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -56,12 +56,10 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, St
     let name = failure.process.map_or_else(|| "the process".to_owned(), evidence::describe);
     let nearly_gone = host_low(analysis, failure).or_else(|| group_low(analysis, failure));
     let mut evidence: Vec<Evidence> = Vec::new();
-    let known = if let Some(low) = nearly_gone {
+    if let Some(low) = nearly_gone {
         evidence.push(low);
-        (Status::Supported, 0.8)
     } else if let Some(larger) = larger_than_memory(analysis, failure, &name) {
         evidence.push(larger);
-        (Status::Supported, 0.85)
     } else {
         return Err(format!(
             "a fork of {name} was refused for memory, while memory was free and its address space not larger than memory and swap"
@@ -69,7 +67,14 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, St
     };
     evidence.extend(parent_sentence(failure, &name));
     evidence.extend(sharing::exception_sentence(failure));
-    Ok(Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)))))
+    Ok(Some(finding(
+        analysis,
+        &RULE,
+        failure,
+        Proof::ReadNearLimit,
+        evidence,
+        &analysis.remedy_context(Some(failure)),
+    )))
 }
 
 fn host_low(analysis: &Analysis, failure: &Failure) -> Option<Evidence> {

@@ -8,7 +8,7 @@ use crate::policy::given::PAGE_BYTES;
 use crate::policy::sizes::{MOST, NOTE_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Evidence, Fix, Severity, Status};
+use ullage_model::{At, Evidence, Fix, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -39,13 +39,8 @@ fn judge(analysis: &Analysis) -> Judgement {
     };
     let severity = if analysis.ran_out { Severity::Warning } else { Severity::Note };
     let evidence = vec![sentence(&most), faults(&most)];
-    let mut finding = of_job(
-        &RULE,
-        severity,
-        (Status::Supported, 0.85),
-        evidence,
-        &analysis.remedy_context_of(Some(most.parent)),
-    );
+    let mut finding =
+        of_job(&RULE, severity, Proof::Estimated, evidence, &analysis.remedy_context_of(Some(most.parent)));
     finding.process = Some(evidence::process_ref(most.child));
     Judgement::one(finding)
 }

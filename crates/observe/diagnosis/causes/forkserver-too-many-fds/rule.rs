@@ -10,7 +10,7 @@ use crate::evidence;
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, Finding, Fix, Role, Status};
+use ullage_model::{Evidence, Finding, Fix, Proof, Role};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -30,10 +30,10 @@ fn told(analysis: &Analysis, failure: &Failure) -> Finding {
     let torch = failure.counts().and_then(|counts| counts.fds_torch);
     let name = failure.process.map_or_else(|| "the process".to_owned(), evidence::describe);
     let mut evidence = Vec::new();
-    let mut known = (Status::Supported, 0.9);
+    let mut known = Proof::InPart;
     if let Some(torch) = torch {
         if torch >= FORKSERVER_TENSORS - TENSORS_CLOSED {
-            known = (Status::Established, 0.98);
+            known = Proof::SeenInside;
         }
         let far = failure.counts().and_then(|counts| counts.nofile).map_or(String::new(), |nofile| {
             format!("; its own limit of open files is {}", evidence::count(nofile))
@@ -123,7 +123,7 @@ fn seen(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, Strin
         evidence::number("descriptors to send", kinds.torch_shared, "descriptors", &source, at, sentence),
         FORKSERVER_DESCRIPTORS,
     )];
-    let known = (Status::Hypothesis, 0.5);
+    let known = Proof::Consistent;
     Ok(Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)))))
 }
 

@@ -10,7 +10,7 @@ use crate::rule::finding::of_job;
 use crate::rule::retainers::{growth_sentence, unseen};
 use crate::rule::{Judgement, Rule};
 use crate::trend::Rise;
-use ullage_model::{At, Finding, Fix, Severity, Status};
+use ullage_model::{At, Finding, Fix, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -30,7 +30,7 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
     if share < EXPLAINS || garbage.bytes < GROWTH_BYTES / 2 {
         return None;
     }
-    let known = if share >= EXPLAINS_MOST { (Status::Established, 0.9) } else { (Status::Supported, 0.65) };
+    let known = if share >= EXPLAINS_MOST { Proof::SeenInside } else { Proof::InPart };
     let severity = if is_much(process, &rise) { Severity::Warning } else { Severity::Note };
     let source = format!("agent in {}", process.id.pid);
     let waits = if census.collects {

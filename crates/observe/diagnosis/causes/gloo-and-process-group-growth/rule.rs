@@ -8,7 +8,7 @@ use crate::policy::counts::{GROUPS_MORE, OF_A_GROUP};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use crate::trend::counter::{rising_counter, RisingCounter};
-use ullage_model::{Evidence, Fix, Severity, Status};
+use ullage_model::{Evidence, Fix, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -38,7 +38,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     });
     let severity =
         refused.map_or(Severity::Warning, |failure| failure.severity(analysis).max(Severity::Warning));
-    let known = (Status::Established, 0.92);
+    let known = Proof::SeenInside;
     let mut finding =
         of_job(&RULE, severity, known, evidence, &analysis.remedy_context_of(Some(most.process)));
     finding.process = Some(evidence::process_ref(most.process));

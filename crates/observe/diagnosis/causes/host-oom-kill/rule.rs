@@ -2,7 +2,6 @@
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
-use crate::policy::confidence::HOST_KILL;
 use crate::policy::given::SIGKILL;
 use crate::policy::limits::HOST_LEFT;
 use crate::rule::finding::{logged, of_victim};
@@ -42,7 +41,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         bytes: analysis.machine().memory_total.known().map(|bytes| bytes.0),
         ..analysis.remedy_context(None)
     };
-    Judgement::one(of_victim(analysis, &RULE, victim, HOST_KILL, evidence, &context))
+    Judgement::one(of_victim(analysis, &RULE, victim, evidence, &context))
 }
 
 /// SIGKILL while the machine had next to nothing left, and no line of the kernel about it.

@@ -7,7 +7,7 @@ use crate::policy::limits::LAST_SECONDS_S;
 use crate::policy::machine::{HUGE_LEFT, HUGE_MISSED, HUGE_NOTED};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Fix, Severity, Status};
+use ullage_model::{At, Fix, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -48,8 +48,7 @@ fn judge(analysis: &Analysis) -> Judgement {
             sentence,
         ));
     }
-    let mut finding =
-        of_job(&RULE, severity, (Status::Supported, 0.8), evidence, &analysis.remedy_context(None));
+    let mut finding = of_job(&RULE, severity, Proof::Estimated, evidence, &analysis.remedy_context(None));
     finding.at = Some(at);
     Judgement::one(finding)
 }

@@ -6,7 +6,7 @@ use crate::history::ProcessHistory;
 use crate::policy::sizes::{FILLED_PART, WORK_NOTE_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Fix, Role, Severity, Status};
+use ullage_model::{Fix, Proof, Role, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -33,7 +33,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     );
     let source = "/proc/PID/cmdline and /proc/PID/status of each";
     let evidence = evidence::number("memory of compile workers", bytes, "bytes", source, at, sentence);
-    let known = (Status::Established, 0.9);
+    let known = Proof::SeenOutside;
     let mut finding = of_job(&RULE, severity, known, vec![evidence], &analysis.remedy_context(None));
     let largest = pool
         .alive(at)

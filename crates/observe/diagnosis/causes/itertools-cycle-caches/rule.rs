@@ -7,7 +7,7 @@ use crate::policy::counts::UNHEARD_SEGMENTS;
 use crate::policy::sizes::NOTE_BYTES;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Fix, KeptByIterators, Role, Severity, Status};
+use ullage_model::{At, Fix, KeptByIterators, Proof, Role, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -42,7 +42,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         let source = format!("agent in {}", process.id.pid);
         Some(evidence::number("batches of an epoch", epoch, "batches", &source, at, sentence))
     }));
-    let known = (Status::Established, 0.93);
+    let known = Proof::SeenInside;
     let mut finding = of_job(&RULE, severity, known, evidence, &analysis.remedy_context_of(Some(process)));
     finding.process = Some(evidence::process_ref(process));
     Judgement::one(finding)

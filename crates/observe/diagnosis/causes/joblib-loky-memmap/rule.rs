@@ -6,7 +6,7 @@ use crate::evidence;
 use crate::rule::finding::{better, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, Finding, Fix, Status};
+use ullage_model::{Evidence, Finding, Fix, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -40,15 +40,8 @@ fn told(analysis: &Analysis, failure: &Failure) -> Finding {
         let met = evidence::number("/dev/shm in use", used, "bytes", &source, at, sentence);
         evidence.push(size.map_or(met.clone(), |size| evidence::with_limit(met, size)));
     }
-    // Beside shm-full-bytes and disk-full-tmp, which say the same of any file, this one names whose it was.
-    finding(
-        analysis,
-        &RULE,
-        failure,
-        (Status::Established, 0.97),
-        evidence,
-        &analysis.remedy_context(Some(failure)),
-    )
+    let context = analysis.remedy_context(Some(failure));
+    finding(analysis, &RULE, failure, Proof::SeenInside, evidence, &context)
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {

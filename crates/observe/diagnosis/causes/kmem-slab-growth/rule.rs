@@ -6,7 +6,7 @@ use crate::evidence;
 use crate::policy::machine::{SLAB_BYTES, SLAB_LIMIT_PART, SLAB_LITTLE_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Fix, Severity, Status};
+use ullage_model::{Fix, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -62,7 +62,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         return Judgement::one(of_job(
             &RULE,
             severity,
-            (Status::Supported, 0.8),
+            Proof::Estimated,
             evidence,
             &analysis.remedy_context(None),
         ));

@@ -9,7 +9,7 @@ use crate::policy::limits::JUST_BEFORE_S;
 use crate::policy::machine::FREE_PART;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Fix, Severity, Status};
+use ullage_model::{At, Fix, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -47,7 +47,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let mut finding = of_job(
         &RULE,
         severity,
-        (Status::Supported, 0.65),
+        Proof::Estimated,
         vec![evidence::with_limit(met, limit)],
         &analysis.remedy_context(None),
     );

@@ -14,7 +14,7 @@ use crate::policy::growth::{
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use crate::trend::{rise, Rise};
-use ullage_model::{At, Evidence, Fact, Fix, Severity, Status};
+use ullage_model::{At, Evidence, Fact, Fix, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -39,7 +39,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let source = format!("/proc/{}/status", process.id.pid);
     let mut evidence =
         vec![evidence::number("private memory", rise.by as u64, "bytes", &source, at, sentence)];
-    let known = if said.is_some() { (Status::Supported, 0.85) } else { (Status::Hypothesis, 0.5) };
+    let known = if said.is_some() { Proof::Estimated } else { Proof::Consistent };
     evidence.extend(said.map(|said| told(process, &rise, said)));
     let mut finding = of_job(&RULE, Severity::Note, known, evidence, &analysis.remedy_context(None));
     finding.process = Some(evidence::process_ref(process));

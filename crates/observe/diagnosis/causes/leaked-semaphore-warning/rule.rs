@@ -4,7 +4,7 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Ending, Fix, Role, Severity, Status};
+use ullage_model::{Ending, Fix, Proof, Role, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -31,7 +31,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         Some(at),
         sentence,
     );
-    let known = (Status::Supported, 0.8);
+    let known = Proof::Estimated;
     let mut finding = of_job(&RULE, Severity::Note, known, vec![evidence], &analysis.remedy_context(None));
     finding.process = Some(evidence::process_ref(owner));
     Judgement::one(finding)

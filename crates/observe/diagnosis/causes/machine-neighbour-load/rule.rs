@@ -6,7 +6,7 @@ use crate::policy::machine::{NEIGHBOURS_FELL, NEIGHBOURS_FLAT};
 use crate::policy::sizes::MOST;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Evidence, Fix, Neighbour, Neighbours, Severity, Status};
+use ullage_model::{At, Evidence, Fix, Neighbour, Neighbours, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -63,7 +63,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     evidence.extend(after.largest.iter().take(MOST_NAMED).map(|one| ranked(one, before, *looked)));
     let mut context = analysis.remedy_context(None);
     context.pids = after.largest.iter().map(|one| one.id.pid).take(1).collect();
-    let finding = of_job(&RULE, Severity::Warning, (Status::Established, 0.95), evidence, &context);
+    let finding = of_job(&RULE, Severity::Warning, Proof::SeenOutside, evidence, &context);
     Judgement::one(finding)
 }
 

@@ -1,6 +1,5 @@
 //! Does a run show max-map-count-exhausted? What that is, and how it is told apart, says page.md.
 
-use crate::policy::confidence::{MAPPINGS_MET, MAPPINGS_PROJECTED};
 use crate::policy::counts::MANY_SEGMENTS;
 use crate::policy::given::{PAGE_BYTES, SHARED_A_SECOND};
 use crate::policy::limits::{counted_at_limit, reaches, FAR_FROM_LIMIT};
@@ -10,10 +9,10 @@ use crate::trend::{reach, representative_reading, Reach};
 use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
-use crate::rule::finding::{by_failure, finding};
+use crate::rule::finding::{by_failure, finding, proof_of};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, Finding, Fix, Status};
+use ullage_model::{Evidence, Finding, Fix, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -52,17 +51,17 @@ fn counted(analysis: &Analysis, failure: &Failure, machine_limit: Option<u64>) -
             );
             let source = failure.agent_source();
             let met = evidence::number("mappings", mappings, "mappings", &source, failure.at, sentence);
-            ((Status::Established, 0.98), vec![evidence::with_limit(met, limit)])
+            (Proof::SeenInside, vec![evidence::with_limit(met, limit)])
         }
         Some(_) if !torch_segment => return None,
         // After the stack was unwound segments may be gone again; a few percent still tell the limit.
         Some(mappings) if !reaches(FAR_FROM_LIMIT, mappings, limit) => return None,
         _ => {
-            let (status, met) = around(failure, limit, &name)?;
-            if !torch_segment && status != Reach::Met {
+            let (how, met) = around(failure, limit, &name)?;
+            if !torch_segment && how != Reach::Met {
                 return None;
             }
-            ((Status::Supported, 0.85), met)
+            (proof_of(how), met)
         }
     };
     let torch = counts.mappings_torch.or_else(|| Some(process?.mappings?.1.torch_shared));
@@ -90,9 +89,8 @@ fn read(
             let torch = process.mappings.map_or(0, |(_, mappings)| mappings.torch_shared);
             evidence.extend(torch_sentence(failure, torch));
             evidence.extend(shm_sentence(analysis, failure, torch));
-            let confidence = if how == Reach::Met { MAPPINGS_MET } else { MAPPINGS_PROJECTED };
-            let known = (Status::Supported, confidence);
-            Ok(Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)))))
+            let proof = proof_of(how);
+            Ok(Some(finding(analysis, &RULE, failure, proof, evidence, &analysis.remedy_context(Some(failure)))))
         }
         Reach::Possible => Err(match process.mapping_count.last() {
             Some((at, value)) => format!(

@@ -1,13 +1,13 @@
 //! Does a run show memcg-oom-kill? What that is, and how it is told apart, says page.md.
 
-use crate::analysis::oom::{limit, limiting, own_groups, Proof, Victim};
+use crate::analysis::oom::{limit, limiting, own_groups, KillSign, Victim};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::{CgroupHistory, ProcessHistory};
 use crate::policy::given::SIGKILL;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Ending, Evidence, Finding, Fix, Measured, OutcomeKind, Severity, Status};
+use ullage_model::{At, Ending, Evidence, Finding, Fix, Measured, OutcomeKind, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -63,11 +63,9 @@ fn unreadable(analysis: &Analysis) -> Judgement {
 
 /// The finding for one victim; also used where nobody noticed.
 pub(super) fn killed(analysis: &Analysis, rule: &Rule, victim: &Victim, victims: usize) -> Finding {
-    let known = match victim.proof {
-        Proof::Log => (Status::Established, 0.99),
-        Proof::Counter if victim.process.is_some() => (Status::Established, 0.96),
-        Proof::Counter => (Status::Established, 0.9),
-        Proof::AtLimit => (Status::Supported, 0.75),
+    let known = match victim.sign {
+        KillSign::Log | KillSign::Counter => Proof::KernelSaid,
+        KillSign::AtLimit => Proof::ReadNearLimit,
     };
     let mut evidence: Vec<Evidence> =
         line_sentence(victim).into_iter().chain(counter_sentence(victim)).collect();

@@ -8,7 +8,7 @@ use crate::policy::given::DEFAULT_MEMLOCK_BYTES;
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Finding, Fix, Status};
+use ullage_model::{Finding, Fix, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -60,7 +60,7 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     let met = evidence::number("locked memory", locked as u64, "bytes", &source, at, sentence);
     let mut evidence = vec![evidence::with_limit(met, limit)];
     evidence.extend(sharing::exception_sentence(failure));
-    let known = if process.uid() == Some(0) { (Status::Supported, 0.7) } else { (Status::Supported, 0.88) };
+    let known = Proof::InPart;
     Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure))))
 }
 

@@ -8,7 +8,7 @@ use crate::policy::limits::NEAR_LIMIT;
 use crate::policy::machine::{HIGH_HITS, HIGH_WAITED};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Fix, Measured, Severity, Status};
+use ullage_model::{At, Fix, Measured, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -54,7 +54,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         ));
     }
     let context = RemedyContext { path: Some(group.path().to_owned()), ..analysis.remedy_context(None) };
-    let mut finding = of_job(&RULE, Severity::Warning, (Status::Established, 0.93), evidence, &context);
+    let mut finding = of_job(&RULE, Severity::Warning, Proof::KernelSaid, evidence, &context);
     finding.at = Some(from);
     Judgement::one(finding)
 }

@@ -5,7 +5,7 @@ use crate::evidence;
 use crate::policy::sizes::WARN_BYTES;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Fact, Fix, GrowthClass, Severity, Status};
+use ullage_model::{Fact, Fix, GrowthClass, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -38,8 +38,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         evidence::text("torch", version, &source, Some(at), sentence),
     ];
     let severity = if growth.bytes >= WARN_BYTES { Severity::Warning } else { Severity::Note };
-    let mut finding =
-        of_job(&RULE, severity, (Status::Hypothesis, 0.4), evidence, &analysis.remedy_context(None));
+    let mut finding = of_job(&RULE, severity, Proof::Consistent, evidence, &analysis.remedy_context(None));
     finding.process.clone_from(&growth.process);
     Judgement::one(finding)
 }

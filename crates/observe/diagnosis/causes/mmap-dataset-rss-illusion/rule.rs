@@ -7,7 +7,7 @@ use crate::history::ProcessHistory;
 use crate::policy::growth::LATE_FILES_BYTES;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Fix, GrowthClass, Severity, Status};
+use ullage_model::{At, Fix, GrowthClass, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -34,7 +34,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     );
     let source = format!("/proc/{}/status", most.id.pid);
     let evidence = evidence::number("mapped files", by as u64, "bytes", &source, at, sentence);
-    let known = (Status::Established, 0.95);
+    let known = Proof::SeenOutside;
     let mut finding = of_job(&RULE, Severity::Note, known, vec![evidence], &analysis.remedy_context(None));
     finding.process = Some(evidence::process_ref(most));
     Judgement::one(finding)

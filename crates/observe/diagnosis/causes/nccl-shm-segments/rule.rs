@@ -6,7 +6,7 @@ use crate::evidence;
 use crate::rule::finding::{better, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, Finding, Fix, Status};
+use ullage_model::{Evidence, Finding, Fix, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -58,8 +58,7 @@ fn told(analysis: &Analysis, failure: &Failure, space: bool) -> Finding {
     }
     let bytes = sharing::shm(analysis, failure).and_then(|(_, size, _, _)| size);
     let context = RemedyContext { bytes, ..analysis.remedy_context(Some(failure)) };
-    // Beside shm-full-bytes, which says the same of any segment, this one names whose it was.
-    finding(analysis, &RULE, failure, (Status::Established, 0.97), evidence, &context)
+    finding(analysis, &RULE, failure, Proof::SeenInside, evidence, &context)
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {

@@ -9,7 +9,7 @@ use crate::policy::limits::{counted_at_limit, reaches, NEAR_LIMIT, TASKS_LEFT};
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Finding, Fix, Status};
+use ullage_model::{Finding, Fix, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -52,11 +52,11 @@ fn judge_failure(analysis: &Analysis, failure: &Failure, told: bool) -> Result<O
     }
     let known = match (told, near) {
         (true, _) if own.saturating_add(TASKS_LEFT) >= limit || reaches(NEAR_LIMIT, own, limit) => {
-            (Status::Established, 0.95)
+            Proof::SeenInside
         }
-        (true, true) => (Status::Established, 0.93),
-        (true, false) => (Status::Supported, 0.75),
-        (false, true) => (Status::Supported, 0.75),
+        (true, true) => Proof::SeenOutside,
+        (true, false) => Proof::InPart,
+        (false, true) => Proof::ReadNearLimit,
         (false, false) if in_reach(failure, seen, limit) => {
             return Err(format!(
                 "{} ended on its own; the job had {} of {} tasks that its user is allowed, others of the user's are not counted, and the agent reported no exception",

@@ -2,7 +2,6 @@
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
-use crate::policy::confidence::NODE_KILL;
 use crate::rule::finding::{logged, of_victim};
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, Fix};
@@ -38,7 +37,7 @@ fn judge(analysis: &Analysis) -> Judgement {
             sentence,
         ));
     }
-    Judgement::one(of_victim(analysis, &RULE, victim, NODE_KILL, evidence, &analysis.remedy_context(None)))
+    Judgement::one(of_victim(analysis, &RULE, victim, evidence, &analysis.remedy_context(None)))
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {

@@ -10,7 +10,7 @@ use crate::policy::memory::{OBJECT_BEFORE_S, OBJECT_TAKEN_PART, OBJECT_UNREAD_S}
 use crate::policy::sizes::{NOTE_PART, WORK_NOTE_BYTES};
 use crate::rule::finding::{no_memory_in, of_job};
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Collective, Evidence, Finding, Fix, OutcomeKind, Severity, Status};
+use ullage_model::{At, Collective, Evidence, Finding, Fix, OutcomeKind, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -118,7 +118,7 @@ fn killed(analysis: &Analysis) -> Option<Finding> {
         at,
         how,
     ));
-    let known = if unread { (Status::Hypothesis, 0.5) } else { (Status::Supported, 0.8) };
+    let known = if unread { Proof::Consistent } else { Proof::Estimated };
     Some(found(analysis, largest, Severity::Warning, known, evidence))
 }
 
@@ -149,14 +149,14 @@ fn large(analysis: &Analysis) -> Option<Finding> {
     let most: u64 = ranks.iter().map(gathered).fold(0, u64::saturating_add);
     let largest = ranks.iter().max_by_key(|sent| gathered(sent))?;
     (most >= WORK_NOTE_BYTES && most.saturating_mul(NOTE_PART) >= analysis.timeline.memory().peak_bytes)
-        .then(|| found(analysis, largest, Severity::Note, (Status::Supported, 0.7), vec![told(largest)]))
+        .then(|| found(analysis, largest, Severity::Note, Proof::Estimated, vec![told(largest)]))
 }
 
 fn found(
     analysis: &Analysis,
     sent: &Sent,
     severity: Severity,
-    known: (Status, f64),
+    known: Proof,
     evidence: Vec<Evidence>,
 ) -> Finding {
     let mut finding =

@@ -9,7 +9,7 @@ use crate::policy::memory::{GENERATED_AGAIN_S, GENERATED_BYTES, GENERATED_LATE, 
 use crate::policy::sizes::{WARN_BYTES, WARN_PART};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Evidence, Fix, Severity, Status};
+use ullage_model::{At, Evidence, Fix, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -59,7 +59,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let heap = analysis.retention_of(Allocator::Heap).filter(|kept| kept.process.id == most.process.id);
     evidence.extend(heap.map(between));
     let context = analysis.remedy_context_of(Some(most.process));
-    let mut finding = of_job(&RULE, severity, (Status::Supported, 0.75), evidence, &context);
+    let mut finding = of_job(&RULE, severity, Proof::Estimated, evidence, &context);
     finding.process = Some(evidence::process_ref(most.process));
     if most.ongoing && heap.is_some() {
         // Then what the heap retains comes of the cache, and not the other way round.

@@ -5,7 +5,7 @@ use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, Fix, OutcomeKind, Role, Severity, Status};
+use ullage_model::{Evidence, Fix, OutcomeKind, Proof, Role, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -67,7 +67,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     }
     let pids = orphans.iter().map(|process| process.id.pid).collect();
     let context = RemedyContext { pids, ..analysis.remedy_context(None) };
-    let mut finding = of_job(&RULE, severity, (Status::Established, 0.95), evidence, &context);
+    let mut finding = of_job(&RULE, severity, Proof::SeenOutside, evidence, &context);
     finding.process = Some(evidence::process_ref(worker.unwrap_or(largest)));
     Judgement::one(finding)
 }

@@ -7,7 +7,7 @@ use crate::policy::memory::REORDER_BEFORE_S;
 use crate::policy::sizes::{BUFFER_PART, NOTE_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, FilesystemUse, Fix, Severity, Status, Waiting};
+use ullage_model::{At, FilesystemUse, Fix, Proof, Severity, Waiting};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -19,11 +19,9 @@ fn judge(analysis: &Analysis) -> Judgement {
         return Judgement::Nothing;
     };
     let held = bytes(waiting);
-    let (severity, known) = match full(analysis, at) {
-        Some(used) if held.saturating_mul(BUFFER_PART) >= used => {
-            (Severity::Warning, (Status::Supported, 0.8))
-        }
-        _ if held >= NOTE_BYTES => (Severity::Note, (Status::Supported, 0.8)),
+    let severity = match full(analysis, at) {
+        Some(used) if held.saturating_mul(BUFFER_PART) >= used => Severity::Warning,
+        _ if held >= NOTE_BYTES => Severity::Note,
         _ => return Judgement::Nothing,
     };
     let worker = waiting.worker.map_or("a worker".to_owned(), |number| format!("loader worker {number}"));
@@ -38,7 +36,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let source = format!("agent in {}", process.id.pid);
     let evidence = evidence::number("batches behind a late one", held, "bytes", &source, at, sentence);
     let context = analysis.remedy_context_of(Some(process));
-    let mut finding = of_job(&RULE, severity, known, vec![evidence], &context);
+    let mut finding = of_job(&RULE, severity, Proof::Estimated, vec![evidence], &context);
     finding.process = Some(evidence::process_ref(process));
     Judgement::one(finding)
 }

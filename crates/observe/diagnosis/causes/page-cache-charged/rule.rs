@@ -7,7 +7,7 @@ use crate::policy::limits::NEAR_LIMIT;
 use crate::policy::machine::CACHE_STAYS;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Fix, Severity, Status};
+use ullage_model::{Fix, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -46,7 +46,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         return Judgement::one(of_job(
             &RULE,
             Severity::Note,
-            (Status::Established, 0.93),
+            Proof::SeenOutside,
             evidence,
             &analysis.remedy_context(None),
         ));

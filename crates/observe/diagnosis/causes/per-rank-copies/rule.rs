@@ -9,7 +9,7 @@ use crate::policy::memory::{HOLDS_COPY, RANKS_ALIKE, RANK_DATASET_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use std::collections::BTreeMap;
-use ullage_model::{Fix, LoaderSettings, Role, Severity, Status, Weight};
+use ullage_model::{Fix, LoaderSettings, Proof, Role, Severity, Weight};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -75,7 +75,7 @@ fn copied(
     let source = format!("agent in {} and in its siblings", most.process.id.pid);
     let evidence = evidence::number("saved by sharing", saved, "bytes", &source, most.at, sentence);
     let context = analysis.remedy_context_of(Some(most.process));
-    let mut finding = of_job(&RULE, severity, (Status::Supported, 0.7), vec![evidence], &context);
+    let mut finding = of_job(&RULE, severity, Proof::InPart, vec![evidence], &context);
     finding.process = Some(evidence::process_ref(most.process));
     Some((saved, Judgement::one(finding)))
 }

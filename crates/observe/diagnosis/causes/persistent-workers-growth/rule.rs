@@ -11,7 +11,7 @@ use crate::rule::finding::of_job;
 use crate::rule::retainers::what_grows;
 use crate::rule::{Judgement, Rule};
 use crate::trend::{trend_of, LineFit, Trend};
-use ullage_model::{Fix, Role, Severity, Status};
+use ullage_model::{Fix, Proof, Role, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -89,7 +89,7 @@ fn of_loader(analysis: &Analysis, cohort: &Cohort) -> Judgement {
     evidence.push(evidence::text("persistent_workers", "True", &source, Some(most.first_seen), sentence));
     evidence.extend(what_grows(most));
     let mut finding =
-        of_job(&RULE, severity, (Status::Supported, 0.85), evidence, &analysis.remedy_context_of(starter));
+        of_job(&RULE, severity, Proof::Estimated, evidence, &analysis.remedy_context_of(starter));
     finding.process = Some(evidence::process_ref(most));
     Judgement::one(finding)
 }

@@ -8,7 +8,7 @@ use crate::policy::limits::{NEAR_LIMIT, TASKS_SEEN};
 use crate::rule::finding::{finding, of_job};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, Fix, OutcomeKind, Severity, Status};
+use ullage_model::{Evidence, Fix, OutcomeKind, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -32,11 +32,11 @@ fn judge(analysis: &Analysis) -> Judgement {
             return Judgement::Nothing;
         }
         evidence.push(near_sentence(group));
-        (Status::Supported, 0.8)
+        Proof::ReadNearLimit
     } else if refused.is_none() && failure.is_none() {
         return Judgement::Nothing;
     } else {
-        (Status::Established, 0.96)
+        Proof::KernelSaid
     };
     let context = analysis.remedy_context(failure);
     match failure {

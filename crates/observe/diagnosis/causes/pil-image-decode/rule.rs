@@ -7,7 +7,7 @@ use crate::policy::given::PIXEL_BYTES;
 use crate::rule::finding::{by_failure, finding, no_memory_in};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, Finding, Fix, Status};
+use ullage_model::{Evidence, Finding, Fix, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -56,7 +56,7 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
             sentence,
         ));
     }
-    let known = (Status::Established, 0.95);
+    let known = Proof::SeenInside;
     Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure))))
 }
 

@@ -8,7 +8,7 @@ use crate::policy::memory::{IN_FLIGHT, LOADER_BEGINS_S};
 use crate::policy::sizes::{NOTE_PART, WORK_NOTE_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Evidence, FilesystemUse, Fix, LoaderSettings, Severity, Status};
+use ullage_model::{At, Evidence, FilesystemUse, Fix, LoaderSettings, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -26,23 +26,23 @@ fn judge(analysis: &Analysis) -> Judgement {
             // Most of what the workers made waits, and that is most of what is in use.
             let used = in_shm(analysis, batches.at).max(batches.bytes);
             let waits = in_flight * 2 >= batches.bytes && batches.bytes * 2 >= used;
-            waits.then_some((Severity::Warning, (Status::Supported, 0.85)))
+            waits.then_some((Severity::Warning, Proof::Estimated))
         }
         (Some(failure), _) => {
             // A worker could not put its batch there, and the trainer keeps none: too early for any other.
             let by_worker = failure.process.is_some_and(|process| process.id != starter.id);
             let early = failure.at.since(starter.loader_at.unwrap_or(failure.at)) <= LOADER_BEGINS_S;
             (by_worker && early && space::is_no_space(failure))
-                .then_some((Severity::Warning, (Status::Hypothesis, 0.5)))
+                .then_some((Severity::Warning, Proof::Consistent))
         }
         (None, Some(_)) if analysis.ran_out => {
             let held = analysis.timeline.memory().peak_bytes;
-            reaches(IN_FLIGHT, in_flight, held).then_some((Severity::Warning, (Status::Supported, 0.8)))
+            reaches(IN_FLIGHT, in_flight, held).then_some((Severity::Warning, Proof::Estimated))
         }
         (None, Some(_)) => {
             let held = analysis.timeline.memory().peak_bytes;
             (in_flight >= WORK_NOTE_BYTES && in_flight * NOTE_PART >= held)
-                .then_some((Severity::Note, (Status::Supported, 0.8)))
+                .then_some((Severity::Note, Proof::Estimated))
         }
         (None, None) => None,
     };

@@ -5,7 +5,7 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::rule::finding::{better, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Finding, Fix, Status};
+use ullage_model::{Finding, Fix, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -26,7 +26,7 @@ fn about_tls(failure: &Failure) -> bool {
 fn told(analysis: &Analysis, failure: &Failure) -> Finding {
     let evidence = sharing::exception_sentence(failure).into_iter().collect();
     let context = RemedyContext { path: library(&failure.text()), ..analysis.remedy_context(Some(failure)) };
-    finding(analysis, &RULE, failure, (Status::Established, 0.97), evidence, &context)
+    finding(analysis, &RULE, failure, Proof::SeenInside, evidence, &context)
 }
 
 /// `/x/libgomp.so.1` of `OSError: /x/libgomp.so.1: cannot allocate memory in static TLS block`.

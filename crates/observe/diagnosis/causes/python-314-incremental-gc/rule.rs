@@ -5,7 +5,7 @@ use crate::history::ProcessHistory;
 use crate::policy::growth::UNCOLLECTED_BYTES;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Fix, Severity, Status};
+use ullage_model::{Fix, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -27,7 +27,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let evidence = evidence::text("python", version, &source, Some(at), sentence);
     let severity = if analysis.ran_out { Severity::Warning } else { Severity::Note };
     let context = analysis.remedy_context_of(Some(process));
-    let mut finding = of_job(&RULE, severity, (Status::Hypothesis, 0.3), vec![evidence], &context);
+    let mut finding = of_job(&RULE, severity, Proof::Consistent, vec![evidence], &context);
     finding.process = Some(evidence::process_ref(process));
     Judgement::one(finding)
 }

@@ -8,7 +8,7 @@ use crate::policy::sizes::{FILLED_PART, NOTE_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use crate::trend::{trend_of, Trend};
-use ullage_model::{At, Backlog, Evidence, FilesystemUse, Finding, Fix, LoaderSettings, Severity, Status};
+use ullage_model::{At, Backlog, Evidence, FilesystemUse, Finding, Fix, LoaderSettings, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -67,7 +67,7 @@ fn judged(
         _ => return None,
     };
     let evidence = vec![length(process, at, backlog, bytes), memory(process, rise)?];
-    let known = (Status::Established, 0.92);
+    let known = Proof::SeenInside;
     let mut finding = of_job(&RULE, severity, known, evidence, &analysis.remedy_context_of(Some(process)));
     finding.process = Some(evidence::process_ref(process));
     Some((bytes, finding))

@@ -7,7 +7,7 @@ use crate::history::ProcessHistory;
 use crate::rule::finding::{better, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, Finding, Fix, Status};
+use ullage_model::{Evidence, Finding, Fix, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -28,14 +28,7 @@ fn of_ray(failure: &Failure) -> bool {
 fn told(analysis: &Analysis, failure: &Failure) -> Finding {
     let mut evidence: Vec<Evidence> = sharing::exception_sentence(failure).into_iter().collect();
     evidence.extend(analysis.timeline.processes().find(|process| process.name() == "raylet").and_then(store));
-    finding(
-        analysis,
-        &RULE,
-        failure,
-        (Status::Established, 0.95),
-        evidence,
-        &analysis.remedy_context(Some(failure)),
-    )
+    finding(analysis, &RULE, failure, Proof::SeenInside, evidence, &analysis.remedy_context(Some(failure)))
 }
 
 fn store(raylet: &ProcessHistory) -> Option<Evidence> {

@@ -11,7 +11,7 @@ use crate::policy::growth::COPIED_BYTES;
 use crate::policy::memory::{WORKER_COPIES_BYTES, WORKER_FAULTS_TIMES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, Fix, LoaderSettings, Missing, Role, Severity, Status};
+use ullage_model::{Evidence, Fix, LoaderSettings, Missing, Proof, Role, Severity, Status};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -35,10 +35,10 @@ fn judge(analysis: &Analysis) -> Judgement {
     let of_a_loader =
         copies.iter().all(|copy| matches!(copy.process.role, Role::LoaderWorker(_) | Role::PoolWorker));
     let known = match objects {
-        Some(objects) if objects >= most.bytes / 2 => (Status::Established, 0.95),
-        Some(_) => (Status::Hypothesis, 0.4),
-        None if of_a_loader => (Status::Supported, 0.8),
-        None => (Status::Hypothesis, 0.5),
+        Some(objects) if objects >= most.bytes / 2 => Proof::SeenInside,
+        Some(_) => Proof::Consistent,
+        None if of_a_loader => Proof::Estimated,
+        None => Proof::Consistent,
     };
     let saved = match objects {
         Some(objects) => copies.iter().map(|copy| copy.bytes.min(objects)).fold(0, u64::saturating_add),
@@ -47,7 +47,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let severity = match severity(analysis, whole, held_in_all(analysis, &copies)) {
         None => return Judgement::Nothing,
         // That objects are read is not shown: no reason to call a run ill that went well.
-        Some(_) if known.0 == Status::Hypothesis && !analysis.ran_out => Severity::Note,
+        Some(_) if known.status() == Status::Hypothesis && !analysis.ran_out => Severity::Note,
         Some(severity) => severity,
     };
     let mut evidence = vec![copied_sentence(starter, &copies, whole, most)];

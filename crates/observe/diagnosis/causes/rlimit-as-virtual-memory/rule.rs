@@ -9,7 +9,7 @@ use crate::policy::machine::ADDRESS_SPACE_PART;
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, Finding, Fix, Status};
+use ullage_model::{Evidence, Finding, Fix, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -46,12 +46,12 @@ fn judge_failure(
     let refused = failure.text().contains("failed to map segment");
     let known = match (told, at_failure, peak) {
         (true, Some(size), _) if reaches(SPACE_AT_LIMIT, size.saturating_add(asked), limit) => {
-            (Status::Established, 0.96)
+            Proof::SeenInside
         }
-        (true, _, Some((_, peak))) if reaches(FAR_FROM_LIMIT, peak, limit) => (Status::Supported, 0.9),
-        (true, Some(size), _) if size >= limit / 2 || refused => (Status::Supported, 0.85),
-        (true, None, _) if refused => (Status::Supported, 0.75),
-        (false, _, Some((_, peak))) if reaches(SPACE_AT_LIMIT, peak, limit) => (Status::Supported, 0.8),
+        (true, _, Some((_, peak))) if reaches(FAR_FROM_LIMIT, peak, limit) => Proof::ReadNearLimit,
+        (true, Some(size), _) if size >= limit / 2 || refused => Proof::InPart,
+        (true, None, _) if refused => Proof::InPart,
+        (false, _, Some((_, peak))) if reaches(SPACE_AT_LIMIT, peak, limit) => Proof::ReadNearLimit,
         (false, _, Some((at, peak))) if peak >= limit / ADDRESS_SPACE_PART => {
             return Err(format!(
                 "{name} ended on its own; its address space had reached {} of {}, read {} before, and the agent reported no exception from it",

@@ -7,7 +7,7 @@ use crate::policy::memory::{BUFFER_NOTE_BYTES, LIST_PART};
 use crate::policy::sizes::WARN_PART;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Fix, LoaderSettings, Severity, Status};
+use ullage_model::{At, Fix, LoaderSettings, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -35,7 +35,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let source = format!("agent in {}", process.id.pid);
     let evidence = evidence::number("list of indices", bytes, "bytes", &source, at, sentence);
     let context = analysis.remedy_context_of(Some(process));
-    let mut finding = of_job(&RULE, severity, (Status::Supported, 0.85), vec![evidence], &context);
+    let mut finding = of_job(&RULE, severity, Proof::Estimated, vec![evidence], &context);
     finding.process = Some(evidence::process_ref(process));
     Judgement::one(finding)
 }

@@ -9,7 +9,7 @@ use crate::policy::machine::{FILLS_AT_ONCE_BYTES, FILLS_AT_ONCE_PART};
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{FilesystemUse, Finding, Fix, Status};
+use ullage_model::{FilesystemUse, Finding, Fix, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -37,11 +37,11 @@ fn told(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
         return None;
     }
     let mut evidence = Vec::new();
-    let mut known = (Status::Supported, 0.85);
+    let mut known = Proof::InPart;
     if let (Some(used), Some(size)) = (counts.shm_used, counts.shm_size) {
         // What was reserved in vain is free again; what is left is less than one such request.
         if size > 0 && used >= size / 2 {
-            known = (Status::Established, 0.96);
+            known = Proof::SeenInside;
         }
         let sentence = format!(
             "/dev/shm had {} of {} in use at the exception, and the next segment did not fit.",
@@ -74,7 +74,7 @@ fn read(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, Strin
     if space::is_full(used, size) {
         let mut evidence = vec![space::reading(&history.last.path, "bytes", used, size, at, failure.at)];
         evidence.extend(space::bus_error_sentence(failure).filter(|_| bus));
-        let known = (Status::Supported, if bus { 0.85 } else { 0.7 });
+        let known = Proof::ReadNearLimit;
         return Ok(Some(finding(analysis, &RULE, failure, known, evidence, &context(analysis, failure))));
     }
     let someone = failure.process.map_or_else(|| "a process".into(), evidence::describe);

@@ -6,7 +6,7 @@ use crate::evidence;
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{FilesystemUse, Finding, Fix, Status};
+use ullage_model::{FilesystemUse, Finding, Fix, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -72,7 +72,7 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
         analysis,
         &RULE,
         failure,
-        (Status::Established, 0.93),
+        Proof::SeenInside,
         evidence,
         &analysis.remedy_context(Some(failure)),
     ))

@@ -9,7 +9,7 @@ use crate::policy::machine::{STALE_NOTE_BYTES, STALE_READ_BY, STALE_SHARE};
 use crate::rule::finding::{by_failure, finding, of_job};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, FilesystemUse, Finding, Fix, Severity, Status};
+use ullage_model::{Evidence, FilesystemUse, Finding, Fix, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -81,7 +81,7 @@ fn filled_before(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     let mut evidence = vec![evidence::with_limit(met, size)];
     evidence.extend(sharing::exception_sentence(failure));
     evidence.extend(space::bus_error_sentence(failure).filter(|_| space::is_bus_error(failure)));
-    let known = (Status::Supported, 0.65);
+    let known = Proof::Estimated;
     let mut finding =
         finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)));
     if before >= size as f64 / 2.0 {
@@ -95,11 +95,11 @@ fn lack_of_room() -> Vec<String> {
     ["shm-full-bytes", "nccl-shm-segments", "ray-object-store"].map(str::to_owned).into()
 }
 
-fn known(stale: &Stale) -> (Status, f64) {
+fn known(stale: &Stale) -> Proof {
     if stale.makers_gone >= stale.bytes / 2 {
-        (Status::Established, 0.94)
+        Proof::SeenOutside
     } else {
-        (Status::Supported, 0.75)
+        Proof::Estimated
     }
 }
 

@@ -7,7 +7,7 @@ use crate::policy::limits::{JUST_AFTER_S, JUST_BEFORE_S};
 use crate::policy::machine::UNBOUNDED_PART;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, FilesystemUse, Fix, Severity, Status};
+use ullage_model::{At, FilesystemUse, Fix, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -57,7 +57,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         };
         let severity = if analysis.ended_well() { Severity::Warning } else { Severity::Fatal };
         let context = RemedyContext { bytes: Some(limit), ..analysis.remedy_context(None) };
-        let mut finding = of_job(&RULE, severity, (Status::Established, 0.93), evidence, &context);
+        let mut finding = of_job(&RULE, severity, Proof::SeenOutside, evidence, &context);
         finding.process = victim.process.map(evidence::process_ref);
         finding.at = Some(began);
         return Judgement::one(finding);

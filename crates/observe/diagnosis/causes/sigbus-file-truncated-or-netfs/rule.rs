@@ -6,7 +6,7 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::{Judgement, Rule};
-use ullage_model::{FilesystemUse, Finding, Fix, Status};
+use ullage_model::{FilesystemUse, Finding, Fix, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -32,7 +32,7 @@ fn faulted(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, St
         let met =
             evidence::number("mapped beyond the file", file.mapped, "bytes", &source, file.at, sentence);
         evidence.insert(0, evidence::with_limit(met, file.length));
-        let known = (Status::Established, 0.95);
+        let known = Proof::SeenOutside;
         return Ok(Some(finding(
             analysis,
             &RULE,
@@ -85,7 +85,7 @@ fn faulted(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, St
         analysis,
         &RULE,
         failure,
-        (Status::Supported, 0.8),
+        Proof::Estimated,
         evidence,
         &analysis.remedy_context(Some(failure)),
     )))

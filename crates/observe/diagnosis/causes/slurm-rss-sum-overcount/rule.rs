@@ -8,7 +8,7 @@ use crate::policy::limits::NEAR_LIMIT;
 use crate::policy::machine::SLURM_LOOKS_BACK_S;
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Ending, Finding, Fix, OutcomeKind, Status};
+use ullage_model::{At, Ending, Finding, Fix, OutcomeKind, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -60,7 +60,7 @@ fn ended(analysis: &Analysis, failure: &Failure, asked: u64) -> Option<Finding> 
         evidence::text("signal", "SIGKILL or SIGTERM", "how the process ended", Some(failure.at), sentence);
     let context = RemedyContext { bytes: Some(sum as u64), ..analysis.remedy_context(Some(failure)) };
     let evidence = vec![evidence::with_limit(met, asked), signal];
-    Some(finding(analysis, &RULE, failure, (Status::Hypothesis, 0.55), evidence, &context))
+    Some(finding(analysis, &RULE, failure, Proof::Consistent, evidence, &context))
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {

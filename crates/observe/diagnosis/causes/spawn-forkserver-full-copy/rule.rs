@@ -11,7 +11,7 @@ use crate::policy::memory::{DATASET_BYTES, HOLDS_COPY};
 use crate::rule::finding::of_job;
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, Fix, LoaderSettings, Role, Severity, Status, Weight};
+use ullage_model::{Evidence, Fix, LoaderSettings, Proof, Role, Severity, Weight};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -35,7 +35,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     };
     let starter = starter(analysis, &copies);
     let loader = starter.and_then(|starter| starter.heaviest.as_ref());
-    let known = if weighed_inside { (Status::Established, 0.95) } else { (Status::Supported, 0.75) };
+    let known = if weighed_inside { Proof::SeenInside } else { Proof::Estimated };
     let mut evidence = vec![copies_sentence(&copies, whole, most, loader)];
     evidence.extend(step_sentence(most));
     evidence.extend(loader.and_then(|loader| method_sentence(loader, starter)));
@@ -133,7 +133,7 @@ fn from_outside(analysis: &Analysis) -> Judgement {
         Some(analysis.timeline.end()),
         format!("{}.", evidence::capital(&sentence)),
     )];
-    let known = (Status::Hypothesis, 0.4);
+    let known = Proof::Consistent;
     Judgement::one(of_job(&RULE, Severity::Warning, known, evidence, &analysis.remedy_context(None)))
 }
 

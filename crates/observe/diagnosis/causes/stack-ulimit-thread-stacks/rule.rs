@@ -8,7 +8,7 @@ use crate::policy::given::USUAL_STACK_BYTES;
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Finding, Fix, Status};
+use ullage_model::{Finding, Fix, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -77,15 +77,8 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
         evidence.push(evidence::number("resident memory", resident, "bytes", "VmRSS", failure.at, sentence));
     }
     evidence.extend(sharing::exception_sentence(failure));
-    // Beside ulimit -v, which is met too, this is the more exact answer.
-    Some(finding(
-        analysis,
-        &RULE,
-        failure,
-        (Status::Established, 0.97),
-        evidence,
-        &analysis.remedy_context(Some(failure)),
-    ))
+    let context = analysis.remedy_context(Some(failure));
+    Some(finding(analysis, &RULE, failure, Proof::SeenInside, evidence, &context))
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {

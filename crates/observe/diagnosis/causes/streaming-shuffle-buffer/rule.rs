@@ -6,7 +6,7 @@ use crate::policy::memory::BUFFER_NOTE_BYTES;
 use crate::policy::sizes::{BUFFER_PART, NOTE_PART};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Fix, Kept, Severity, Status};
+use ullage_model::{At, Fix, Kept, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -56,7 +56,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         peak.max(bytes),
     );
     let context = analysis.remedy_context_of(Some(process));
-    let mut finding = of_job(&RULE, severity, (Status::Supported, 0.8), vec![evidence], &context);
+    let mut finding = of_job(&RULE, severity, Proof::Estimated, vec![evidence], &context);
     finding.process = Some(evidence::process_ref(process));
     Judgement::one(finding)
 }

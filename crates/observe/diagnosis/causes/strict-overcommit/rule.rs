@@ -8,7 +8,7 @@ use crate::policy::limits::{counted_at_limit, reaches, JUST_BEFORE_S, NEAR_LIMIT
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Finding, Fix, Status};
+use ullage_model::{At, Finding, Fix, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -53,10 +53,10 @@ fn promised(analysis: &Analysis, failure: &Failure, told: bool) -> Result<Option
     let needed = asked.max(if forked { own } else { 0 });
     let near = reaches(NEAR_LIMIT, committed.saturating_add(needed), limit);
     let known = match (told, near) {
-        (true, true) if at == failure.at => (Status::Established, 0.95),
-        (true, true) => (Status::Supported, 0.88),
-        (true, false) => (Status::Supported, 0.7),
-        (false, _) if reaches(SPACE_AT_LIMIT, committed, limit) => (Status::Supported, 0.7),
+        (true, true) if at == failure.at => Proof::SeenInside,
+        (true, true) => Proof::ReadNearLimit,
+        (true, false) => Proof::InPart,
+        (false, _) if reaches(SPACE_AT_LIMIT, committed, limit) => Proof::ReadNearLimit,
         (false, _) => {
             return Err(format!(
                 "a process ended on its own under vm.overcommit_memory=2, with {} of {} promised at the last reading, and the agent reported no exception from it",
@@ -124,7 +124,7 @@ fn larger_than_machine(analysis: &Analysis, failure: &Failure) -> Option<Finding
         whole,
     )];
     evidence.extend(sharing::exception_sentence(failure));
-    let known = (Status::Supported, 0.75);
+    let known = Proof::InPart;
     let mut finding =
         finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)));
     finding.title =

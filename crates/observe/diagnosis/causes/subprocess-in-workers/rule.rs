@@ -10,7 +10,7 @@ use crate::rule::finding::{finding, of_job};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use std::collections::BTreeMap;
-use ullage_model::{Evidence, Fix, Role, Severity, Status};
+use ullage_model::{Evidence, Fix, Proof, Role, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -25,7 +25,7 @@ fn judge(analysis: &Analysis) -> Judgement {
             analysis,
             &RULE,
             failure,
-            (Status::Supported, 0.85),
+            Proof::InPart,
             evidence,
             &analysis.remedy_context(Some(failure)),
         );
@@ -37,7 +37,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         Some(seen) if programs.members.len() >= PROGRAMS_SEEN => Judgement::one(of_job(
             &RULE,
             Severity::Note,
-            (Status::Established, 0.9),
+            Proof::SeenOutside,
             vec![seen],
             &analysis.remedy_context(None),
         )),

@@ -8,7 +8,7 @@ use crate::policy::growth::OWN_SWAP_BYTES;
 use crate::policy::machine::{SWAP_FAULTS, SWAP_GROWS, SWAP_LASTS_S, SWAP_PAGES, SWAP_STEP_S, SWAP_WAITED};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Evidence, Fix, Severity, Status};
+use ullage_model::{At, Evidence, Fix, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -32,7 +32,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let mut evidence = vec![pages_sentence(from, to, came, went), faults_sentence(faults, swapped, at, to)];
     evidence.extend(stalled.map(|share| stall_sentence(share, to)));
     evidence.extend(trend_sentence(&job.held, from, to));
-    let known = if stalled.is_some() { (Status::Established, 0.92) } else { (Status::Supported, 0.8) };
+    let known = if stalled.is_some() { Proof::KernelSaid } else { Proof::Estimated };
     let mut finding = of_job(&RULE, Severity::Warning, known, evidence, &analysis.remedy_context(None));
     finding.at = Some(from);
     Judgement::one(finding)

@@ -8,7 +8,7 @@ use crate::policy::given::DEFAULT_SEGMENTS;
 use crate::rule::finding::{by_failure, finding, of_job};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Finding, Fix, Severity, Status};
+use ullage_model::{Finding, Fix, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -72,7 +72,7 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
         Some((_, number)) => number < DEFAULT_SEGMENTS,
         None => false,
     };
-    let known = if tight { (Status::Established, 0.92) } else { (Status::Supported, 0.75) };
+    let known = if tight { Proof::SeenInside } else { Proof::InPart };
     Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure))))
 }
 
@@ -94,13 +94,7 @@ fn left(analysis: &Analysis) -> Judgement {
     );
     let evidence = vec![evidence::number("left behind", bytes, "bytes", "/proc/sysvipc/shm", at, sentence)];
     let severity = if bytes >= SEGMENTS_LEFT_BYTES { Severity::Warning } else { Severity::Note };
-    Judgement::one(of_job(
-        &RULE,
-        severity,
-        (Status::Established, 0.92),
-        evidence,
-        &analysis.remedy_context(None),
-    ))
+    Judgement::one(of_job(&RULE, severity, Proof::SeenOutside, evidence, &analysis.remedy_context(None)))
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {

@@ -7,7 +7,7 @@ use crate::policy::limits::NEAR_LIMIT;
 use crate::policy::sizes::NOTE_BYTES;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Fix, Severity, Status};
+use ullage_model::{Fix, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -40,7 +40,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         return Judgement::one(of_job(
             &RULE,
             severity,
-            (Status::Hypothesis, 0.45),
+            Proof::Consistent,
             evidence,
             &analysis.remedy_context(None),
         ));

@@ -9,7 +9,7 @@ use crate::policy::counts::{THREADS_LASTED_S, THREADS_MORE, THREADS_REFUSED, THR
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use crate::trend::{trend_of, Trend};
-use ullage_model::{At, Evidence, Fix, Severity, Status};
+use ullage_model::{At, Evidence, Fix, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -82,7 +82,7 @@ fn rising(analysis: &Analysis, process: &ProcessHistory) -> Option<(f64, Judgeme
 
 fn judged(analysis: &Analysis, process: &ProcessHistory, mut evidence: Vec<Evidence>, at: At) -> Judgement {
     evidence.extend(stacks(process, at));
-    let known = (Status::Established, 0.93);
+    let known = Proof::SeenOutside;
     let mut finding =
         of_job(&RULE, Severity::Warning, known, evidence, &analysis.remedy_context_of(Some(process)));
     finding.process = Some(evidence::process_ref(process));

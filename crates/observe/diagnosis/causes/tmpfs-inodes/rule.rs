@@ -8,7 +8,7 @@ use crate::policy::limits::{reaches, NEAR_LIMIT};
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{CountsAtFailure, Evidence, FilesystemUse, Finding, Fix, Status};
+use ullage_model::{CountsAtFailure, Evidence, FilesystemUse, Finding, Fix, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -38,11 +38,7 @@ fn full(analysis: &Analysis, failure: &Failure, told: bool) -> Option<Finding> {
         let none_free = counts.and_then(|counts| counts.path_inodes_free) == Some(0);
         let full_in_bytes =
             history.last.size.at().is_some_and(|size| space::is_full(history.last.used.0, size));
-        let known = match (none_free, told) {
-            (true, _) => (Status::Established, 0.95),
-            (false, true) => (Status::Supported, 0.85),
-            (false, false) => (Status::Supported, 0.7),
-        };
+        let known = if none_free { Proof::SeenInside } else { Proof::ReadNearLimit };
         let evidence = space::reading(&history.last.path, "inodes", used, limit, at, failure.at);
         Some((none_free || !full_in_bytes).then_some((known, evidence, history.last.path)))
     };
@@ -51,10 +47,7 @@ fn full(analysis: &Analysis, failure: &Failure, told: bool) -> Option<Finding> {
         Some((known, evidence)) => (known, evidence, "/dev/shm".to_owned()),
         None => match read() {
             Some(reading) => reading?,
-            None => {
-                let known = (Status::Supported, if told { 0.85 } else { 0.7 });
-                (known, at_creation(failure, counts?)?, "/dev/shm".to_owned())
-            }
+            None => (Proof::InPart, at_creation(failure, counts?)?, "/dev/shm".to_owned()),
         },
     };
     let mut evidence = vec![met];
@@ -64,7 +57,7 @@ fn full(analysis: &Analysis, failure: &Failure, told: bool) -> Option<Finding> {
 }
 
 /// Counted inside the process, at the exception.
-fn counted(failure: &Failure, counts: &CountsAtFailure) -> Option<((Status, f64), Evidence)> {
+fn counted(failure: &Failure, counts: &CountsAtFailure) -> Option<(Proof, Evidence)> {
     let (used, all) = counts.shm_inodes_used.zip(counts.shm_inodes)?;
     if all == 0 || used.saturating_add(2) < all || !space::about_shm(failure) {
         return None;
@@ -76,7 +69,7 @@ fn counted(failure: &Failure, counts: &CountsAtFailure) -> Option<((Status, f64)
     );
     let source = failure.agent_source();
     let met = evidence::number("/dev/shm inodes", used, "inodes", &source, failure.at, sentence);
-    Some(((Status::Established, 0.96), evidence::with_limit(met, all)))
+    Some((Proof::SeenInside, evidence::with_limit(met, all)))
 }
 
 /// Nothing was full any more as the exception left, but making an empty object was refused.

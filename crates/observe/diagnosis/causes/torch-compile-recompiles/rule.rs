@@ -6,7 +6,7 @@ use crate::policy::sizes::{WARN_BYTES, WARN_PART};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use crate::trend::counter::{rising_counter, RisingCounter};
-use ullage_model::{Fix, Severity, Status};
+use ullage_model::{Fix, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -35,7 +35,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let source = format!("agent in {}", most.process.id.pid);
     let evidence = evidence::number("compiled graphs", most.last.count, "graphs", &source, most.at, sentence);
     let context = analysis.remedy_context_of(Some(most.process));
-    let mut finding = of_job(&RULE, severity, (Status::Supported, 0.75), vec![evidence], &context);
+    let mut finding = of_job(&RULE, severity, Proof::Estimated, vec![evidence], &context);
     finding.process = Some(evidence::process_ref(most.process));
     Judgement::one(finding)
 }

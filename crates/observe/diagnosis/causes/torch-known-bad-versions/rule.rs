@@ -7,7 +7,7 @@ use crate::policy::sizes::NOTE_BYTES;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use crate::trend::{trend_of, LineFit, Trend};
-use ullage_model::{Fix, Severity, Status};
+use ullage_model::{Fix, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -57,7 +57,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let source = format!("agent in {}", process.id.pid);
     let evidence = evidence::text("torch", &name, &source, Some(process.first_seen), sentence);
     let context = analysis.remedy_context_of(Some(process));
-    let mut finding = of_job(&RULE, Severity::Note, (Status::Hypothesis, 0.4), vec![evidence], &context);
+    let mut finding = of_job(&RULE, Severity::Note, Proof::Consistent, vec![evidence], &context);
     finding.process = Some(evidence::process_ref(process));
     Judgement::one(finding)
 }

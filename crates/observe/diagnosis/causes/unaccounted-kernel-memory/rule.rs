@@ -6,7 +6,7 @@ use crate::evidence;
 use crate::policy::machine::{UNOWNED_BYTES, UNOWNED_SHARE};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Fix, Severity, Status};
+use ullage_model::{Fix, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -28,11 +28,10 @@ fn judge(analysis: &Analysis) -> Judgement {
         evidence::number("memory without owner", unowned as u64, "bytes", "/proc/meminfo", at, sentence);
     let out = ran_out(analysis, total).is_some();
     let severity = if out && !analysis.ended_well() { Severity::Warning } else { Severity::Note };
-    let known = if out { (Status::Supported, 0.7) } else { (Status::Supported, 0.6) };
     Judgement::one(of_job(
         &RULE,
         severity,
-        known,
+        Proof::Estimated,
         vec![evidence::with_limit(met, total)],
         &analysis.remedy_context(None),
     ))

@@ -10,7 +10,7 @@ use crate::history::Series;
 use crate::policy::growth::{
     GROWTH_WARN_BYTES, GROWTH_WARN_SHARE, UNNAMED_EACH_BYTES, UNNAMED_END_INTERVALS, UNNAMED_FLATTENS,
     UNNAMED_GIVEN_BACK, UNNAMED_INTERVALS, UNNAMED_LASTED, UNNAMED_LATE, UNNAMED_LATE_READINGS,
-    UNNAMED_LATE_SHARE, UNNAMED_SURE,
+    UNNAMED_LATE_SHARE,
 };
 use crate::policy::trends::{FORECAST_REACH, GROWTH_LEAST_READINGS, GROWTH_LEAST_S};
 use crate::rule::finding::of_job;
@@ -18,7 +18,8 @@ use crate::rule::retainers::growth_sentence;
 use crate::rule::{Judgement, Rule};
 use crate::trend::Rise;
 use ullage_model::{
-    At, Evidence, Finding, Fix, GrowthClass, LimitState, OutcomeKind, Role, Severity, Status, TensorGroup,
+    At, Evidence, Finding, Fix, GrowthClass, LimitState, OutcomeKind, Proof, Role, Severity, Status,
+    TensorGroup,
 };
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
@@ -51,7 +52,7 @@ pub(super) fn yield_to_others(
         return;
     }
     let fatal =
-        |finding: &Finding| finding.severity == Severity::Fatal && finding.status >= Status::Supported;
+        |finding: &Finding| finding.severity == Severity::Fatal && finding.status() >= Status::Supported;
     let all = growers(analysis);
     let rest: Vec<&Grower> = all
         .iter()
@@ -65,8 +66,9 @@ pub(super) fn yield_to_others(
 }
 
 fn explains(finding: &Finding, grower: &ProcessHistory) -> bool {
+    // A note of a part of a growth leaves the rest of it open.
     let sure = finding.severity > Severity::Note
-        || (finding.status >= Status::Supported && finding.confidence >= UNNAMED_SURE);
+        || (finding.status() >= Status::Supported && finding.proof != Proof::InPart);
     // Of workers, or ranks, that do the same, one stands for all.
     let alike = |role: &Role| std::mem::discriminant(role) == std::mem::discriminant(&grower.role);
     let of_it = finding.process.as_ref().is_none_or(|process| {
@@ -199,7 +201,7 @@ fn finding(analysis: &Analysis, all: &[Grower], limit: Option<&LimitState>) -> F
     ));
     evidence.extend(tensors_sentence(first));
     let context = analysis.remedy_context_of(Some(first.process));
-    let mut finding = of_job(&RULE, Severity::Warning, (Status::Established, 0.9), evidence, &context);
+    let mut finding = of_job(&RULE, Severity::Warning, Proof::SeenOutside, evidence, &context);
     finding.fixes =
         settle(&why, analysis.growth.as_ref().map(|(growth, _)| growth.class), context.command.as_deref());
     let running = analysis.plain_outcome().kind == OutcomeKind::StillRunning;

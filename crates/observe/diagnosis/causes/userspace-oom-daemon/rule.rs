@@ -9,7 +9,7 @@ use crate::policy::machine::{DAEMON_LOOKS_BACK_S, DAEMON_STALLED};
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Ending, Evidence, Finding, Fix, OutcomeKind, Status};
+use ullage_model::{At, Ending, Evidence, Finding, Fix, OutcomeKind, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -33,7 +33,7 @@ fn by_ray(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
         analysis,
         &RULE,
         failure,
-        (Status::Established, 0.93),
+        Proof::SeenInside,
         evidence,
         &analysis.remedy_context(Some(failure)),
     ))
@@ -59,7 +59,7 @@ fn by_daemon(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     );
     let evidence =
         vec![evidence::text("signal", name, "how the process ended", Some(failure.at), sentence), short];
-    let known = if signal == SIGKILL { (Status::Supported, 0.7) } else { (Status::Supported, 0.6) };
+    let known = Proof::ReadNearLimit;
     Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure))))
 }
 

@@ -5,7 +5,7 @@ use crate::evidence;
 use crate::policy::machine::{VIRTUAL_OF_RESIDENT, VIRTUAL_TIMES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Fix, Limit, Severity, Status};
+use ullage_model::{Fix, Limit, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -33,7 +33,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     );
     let source = format!("/proc/{}/status", process.id.pid);
     let evidence = evidence::number("address space", virt, "bytes", &source, at, sentence);
-    let known = (Status::Established, 0.95);
+    let known = Proof::SeenOutside;
     let mut finding = of_job(&RULE, Severity::Note, known, vec![evidence], &analysis.remedy_context(None));
     finding.process = Some(evidence::process_ref(process));
     Judgement::one(finding)

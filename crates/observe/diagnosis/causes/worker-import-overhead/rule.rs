@@ -9,7 +9,7 @@ use crate::policy::memory::{HOLDS_COPY, IMPORTS_ALIKE};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use std::collections::BTreeMap;
-use ullage_model::{Evidence, Fix, Held, Role, Status};
+use ullage_model::{Evidence, Fix, Held, Proof, Role};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -60,7 +60,7 @@ fn copied_global(analysis: &Analysis, copies: &[(Copy, &Held)]) -> Option<(u64, 
     let first = held(most)?;
     let alike = first.picked.is_some()
         && together.iter().all(|copy| held(copy).is_some_and(|held| held.picked == first.picked));
-    let known = if alike { (Status::Established, 0.9) } else { (Status::Supported, 0.75) };
+    let known = if alike { Proof::SeenInside } else { Proof::Estimated };
     let starter = starter(analysis, &together);
     let mut evidence = vec![copies_sentence(&together, first, saved, alike)];
     evidence.extend(memory_sentence(analysis, most));

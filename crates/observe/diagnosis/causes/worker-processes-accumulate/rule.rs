@@ -8,7 +8,7 @@ use crate::policy::counts::{GENERATIONS, GENERATIONS_ALIVE, GENERATION_TICKS};
 use crate::policy::sizes::MOST;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Finding, Fix, Role, Severity, Status};
+use ullage_model::{Finding, Fix, Proof, Role, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -83,7 +83,7 @@ fn piled_up(analysis: &Analysis, parent: i32, cohort: &Cohort) -> Option<(usize,
         last,
         sentence,
     ));
-    let known = if made.is_some() { (Status::Established, 0.93) } else { (Status::Supported, 0.75) };
+    let known = if made.is_some() { Proof::SeenInside } else { Proof::Estimated };
     let mut finding = of_job(&RULE, Severity::Warning, known, evidence, &analysis.remedy_context_of(starter));
     finding.process = starter.map(evidence::process_ref);
     Some((alive.len(), finding))

@@ -5,7 +5,7 @@ use crate::evidence;
 use crate::rule::finding::of_job;
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Fix, Severity, Status};
+use ullage_model::{Fix, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -41,8 +41,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     )];
     evidence.extend(pinned.and_then(|failure| sharing::exception_sentence(failure)));
     let severity = if analysis.ended_well() { Severity::Warning } else { Severity::Fatal };
-    let mut finding =
-        of_job(&RULE, severity, (Status::Supported, 0.65), evidence, &analysis.remedy_context(pinned));
+    let mut finding = of_job(&RULE, severity, Proof::Estimated, evidence, &analysis.remedy_context(pinned));
     finding.process = killed
         .and_then(|victim| victim.process)
         .or(pinned.and_then(|failure| failure.process))

@@ -6,7 +6,7 @@ use crate::history::ProcessHistory;
 use crate::policy::counts::{EXIT_TAKES_NS, ZOMBIES, ZOMBIES_LEFT};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Fix, Severity, Status};
+use ullage_model::{At, Fix, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -32,13 +32,8 @@ fn judge(analysis: &Analysis) -> Judgement {
     );
     let source = format!("State of /proc/PID/stat below {}", parent.id.pid);
     let evidence = vec![evidence::number("zombies", zombies, "processes", &source, at, sentence)];
-    let mut finding = of_job(
-        &RULE,
-        Severity::Warning,
-        (Status::Established, 0.95),
-        evidence,
-        &analysis.remedy_context(None),
-    );
+    let mut finding =
+        of_job(&RULE, Severity::Warning, Proof::SeenOutside, evidence, &analysis.remedy_context(None));
     finding.process = Some(evidence::process_ref(parent));
     Judgement::one(finding)
 }

@@ -27,7 +27,7 @@ impl Victim<'_> {
 
 /// How a kill is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Proof {
+pub(crate) enum KillSign {
     /// The kernel log names the victim.
     Log,
     /// The counter of its cgroup moved.
@@ -48,7 +48,7 @@ pub(crate) struct Victim<'a> {
     /// By the lack of memory of the nodes that it was bound to.
     pub(crate) bound: bool,
     /// How it is known.
-    pub(crate) proof: Proof,
+    pub(crate) sign: KillSign,
     /// The kernel's line.
     pub(crate) line: Option<&'a KernelOomKill>,
     /// The victim's own cgroup.
@@ -93,7 +93,7 @@ pub(crate) fn victims<'a>(run: &Run<'a>) -> Vec<Victim<'a>> {
                 at,
                 host,
                 bound,
-                proof: Proof::Log,
+                sign: KillSign::Log,
                 line: Some(line),
                 group,
             });
@@ -206,7 +206,7 @@ fn by_counter<'a>(run: &Run<'a>, group: &'a CgroupHistory, victims: &mut Vec<Vic
     killed.sort_by_key(|process| {
         std::cmp::Reverse(process.memory.map_or(0, |(_, memory)| memory.resident().0))
     });
-    let proof = Proof::Counter;
+    let sign = KillSign::Counter;
     for process in killed.iter().take(usize::try_from(missing).unwrap_or(usize::MAX)) {
         let at = process.ended.map_or(shown, |(at, _, _)| at);
         victims.push(Victim {
@@ -214,7 +214,7 @@ fn by_counter<'a>(run: &Run<'a>, group: &'a CgroupHistory, victims: &mut Vec<Vic
             at,
             host: false,
             bound: false,
-            proof,
+            sign,
             line: None,
             group: Some(group),
         });
@@ -226,7 +226,7 @@ fn by_counter<'a>(run: &Run<'a>, group: &'a CgroupHistory, victims: &mut Vec<Vic
             at,
             host: false,
             bound: false,
-            proof,
+            sign,
             line: None,
             group: Some(group),
         });
@@ -272,7 +272,7 @@ fn by_reading<'a>(run: &Run<'a>) -> Option<Victim<'a>> {
         at,
         host: false,
         bound: false,
-        proof: Proof::AtLimit,
+        sign: KillSign::AtLimit,
         line: None,
         group: Some(group),
     })

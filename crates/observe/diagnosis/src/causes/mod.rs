@@ -296,10 +296,10 @@ const ALL: &[Cause] = table! {
     "per-rank-copies", "Every rank loads its own dataset/metadata/model copy on the node", Some("private-growth"), [], Some(per_rank_copies::RULE);
     "object-collectives-pickle", "all_gather_object / gather of Python objects to every rank", Some("refused-work"), [], Some(object_collectives_pickle::RULE);
     "gloo-and-process-group-growth", "Gloo buffers per new tensor size and process groups created in a loop", Some("private-growth"), [], Some(gloo_and_process_group_growth::RULE);
-    "nccl-shm-segments", "NCCL shared-memory transport cannot create /dev/shm/nccl-* segments", None, [], Some(nccl_shm_segments::RULE);
+    "nccl-shm-segments", "NCCL shared-memory transport cannot create /dev/shm/nccl-* segments", None, ["shm-full-bytes"], Some(nccl_shm_segments::RULE);
     "ray-object-store", "Ray object store (plasma) fills /dev/shm or spills; workers killed by Ray monitor", None, [], Some(ray_object_store::RULE);
-    "joblib-loky-memmap", "joblib/loky memmaps arrays into /dev/shm and leaves folders", None, [], Some(joblib_loky_memmap::RULE);
-    "stack-ulimit-thread-stacks", "Large ulimit -s multiplies thread stacks", None, [], Some(stack_ulimit_thread_stacks::RULE);
+    "joblib-loky-memmap", "joblib/loky memmaps arrays into /dev/shm and leaves folders", None, ["shm-full-bytes", "disk-full-tmp"], Some(joblib_loky_memmap::RULE);
+    "stack-ulimit-thread-stacks", "Large ulimit -s multiplies thread stacks", None, ["rlimit-as-virtual-memory", "strict-overcommit"], Some(stack_ulimit_thread_stacks::RULE);
     "cuda-ipc-consumer-leak", "CUDA tensors sent between processes are held by the producer (IPC refcount)", None, [], None;
     "clone3-seccomp-eperm", "Old Docker seccomp profile denies clone3 to glibc >= 2.34 (look-alike of exhaustion)", None, [], Some(clone3_seccomp_eperm::RULE);
     "cudnn-plan-cache-shapes", "cuDNN v8 execution-plan cache: host RAM per distinct conv shape per thread", None, [], None;

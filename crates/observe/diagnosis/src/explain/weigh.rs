@@ -11,14 +11,10 @@ use super::words::singled_out;
 use crate::causes::cause;
 use crate::evidence;
 use crate::policy::given::{DEFAULT_MAPPINGS, PAGE_BYTES};
-use crate::policy::log::{
-    ECHO, FAR_FROM_DEFAULT, FAR_FROM_DEFAULT_LEAVES, FIRST_OF_SEVERAL, FOLLOWING, LARGE_REQUEST_BYTES,
-    LARGE_REQUEST_LEAVES, MOST_SURE, NEAR_DEFAULT, NEAR_DEFAULT_MORE, NEXT_OF_SEVERAL, NOTICE,
-    NOT_SINGLED_OUT, ONE_CAUSE, SMALL_REQUEST_BYTES, SMALL_REQUEST_MORE,
-};
+use crate::policy::log::{HUGE_REQUEST_BYTES, HUGE_REQUEST_STEPS, NEAR_DEFAULT};
 use crate::rule::Cause;
 use std::collections::BTreeMap;
-use ullage_model::{Evidence, Finding, Severity, Status};
+use ullage_model::{Evidence, Finding, Proof, Severity};
 
 /// Findings told.
 const MOST_FINDINGS: usize = 5;
@@ -47,23 +43,53 @@ pub(crate) fn mark_what_follows(matches: &mut Vec<LogMatch>, others: &Others) {
     }
 }
 
-/// Causes with their confidence, likeliest first, and the command that settles each.
+/// Causes, likeliest first, and the command that settles each.
 pub(crate) fn findings(matches: &[LogMatch]) -> (Vec<Finding>, Vec<String>) {
-    let mut likely: BTreeMap<&'static str, (f64, &LogMatch)> = BTreeMap::new();
+    let mut likely: BTreeMap<&'static str, ((usize, bool, usize), &LogMatch)> = BTreeMap::new();
     for found in matches {
         for (index, id) in found.causes.iter().enumerate() {
-            let weight = weight(found, id, index);
-            let best = likely.entry(id.as_str()).or_insert((weight, found));
-            if weight > best.0 {
-                *best = (weight, found);
+            let behind = behind(found, id, index);
+            let best = likely.entry(id.as_str()).or_insert((behind, found));
+            if behind < best.0 {
+                *best = (behind, found);
             }
         }
     }
     let mut ranked: Vec<_> = likely.into_iter().collect();
-    ranked.sort_by(|a, b| b.1 .0.total_cmp(&a.1 .0).then(a.1 .1.line.cmp(&b.1 .1.line)).then(a.0.cmp(b.0)));
+    ranked.sort_by_key(|(id, (behind, found))| (*behind, found.line, *id));
     ranked.truncate(MOST_FINDINGS);
     let settle = ranked.iter().map(|(id, _)| settles(id).to_owned()).collect();
-    (ranked.into_iter().map(|(id, (confidence, found))| finding(id, confidence, found)).collect(), settle)
+    (ranked.into_iter().map(|(id, (_, found))| finding(id, found)).collect(), settle)
+}
+
+/// How many steps a cause of a message stands behind one that its message names alone. Each place in the pattern is two. What
+/// came after the first failure is a step behind it, an echo two, a notice four. Of as many steps that comes first which is
+/// named alone, then which is no echo.
+fn behind(found: &LogMatch, id: &str, index: usize) -> (usize, bool, usize) {
+    let of_maps = id == "max-map-count-exhausted";
+    let singled = singled_out(found);
+    let alone = singled.map_or(found.causes.len() == 1, |one| one == id);
+    let alone = alone || (of_maps && at_default_limit(found));
+    let place = match singled {
+        _ if alone => 0,
+        Some(_) => 2 * index + 3,
+        None => 2 * index + 1,
+    };
+    let kind = match found.kind {
+        Kind::Notice => 4,
+        Kind::Echo => 2,
+        Kind::Failure => usize::from(found.follows),
+    };
+    let huge = of_maps && found.figures.bytes.is_some_and(|bytes| bytes > HUGE_REQUEST_BYTES);
+    (place + kind + if huge { HUGE_REQUEST_STEPS } else { 0 }, !alone, kind)
+}
+
+/// The number of torch's segment is that of the kernel's default limit of mappings.
+fn at_default_limit(found: &LogMatch) -> bool {
+    found
+        .figures
+        .segment
+        .is_some_and(|segment| (NEAR_DEFAULT.0..=NEAR_DEFAULT.1).contains(&of_default(segment)))
 }
 
 /// A segment's number, as a share of the mappings that the kernel allows by default.
@@ -71,39 +97,7 @@ fn of_default(segment: u64) -> f64 {
     segment as f64 / DEFAULT_MAPPINGS as f64
 }
 
-fn weight(found: &LogMatch, id: &str, index: usize) -> f64 {
-    let mut weight = FIRST_OF_SEVERAL * NEXT_OF_SEVERAL.powi(i32::try_from(index).unwrap_or(i32::MAX));
-    weight = match singled_out(found) {
-        Some(one) if one == id => ONE_CAUSE,
-        Some(_) => weight * NOT_SINGLED_OUT,
-        None if found.causes.len() == 1 => ONE_CAUSE,
-        None => weight,
-    };
-    if is_notice(found) {
-        weight *= NOTICE;
-    } else if is_echo(found) {
-        weight *= ECHO;
-    } else if found.follows {
-        weight *= FOLLOWING;
-    }
-    if id == "max-map-count-exhausted" {
-        match found.figures.segment {
-            Some(segment) if (NEAR_DEFAULT.0..=NEAR_DEFAULT.1).contains(&of_default(segment)) => {
-                weight += NEAR_DEFAULT_MORE;
-            }
-            Some(segment) if of_default(segment) < FAR_FROM_DEFAULT => weight *= FAR_FROM_DEFAULT_LEAVES,
-            _ => {}
-        }
-        match found.figures.bytes {
-            Some(bytes) if bytes < SMALL_REQUEST_BYTES => weight += SMALL_REQUEST_MORE,
-            Some(bytes) if bytes > LARGE_REQUEST_BYTES => weight *= LARGE_REQUEST_LEAVES,
-            _ => {}
-        }
-    }
-    weight.min(MOST_SURE)
-}
-
-fn finding(id: &'static str, confidence: f64, found: &LogMatch) -> Finding {
+fn finding(id: &'static str, found: &LogMatch) -> Finding {
     let sentence = format!(
         "Line {}, printed by {}: \"{}\".",
         found.line,
@@ -122,8 +116,7 @@ fn finding(id: &'static str, confidence: f64, found: &LogMatch) -> Finding {
         cause: id.into(),
         title: known.map_or(id, |cause| cause.title).into(),
         severity: Severity::Fatal,
-        confidence: (confidence * 100.0).round() / 100.0,
-        status: Status::Hypothesis,
+        proof: Proof::MessageOnly,
         process: None,
         at: None,
         evidence,

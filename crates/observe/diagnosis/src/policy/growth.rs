@@ -105,8 +105,6 @@ pub(crate) const UNNAMED_END_INTERVALS: f64 = 2.0;
 pub(crate) const UNNAMED_FLATTENS: f64 = 0.5;
 /// Of a rise: what is given back at once is no small swing, and a high-water mark that rises by less stands still.
 pub(crate) const UNNAMED_GIVEN_BACK: f64 = 0.25;
-/// A note that is as sure as this explains a growth.
-pub(crate) const UNNAMED_SURE: f64 = 0.75;
 
 /// Touched buffer: worth a word from this share of private memory on.
 pub(crate) const TOUCHED_SHARE: f64 = 0.2;

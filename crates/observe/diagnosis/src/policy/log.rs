@@ -1,32 +1,11 @@
-//! How sure is a cause of which nothing but a line of a log is known?
+//! What do the figures in a line of a log say, and which lines belong together?
 
-/// The only cause of a message.
-pub(crate) const ONE_CAUSE: f64 = 0.75;
-/// The first of several causes, and each next one this much of the one before.
-pub(crate) const FIRST_OF_SEVERAL: f64 = 0.6;
-pub(crate) const NEXT_OF_SEVERAL: f64 = 0.65;
-/// The others where the message's own words single one out.
-pub(crate) const NOT_SINGLED_OUT: f64 = 0.6;
-/// A notice says what is so, not what failed.
-pub(crate) const NOTICE: f64 = 0.4;
-/// An echo says that something failed, somewhere else.
-pub(crate) const ECHO: f64 = 0.55;
-/// A line that comes of an earlier one.
-pub(crate) const FOLLOWING: f64 = 0.8;
-/// Nothing but a line of a log is surer.
-pub(crate) const MOST_SURE: f64 = 0.92;
-
-/// A segment's number so near the default number of mappings, as a share of it, is that limit,
+/// A segment's number so near the default number of mappings, as a share of it, is that limit.
 pub(crate) const NEAR_DEFAULT: (f64, f64) = (0.9, 1.05);
-pub(crate) const NEAR_DEFAULT_MORE: f64 = 0.25;
-/// and one so far below is not.
-pub(crate) const FAR_FROM_DEFAULT: f64 = 0.5;
-pub(crate) const FAR_FROM_DEFAULT_LEAVES: f64 = 0.7;
-/// A small request that fails lacks a mapping; a large one lacks memory.
-pub(crate) const SMALL_REQUEST_BYTES: u64 = 1 << 20;
-pub(crate) const SMALL_REQUEST_MORE: f64 = 0.05;
-pub(crate) const LARGE_REQUEST_BYTES: u64 = 1 << 30;
-pub(crate) const LARGE_REQUEST_LEAVES: f64 = 0.4;
+/// A request of more is rarely refused at that limit: it lacks memory, and two other causes are likelier. Steps by which the
+/// limit stands behind them.
+pub(crate) const HUGE_REQUEST_BYTES: u64 = 1 << 30;
+pub(crate) const HUGE_REQUEST_STEPS: usize = 5;
 
 /// `ulimit -u` beyond this is the kernel's default of a large machine, not what refused a thread.
 pub(crate) const TASKS_BY_DEFAULT: i64 = 32_768;

@@ -9,7 +9,6 @@
 //! the larger or smaller of both counts, and "in any run" where something sets them that a longer run does not stretch: a
 //! tick (1 s), a timeout.
 
-pub(crate) mod confidence;
 pub(crate) mod counts;
 pub(crate) mod given;
 pub(crate) mod growth;

@@ -1,12 +1,12 @@
 //! The verdict: all rules asked, findings ranked, and how COMMAND ended.
 //!
 //! First the most severe, with what comes of it behind it (each finding names what it explains), then the earliest, then the
-//! best known, then the most certain; what is still equal goes by id, so that one recording always gives one answer. A cause
+//! one of the best proof; what is still equal goes by id, so that one recording always gives one answer. A cause
 //! that could not be told is listed only where no fatal one was at least supported.
 
 mod surroundings;
 
-use crate::analysis::oom::{cut_short, Proof, Victim};
+use crate::analysis::oom::{cut_short, KillSign, Victim};
 use crate::analysis::Analysis;
 use crate::causes::causes;
 use crate::history::{BudgetStep, Timeline};
@@ -37,7 +37,7 @@ pub fn diagnose(run: &RunFacts, timeline: &Timeline) -> Verdict {
     let findings = in_order(findings);
     let explained = findings
         .iter()
-        .any(|finding| finding.severity == Severity::Fatal && finding.status >= Status::Supported);
+        .any(|finding| finding.severity == Severity::Fatal && finding.status() >= Status::Supported);
     if explained {
         undetermined.clear();
     }
@@ -141,8 +141,8 @@ fn rank(a: &Finding, b: &Finding) -> Ordering {
     b.severity
         .cmp(&a.severity)
         .then_with(|| at(a).cmp(&at(b)))
-        .then_with(|| b.status.cmp(&a.status))
-        .then_with(|| b.confidence.total_cmp(&a.confidence))
+        .then_with(|| b.status().cmp(&a.status()))
+        .then_with(|| b.proof.cmp(&a.proof))
         .then_with(|| a.cause.cmp(&b.cause))
 }
 
@@ -163,7 +163,7 @@ fn outcome(analysis: &Analysis) -> Outcome {
     }
     let killed = |victim: &&Victim| {
         let process = victim.process.map(|process| process.id);
-        victim.proof != Proof::AtLimit && (process == analysis.main() || (gone && process.is_none()))
+        victim.sign != KillSign::AtLimit && (process == analysis.main() || (gone && process.is_none()))
     };
     let by = |of: fn(&Victim) -> bool| analysis.oom_victims.iter().filter(killed).any(of);
     let by = match (by(|victim| victim.of_cgroup()), by(|victim| victim.host)) {

@@ -8,12 +8,11 @@ use crate::analysis::retention::Retention;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::Allocator;
-use crate::policy::confidence::{RETAINED_LEAST, RETAINED_MORE};
 use crate::policy::growth::{ARENA_THREADS, RETAINED_MUCH};
-use crate::policy::sizes::WARN_BYTES;
+use crate::policy::sizes::{MOST, WARN_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, GrowthClass, Role, Severity, Status};
+use ullage_model::{Evidence, GrowthClass, Proof, Role, Severity};
 
 /// The finding of an allocator's rule. `known`: further evidence, in front of it what the allocator said.
 pub(crate) fn judge(
@@ -54,9 +53,9 @@ pub(crate) fn judge(
         bytes: Some(kept.retained.trimmable as u64),
         ..analysis.remedy_context_of(Some(kept.process))
     };
-    // What most is kept by is told first.
-    let confidence = RETAINED_LEAST + RETAINED_MORE * (kept.bytes / most.max(1.0));
-    let mut finding = of_job(rule, severity, (Status::Supported, confidence), evidence, &context);
+    // One that retains less than half of what another one does is a part of the story.
+    let proof = if kept.bytes < MOST * most { Proof::InPart } else { Proof::Estimated };
+    let mut finding = of_job(rule, severity, proof, evidence, &context);
     finding.process = Some(evidence::process_ref(kept.process));
     if let Some(since) = growing.and_then(|(growth, _)| growth.since) {
         finding.at = Some(since);

@@ -10,10 +10,10 @@ use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
-use crate::rule::finding::{by_failure, finding};
+use crate::rule::finding::{by_failure, finding, proof_of};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Evidence, Finding, Fix, Status};
+use ullage_model::{At, Evidence, Finding, Fix, Proof};
 
 /// Whose descriptors fill the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,11 +137,11 @@ fn told(
     let counts = failure.counts();
     let limit = counts.and_then(|counts| counts.nofile).or_else(|| failure.process?.limits?.open_files.at());
     let mut evidence = Vec::new();
-    let mut known = (Status::Supported, 0.85);
+    let mut known = Proof::InPart;
     match (counts.and_then(|counts| counts.fds), limit) {
         (Some(fds), Some(limit)) => {
             if near(fds, limit) && !failure.is_echo() {
-                known = (Status::Established, 0.97);
+                known = Proof::SeenInside;
             }
             let sentence = format!(
                 "{} had {} of the {} descriptors open that its limit of open files (ulimit -n) allows, counted inside it at the exception.",
@@ -201,7 +201,7 @@ fn machine(
         );
         evidence.push(evidence::with_limit(met, limit));
     }
-    let known = (Status::Supported, 0.7);
+    let known = Proof::InPart;
     Ok(Some(finding(analysis, rule, failure, known, evidence, &analysis.remedy_context(Some(failure)))))
 }
 
@@ -229,7 +229,7 @@ fn read(
             }
             let mut evidence: Vec<Evidence> = last_count(failure, Some(limit), &name).into_iter().collect();
             evidence.extend(kinds_sentence(&kinds));
-            let known = (Status::Supported, if how == Reach::Met { 0.85 } else { 0.7 });
+            let known = proof_of(how);
             Ok(Some(finding(analysis, rule, failure, known, evidence, &analysis.remedy_context(Some(failure)))))
         }
         Reach::Possible => Err(match process.descriptors.last() {

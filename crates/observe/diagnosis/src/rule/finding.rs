@@ -7,14 +7,15 @@ use crate::evidence;
 use crate::policy::sizes::WARN_BYTES;
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, Finding, KernelOomKill, Severity, Status};
+use crate::trend::Reach;
+use ullage_model::{Evidence, Finding, KernelOomKill, Proof, Severity};
 
 /// A finding about a failure.
 pub(crate) fn finding(
     analysis: &Analysis,
     rule: &Rule,
     failure: &Failure,
-    (status, confidence): (Status, f64),
+    proof: Proof,
     evidence: Vec<Evidence>,
     context: &RemedyContext,
 ) -> Finding {
@@ -22,8 +23,7 @@ pub(crate) fn finding(
         cause: String::new(),
         title: String::new(),
         severity: failure.severity(analysis),
-        confidence,
-        status,
+        proof,
         process: failure.process.map(evidence::process_ref),
         at: Some(failure.at),
         evidence,
@@ -36,7 +36,7 @@ pub(crate) fn finding(
 pub(crate) fn of_job(
     rule: &Rule,
     severity: Severity,
-    (status, confidence): (Status, f64),
+    proof: Proof,
     evidence: Vec<Evidence>,
     context: &RemedyContext,
 ) -> Finding {
@@ -44,8 +44,7 @@ pub(crate) fn of_job(
         cause: String::new(),
         title: String::new(),
         severity,
-        confidence,
-        status,
+        proof,
         process: None,
         at: evidence.first().and_then(|evidence| evidence.at),
         evidence,
@@ -80,8 +79,17 @@ pub(crate) fn by_failure<'a>(
 /// The better of two candidates of one rule: the earlier failure, unless the later one is known better.
 pub(crate) fn better(kept: Option<Finding>, next: Finding) -> Option<Finding> {
     match kept {
-        Some(kept) if kept.status >= next.status => Some(kept),
+        Some(kept) if kept.status() >= next.status() => Some(kept),
         _ => Some(next),
+    }
+}
+
+/// What a limit that readings reach rests on.
+pub(crate) fn proof_of(reach: Reach) -> Proof {
+    match reach {
+        Reach::Met => Proof::ReadNearLimit,
+        Reach::Projected => Proof::Estimated,
+        Reach::Possible | Reach::Excluded => Proof::InPart,
     }
 }
 
@@ -106,9 +114,8 @@ pub(crate) fn no_memory_in(
     let sentence = format!("At that moment {doing}, called from {frame}.{size}");
     evidence.push(evidence::text("work", frame, &failure.agent_source(), Some(failure.at), sentence));
     evidence.extend(more(failure));
-    let known = (Status::Supported, 0.85);
     let mut found =
-        finding(analysis, rule, failure, known, evidence, &analysis.remedy_context(Some(failure)));
+        finding(analysis, rule, failure, Proof::InPart, evidence, &analysis.remedy_context(Some(failure)));
     found.severity = found.severity.min(Severity::Warning);
     Judgement::one(found)
 }
@@ -125,17 +132,16 @@ fn silent(analysis: &Analysis) -> Judgement {
     })
 }
 
-/// A finding about a process that the OOM killer ended; established, because the kernel said so.
+/// A finding about a process that the OOM killer ended; the kernel said so.
 pub(crate) fn of_victim(
     analysis: &Analysis,
     rule: &Rule,
     victim: &Victim,
-    confidence: f64,
     evidence: Vec<Evidence>,
     context: &RemedyContext,
 ) -> Finding {
     let severity = if analysis.ended_well() { Severity::Warning } else { Severity::Fatal };
-    let mut finding = of_job(rule, severity, (Status::Established, confidence), evidence, context);
+    let mut finding = of_job(rule, severity, Proof::KernelSaid, evidence, context);
     finding.process = victim.process.map(evidence::process_ref);
     finding.at = Some(victim.at);
     finding

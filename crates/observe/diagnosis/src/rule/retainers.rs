@@ -16,7 +16,7 @@ use crate::policy::sizes::NOTE_BYTES;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use crate::trend::Rise;
-use ullage_model::{At, Evidence, Finding, Holder, Role, Severity, Status};
+use ullage_model::{At, Evidence, Finding, Holder, Proof, Role, Severity};
 
 /// Holders that are named.
 const MOST_NAMED: usize = 3;
@@ -56,10 +56,10 @@ fn finding(
         return None;
     }
     let known = match (held.seen, share >= EXPLAINS_MOST) {
-        (true, true) => (Status::Established, 0.9),
-        (true, false) => (Status::Supported, 0.65),
+        (true, true) => Proof::SeenInside,
+        (true, false) => Proof::InPart,
         // A graph that a backward pass has freed is long and holds nothing: in an older torch it looks the same.
-        (false, _) => (Status::Hypothesis, 0.5),
+        (false, _) => Proof::Consistent,
     };
     let severity = severity(analysis, held, share);
     let mut evidence = vec![growth_sentence(held.process, &held.rise)];

@@ -91,7 +91,7 @@ fn the_heap_that_keeps_most_is_named_and_growth_of_it_is_a_warning() {
     let arenas = grows(&freed(10, 270));
     assert_eq!(causes(&arenas), ["glibc-arenas-per-core"]);
     let first = &arenas.findings[0];
-    assert_eq!(first.status, Status::Supported);
+    assert_eq!(first.status(), Status::Supported);
     let said = sentences(first);
     assert!(
         said.contains("270 MiB lay free in 11 arenas") && said.contains("would give back about 270 MiB"),
@@ -215,7 +215,7 @@ const FILLED: &str = "large-preallocation-lazy-touch";
 fn a_buffer_that_is_filled_is_a_note_and_a_leak_is_none() {
     let lazy = verdict(&mut fills(|_| 3000, 600));
     let note = found(&lazy, FILLED).unwrap();
-    assert_eq!((note.severity, note.status), (Severity::Note, Status::Supported));
+    assert_eq!((note.severity, note.status()), (Severity::Note, Status::Supported));
     assert!(sentences(note).contains("245 MiB of it were still untouched"), "{}", sentences(note));
     let of = |space, handed_out| verdict(&mut fills(space, handed_out));
     assert!(found(&of(|second| 3000 + 5 * second, 890), FILLED).is_none(), "its address space grows");
@@ -242,7 +242,7 @@ fn looks_that_came_before_the_rise_say_nothing_of_it() {
         for at in [1.2, 49.0] {
             look(&mut run, at, figures);
         }
-        found(&verdict(&mut run), FILLED).map(|note| note.status)
+        found(&verdict(&mut run), FILLED).map(|note| note.status())
     };
     let malloc = [("anonymous", 100), ("malloc_used", 90), ("malloc_mapped", 0), ("malloc_free", 0)];
     assert_eq!(steps(200, &malloc), None, "arenas of four threads hold as much");
@@ -284,7 +284,7 @@ fn pages_of_a_data_file_are_a_note_and_libraries_are_none() {
     };
     let verdict = reads(500);
     assert!(verdict.healthy);
-    assert_eq!(found(&verdict, "mmap-dataset-rss-illusion").unwrap().status, Status::Established);
+    assert_eq!(found(&verdict, "mmap-dataset-rss-illusion").unwrap().status(), Status::Established);
     let slow_disk = super::allocators::verdict(&mut run(|second| main_with(100, 50 + 6 * second, 3000)));
     assert!(found(&slow_disk, "mmap-dataset-rss-illusion").is_none(), "libraries that come slowly");
     let mut still = run(|_| main_with(100, 400, 3000));
@@ -319,7 +319,7 @@ fn an_old_torch_on_a_processor_without_avx512_may_leak_in_mkl() {
     };
     let old = grows("1.8.1", "AVX2", "8");
     let finding = found(&old, "mkl-openmp-isa-leak").unwrap();
-    assert_eq!((finding.severity, finding.status), (Severity::Warning, Status::Hypothesis));
+    assert_eq!((finding.severity, finding.status()), (Severity::Warning, Status::Hypothesis));
     for other in [("1.13.0", "AVX2", "8"), ("1.8.1", "AVX512", "8"), ("1.8.1", "AVX2", "1")] {
         assert!(found(&grows(other.0, other.1, other.2), "mkl-openmp-isa-leak").is_none(), "{other:?}");
     }

@@ -83,7 +83,7 @@ fn page_cache_at_the_limit_is_a_note_and_the_run_is_well() {
     let verdict = run.verdict();
     assert!(verdict.healthy);
     assert_eq!(notes(&verdict), ["page-cache-charged"]);
-    assert_eq!(verdict.findings[0].status, Status::Established);
+    assert_eq!(verdict.findings[0].status(), Status::Established);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn reading_of_main() -> ullage_model::ProcessReading {
 fn memory_high_slows_whoever_stands_at_it_with_what_cannot_be_dropped() {
     let verdict = under_high(510, 0, 4000, 6.0);
     assert_eq!(causes(&verdict), ["memory-high-throttle"]);
-    assert_eq!((verdict.findings[0].status, verdict.healthy), (Status::Established, false));
+    assert_eq!((verdict.findings[0].status(), verdict.healthy), (Status::Established, false));
     assert!(under_high(100, 410, 4000, 6.0).healthy, "page cache");
     assert!(under_high(510, 0, 4000, 0.1).healthy, "nobody waited");
     assert!(under_high(510, 0, 3, 6.0).healthy, "a few hits");
@@ -250,7 +250,7 @@ fn signalled(signal: i32, available: u64, daemons: &[&str]) -> Verdict {
 fn a_daemon_is_told_only_where_one_runs_and_memory_is_short() {
     let verdict = signalled(9, 3 * GIB, &["earlyoom"]);
     assert_eq!(causes(&verdict), ["userspace-oom-daemon"]);
-    assert_eq!(verdict.findings[0].status, Status::Supported);
+    assert_eq!(verdict.findings[0].status(), Status::Supported);
     assert_eq!(causes(&signalled(15, 3 * GIB, &["systemd-oomd"])), ["userspace-oom-daemon"]);
     assert!(causes(&signalled(9, 3 * GIB, &[])).is_empty(), "nobody who would");
     assert!(causes(&signalled(9, 40 * GIB, &["earlyoom"])).is_empty(), "no reason to");
@@ -293,7 +293,7 @@ fn under_slurm(request_mib: &str, signal: i32) -> Verdict {
 fn a_sum_of_resident_sizes_is_what_a_scheduler_counts() {
     let verdict = under_slurm("800", 9);
     assert_eq!(causes(&verdict), ["slurm-rss-sum-overcount"]);
-    assert_eq!(verdict.findings[0].status, Status::Hypothesis);
+    assert_eq!(verdict.findings[0].status(), Status::Hypothesis);
     assert!(causes(&under_slurm("4000", 9)).is_empty(), "asked for more than the sum");
     assert!(causes(&under_slurm("0", 9)).is_empty(), "the whole node");
     assert!(causes(&under_slurm("800", 2)).is_empty(), "Ctrl-C");

@@ -119,7 +119,7 @@ fn copying() -> Vec<Look> {
 fn copied_pages_at_a_steady_resident_size_are_told_with_what_sharing_would_save() {
     let finding = Forked::looking(&copying()).finding().unwrap();
     assert_eq!(finding.cause, "refcount-cow-fork-workers");
-    assert_eq!((finding.status, finding.severity), (Status::Established, Severity::Warning));
+    assert_eq!((finding.status(), finding.severity), (Status::Established, Severity::Warning));
     assert_eq!(finding.process.as_ref().map(|process| process.id), Some(id(MAIN)));
     let text = sentences(&finding);
     assert!(text.contains("4 forked workers of the main (pid 100) copied 360 MiB"), "{text}");
@@ -161,7 +161,7 @@ fn what_the_agent_said_decides_how_sure_it_is() {
         (Some(few), loader, (Status::Hypothesis, Severity::Note)),
     ] {
         let finding = Forked { weight, role, ..Forked::looking(&copying()) }.finding().unwrap();
-        assert_eq!((finding.status, finding.severity), expected, "{weight:?}");
+        assert_eq!((finding.status(), finding.severity), expected, "{weight:?}");
     }
 }
 
@@ -302,7 +302,7 @@ fn copies_of_the_dataset_in_spawned_workers_are_told_with_their_sum() {
     let verdict = run.verdict();
     assert_eq!(causes(&verdict), ["spawn-forkserver-full-copy"]);
     let finding = &verdict.findings[0];
-    assert_eq!((finding.status, finding.severity), (Status::Established, Severity::Warning));
+    assert_eq!((finding.status(), finding.severity), (Status::Established, Severity::Warning));
     let text = sentences(finding);
     assert!(text.contains("3 loader workers hold a copy of the dataset __main__.Names (1,000,000 items) of about 200 MiB each: 600 MiB"), "{text}");
     assert!(text.contains("480 MiB of anonymous memory before it read its first item"), "{text}");
@@ -328,7 +328,7 @@ fn the_weight_in_the_parent_supports_it_where_the_workers_said_nothing() {
     run.finish(9.0, Ending::Exited(0));
     let verdict = run.verdict();
     assert_eq!(causes(&verdict), ["spawn-forkserver-full-copy"]);
-    assert_eq!(verdict.findings[0].status, Status::Supported);
+    assert_eq!(verdict.findings[0].status(), Status::Supported);
 }
 
 #[test]
@@ -345,7 +345,7 @@ fn without_the_agent_large_spawned_workers_stay_open_until_memory_runs_out() {
     run.ended(6.0, 300, Ending::Signaled(9)).finish(9.0, Ending::Exited(1));
     let verdict = run.verdict();
     let finding = verdict.findings.iter().find(|f| f.cause == "spawn-forkserver-full-copy").unwrap();
-    assert_eq!(finding.status, Status::Hypothesis, "{verdict:?}");
+    assert_eq!(finding.status(), Status::Hypothesis, "{verdict:?}");
     let mut unknown = spawned(480 * MIB, None, None, false);
     for pid in &WORKERS[..3] {
         unknown.event(4.5, EventKind::RoleKnown { id: id(*pid), role: Role::Other });
@@ -391,7 +391,7 @@ fn a_global_that_every_worker_of_a_pool_fills_is_told() {
         let verdict = pool(method, 16 * MIB, 145 * MIB, [Some("aa"); 4]);
         assert_eq!(causes(&verdict), ["worker-import-overhead"], "{method}");
         let text = sentences(&verdict.findings[0]);
-        assert_eq!(verdict.findings[0].status, Status::Established);
+        assert_eq!(verdict.findings[0].status(), Status::Established);
         assert!(text.contains("GLOBAL_BUFFER (numpy.ndarray) is there 4 times"), "{text}");
         assert!(text.contains("One for all would save 384 MiB"), "{text}");
     }
@@ -401,7 +401,7 @@ fn a_global_that_every_worker_of_a_pool_fills_is_told() {
 fn contents_that_differ_are_said_and_make_it_less_sure() {
     for picked in [[Some("aa"), Some("aa"), Some("aa"), Some("bb")], [None; 4]] {
         let verdict = pool("spawn", 16 * MIB, 145 * MIB, picked);
-        assert_eq!(verdict.findings[0].status, Status::Supported, "{picked:?}");
+        assert_eq!(verdict.findings[0].status(), Status::Supported, "{picked:?}");
     }
 }
 

@@ -31,7 +31,7 @@ fn torch_descriptors_at_the_limit_are_established() {
     for nofile in [1024, 20_000] {
         let verdict = emfile(OPEN, nofile - 3, nofile - 20, nofile).verdict();
         assert_eq!(causes(&verdict), ["nofile-exhausted-shared-tensors"]);
-        assert_eq!(verdict.findings[0].status, Status::Established);
+        assert_eq!(verdict.findings[0].status(), Status::Established);
     }
 }
 
@@ -47,7 +47,7 @@ fn uncounted_descriptors_are_told_by_the_message_or_not_at_all() {
     report.counts.nofile = Some(1024);
     let verdict = failing(report).verdict();
     assert_eq!(causes(&verdict), ["nofile-exhausted-shared-tensors"]);
-    assert_eq!(verdict.findings[0].status, Status::Supported);
+    assert_eq!(verdict.findings[0].status(), Status::Supported);
     let verdict = failing(raised("OSError", "[Errno 24] Too many open files")).verdict();
     assert_eq!(causes(&verdict), Vec::<&str>::new());
     assert_eq!(undetermined(&verdict), ["nofile-exhausted-shared-tensors", "fd-leak-files-sockets"]);
@@ -73,7 +73,7 @@ fn unspoken(nofile: u64, torch: bool, readings: &[(f64, u64)], ended: f64) -> Ru
 fn without_the_agent_count_growth_and_kinds_tell() {
     let verdict = unspoken(20_000, true, &[(1.0, 12), (2.0, 8_000), (3.0, 16_000)], 3.5).verdict();
     assert_eq!(causes(&verdict), ["nofile-exhausted-shared-tensors"]);
-    assert_eq!(verdict.findings[0].status, Status::Supported);
+    assert_eq!(verdict.findings[0].status(), Status::Supported);
     let verdict = unspoken(1024, false, &[(1.0, 12), (5.0, 500), (9.0, 1018)], 9.2).verdict();
     assert_eq!(causes(&verdict), ["fd-leak-files-sockets"]);
 }
@@ -133,7 +133,7 @@ fn forkserver_refuses_what_is_far_below_every_limit() {
     report.counts.nofile = Some(1024);
     let verdict = failing(report).verdict();
     assert_eq!(causes(&verdict), ["forkserver-too-many-fds"]);
-    assert_eq!(verdict.findings[0].status, Status::Established);
+    assert_eq!(verdict.findings[0].status(), Status::Established);
     assert!(sentences(&verdict.findings[0]).contains("300 descriptors of torch's shared tensors to send"));
 }
 
@@ -155,7 +155,7 @@ fn forkserver(nofile: u64, torch: u64, age: f64) -> Run {
 fn without_the_agent_forkserver_is_a_hypothesis_only_where_nothing_else_was_in_reach() {
     let verdict = forkserver(1_048_576, 300, 0.3).verdict();
     assert_eq!(
-        verdict.findings.iter().map(|f| (f.cause.as_str(), f.status)).collect::<Vec<_>>(),
+        verdict.findings.iter().map(|f| (f.cause.as_str(), f.status())).collect::<Vec<_>>(),
         [("forkserver-too-many-fds", Status::Hypothesis)]
     );
     for (nofile, torch, age) in [(1024, 300, 0.3), (1_048_576, 300, 9.0), (1024, 3, 0.3)] {

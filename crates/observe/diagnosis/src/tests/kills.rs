@@ -40,7 +40,7 @@ fn a_worker_killed_and_noticed_is_a_memcg_kill() {
     let verdict = run.verdict();
     assert_eq!(causes(&verdict), ["memcg-oom-kill"]);
     let first = &verdict.findings[0];
-    assert_eq!((first.status, first.severity), (Status::Established, Severity::Fatal));
+    assert_eq!((first.status(), first.severity), (Status::Established, Severity::Fatal));
     assert_eq!(first.process.as_ref().map(|p| p.id), Some(id(WORKER)));
     assert!(sentences(first).contains("1 OOM kill in the cgroup /job"), "{}", sentences(first));
     assert!(sentences(first).contains("1023 MiB of the 1 GiB"), "{}", sentences(first));
@@ -135,7 +135,7 @@ fn no_reading_after_the_kill_leaves_the_last_one_as_support() {
     run.finish(2.1, Ending::Signaled(9));
     let verdict = run.verdict();
     assert_eq!(causes(&verdict), ["memcg-oom-kill"]);
-    assert_eq!(verdict.findings[0].status, Status::Supported);
+    assert_eq!(verdict.findings[0].status(), Status::Supported);
     assert_eq!(verdict.outcome.kind, OutcomeKind::Signal, "supported is not proof");
 }
 
@@ -160,7 +160,7 @@ fn a_group_killed_with_ullage_is_told_from_the_counters_afterwards() {
     let verdict = all_at_once(Some(3)).verdict();
     assert_eq!(causes(&verdict), ["memcg-oom-kill"]);
     assert_eq!(
-        (verdict.findings[0].status, verdict.findings[0].severity),
+        (verdict.findings[0].status(), verdict.findings[0].severity),
         (Status::Established, Severity::Fatal)
     );
     assert_eq!(
@@ -179,7 +179,7 @@ fn a_group_whose_counters_are_gone_is_told_from_the_last_samples() {
     run.facts.outcome = Some(Outcome::of(OutcomeKind::Unknown));
     let verdict = run.verdict();
     assert_eq!(causes(&verdict), ["memcg-oom-kill"]);
-    assert_eq!(verdict.findings[0].status, Status::Supported);
+    assert_eq!(verdict.findings[0].status(), Status::Supported);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn a_host_oom_needs_the_kernel_log() {
     run.finish(3.2, Ending::Exited(1));
     let verdict = run.verdict();
     assert_eq!(causes(&verdict), ["host-oom-kill"]);
-    assert_eq!(verdict.findings[0].status, Status::Established);
+    assert_eq!(verdict.findings[0].status(), Status::Established);
     let mut silent = Run::with_trainer();
     silent.tick(1.0, vec![reading(MAIN, 1, "python")], |sample| {
         sample.host.memory = ullage_model::Measured::Known(host(100 * MIB, 8 * GIB));

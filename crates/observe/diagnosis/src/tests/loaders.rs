@@ -72,7 +72,7 @@ fn workers_of_iterators_that_are_kept_pile_up() {
         let verdict = iterators(&times, 99, told, 20.0);
         assert_eq!(causes(&verdict), ["worker-processes-accumulate"]);
         let finding = &verdict.findings[0];
-        assert_eq!((finding.status, finding.severity), (status, Severity::Warning));
+        assert_eq!((finding.status(), finding.severity), (status, Severity::Warning));
         let text = sentences(finding);
         assert!(text.contains("had 18 loader workers at once, started at 9 different times"), "{text}");
         assert_eq!(
@@ -784,9 +784,8 @@ fn versions_with_a_late_collector_are_a_hypothesis() {
         let verdict = run.verdict();
         let found = of(&verdict, "python-314-incremental-gc");
         assert_eq!(found.is_some(), told, "{python}");
-        assert!(
-            found.is_none_or(|found| found.status == Status::Hypothesis && found.severity == Severity::Note)
-        );
+        assert!(found
+            .is_none_or(|found| found.status() == Status::Hypothesis && found.severity == Severity::Note));
     }
 }
 

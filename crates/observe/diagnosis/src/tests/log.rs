@@ -20,8 +20,7 @@ RuntimeError: unable to mmap 320 bytes from file </torch_8549_3875816624_63978>:
 fn the_bare_stack_trace_names_the_cause_with_less_certainty() {
     let verdict = explain_log(CRASH.as_bytes()).unwrap();
     let first = &verdict.findings[0];
-    assert_eq!((first.cause.as_str(), first.status), ("max-map-count-exhausted", Status::Hypothesis));
-    assert!(first.confidence > 0.8 && first.confidence < 0.95);
+    assert_eq!((first.cause.as_str(), first.status()), ("max-map-count-exhausted", Status::Hypothesis));
     let told: String = first.evidence.iter().map(|e| e.sentence.as_str()).collect();
     assert!(told.contains("number 63,978") && told.contains("Line 9,") && told.contains("250 MiB"), "{told}");
     assert_eq!(verdict.first_failure().map(|found| found.line), Some(9));
@@ -29,20 +28,17 @@ fn the_bare_stack_trace_names_the_cause_with_less_certainty() {
 }
 
 #[test]
-fn a_small_segment_number_or_a_huge_request_is_less_certain() {
+fn a_huge_request_makes_the_limit_of_mappings_less_likely() {
     let of = |text: &str| {
         explain_log(text.as_bytes())
             .unwrap()
             .findings
             .iter()
-            .find(|f| f.cause == "max-map-count-exhausted")
-            .map(|f| f.confidence)
-            .unwrap()
+            .position(|f| f.cause == "max-map-count-exhausted")
     };
-    let near = of(CRASH);
-    let middling = of(&CRASH.replace("_63978>", "_50000>"));
-    assert!(of(&CRASH.replace("_63978>", "_12>")) < middling && middling < near);
-    assert!(of(&CRASH.replace(" 320 ", " 23802932552 ")) < near);
+    assert_eq!(of(CRASH), Some(0));
+    assert_eq!(of(&CRASH.replace("_63978>", "_12>")), Some(0));
+    assert!(of(&CRASH.replace(" 320 ", " 23802932552 ").replace("_63978>", "_12>")) > Some(0));
 }
 
 #[test]

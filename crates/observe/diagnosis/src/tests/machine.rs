@@ -39,7 +39,7 @@ fn pages_that_go_in_and_out_while_the_job_waits_are_thrashing() {
     let verdict = swaps(3000, 3000, 2500, 300, 0.5, 1.0);
     assert_eq!(causes(&verdict), ["swap-thrash"]);
     let first = &verdict.findings[0];
-    assert_eq!((first.severity, first.status), (Severity::Warning, Status::Established));
+    assert_eq!((first.severity, first.status()), (Severity::Warning, Status::Established));
     assert!(sentences(first).contains("stayed at 700 MiB: it is no leak"), "{}", sentences(first));
     let leaks = swaps(3000, 3000, 2500, 300, 0.5, 3.0);
     assert!(sentences(&leaks.findings[0]).contains("something grows as well"));
@@ -141,7 +141,7 @@ fn others_that_take_the_memory_of_the_machine_are_ranked() {
     let verdict = beside(2, 44);
     assert_eq!(causes(&verdict), ["machine-neighbour-load"]);
     let first = &verdict.findings[0];
-    assert_eq!((first.severity, first.status), (Severity::Warning, Status::Established));
+    assert_eq!((first.severity, first.status()), (Severity::Warning, Status::Established));
     let told = sentences(first);
     assert!(
         told.contains("fell by 46 GiB between 2.0 s and 1 min after the start, to 4 GiB of 64 GiB"),

@@ -24,7 +24,7 @@ fn the_crash_is_counted_in_the_trainer_and_told_in_full() {
     let verdict = crash().verdict();
     let first = &verdict.findings[0];
     assert_eq!(
-        (first.cause.as_str(), first.status, first.severity),
+        (first.cause.as_str(), first.status(), first.severity),
         ("max-map-count-exhausted", Status::Established, Severity::Fatal)
     );
     assert_eq!(first.process.as_ref().map(|p| (p.id, p.role.clone())), Some((id(TRAINER), Role::Trainer)));
@@ -86,7 +86,7 @@ fn unspoken(readings: &[(f64, u64)], ended: f64) -> Run {
 fn without_the_agent_the_last_reading_and_its_age_tell() {
     let verdict = unspoken(&[(1.0, 700), (4.0, 30_000), (8.0, 65_100)], 8.4).verdict();
     let first = &verdict.findings[0];
-    assert_eq!((first.cause.as_str(), first.status), ("max-map-count-exhausted", Status::Supported));
+    assert_eq!((first.cause.as_str(), first.status()), ("max-map-count-exhausted", Status::Supported));
     assert!(sentences(first).contains("last counted 0.4 s before it ended"), "{}", sentences(first));
     assert_eq!(first.process.as_ref().map(|p| p.id), Some(id(TRAINER)));
 }
@@ -149,7 +149,7 @@ fn an_address_space_at_its_limit_is_told_from_the_mapping_count() {
     })
     .verdict();
     assert_eq!(causes(&verdict), ["rlimit-as-virtual-memory"]);
-    assert_eq!(verdict.findings[0].status, Status::Established);
+    assert_eq!(verdict.findings[0].status(), Status::Established);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn strict_overcommit_needs_mode_2_and_a_full_promise() {
     run.facts.machine.overcommit_memory = Measured::Known(2);
     let verdict = run.verdict();
     assert_eq!(causes(&verdict), ["strict-overcommit"]);
-    assert_eq!(verdict.findings[0].status, Status::Established);
+    assert_eq!(verdict.findings[0].status(), Status::Established);
 }
 
 #[test]

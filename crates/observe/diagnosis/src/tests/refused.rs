@@ -46,7 +46,7 @@ fn fork_fails(virtual_size: u64, available: u64, overcommit: u8) -> Verdict {
 fn a_fork_is_refused_for_a_parent_larger_than_memory_or_as_the_victim_of_a_lack_of_it() {
     let huge = fork_fails(100 * GIB, 50 * GIB, 0);
     assert_eq!(causes(&huge), ["fork-enomem-large-parent"]);
-    assert_eq!(huge.findings[0].status, Status::Supported);
+    assert_eq!(huge.findings[0].status(), Status::Supported);
     let victim = fork_fails(3 * GIB, GIB, 0);
     assert_eq!(causes(&victim), ["fork-enomem-large-parent"]);
     assert!(sentences(&victim.findings[0]).contains("its victim"));
@@ -87,9 +87,9 @@ const THREAD: &str = "can't start new thread";
 fn the_first_thread_refused_under_a_filter_is_the_filters() {
     let verdict = first_thread(1, Measured::Known(2), THREAD);
     assert_eq!(causes(&verdict), ["clone3-seccomp-eperm"]);
-    assert_eq!(verdict.findings[0].status, Status::Supported);
+    assert_eq!(verdict.findings[0].status(), Status::Supported);
     let said = first_thread(1, Measured::Known(2), "pthread_create failed: Operation not permitted");
-    assert_eq!(said.findings[0].status, Status::Established);
+    assert_eq!(said.findings[0].status(), Status::Established);
 }
 
 #[test]
@@ -167,9 +167,9 @@ fn system_v_says_which_call_and_the_limit_is_beside_it() {
     };
     let verdict = shmget(32 * MIB, 22, "Invalid argument");
     assert_eq!(causes(&verdict), ["sysv-shm-msg-limits"]);
-    assert_eq!(verdict.findings[0].status, Status::Established);
+    assert_eq!(verdict.findings[0].status(), Status::Established);
     assert!(sentences(&verdict.findings[0]).contains("kernel.shmmax is 32 MiB"));
-    assert_eq!(shmget(u64::MAX, 22, "Invalid argument").findings[0].status, Status::Supported);
+    assert_eq!(shmget(u64::MAX, 22, "Invalid argument").findings[0].status(), Status::Supported);
     assert_eq!(causes(&shmget(u64::MAX, 28, "No space left on device")), ["sysv-shm-msg-limits"]);
     assert!(causes(&fails("OSError", "[Errno 22] Invalid argument", |_, report| report.errno = Some(22)))
         .is_empty());
@@ -241,10 +241,10 @@ fn full_beside(segments: Vec<Segment>) -> Verdict {
 fn files_of_dead_runs_that_fill_shm_come_before_the_lack_of_room() {
     let verdict = full_beside(vec![from_before("torch_77_1_0", 48, gone())]);
     assert_eq!(causes(&verdict), ["shm-stale-files", "shm-full-bytes"]);
-    assert_eq!(verdict.findings[0].status, Status::Established);
+    assert_eq!(verdict.findings[0].status(), Status::Established);
     let unknown = full_beside(vec![from_before("psm_1a2b", 48, Measured::Missing(Missing::Vanished))]);
     assert_eq!(causes(&unknown)[0], "shm-stale-files");
-    assert_eq!(unknown.findings[0].status, Status::Supported);
+    assert_eq!(unknown.findings[0].status(), Status::Supported);
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn bus(used: u64, mapped: u64) -> Verdict {
 fn sigbus_of_a_mapped_file_is_told_from_a_full_shm() {
     let verdict = bus(10 * MIB, 8 * MIB);
     assert_eq!(causes(&verdict), ["sigbus-file-truncated-or-netfs"]);
-    assert_eq!(verdict.findings[0].status, Status::Supported);
+    assert_eq!(verdict.findings[0].status(), Status::Supported);
     assert_eq!(causes(&bus(8 * GIB, 8 * MIB)), ["shm-full-bytes"]);
     let nothing_mapped = bus(10 * MIB, 0);
     assert!(causes(&nothing_mapped).is_empty());
@@ -328,7 +328,7 @@ fn a_file_shorter_than_its_mapping_establishes_it() {
     run.event(2.2, what).ended(2.1, TRAINER, Ending::Signaled(7)).finish(2.4, Ending::Exited(1));
     let verdict = run.verdict();
     assert_eq!(causes(&verdict), ["sigbus-file-truncated-or-netfs"]);
-    assert_eq!(verdict.findings[0].status, Status::Established);
+    assert_eq!(verdict.findings[0].status(), Status::Established);
     assert!(sentences(&verdict.findings[0]).contains("/data/x.npy, which had only 4 MiB"));
 }
 

@@ -59,7 +59,7 @@ fn one(verdict: &Verdict) -> (&str, Severity, Status, String) {
     let named = named(verdict);
     assert_eq!(named.len(), 1, "{:?}", verdict.findings);
     let finding = named[0];
-    (finding.cause.as_str(), finding.severity, finding.status, sentences(finding))
+    (finding.cause.as_str(), finding.severity, finding.status(), sentences(finding))
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn a_full_shm_is_established_by_the_counts() {
     })
     .verdict();
     assert_eq!(causes(&verdict), ["shm-full-bytes"]);
-    assert_eq!(verdict.findings[0].status, Status::Established);
+    assert_eq!(verdict.findings[0].status(), Status::Established);
     assert!(verdict.findings[0].fixes.iter().any(|fix| fix.command.contains("--shm-size=8g")));
     assert!(!verdict.findings[0].fixes.iter().any(|fix| fix.command.contains("mount")), "not root");
 }
@@ -42,7 +42,7 @@ fn no_inode_left_is_told_from_no_byte_left() {
     })
     .verdict();
     assert_eq!(causes(&verdict), ["tmpfs-inodes"]);
-    assert_eq!(verdict.findings[0].status, Status::Established);
+    assert_eq!(verdict.findings[0].status(), Status::Established);
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_full_disk_is_told_by_its_path() {
     })
     .verdict();
     assert_eq!(causes(&verdict), ["disk-full-tmp"]);
-    assert_eq!(verdict.findings[0].status, Status::Established);
+    assert_eq!(verdict.findings[0].status(), Status::Established);
     let inotify = enospc("[Errno 28] inotify watch limit reached: No space left on device", |_| {}).verdict();
     assert!(causes(&inotify).is_empty());
 }
@@ -81,7 +81,7 @@ fn tmp(used: u64, size: u64) -> FilesystemReading {
 fn sigbus_goes_with_a_full_shm_and_is_not_told_with_an_empty_one() {
     let verdict = ends(Ending::Signaled(7), shm(64 * MIB, 64 * MIB, 9, 1000));
     assert_eq!(causes(&verdict), ["shm-full-bytes"]);
-    assert_eq!(verdict.findings[0].status, Status::Supported);
+    assert_eq!(verdict.findings[0].status(), Status::Supported);
     let verdict = ends(Ending::Signaled(7), shm(MIB, 64 * MIB, 9, 1000));
     assert_eq!(causes(&verdict), Vec::<&str>::new());
     // 63 MiB can be filled in 0.3 s: neither told nor ruled out.
@@ -125,7 +125,7 @@ fn an_object_that_cannot_be_made_while_bytes_are_free_lacks_an_inode() {
         })
         .verdict();
         assert_eq!(causes(&verdict), ["tmpfs-inodes"], "{text}");
-        assert_eq!(verdict.findings[0].status, Status::Supported);
+        assert_eq!(verdict.findings[0].status(), Status::Supported);
     }
 }
 

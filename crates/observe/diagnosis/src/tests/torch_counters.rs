@@ -92,7 +92,7 @@ fn contexts_that_hold_themselves_are_told_from_their_bytes_on() {
     let verdict = contexts(MIB);
     let found = &verdict.findings[0];
     assert_eq!((found.cause.as_str(), found.severity), ("autograd-function-ctx-leak", Severity::Warning));
-    assert_eq!(found.status, Status::Established);
+    assert_eq!(found.status(), Status::Established);
     assert!(sentences(found).contains("held 400 MiB of 400 tensors in circles"), "{}", sentences(found));
     assert_eq!(contexts(50 << 10).findings[0].severity, Severity::Note);
     assert!(contexts(100).findings.is_empty());
@@ -247,7 +247,7 @@ fn gathers(size: u64, takes: u64, after: f64, killed: bool) -> Verdict {
 fn an_object_on_its_way_when_a_rank_is_killed_is_told_beside_the_limit() {
     let verdict = gathers(100 * MIB, 600 * MIB, 2.0, true);
     assert_eq!(causes(&verdict), ["memcg-oom-kill", "object-collectives-pickle"]);
-    assert_eq!(verdict.findings[1].status, Status::Supported);
+    assert_eq!(verdict.findings[1].status(), Status::Supported);
     assert!(sentences(&verdict.findings[1]).contains(
         "all_gather_object with an object of 100 MiB in a group of 2 ranks, called at train.py:31"
     ));
@@ -297,7 +297,7 @@ fn what_the_kernel_found_in_a_rank_counts_as_a_reading() {
     };
     let verdict = killed_with(500, false);
     assert_eq!(causes(&verdict), ["memcg-oom-kill", "object-collectives-pickle"]);
-    assert_eq!(verdict.findings[1].status, Status::Supported);
+    assert_eq!(verdict.findings[1].status(), Status::Supported);
     assert_eq!(causes(&killed_with(255, false)), ["memcg-oom-kill"], "it took little");
     assert_eq!(causes(&killed_with(255, true)).len(), 2, "the other took as much, and was not read again");
 }
@@ -325,10 +325,10 @@ fn an_image_that_is_too_large_is_told_by_its_decoder() {
     let bomb = "Image size (400000000 pixels) exceeds limit of 178956970 pixels, could be decompression bomb DOS attack.";
     let refused =
         failed("DecompressionBombError", bomb, "…/PIL/Image.py:3438 _decompression_bomb_check").unwrap();
-    assert_eq!((refused.severity, refused.status), (Severity::Fatal, Status::Established));
+    assert_eq!((refused.severity, refused.status()), (Severity::Fatal, Status::Established));
     assert!(sentences(&refused).contains("it is 1.12 GiB of 3 bytes a pixel"), "{}", sentences(&refused));
     let refused = failed("MemoryError", "", "…/PIL/ImageFile.py:260 load").unwrap();
-    assert_eq!((refused.severity, refused.status), (Severity::Warning, Status::Supported));
+    assert_eq!((refused.severity, refused.status()), (Severity::Warning, Status::Supported));
     assert!(failed("MemoryError", "", "data.py:12 collate").is_none());
     assert!(
         failed("UnidentifiedImageError", "cannot identify image file", "…/PIL/Image.py:3498 open").is_none()

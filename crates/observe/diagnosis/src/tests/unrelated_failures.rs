@@ -33,7 +33,7 @@ fn a_moved_pids_counter_establishes_the_cgroup() {
     cannot_start(&mut run, Some(40), 30);
     let verdict = run.verdict();
     assert_eq!(causes(&verdict), ["pids-limit-cgroup"], "not the user's limit");
-    assert_eq!(verdict.findings[0].status, Status::Established);
+    assert_eq!(verdict.findings[0].status(), Status::Established);
     assert!(sentences(&verdict.findings[0]).contains("refused 3 new tasks because its 40 tasks"));
 }
 
@@ -53,7 +53,7 @@ fn a_counter_at_rest_with_a_users_limit_is_the_user() {
     cannot_start(&mut run, Some(40), 39);
     let verdict = run.verdict();
     assert_eq!(causes(&verdict), ["nproc-rlimit"]);
-    assert_eq!(verdict.findings[0].status, Status::Established);
+    assert_eq!(verdict.findings[0].status(), Status::Established);
     let mut root = threads_refused(0, Some(40), 38, 0);
     cannot_start(&mut root, Some(40), 39);
     assert!(causes(&root.verdict()).is_empty(), "root is exempt");

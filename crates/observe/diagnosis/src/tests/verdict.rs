@@ -3,15 +3,14 @@
 use super::build::*;
 use crate::ranking::in_order;
 use crate::Series;
-use ullage_model::{Ending, EventKind, Finding, Outcome, OutcomeKind, ProcessRef, Role, Severity, Status};
+use ullage_model::{Ending, EventKind, Finding, Outcome, OutcomeKind, ProcessRef, Proof, Role, Severity};
 
-fn finding(cause: &str, severity: Severity, at: Option<f64>, status: Status, confidence: f64) -> Finding {
+fn finding(cause: &str, severity: Severity, at: Option<f64>, proof: Proof) -> Finding {
     Finding {
         cause: cause.into(),
         title: String::new(),
         severity,
-        confidence,
-        status,
+        proof,
         process: None,
         at: at.map(s),
         evidence: vec![],
@@ -22,16 +21,16 @@ fn finding(cause: &str, severity: Severity, at: Option<f64>, status: Status, con
 
 #[test]
 fn the_most_severe_then_the_earliest_then_the_best_known_comes_first() {
+    use Proof::{Consistent, Estimated, KernelSaid, ReadNearLimit};
     use Severity::{Fatal, Note, Warning};
-    use Status::{Established, Hypothesis, Supported};
     let findings = vec![
-        finding("g", Note, Some(0.1), Established, 1.0),
-        finding("f", Warning, Some(0.2), Established, 1.0),
-        finding("e", Fatal, None, Established, 1.0),
-        finding("d", Fatal, Some(2.0), Established, 1.0),
-        finding("c", Fatal, Some(1.0), Hypothesis, 0.9),
-        finding("b", Fatal, Some(1.0), Supported, 0.6),
-        finding("a", Fatal, Some(1.0), Supported, 0.7),
+        finding("g", Note, Some(0.1), KernelSaid),
+        finding("f", Warning, Some(0.2), KernelSaid),
+        finding("e", Fatal, None, KernelSaid),
+        finding("d", Fatal, Some(2.0), KernelSaid),
+        finding("c", Fatal, Some(1.0), Consistent),
+        finding("b", Fatal, Some(1.0), Estimated),
+        finding("a", Fatal, Some(1.0), ReadNearLimit),
     ];
     let findings = in_order(findings);
     let order: String = findings.iter().map(|f| f.cause.as_str()).collect();
@@ -41,17 +40,16 @@ fn the_most_severe_then_the_earliest_then_the_best_known_comes_first() {
 #[test]
 fn what_comes_of_a_finding_stands_right_behind_it() {
     use Severity::{Fatal, Note, Warning};
-    use Status::{Established, Supported};
     let of = |cause: &str, severity, at, explains: &[&str]| Finding {
         explains: explains.iter().map(|cause| (*cause).to_owned()).collect(),
-        ..finding(cause, severity, Some(at), Supported, 0.7)
+        ..finding(cause, severity, Some(at), Proof::Estimated)
     };
     let order = |findings: &[Finding]| -> String {
         in_order(findings.to_vec()).iter().map(|finding| finding.cause.as_str()).collect()
     };
     // It stands where the first of both would, whatever is known better or was seen before.
     let mut known = of("b", Fatal, 1.0, &[]);
-    known.status = Established;
+    known.proof = Proof::KernelSaid;
     let other = of("c", Fatal, 1.5, &[]);
     assert_eq!(order(&[known.clone(), other.clone(), of("a", Fatal, 2.0, &["b"])]), "abc");
     assert_eq!(
@@ -204,7 +202,7 @@ mod damaged {
             run.finish(2.4, Ending::Exited(1));
             let verdict = run.verdict();
             for finding in &verdict.findings {
-                prop_assert!((0.0..=1.0).contains(&finding.confidence) && !finding.evidence.is_empty() && !finding.fixes.is_empty());
+                prop_assert!(!finding.evidence.is_empty() && !finding.fixes.is_empty());
                 prop_assert!(finding.evidence.iter().all(|evidence| evidence.sentence.ends_with('.')), "{:?}", finding.evidence);
             }
         }

@@ -2,6 +2,7 @@
 
 use super::layout::Screen;
 use super::style::{Ink, Style};
+use super::verdict::known;
 use crate::format;
 use ullage_model::{Finding, Status};
 
@@ -38,7 +39,11 @@ pub fn log(log: &LogView<'_>, style: &Style) -> String {
     };
     screen.section("Verdict", Ink::Bad);
     screen.prose(0, 0, &style.paint(Ink::Bad, &format::clean(&first.title)));
-    screen.prose(0, 0, &style.paint(Ink::Quiet, &standing(first)));
+    screen.prose(
+        0,
+        0,
+        &style.paint(Ink::Quiet, &format!("{}, {}.", format::clean(&first.cause), known(first.proof))),
+    );
     screen.prose(0, 0, &format!("From {read}."));
     screen.section("Why", Ink::Strong);
     for evidence in &first.evidence {
@@ -55,7 +60,7 @@ pub fn log(log: &LogView<'_>, style: &Style) -> String {
         screen.prose(0, 3, &format!("{}. {}", i + 1, format::clean(&fix.title)));
         screen.code(3, &fix.command);
     }
-    if first.status != Status::Established {
+    if first.status() != Status::Established {
         let n = first.fixes.len() + 1;
         screen.prose(
             0,
@@ -68,7 +73,7 @@ pub fn log(log: &LogView<'_>, style: &Style) -> String {
     }
     screen.section("Or else", Ink::Strong);
     for other in log.findings.iter().skip(1).take(OTHERS_SHOWN) {
-        let tag = format!("[{}, {}]", format::clean(&other.cause), how_likely(other));
+        let tag = format!("[{}]", format::clean(&other.cause));
         screen.prose(0, 2, &format!("{} {}", format::clean(&other.title), style.paint(Ink::Quiet, &tag)));
     }
     notes(&mut screen, log.notes);
@@ -79,24 +84,6 @@ pub fn log(log: &LogView<'_>, style: &Style) -> String {
 fn says(sentence: &str, reading: &str) -> bool {
     let plain = |text: &str| text.to_lowercase().replace(',', "");
     plain(sentence).contains(&plain(reading))
-}
-
-fn standing(finding: &Finding) -> String {
-    let how = match finding.status {
-        Status::Established => "established by the log",
-        Status::Supported => "supported by the log",
-        Status::Hypothesis => "a hypothesis from the log alone",
-    };
-    format!("{}: {how}, {}.", format::clean(&finding.cause), how_likely(finding))
-}
-
-/// In words: a log is no measurement, and its messages were never counted.
-fn how_likely(finding: &Finding) -> &'static str {
-    match finding.status {
-        Status::Established => "certain",
-        _ if finding.confidence >= 0.5 => "likely",
-        _ => "possible",
-    }
 }
 
 fn notes(screen: &mut Screen, notes: &[String]) {

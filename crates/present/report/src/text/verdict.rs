@@ -6,7 +6,7 @@ use super::segments::segments;
 use super::style::{Ink, Style};
 use crate::format;
 use ullage_model::{
-    caused_by, Cost, Evidence, Finding, Limit, LimitState, Outcome, OutcomeKind, ProcessRef, Severity,
+    caused_by, Cost, Evidence, Finding, Limit, LimitState, Outcome, OutcomeKind, ProcessRef, Proof, Severity,
     Status, Undetermined, Verdict,
 };
 
@@ -82,17 +82,31 @@ fn head(screen: &mut Screen, style: Style, verdict: &Verdict) {
     }
 }
 
-/// Whose and how sure, in words: `max-map-count-exhausted in the trainer (…): established (…), 97 % certain.`
-fn standing(finding: &Finding) -> String {
-    let status = match finding.status {
-        Status::Established if finding.severity == Severity::Fatal => "established (counted where it failed)",
-        Status::Established => "established (counted in the job)",
-        Status::Supported => "supported (by readings around it)",
-        Status::Hypothesis => "a hypothesis (fits what was seen, not proven)",
+/// How it is known, in words: `established: the kernel said so`.
+pub(super) fn known(proof: Proof) -> String {
+    let status = match proof.status() {
+        Status::Established => "established",
+        Status::Supported => "supported",
+        Status::Hypothesis => "a hypothesis",
     };
+    let how = match proof {
+        Proof::KernelSaid => "the kernel said so",
+        Proof::SeenInside => "seen inside the process",
+        Proof::SeenOutside => "read from the system",
+        Proof::ReadNearLimit => "read at the limit near the failure",
+        Proof::Estimated => "estimated from readings",
+        Proof::InPart => "a part of it was seen",
+        Proof::MessageOnly => "a message in the log alone",
+        Proof::Consistent => "it fits what was seen",
+    };
+    format!("{status}: {how}")
+}
+
+/// Whose and how it is known: `max-map-count-exhausted in the trainer (…), established: seen inside the process.`
+fn standing(finding: &Finding) -> String {
     let process = finding.process.as_ref().map(|p| format!(" in {}", process_words(p))).unwrap_or_default();
     let cause = format::clean(&finding.cause);
-    format!("{cause}{process}: {status}, {} certain.", format::share(finding.confidence))
+    format!("{cause}{process}, {}.", known(finding.proof))
 }
 
 /// How the command's own process ended, as a sentence.
@@ -207,7 +221,7 @@ fn also(screen: &mut Screen, style: Style, findings: &[Finding]) {
     for finding in behind.iter().take(ALSO_SHOWN) {
         let process =
             finding.process.as_ref().map(|p| format!(", in {}", process_words(p))).unwrap_or_default();
-        let status = match finding.status {
+        let status = match finding.status() {
             Status::Established => "established",
             Status::Supported => "supported",
             Status::Hypothesis => "hypothesis",
@@ -342,7 +356,7 @@ fn not_told(screen: &mut Screen, style: Style, verdict: &Verdict) {
     let proven = verdict
         .findings
         .first()
-        .is_some_and(|f| f.severity == Severity::Fatal && f.status == Status::Established);
+        .is_some_and(|f| f.severity == Severity::Fatal && f.status() == Status::Established);
     if proven {
         return;
     }

@@ -3,8 +3,8 @@
 use ullage_model::{
     At, Bytes, ClockTicks, Creator, CreatorSource, Evidence, EvidenceValue, Finding, Fix, Growth,
     GrowthClass, GrowthLimit, GrowthPart, LeftBehind, Limit, LimitState, Maker, Measured, MemorySummary,
-    Missing, Outcome, OutcomeKind, ProcessId, ProcessRef, Role, RunId, Segment, SegmentCreator, SegmentKind,
-    SegmentPlace, SegmentSeen, SegmentSummary, SegmentTotal, Severity, Status, Undetermined, Verdict,
+    Missing, Outcome, OutcomeKind, ProcessId, ProcessRef, Proof, Role, RunId, Segment, SegmentCreator,
+    SegmentKind, SegmentPlace, SegmentSeen, SegmentSummary, SegmentTotal, Severity, Undetermined, Verdict,
 };
 
 pub(crate) fn all() -> Vec<(&'static str, Verdict)> {
@@ -191,8 +191,7 @@ pub(crate) fn crash_established() -> Verdict {
                 cause: "max-map-count-exhausted".into(),
                 title: "The trainer has used up its memory mappings: 65,530 of 65,530, nearly all of them torch's shared tensors.".into(),
                 severity: Severity::Fatal,
-                confidence: 0.97,
-                status: Status::Established,
+                proof: Proof::SeenInside,
                 process: Some(ProcessRef {
                     id: ProcessId { pid: 4742, start: ClockTicks(123_456) },
                     role: Role::Trainer,
@@ -217,8 +216,7 @@ pub(crate) fn crash_established() -> Verdict {
                 cause: "orphan-workers".into(),
                 title: "A loader worker outlived the trainer".into(),
                 severity: Severity::Warning,
-                confidence: 0.9,
-                status: Status::Supported,
+                proof: Proof::Estimated,
                 process: Some(ProcessRef { id: ProcessId { pid: 4750, start: ClockTicks(123_999) }, role: Role::LoaderWorker(Some(0)), name: "pt_data_worker".into() }),
                 at: Some(At::from_seconds(13.0)),
                 evidence: vec![],
@@ -243,8 +241,7 @@ pub(crate) fn crash_supported() -> Verdict {
     let mut verdict = crash_established();
     verdict.findings.truncate(1);
     let finding = &mut verdict.findings[0];
-    finding.status = Status::Supported;
-    finding.confidence = 0.8;
+    finding.proof = Proof::ReadNearLimit;
     finding.evidence = vec![
         evidence("mappings", 65_102.0, Some(65_530), "mappings", "/proc/4742/maps", "The trainer had 65,102 of 65,530 mappings at the last reading, 0.2 s before it ended, and gained 5,200 a second."),
         evidence("exit status", 1.0, None, "", "wait of its parent", "The trainer ended with exit status 1."),
@@ -327,8 +324,7 @@ pub(crate) fn memcg() -> Verdict {
             cause: "memcg-oom-kill".into(),
             title: "The kernel killed the main process at the memory limit of its cgroup: 1 GiB.".into(),
             severity: Severity::Fatal,
-            confidence: 0.99,
-            status: Status::Established,
+            proof: Proof::KernelSaid,
             process: None,
             at: Some(At::from_seconds(4.0)),
             evidence: vec![evidence(
@@ -357,8 +353,7 @@ pub(crate) fn missing_values() -> Verdict {
     verdict.outcome = Outcome::of(OutcomeKind::Unknown);
     verdict.findings.truncate(1);
     let finding = &mut verdict.findings[0];
-    finding.status = Status::Hypothesis;
-    finding.confidence = 0.4;
+    finding.proof = Proof::Consistent;
     finding.evidence[0].value = EvidenceValue::Missing(Missing::NoPermission);
     finding.evidence[0].sentence = String::new();
     finding.evidence[2].value = EvidenceValue::Text("bad\u{1b}[2J text\nsecond line".into());
