@@ -5,6 +5,7 @@
 //! when it finds a problem. The rules themselves stand in ARCHITECTURE.md, which is read here.
 #![forbid(unsafe_code)]
 
+mod confidence;
 mod dependencies;
 mod docs;
 mod generate;
@@ -101,8 +102,9 @@ fn check_architecture() -> Result<Report, String> {
         problems.extend(tree::unsafe_out_of_place(&rules, file));
         problems.extend(safety::without_reason(file));
         problems.extend(safety::locks_out_of_place(&rules, file));
+        problems.extend(confidence::by_hand(file));
     }
-    report.add(sources.len(), "source files for length, unsafe and locks", problems);
+    report.add(sources.len(), "source files for length, unsafe, locks and confidences set by hand", problems);
     let graph = imports::graph(&packages, &files);
     let (imports, problems) = layers::check(&rules, &graph);
     report.add(imports, "imports against the order of modules", problems);
