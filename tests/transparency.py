@@ -326,7 +326,20 @@ def hang_up(world, terminal):
     terminal.line(world.shell_line(f"{PY} {script} {log}"))
     terminal.wait_for("running")
     terminal.close()
-    return watched.wait_for(lambda: os.path.exists(log))
+    # Both end after the terminal, and ullage after the job.
+    return watched.wait_for(lambda: os.path.exists(log)) and watched.wait_for(lambda: not run_with(script))
+
+
+def run_with(argument):
+    """Whether a process lives that was started with it."""
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if argument.encode() in file.read().split(b"\0"):
+                    return True
+        except OSError:
+            pass
+    return False
 
 
 @case
