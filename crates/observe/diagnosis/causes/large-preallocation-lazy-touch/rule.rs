@@ -8,7 +8,7 @@ use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::given::{ARENA_BYTES, MIB};
 use crate::policy::growth::{
-    GROWTH_WARN_BYTES, TOUCHED_AFTER_S, TOUCHED_MADE, TOUCHED_SEEN, TOUCHED_SHARE, TOUCHED_STILL,
+    GROWTH_WARN_BYTES, START_S, TOUCHED_AFTER_S, TOUCHED_MADE, TOUCHED_SEEN, TOUCHED_SHARE, TOUCHED_STILL,
     TOUCHED_TAKEN,
 };
 use crate::rule::finding::of_job;
@@ -59,7 +59,10 @@ fn touched<'a>(
     process: &'a ProcessHistory,
 ) -> Option<(&'a ProcessHistory, Rise, Option<Said>)> {
     let private = process.private();
-    let rise = rise(&private, loaded(process), GROWTH_WARN_BYTES as f64)?;
+    let loaded = loaded(process);
+    // A buffer that the program touches as it starts is what this cause's remedy asks for.
+    let rise =
+        rise(&private, loaded, GROWTH_WARN_BYTES as f64).filter(|rise| rise.until > loaded + START_S)?;
     let most = private.peak().map_or(0.0, |(_, bytes)| bytes);
     // It may have been made when the rise had begun already.
     let (begin, end) = (rise.since + TOUCHED_MADE * (rise.until - rise.since), process.last_seen);

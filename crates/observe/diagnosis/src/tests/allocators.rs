@@ -237,14 +237,17 @@ fn a_look_that_came_before_the_buffer_was_made_says_nothing_of_it() {
 #[test]
 fn looks_that_came_before_the_rise_say_nothing_of_it() {
     // At rest, and so many MiB more in two seconds.
-    let steps = |mib: u64, figures: &[(&str, u64)]| {
-        let mut run = run(|second| main_with(100 + mib / 2 * (second.clamp(50, 52) - 50), 50, 3000));
+    let steps_at = |from: u64, mib: u64, figures: &[(&str, u64)]| {
+        let mut run =
+            run(|second| main_with(100 + mib / 2 * (second.clamp(from, from + 2) - from), 50, 3000));
         for at in [1.2, 49.0] {
             look(&mut run, at, figures);
         }
         found(&verdict(&mut run), FILLED).map(|note| note.status())
     };
+    let steps = |mib: u64, figures: &[(&str, u64)]| steps_at(50, mib, figures);
     let malloc = [("anonymous", 100), ("malloc_used", 90), ("malloc_mapped", 0), ("malloc_free", 0)];
+    assert_eq!(steps_at(1, 400, &malloc), None, "touched as it starts");
     assert_eq!(steps(200, &malloc), None, "arenas of four threads hold as much");
     assert_eq!(steps(400, &malloc), Some(Status::Hypothesis));
     let arrow = [&malloc[..], &[("arrow_used", 10), ("arrow_peak", 60)]].concat();
