@@ -104,24 +104,6 @@ def trainer(method, point, who, times):
             say("caught", repr(time.monotonic()), type(error).__name__)
 
 
-def marked(token):
-    """pids of the job that are no zombies."""
-    found = []
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        try:
-            with open(f"/proc/{name}/environ", "rb") as file:
-                if f"{MARK}={token}".encode() not in file.read():
-                    continue
-            with open(f"/proc/{name}/stat") as file:
-                if file.read().rpartition(")")[2].split()[0] != "Z":
-                    found.append(int(name))
-        except OSError:
-            continue
-    return found
-
-
 def command_of(pid):
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
@@ -169,9 +151,9 @@ class Job:
         self.process.wait()
         ended = time.monotonic()
         deadline = ended + AT_MOST_S
-        while marked(self.token):
+        while watched.marked(MARK, self.token):
             if time.monotonic() > deadline:
-                left = [(pid, command_of(pid)) for pid in marked(self.token)]
+                left = [(pid, command_of(pid)) for pid in watched.marked(MARK, self.token)]
                 for pid, _ in left:
                     os.kill(pid, signal.SIGKILL)
                 return left
@@ -234,7 +216,7 @@ def cell(victim, method, times, chance):
                 job.left_behind()
                 job = None
         elif victim in SERVERS:
-            servers = [pid for pid in marked(job.token) if SERVERS[victim] in command_of(pid)]
+            servers = [pid for pid in watched.marked(MARK, job.token) if SERVERS[victim] in command_of(pid)]
             servers = [pid for pid in servers if str(pid) not in workers[1:]]
             if not servers:
                 problems.append(f"no {victim} was found")
@@ -246,7 +228,7 @@ def cell(victim, method, times, chance):
             problems += [f"left behind: {left}"] if left else []
             job = None
         else:
-            pids = marked(job.token) if victim == "tree" else [job.process.pid]
+            pids = watched.marked(MARK, job.token) if victim == "tree" else [job.process.pid]
             chance.shuffle(pids)
             for pid in pids:
                 try:

@@ -27,6 +27,7 @@ import tempfile
 import time
 
 import faults_job
+import watched
 from faults_signals import PATIENCE, SETTLE
 
 METHODS = "fork,spawn,forkserver,zygote"
@@ -37,25 +38,9 @@ ZEROS = ("hangs", "lost", "wrong", "failed", "left")
 # --- from outside ---------------------------------------------------------------------------------------
 
 
-def marked(token):
-    """pids of the job that are no zombies."""
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{name}/environ", "rb") as file:
-                if f"{MARK}={token}".encode() not in file.read():
-                    continue
-            with open(f"/proc/{name}/stat") as file:
-                if file.read().rpartition(")")[2].split()[0] != "Z":
-                    found.append(int(name))
-        except OSError:
-            continue
-    return found
-
-
 def stacks(token):
     """Of every process of a job that hangs."""
-    for pid in marked(token):
+    for pid in watched.marked(MARK, token):
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             print(f"    process {pid}: {file.read().replace(bytes(1), b' ').decode(errors='replace')[:150]}")
         if shutil.which("gdb"):
@@ -146,7 +131,7 @@ class Run:
 
     def judge_what_is_left(self):
         deadline = time.monotonic() + SETTLE
-        while (alive := marked(self.token)) and time.monotonic() < deadline:
+        while (alive := watched.marked(MARK, self.token)) and time.monotonic() < deadline:
             time.sleep(0.05)
         for pid in alive:
             with open(f"/proc/{pid}/cmdline", "rb") as file:
