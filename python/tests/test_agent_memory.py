@@ -4,6 +4,8 @@ import subprocess
 import sys
 import types
 
+import pytest
+
 import agent_parts
 import receiver
 from receiver import HEARD, several, watched
@@ -197,6 +199,30 @@ def test_a_walk_in_a_forked_child_writes_to_nothing_that_it_shares(python, scrip
     )
     # Of 2,000 objects that stand for all, each page with a number that one refers to would be copied.
     assert done.stderr == "" and int(done.stdout) < 1000
+
+
+INHERITED = """
+walks, told, walk = [], [], memory._walk
+memory._walk = lambda figures, now: (walks.append(1), walk(figures, now))
+memory.hooks.native.large(gc.get_threshold(), (), 1, (), (), 1)  # what loading takes is there before the first look
+memory.look(told.append)
+if os.fork() == 0:
+    walks.clear()
+    memory.after_fork()
+    kept = bytearray(b"x") * GROWTH
+    memory.look(told.append)
+    first, last = [one["figures"]["python_large"] for one in told]
+    print(len(walks), last - first > 30 << 20)
+    os._exit(0)
+os.wait()
+"""
+
+
+@pytest.mark.parametrize(("growth", "walked"), [(1, "0 False"), (40 << 20, "1 True")])
+def test_a_forked_child_walks_only_where_memory_is_not_as_its_parent_left_it(python, script, growth, walked):
+    program = script(PARTS + INHERITED.replace("GROWTH", str(growth)))
+    done = subprocess.run([python, program, agent_parts.__file__, receiver.library()], capture_output=True, text=True)
+    assert done.stderr == "" and done.stdout == walked + "\n"
 
 
 MIDST = """

@@ -21,7 +21,8 @@ import _ullage_hooks as hooks
 SHARE = 200  # a look that took t seconds is followed by so many t without one
 LEAST_APART_S = 0.5
 MOVED = 2 << 20  # bytes: less is not worth a message
-MOVED_MUCH = 4 << 20  # bytes: less is not worth a walk
+MOVED_MUCH = 4 << 20  # bytes, and share of what was private at the last walk: less is not worth another
+MOVED_SHARE = 0.05
 MOST_BLOCKS = 4_000_000  # a walk over more would hold the program up
 SAMPLE = 2000  # objects that stand for all
 PAGE = 4096
@@ -30,6 +31,7 @@ CHUNK = 48  # of a free chunk, what malloc_trim leaves in front
 _began = monotonic()
 _told = {}  # figures of the last message
 _walked = {}  # figures of the last walk
+_inherited = {}  # figures of the parent's last walk, in a forked child that has not looked yet
 _next_walk = 0.0
 _first = None  # private bytes at the first look
 _highest = _last = 0  # private bytes
@@ -55,7 +57,10 @@ def look(send, light=False, early=False):
             pass
     now = monotonic()
     took = thread_time() - began
-    if not light and not early and now >= _next_walk and _moved(figures, _walked, MOVED_MUCH):
+    if _inherited:
+        _inherit(figures)
+    much = max(MOVED_MUCH, MOVED_SHARE * _walked.get("anonymous", 0))
+    if not light and not early and now >= _next_walk and _moved(figures, _walked, much):
         try:
             _walk(figures, now)
         except Exception:
@@ -84,13 +89,24 @@ def files():
 
 def after_fork():
     """In a forked child: what was told was told by another."""
-    global _began, _told, _walked, _next_walk, _first, _rising
+    global _began, _told, _walked, _inherited, _next_walk, _first, _rising
+    _inherited = _walked or _inherited
     _began, _told, _walked, _next_walk = monotonic(), {}, {}, 0.0
     _first, _rising = None, 0
     for name in ("_ullage_census", "_ullage_sites"):
         part = sys.modules.get(name)
         if part is not None:
             part.after_fork()
+
+
+def _inherit(figures):
+    """At a forked child's first look: where its memory is as it was at the parent's last walk, so are its objects, and
+    a walk over what it inherited would only find them again, in pages that it shares."""
+    global _inherited, _walked
+    if not _moved(figures, _inherited, MOVED_MUCH):
+        figures.update({name: _inherited[name] for name in ("tensors", "python_large")})
+        _walked = figures
+    _inherited = {}
 
 
 def _moved(now, before, least):
