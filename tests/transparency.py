@@ -123,6 +123,83 @@ def sigterm_to_the_started_process_alone(world):
     return rest, as_shell_sees(child.wait())
 
 
+# Each signal as it comes, by the C handler: Python's own would be called once for two. USR1 ends it.
+COUNTS = """
+import os, signal
+comes, goes = os.pipe()
+os.set_blocking(goes, False)
+signal.set_wakeup_fd(goes)
+for number in (signal.SIGTERM, signal.SIGUSR1):
+    signal.signal(number, lambda *a: None)
+print("ready", flush=True)
+number = 0
+while number != signal.SIGUSR1:
+    number = os.read(comes, 1)[0]
+    print(number, flush=True)
+os.set_blocking(comes, False)
+try:
+    print("late", *os.read(comes, 100))
+except BlockingIOError:
+    print("end")
+"""
+
+
+def counts(world, send):
+    """What COMMAND gets of one SIGTERM for each of `send`, and then of one SIGUSR1 to the started process alone."""
+    child = world.start(COUNTS, start_new_session=True)
+    lines = []
+    for one in send:
+        one(child)
+        lines.append(child.stdout.readline())
+        # What ullage's two processes have not read yet would be one signal with the next.
+        own = watched.of_session(child.pid)
+        watched.wait_for(lambda: not any(watched.is_pending(pid, signal.SIGTERM) for pid in own))
+    child.send_signal(signal.SIGUSR1)
+    return lines, child.stdout.read(), as_shell_sees(child.wait())
+
+
+def to_group(child):
+    os.killpg(child.pid, signal.SIGTERM)
+
+
+def to_each(child):
+    """As Slurm and systemd do, by the list of a cgroup."""
+    for pid in watched.of_session(child.pid):
+        os.kill(pid, signal.SIGTERM)
+
+
+def to_started(child):
+    child.send_signal(signal.SIGTERM)
+
+
+def to_witness(child):
+    for pid in watched.of_session(child.pid):
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            if b"__witness" in file.read():
+                os.kill(pid, signal.SIGKILL)
+    to_started(child)
+
+
+@case
+def sigterm_to_the_whole_group_comes_once(world):
+    return counts(world, [to_group, to_group])
+
+
+@case
+def sigterm_to_each_process_comes_once(world):
+    return counts(world, [to_each, to_each])
+
+
+@case
+def sigterm_to_the_started_process_comes_after_one_to_the_group(world):
+    return counts(world, [to_group, to_started, to_each, to_started])
+
+
+@case
+def sigterm_comes_without_a_witness(world):
+    return counts(world, [to_witness, to_started])
+
+
 @case
 def sigterm_with_default_action(world):
     child = world.start("print('ready', flush=True)\nimport time\ntime.sleep(60)", start_new_session=True)
