@@ -100,13 +100,13 @@ def after_fork():
 
 
 def _inherit(figures):
-    """At a forked child's first look: where its memory is as it was at the parent's last walk, so are its objects, and
-    a walk over what it inherited would only find them again, in pages that it shares."""
+    """At a forked child's first look: a walk over what it inherited would find, in pages that it shares, what its
+    parent knows. So the first walk is one after its own memory has moved. Where nothing has since the parent's, its
+    figures stand."""
     global _inherited, _walked
     if not _moved(figures, _inherited, MOVED_MUCH):
         figures.update({name: _inherited[name] for name in ("tensors", "python_large")})
-        _walked = figures
-    _inherited = {}
+    _inherited, _walked = {}, figures
 
 
 def _moved(now, before, least):
