@@ -21,8 +21,7 @@ import _ullage_hooks as hooks
 SHARE = 200  # a look that took t seconds is followed by so many t without one
 LEAST_APART_S = 0.5
 MOVED = 2 << 20  # bytes: less is not worth a message
-MOVED_MUCH = 4 << 20  # bytes, and share of what was private at the last walk: less is not worth another
-MOVED_SHARE = 0.05
+MOVED_MUCH = 4 << 20  # bytes: less is not worth a walk
 MOST_BLOCKS = 4_000_000  # a walk over more would hold the program up
 SAMPLE = 2000  # objects that stand for all
 PAGE = 4096
@@ -59,8 +58,7 @@ def look(send, light=False, early=False):
     took = thread_time() - began
     if _inherited:
         _inherit(figures)
-    much = max(MOVED_MUCH, MOVED_SHARE * _walked.get("anonymous", 0))
-    if not light and not early and now >= _next_walk and _moved(figures, _walked, much):
+    if not light and not early and now >= _next_walk and _moved(figures, _walked, MOVED_MUCH):
         try:
             _walk(figures, now)
         except Exception:

@@ -8,7 +8,7 @@ use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::history::Series;
 use crate::policy::growth::{
-    GROWTH_WARN_BYTES, GROWTH_WARN_SHARE, UNNAMED_EACH_BYTES, UNNAMED_END_INTERVALS, UNNAMED_FLATTENS,
+    GROWTH_WARN_BYTES, GROWTH_WARN_SHARE, START_S, UNNAMED_EACH_BYTES, UNNAMED_END_INTERVALS, UNNAMED_FLATTENS,
     UNNAMED_GIVEN_BACK, UNNAMED_INTERVALS, UNNAMED_LASTED, UNNAMED_LATE, UNNAMED_LATE_READINGS,
     UNNAMED_LATE_SHARE,
 };
@@ -102,6 +102,10 @@ fn ongoing(analysis: &Analysis, process: &ProcessHistory, rise: &Rise) -> bool {
     let late = lasted >= UNNAMED_LATE * lived
         && readings >= UNNAMED_LATE_READINGS
         && rise.by >= UNNAMED_LATE_SHARE * held;
+    // What it does so soon after it has loaded is its start, however steadily it rises.
+    if rise.until <= loaded(process) + START_S {
+        return false;
+    }
     let stood = process.last_seen.seconds() - rise.until;
     if stood > UNNAMED_END_INTERVALS * analysis.facts.interval_s.max(apart(&private)) {
         return false;

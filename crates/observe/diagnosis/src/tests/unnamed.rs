@@ -134,6 +134,8 @@ fn a_start_up_that_loads_libraries_to_the_end_is_left_in_peace() {
 fn a_job_that_is_over_within_seconds_has_not_begun_to_grow() {
     is_left_in_peace(&job(1.0, 1.0, |t| 10.0 + 400.0 * t), "a second");
     is_left_in_peace(&job(3.0, 1.0, |t| if t < 1.0 { 50.0 } else { 400.0 }), "one batch");
+    is_left_in_peace(&job(4.0, 0.2, |t| 50.0 + 40.0 * t), "a dataset that is built, slowly");
+    is_told(&job(8.0, 0.2, |t| 50.0 + 40.0 * t), "the same for longer");
 }
 
 #[test]
