@@ -74,29 +74,6 @@ def marked(variable, token):
     return found
 
 
-def of_session(session):
-    """pids of a session's processes, ascending."""
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{name}/stat") as file:
-                if int(file.read().rpartition(")")[2].split()[3]) == session:
-                    found.append(int(name))
-        except OSError:
-            continue
-    return sorted(found)
-
-
-def is_pending(pid, number):
-    """Whether this signal waits for a process that blocks it."""
-    try:
-        with open(f"/proc/{pid}/status") as file:
-            waiting = next(line.split()[1] for line in file if line.startswith("ShdPnd:"))
-    except OSError:
-        return False
-    return int(waiting, 16) >> (number - 1) & 1 == 1
-
-
 def wait_for(condition, seconds=300):
     """Whether it comes true; only a failure takes so long."""
     deadline = time.monotonic() + seconds

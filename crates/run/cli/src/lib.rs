@@ -25,14 +25,9 @@ use arguments::{Arguments, Command};
 use clap::Parser;
 use std::process::ExitCode;
 use ullage_report::format;
-use ullage_supervisor::witness;
 
 /// Runs the command that was typed.
 pub fn main() -> ExitCode {
-    if witness::is_meant(std::env::args_os()) {
-        witness::serve();
-        return ExitCode::SUCCESS;
-    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {

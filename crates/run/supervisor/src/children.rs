@@ -23,12 +23,6 @@ pub(crate) fn reap() -> (Vec<(i32, Ending)>, bool) {
     }
 }
 
-/// True where this is a child of ours, running or not waited for yet.
-pub(crate) fn is_child(pid: i32) -> bool {
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    Pid::from_raw(pid).is_some_and(|pid| rustix::process::waitid(WaitId::Pid(pid), options).is_ok())
-}
-
 /// Takes the note that COMMAND stopped or continued, so that the next one is seen. True where there was one.
 pub(crate) fn stopped_or_continued(main: i32) -> bool {
     let Some(pid) = Pid::from_raw(main) else { return false };

@@ -17,7 +17,6 @@ pub mod policy;
 mod signals;
 mod spawn;
 mod supervisor;
-pub mod witness;
 
 pub use agent_socket::{parse_message, Connection};
 pub use children::is_running;

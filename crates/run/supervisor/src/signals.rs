@@ -1,10 +1,9 @@
 //! Which signals came, and from whom? Read from a signalfd, so that no handler is ever installed.
 //!
 //! Signals of the terminal (Ctrl-C, hang-up) go to the whole process group, COMMAND included: nothing is to be
-//! done. A signal that some process sent to ullage alone is meant for the job: it is passed on. `kill` of a whole group
-//! looks the same to each receiver; there a [`Witness`] tells.
+//! done. A signal that some process sent to ullage alone is meant for the job: it is passed on. The surprise:
+//! `kill` of a whole group looks the same to each receiver, so COMMAND gets such a signal twice.
 
-use crate::witness::Witness;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -39,36 +38,20 @@ pub(crate) enum Arrived {
 pub(crate) struct Signals {
     descriptor: SignalFd,
     interrupted: bool,
-    witness: Option<Witness>,
-}
-
-/// Blocks what may be passed on, and SIGCHLD; returns a descriptor to read them from, and the mask as it was.
-pub(crate) fn descriptor() -> nix::Result<(SignalFd, SigSet)> {
-    let mut wanted = SigSet::empty();
-    wanted.add(Signal::SIGCHLD);
-    for signal in PASSED_ON {
-        wanted.add(signal);
-    }
-    let before = SigSet::thread_get_mask()?;
-    wanted.thread_block()?;
-    Ok((SignalFd::with_flags(&wanted, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?, before))
 }
 
 impl Signals {
     /// Blocks the signals and opens the descriptor; returns the mask as it was.
     pub(crate) fn open() -> nix::Result<(Signals, SigSet)> {
-        let (descriptor, before) = descriptor()?;
-        Ok((Signals { descriptor, interrupted: false, witness: None }, before))
-    }
-
-    /// Starts who tells signals to the group from those to ullage alone.
-    pub(crate) fn call_witness(&mut self) {
-        self.witness = Witness::start();
-    }
-
-    /// A child of ullage's own, which is not of the job.
-    pub(crate) fn witness(&self) -> Option<i32> {
-        self.witness.as_ref().and_then(Witness::pid)
+        let mut wanted = SigSet::empty();
+        wanted.add(Signal::SIGCHLD);
+        for signal in PASSED_ON {
+            wanted.add(signal);
+        }
+        let before = SigSet::thread_get_mask()?;
+        wanted.thread_block()?;
+        let descriptor = SignalFd::with_flags(&wanted, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+        Ok((Signals { descriptor, interrupted: false }, before))
     }
 
     /// The next signal; none when all are read. `of_job` says whether a sender belongs to the job.
@@ -78,32 +61,7 @@ impl Signals {
         // The job signals its own group (torchrun ends its ranks so); COMMAND has got that one.
         let own = nix::unistd::getpid().as_raw();
         let inside = i32::try_from(info.ssi_pid).is_ok_and(|sender| sender == own || of_job(sender));
-        let arrived = meaning(info.ssi_signo, info.ssi_code, inside);
-        Some(self.unless_had(arrived, info.ssi_signo))
-    }
-
-    /// A child of ours ended and was waited for.
-    pub(crate) fn reaped(&mut self, pid: i32) {
-        if let Some(mut witness) = self.witness.take_if(|witness| witness.pid() == Some(pid)) {
-            witness.reaped();
-        }
-    }
-
-    /// What the whole group got, COMMAND has. The witness is asked in any case, so that it forgets what it got.
-    fn unless_had(&mut self, arrived: Arrived, number: u32) -> Arrived {
-        let signal = i32::try_from(number).ok().and_then(|number| Signal::try_from(number).ok());
-        let (Some(signal), Some(witness)) = (signal.filter(|_| arrived != Arrived::Child), &mut self.witness)
-        else {
-            return arrived;
-        };
-        match witness.saw(signal, matches!(arrived, Arrived::PassOn(_))) {
-            Some(true) => Arrived::Nothing,
-            Some(false) => arrived,
-            None => {
-                self.witness = None;
-                arrived
-            }
-        }
+        Some(meaning(info.ssi_signo, info.ssi_code, inside))
     }
 }
 

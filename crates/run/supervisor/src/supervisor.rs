@@ -1,7 +1,7 @@
 //! One loop over everything that can happen: signals, children, watched descendants, the agent's messages.
 
 use crate::agent_socket::{AgentSocket, Connection};
-use crate::children::{is_child, is_running, is_stopped, reap, stopped_or_continued};
+use crate::children::{is_running, is_stopped, reap, stopped_or_continued};
 use crate::imitate::Step;
 use crate::pidfd::Watched;
 use crate::signals::{Arrived, Signals};
@@ -88,16 +88,13 @@ impl Supervisor {
             news.push(Happening::NotSeen(format!("Orphans of the job could not be adopted: {error}.")));
         }
         let child_signal = take_child_signal();
-        let (mut signals, mask) = match Signals::open() {
+        let (signals, mask) = match Signals::open() {
             Ok((signals, mask)) => (Some(signals), mask),
             Err(error) => {
                 news.push(Happening::NotSeen(format!("Signals could not be watched: {error}.")));
                 (None, SigSet::empty())
             }
         };
-        if let Some(signals) = &mut signals {
-            signals.call_witness();
-        }
         let agent = settings.agent_socket.as_ref().and_then(|path| {
             AgentSocket::listen(path)
                 .map_err(|error| {
@@ -163,11 +160,6 @@ impl Supervisor {
     /// COMMAND's own process.
     pub fn main(&self) -> ProcessId {
         self.main
-    }
-
-    /// A child of ullage's own, which is not of the job.
-    pub fn witness(&self) -> Option<i32> {
-        self.signals.as_ref().and_then(Signals::witness)
     }
 
     /// Watches a descendant that is not our child, so that its ending is seen. Too many descriptors: not watched.
@@ -315,9 +307,6 @@ impl Supervisor {
     fn children(&mut self, happenings: &mut Vec<Happening>) {
         let (reaped, childless) = reap();
         for (pid, ending) in reaped {
-            if let Some(signals) = &mut self.signals {
-                signals.reaped(pid);
-            }
             if pid == self.main.pid && !self.main_ended {
                 self.main_ended = true;
                 happenings.push(Happening::MainEnded { ending });
@@ -326,8 +315,7 @@ impl Supervisor {
                 self.tell(id, ending, EndingSource::Wait, happenings);
             }
         }
-        let witness_alone = || self.witness().is_some() && !is_child(self.main.pid);
-        if !self.main_ended && (childless || witness_alone()) {
+        if childless && !self.main_ended {
             // Somebody else took its status; waiting on would never end.
             self.main_ended = true;
             happenings.push(Happening::MainEnded { ending: Ending::NotSeen(Missing::Vanished) });

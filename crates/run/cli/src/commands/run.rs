@@ -83,10 +83,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
         started_unix: facts.started_unix,
         ..SamplerSettings::default()
     };
-    let mut sampler = Sampler::new(root, settings, main);
-    if let Some(witness) = supervisor.witness() {
-        sampler.ignore(witness);
-    }
+    let sampler = Sampler::new(root, settings, main);
     let mut watch = Watch::new(facts.clone(), started, sampler, writer, budget, arguments.quiet)
         .keeping_arguments(arguments.keep_arguments);
     // What only a comparison reads stands in run.json alone.
