@@ -124,6 +124,14 @@ def sigterm_to_the_started_process_alone(world):
 
 
 @case
+def alarm_set_before_exec(world):
+    code = "import os, signal, sys; signal.alarm(1); os.execvp(sys.argv[1], sys.argv[1:])"
+    script = '"$@" >/dev/null 2>&1; echo $?'
+    words = ["sh", "-c", script, "sh", PY, "-c", code, *world.command("sleep", "60")]
+    return [subprocess.run(words, env=world.env, capture_output=True, text=True).stdout.strip()]
+
+
+@case
 def sigterm_with_default_action(world):
     child = world.start("print('ready', flush=True)\nimport time\ntime.sleep(60)", start_new_session=True)
     child.send_signal(signal.SIGTERM)

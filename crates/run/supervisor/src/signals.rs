@@ -22,6 +22,9 @@ const PASSED_ON: [Signal; 7] = [
 /// si_code of a signal that the kernel raised, the terminal's among them (sigaction(2)).
 const SI_KERNEL: i32 = 0x80;
 
+/// Sent by the terminal to the whole group. Another that the kernel raised is ullage's own: an alarm set before exec.
+const FROM_TERMINAL: [Signal; 3] = [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGHUP];
+
 /// What a signal means for the supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrived {
@@ -83,7 +86,7 @@ fn meaning(number: u32, code: i32, from_inside: bool) -> Arrived {
     match signal {
         Some(Signal::SIGCHLD) => Arrived::Child,
         None => Arrived::Nothing,
-        Some(_) if code == SI_KERNEL || code > 0 || from_inside => Arrived::Nothing,
+        Some(signal) if code > 0 && FROM_TERMINAL.contains(&signal) || from_inside => Arrived::Nothing,
         Some(signal) => Arrived::PassOn(signal),
     }
 }
@@ -95,6 +98,7 @@ mod tests {
     #[test]
     fn what_the_terminal_sends_is_not_passed_on() {
         assert_eq!(meaning(2, SI_KERNEL, false), Arrived::Nothing);
+        assert_eq!(meaning(14, SI_KERNEL, false), Arrived::PassOn(Signal::SIGALRM), "an alarm outlives exec");
     }
 
     #[test]
