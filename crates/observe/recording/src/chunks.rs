@@ -5,8 +5,8 @@
 
 use crate::columns::Columns;
 use crate::error::Damage;
-use crate::part_read::read_part;
-use crate::recording::{Files, MOST_PART_BYTES};
+use crate::files::Files;
+use crate::part_read::{read_part, MOST_PART_BYTES};
 use crate::table::Table;
 use std::io;
 

@@ -1,5 +1,6 @@
 //! What can go wrong with a recording as a whole, and what is wrong inside one that still opens?
 
+use crate::format::FORMAT;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -69,7 +70,7 @@ pub enum OpenError {
         source: io::Error,
     },
     /// Written by a later version of ullage.
-    #[error("{} is a recording of format {format}, and this ullage reads up to {}; open it with a newer ullage", path.display(), crate::FORMAT)]
+    #[error("{} is a recording of format {format}, and this ullage reads up to {}; open it with a newer ullage", path.display(), FORMAT)]
     Newer {
         /// The directory.
         path: PathBuf,

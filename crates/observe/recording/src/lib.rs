@@ -10,6 +10,8 @@ mod columns;
 mod csv;
 mod error;
 mod export;
+mod files;
+mod format;
 mod home;
 mod merge;
 mod part;
@@ -29,12 +31,10 @@ mod writer;
 
 pub use error::{CreateError, Damage, OpenError, WriteError};
 pub use export::{prepare, ExportError, Exported, TableFormat};
+pub use format::FORMAT;
 pub use home::{home, run_id};
 pub use recording::Recording;
 pub use repair::{repair, RepairError};
 pub use replay::Replay;
 pub use runs::{find, list_runs, remove, FindError, RemoveError, Run, RunState};
 pub use writer::{Writer, TAIL_BYTES};
-
-/// The format that this version writes, and the newest it reads.
-pub const FORMAT: u32 = 1;

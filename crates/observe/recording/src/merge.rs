@@ -6,8 +6,7 @@
 
 use crate::columns::Cells;
 use crate::part::{appear, order, Size, TableFile};
-use crate::part_read::Part;
-use crate::recording::MOST_PART_BYTES;
+use crate::part_read::{Part, MOST_PART_BYTES};
 use crate::store::Store;
 use crate::table::Table;
 use std::path::Path;

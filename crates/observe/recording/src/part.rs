@@ -3,6 +3,7 @@
 
 use crate::columns::Cells;
 use crate::error::WriteError;
+use crate::format::FORMAT;
 use crate::table::{Column, Kind, Table};
 use arrow_array::RecordBatch;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
@@ -202,7 +203,7 @@ fn properties(table: &Table) -> ParquetResult<WriterPropertiesPtr> {
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true)
         .set_key_value_metadata(Some(vec![
-            KeyValue::new("ullage.format".to_owned(), crate::FORMAT.to_string()),
+            KeyValue::new("ullage.format".to_owned(), FORMAT.to_string()),
             KeyValue::new("ullage.table".to_owned(), table.name.to_owned()),
         ]));
     for column in table.columns {

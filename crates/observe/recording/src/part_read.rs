@@ -13,6 +13,8 @@ use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
+/// A part is smaller than the tails it was made of; bytes of the file.
+pub(crate) const MOST_PART_BYTES: u64 = 64 << 20;
 /// A part of ours has some 60,000 rows (several merged), or half of this (`merge`), or those of a single huge sample.
 const MOST_ROWS: usize = 1 << 18;
 /// What a part of ours is decompressed to at most, bytes: two tails of 5 MB, or a single huge sample.

@@ -1,9 +1,10 @@
 //! How does a recording that was never closed become a closed one?
 
 use crate::error::{Damage, OpenError, WriteError};
+use crate::files::TableFiles;
 use crate::merge::merge_all;
 use crate::part::write_part;
-use crate::recording::{Recording, TableFiles};
+use crate::recording::Recording;
 use crate::run_file;
 use crate::store::Store;
 use crate::table::{Table, EVENTS, TICKS};

@@ -5,7 +5,7 @@
 
 use crate::chunks::{Chunk, Chunks};
 use crate::error::Damage;
-use crate::recording::Files;
+use crate::files::Files;
 use crate::row::{Record, RowReader};
 use crate::rows::event::EventRow;
 use crate::rows::tick::TickRow;

@@ -1,8 +1,8 @@
 //! What does `run.json` say, and how is it replaced so that it is always whole?
 
 use crate::error::{Damage, OpenError};
+use crate::format::FORMAT;
 use crate::store::Store;
-use crate::FORMAT;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

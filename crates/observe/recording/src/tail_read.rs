@@ -16,6 +16,8 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 
 const MARKER: [u8; 4] = [0xff; 4];
+/// A tail is at most 5 MB, or one sample of a machine with very many processes; bytes.
+pub(crate) const MOST_TAIL_BYTES: u64 = 64 << 20;
 /// More rows than one sample can have (`kernel.pid_max` is at most 4 million, and a row has 100 bytes or more).
 const MOST_ROWS: i64 = 1 << 22;
 
