@@ -13,7 +13,7 @@ use crate::layout::{
 };
 use crate::mapping::Mapping;
 use crate::state::{self, State, Step, HELD, PRODUCER, RETURNING, SENT};
-use crate::{forks, returns, slots};
+use crate::{heirs, returns, slots};
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
@@ -242,7 +242,7 @@ impl Heap {
                 } else if found.has(HELD | RETURNING) {
                     // Its heirs see the block as it did.
                     !*alive.entry(found.holder).or_insert_with(|| {
-                        slots::is_alive(header, found.holder) || forks::has_heirs(header, found.holder)
+                        slots::is_alive(header, found.holder) || heirs::has_heirs(header, found.holder)
                     })
                 } else {
                     false
@@ -500,7 +500,7 @@ fn punch_behind(map: &Mapping, ranges: &[Free]) -> u64 {
 
 /// True where nobody uses a heap with this owner any more.
 fn is_left(header: &Header, owner: u32) -> bool {
-    owner == LEFT || (!slots::is_alive(header, owner as u16) && !forks::has_heirs(header, owner as u16))
+    owner == LEFT || (!slots::is_alive(header, owner as u16) && !heirs::has_heirs(header, owner as u16))
 }
 
 /// Size of a block for so many bytes.

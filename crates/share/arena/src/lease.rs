@@ -1,9 +1,9 @@
 //! The right to a block's bytes: ends when it is dropped, on whichever thread, without a lock shared by processes.
 
-use crate::arena::Inner;
 use crate::error::ArenaError;
-use crate::fail::{self, FailPoint};
 use crate::forks;
+use crate::heirs::Waiting;
+use crate::inner::Inner;
 use crate::state::{self, Step};
 use std::sync::Arc;
 
@@ -16,6 +16,12 @@ pub struct Ticket {
     pub generation: u32,
     /// Bytes in use.
     pub length: u64,
+}
+
+impl Ticket {
+    pub(crate) fn stale(self) -> ArenaError {
+        ArenaError::Stale { offset: self.offset, generation: self.generation }
+    }
 }
 
 /// The right to read and write a block's bytes, until dropped.
@@ -31,7 +37,7 @@ pub struct Lease {
 
 impl Lease {
     pub(crate) fn new(arena: Arc<Inner>, ticket: Ticket, producer: bool) -> Lease {
-        arena.lease_began();
+        arena.member().lease_began();
         Lease { arena, ticket, producer, process: forks::process(), forks: forks::forks(), given: false }
     }
 
@@ -110,7 +116,7 @@ impl Drop for Lease {
         if self.is_inherited() {
             return;
         }
-        self.arena.lease_ended();
+        self.arena.member().lease_ended();
         if self.given {
             return;
         }
@@ -118,7 +124,7 @@ impl Drop for Lease {
         if forks == self.forks {
             self.arena.end(self.ticket.offset, self.ticket.generation, self.producer);
         } else {
-            self.arena.wait_for_heirs(forks::Waiting {
+            self.arena.wait_for_heirs(Waiting {
                 offset: self.ticket.offset,
                 generation: self.ticket.generation,
                 producer: self.producer,
@@ -126,27 +132,5 @@ impl Drop for Lease {
                 until: forks,
             });
         }
-    }
-}
-
-impl Inner {
-    /// Ends a part in a block; the last one pushes it onto its heap's return stack.
-    pub(crate) fn end(&self, offset: u64, generation: u32, producer: bool) {
-        let Some(block) = self.mapping().block(offset) else { return };
-        let slot = self.slot().unwrap_or(0);
-        let step = if producer {
-            state::end_producer(&block.state, generation, slot)
-        } else {
-            state::end_consumer(&block.state, generation, slot)
-        };
-        if step == Step::Last {
-            fail::at(FailPoint::Ended);
-            self.push_back(offset);
-            fail::at(FailPoint::Returned);
-        }
-    }
-
-    pub(crate) fn stale(ticket: Ticket) -> ArenaError {
-        ArenaError::Stale { offset: ticket.offset, generation: ticket.generation }
     }
 }

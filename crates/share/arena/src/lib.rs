@@ -7,7 +7,7 @@
 //! slot, before the heap would grow.
 //!
 //! The surprise: after a fork the child sees the parent's leased blocks through the same mapping. Such a block is
-//! not used again before every heir of that moment is gone ([`forks`]).
+//! not used again before every heir of that moment is gone ([`heirs`]).
 #![allow(unsafe_code)]
 #![cfg_attr(loom, allow(dead_code))]
 
@@ -28,11 +28,17 @@ mod free_list;
 #[cfg(not(loom))]
 mod heap;
 #[cfg(not(loom))]
+mod heirs;
+#[cfg(not(loom))]
+mod inner;
+#[cfg(not(loom))]
 mod layout;
 #[cfg(not(loom))]
 mod lease;
 #[cfg(not(loom))]
 mod mapping;
+#[cfg(not(loom))]
+mod member;
 #[cfg(not(loom))]
 mod per_process;
 #[cfg(not(loom))]

@@ -25,9 +25,14 @@ impl<T: Send + Sync> PerProcess<T> {
 
     /// The value, where this process has one.
     pub fn get(&self) -> Option<&T> {
+        self.of(forks::process())
+    }
+
+    /// The value of the process with this number, where that was the last one to make one.
+    pub(crate) fn of(&self, process: u64) -> Option<&T> {
         // SAFETY: null, or made by `offer` from a Box that is freed with this value only.
         let made = unsafe { self.0.load(Ordering::Acquire).as_ref() };
-        made.filter(|made| made.process == forks::process()).map(|made| &made.value)
+        made.filter(|made| made.process == process).map(|made| &made.value)
     }
 
     /// Makes `value` that of this process, and gives it back where another thread was quicker.
