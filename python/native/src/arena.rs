@@ -1,8 +1,8 @@
 //! The arena as a Python object.
 
+use crate::error::{arena_error, ArenaError};
 use crate::headroom;
 use crate::piece::Piece;
-use crate::{arena_error, ArenaError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};

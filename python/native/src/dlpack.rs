@@ -4,9 +4,9 @@
 //! `torch.Tensor.__dlpack_c_exchange_api__`; where a torch has none, nothing here is used. The surprise: DLPack
 //! knows neither requires_grad nor the neg bit nor attributes, so that a tensor is asked for these beside it.
 
+use crate::error::ArenaError;
 use crate::keep::Keep;
 use crate::once::{intern, SetOnce};
-use crate::ArenaError;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;

@@ -6,9 +6,10 @@
 //! `clear`.
 
 use crate::dlpack;
+use crate::error::ArenaError;
+use crate::incoming;
 use crate::message::{Part, Source, ALONE};
 use crate::once::intern;
-use crate::{incoming, ArenaError};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};

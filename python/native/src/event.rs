@@ -3,7 +3,7 @@
 //! Once other processes know of it, its block is never used again: they may look at it longer than its maker lives.
 
 use crate::arena::Arena;
-use crate::arena_error;
+use crate::error::arena_error;
 use pyo3::prelude::*;
 use rustix::thread::futex;
 use std::sync::atomic::{AtomicU32, Ordering};

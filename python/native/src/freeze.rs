@@ -7,53 +7,22 @@
 //! could answer in Python.
 
 mod arrays;
+mod found;
 mod kinds;
+mod mark;
 mod walk;
 
+use mark::Mark;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-/// What is written into the first word of an object's head (64 bits) so that it is never freed.
-#[derive(Clone, Copy)]
-struct Mark {
-    /// Minor version of CPython 3. One is entered here when the tests have run on it.
-    minor: u8,
-    /// The reference count, its lower half.
-    count: u32,
-    /// Bits of the upper half.
-    flags: u64,
-}
-
-const MARKS: [Mark; 3] = [
-    // `_Py_IMMORTAL_REFCNT` in Include/object.h. No other value will do: only this one is never counted up.
-    Mark { minor: 12, count: 0xFFFF_FFFF, flags: 0 },
-    Mark { minor: 13, count: 0xFFFF_FFFF, flags: 0 },
-    // `_Py_IMMORTAL_INITIAL_REFCNT` and `_Py_IMMORTAL_FLAGS` in Include/refcount.h. A little more than the former, from which
-    // on nothing is counted up: references that the running frames took before are counted down when they end.
-    Mark { minor: 14, count: (3 << 30) + (1 << 20), flags: 1 << 48 },
-];
-
-/// Free-threaded builds and those that trace references have a longer head before an object, and other rules.
-const KNOWN_HEAD: bool = size_of::<ffi::PyObject>() == 16 && size_of::<usize>() == 8;
-
-fn mark(py: Python<'_>) -> PyResult<Option<Mark>> {
-    let version = py.version_info();
-    // Debug builds ("d") check what they would not find in a string that was made immortal.
-    let plain = py.import("sys")?.getattr("abiflags")?.len()? == 0;
-    let known = MARKS.into_iter().find(|mark| (version.major, version.minor) == (3, mark.minor));
-    Ok(known.filter(|_| KNOWN_HEAD && plain))
-}
-
 /// Is it known how this Python marks an object as immortal?
 #[pyfunction]
 pub(crate) fn can_freeze(py: Python<'_>) -> PyResult<bool> {
-    Ok(mark(py)?.is_some())
+    Ok(Mark::of(py)?.is_some())
 }
-
-/// (type, objects newly immortal, objects not gone into) for each type that was met.
-type Counts = Vec<(Py<PyType>, u64, u64)>;
 
 /// Makes what `root` reaches immortal and hides it from the collector, but for objects of the types `stops` and of their
 /// subclasses. `array` is `numpy.ndarray`, where there is one. Second: arrays of records whose items were left out.
@@ -63,9 +32,9 @@ pub(crate) fn freeze(
     root: &Bound<'_, PyAny>,
     stops: Vec<Bound<'_, PyType>>,
     array: Option<Bound<'_, PyType>>,
-) -> PyResult<(Counts, u64)> {
+) -> PyResult<(walk::Counts, u64)> {
     let py = root.py();
-    let Some(mark) = mark(py)? else {
+    let Some(mark) = Mark::of(py)? else {
         return Err(PyRuntimeError::new_err("it is not known how this Python marks immortal objects"));
     };
     let arrays = array.map(arrays::Arrays::new).transpose()?;

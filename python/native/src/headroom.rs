@@ -4,7 +4,7 @@
 //! counts as used in a cgroup although the kernel gives it back: only the part that cannot be given back is held
 //! against the arena.
 
-use crate::arena_error;
+use crate::error::arena_error;
 use pyo3::prelude::*;
 use ullage_kernel::cgroup::CgroupMounts;
 use ullage_kernel::host::meminfo::parse_meminfo;

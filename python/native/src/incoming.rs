@@ -4,11 +4,11 @@
 //! that this thread reads at the moment.
 
 use crate::dlpack::{self, Dtype, DIMENSIONS};
+use crate::error::ArenaError;
 use crate::keep::{Keep, Mapped};
 use crate::message::ALONE;
 use crate::once::SetOnce;
 use crate::piece::Piece;
-use crate::ArenaError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::cell::RefCell;

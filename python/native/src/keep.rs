@@ -2,7 +2,7 @@
 //!
 //! Dropped on any thread, without the GIL: torch frees storages in autograd and pin_memory threads.
 
-use crate::arena_error;
+use crate::error::arena_error;
 use pyo3::prelude::*;
 use rustix::mm::{MapFlags, ProtFlags};
 use std::os::fd::BorrowedFd;

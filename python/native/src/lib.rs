@@ -1,6 +1,7 @@
 //! `ullage._native`: the arena, its queues and flags, and the walk of `freeze`, for Python. A seam: no policy, no torch.
 #![allow(unsafe_code)]
 
+use error::ArenaError;
 use pyo3::prelude::*;
 use ullage_arena::fail::{self, FailPoint};
 
@@ -8,6 +9,7 @@ mod arena;
 mod copy;
 mod dlpack;
 mod encoder;
+mod error;
 mod event;
 mod freeze;
 mod headroom;
@@ -21,13 +23,6 @@ mod queue;
 mod shared;
 mod stack;
 mod watch;
-
-pyo3::create_exception!(
-    _native,
-    ArenaError,
-    pyo3::exceptions::PyRuntimeError,
-    "The arena could not do what was asked."
-);
 
 /// The module.
 #[pymodule]
@@ -70,9 +65,4 @@ fn fail_at(step: &str, times: u32) -> PyResult<()> {
 #[pyfunction]
 fn fail_points() -> Vec<String> {
     FailPoint::ALL.iter().map(|point| format!("{point:?}")).collect()
-}
-
-/// Any error of the rooms below, with its own words.
-fn arena_error(error: impl std::fmt::Display) -> PyErr {
-    ArenaError::new_err(error.to_string())
 }

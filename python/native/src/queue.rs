@@ -2,10 +2,10 @@
 
 use crate::arena::{duplicate, Arena};
 use crate::encoder::{Encoded, Encoder};
+use crate::error::{arena_error, ArenaError};
 use crate::incoming::{Arrived, Incoming};
 use crate::keep::{Copied, Keep};
 use crate::message::{self, Part, Place, Plan, Row};
-use crate::{arena_error, ArenaError};
 use pyo3::prelude::*;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};

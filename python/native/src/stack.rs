@@ -5,9 +5,9 @@
 //! large that it is better written past the cache is copied here.
 
 use crate::arena::Arena;
-use crate::arena_error;
 use crate::copy::{self, STREAMED};
 use crate::dlpack::{self, Plain, Torch};
+use crate::error::arena_error;
 use crate::keep::Keep;
 use crate::once::{intern, SetOnce};
 use pyo3::prelude::*;

@@ -3,7 +3,7 @@
 //!
 //! Asked through the descriptors of `numpy.ndarray` itself: a subclass may answer the same names in Python.
 
-use super::walk::Found;
+use super::found::Found;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::prelude::*;

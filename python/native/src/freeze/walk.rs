@@ -6,8 +6,9 @@
 //! so that what was put there after a first `freeze` is not found by a second; the root alone always is.
 
 use super::arrays::Arrays;
+use super::found::{Found, Object};
 use super::kinds::{ByAddress, Children, Hashed, Kinds};
-use super::{Counts, Mark};
+use super::mark::{is_immortal, Mark};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -20,77 +21,8 @@ const FAR: usize = 16;
 /// What is longer is not hashed beforehand: to read it takes longer than to copy the page that its hash is written to.
 const LONG: isize = 4096;
 
-/// Rows of at least so many are taken in the order of memory, where they are not already.
-const MANY: usize = 1024;
-const NEIGHBOURHOOD: usize = 64 << 10;
-
-type Object = *mut ffi::PyObject;
-
-/// Objects in a row, such as the items of a list.
-struct Row {
-    next: *const Object,
-    left: usize,
-}
-
-/// What was found and not yet looked at. Borrowed pointers: what holds them is immortal when they are taken.
-#[derive(Default)]
-pub(super) struct Found {
-    single: Vec<Object>,
-    rows: Vec<Row>,
-}
-
-impl Found {
-    pub(super) fn add(&mut self, object: Object) {
-        self.single.push(object);
-    }
-
-    /// # Safety
-    /// `length` objects (or nulls) lie at `items`, and stay there while no Python code runs.
-    pub(super) unsafe fn add_row(&mut self, items: *const Object, length: usize) {
-        if length >= MANY && items.is_aligned() {
-            // SAFETY: the caller's word.
-            let items = unsafe { std::slice::from_raw_parts(items, length) };
-            if scattered(items) {
-                self.single.extend_from_slice(items);
-                return;
-            }
-        }
-        self.rows.push(Row { next: items, left: length });
-    }
-
-    /// Has what one container added be taken in the order of memory; there were `before` before it.
-    fn sort(&mut self, before: usize) {
-        let added = &mut self.single[before..];
-        if added.len() >= MANY {
-            added.sort_unstable_by(|one, other| other.cmp(one)); // the last is taken first
-        }
-    }
-
-    fn next(&mut self) -> Option<Object> {
-        if let Some(object) = self.single.pop() {
-            return Some(object);
-        }
-        while let Some(row) = self.rows.last_mut() {
-            if row.left > 0 {
-                row.left -= 1;
-                // SAFETY: inside of the row (`add_row`).
-                return Some(unsafe {
-                    let object = row.next.read_unaligned();
-                    row.next = row.next.add(1);
-                    object
-                });
-            }
-            self.rows.pop();
-        }
-        None
-    }
-}
-
-/// Do neighbours lie far from each other? Not so in the order in which objects were made, where each page serves many.
-fn scattered(objects: &[Object]) -> bool {
-    let far = |pair: &&[Object]| (pair[0] as usize).abs_diff(pair[1] as usize) > NEIGHBOURHOOD;
-    objects.windows(2).filter(far).count() > objects.len() / 8
-}
+/// (type, objects newly immortal, objects not gone into) for each type that was met.
+pub(super) type Counts = Vec<(Py<PyType>, u64, u64)>;
 
 /// Gives back what was put in `N` puttings before.
 struct Delay<T, const N: usize> {
@@ -223,7 +155,7 @@ impl<'py> Walk<'py> {
             if self.skip(object, number) {
                 return;
             }
-            make_immortal(object, self.mark);
+            self.mark.put(object);
             let kind = &mut self.kinds.all[number];
             kind.frozen += 1;
             let plan = kind.plan;
@@ -254,7 +186,7 @@ impl<'py> Walk<'py> {
     /// `object` is alive and of the type with this number, and the GIL is held.
     unsafe fn go_into(&mut self, object: Object, number: usize) {
         let plan = self.kinds.all[number].plan;
-        let before = self.found.single.len();
+        let before = self.found.singles();
         // SAFETY: the caller's word; what is cast was recognised by its type.
         unsafe {
             keep_hash(object, plan.hashed);
@@ -342,21 +274,6 @@ unsafe extern "C" fn visit(object: Object, visitor: *mut c_void) -> c_int {
         visitor.found.add(object);
     }
     0
-}
-
-/// # Safety
-/// `object` is alive, and no other thread runs Python code.
-unsafe fn make_immortal(object: Object, mark: Mark) {
-    let head = object.cast::<u64>();
-    // SAFETY: the first word of an object is its reference count (`KNOWN_HEAD`), whose upper half has flags in some versions.
-    unsafe { head.write((head.read() & !u64::from(u32::MAX)) | mark.flags | u64::from(mark.count)) };
-}
-
-/// # Safety
-/// `object` is alive.
-unsafe fn is_immortal(object: Object) -> bool {
-    // SAFETY: the first word of an object is its reference count. `_Py_IsImmortal` (Include/object.h) looks at this sign.
-    unsafe { (object.cast::<i64>().read() as i32) < 0 }
 }
 
 /// Has an object compute the hash that it would otherwise write when it is first a key.

@@ -6,7 +6,7 @@
 //! surprise: every read is checked against the end, although the pages are sealed, so that a foreign memfd is an
 //! error and no crash.
 
-use crate::ArenaError;
+use crate::error::ArenaError;
 use pyo3::PyErr;
 
 pub(crate) const MAGIC: [u8; 8] = *b"ullageS1";

@@ -10,6 +10,7 @@ mod keys;
 mod list;
 mod memory;
 mod numpy;
+mod opened;
 mod pack;
 mod pages;
 mod read;

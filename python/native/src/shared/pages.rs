@@ -2,22 +2,22 @@
 
 use super::format::*;
 use super::tables::Tables;
-use crate::arena_error;
+use crate::error::{arena_error, ArenaError};
 use crate::keep::{Keep, Mapped};
 use crate::once::SetOnce;
 use crate::piece::Piece;
 use pyo3::prelude::*;
 use rustix::fs::SealFlags;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 /// Pages that nobody can change any more.
 #[pyclass(frozen, weakref, module = "ullage._native")]
 pub(crate) struct Pages {
-    fd: OwnedFd,
+    pub(super) fd: OwnedFd,
     keep: Keep,
     length: usize,
-    identity: (u64, u64),
+    pub(super) identity: (u64, u64),
     pub(crate) tables: Tables,
     pub(crate) piece: SetOnce<Py<Piece>>,
 }
@@ -25,8 +25,7 @@ pub(crate) struct Pages {
 impl Pages {
     /// Takes the descriptor, and looks whether it has what `pack` wrote.
     pub(crate) fn of(py: Python<'_>, fd: OwnedFd) -> PyResult<Pages> {
-        let foreign =
-            |why: &str| crate::ArenaError::new_err(format!("this is no shared object of ullage's: {why}"));
+        let foreign = |why: &str| ArenaError::new_err(format!("this is no shared object of ullage's: {why}"));
         let stat = rustix::fs::fstat(&fd).map_err(arena_error)?;
         let length = stat.st_size as usize;
         let seals = rustix::fs::fcntl_get_seals(&fd).map_err(|_| foreign("it cannot be sealed"))?;
@@ -63,49 +62,5 @@ impl Pages {
 
     pub(crate) fn cursor(&self, at: usize) -> Cursor<'_> {
         Cursor::new(self.bytes(), at)
-    }
-}
-
-#[pymethods]
-impl Pages {
-    /// Maps what is behind a descriptor, which stays the caller's.
-    #[staticmethod]
-    fn map(py: Python<'_>, fd: i32) -> PyResult<Pages> {
-        // SAFETY: the caller keeps it open during the call.
-        let own =
-            rustix::io::fcntl_dupfd_cloexec(unsafe { BorrowedFd::borrow_raw(fd) }, 0).map_err(arena_error)?;
-        Pages::of(py, own)
-    }
-
-    fn fileno(&self) -> i32 {
-        self.fd.as_raw_fd()
-    }
-
-    /// Device and inode of the memfd.
-    #[getter]
-    fn identity(&self) -> (u64, u64) {
-        self.identity
-    }
-
-    /// Bytes of the memfd.
-    #[getter]
-    fn nbytes(&self) -> usize {
-        self.length
-    }
-
-    /// The value at a place: views of what is large, and read-only forms of what is small.
-    fn value<'py>(slf: &Bound<'py, Self>, at: usize) -> PyResult<Bound<'py, PyAny>> {
-        super::read::value(slf, &mut slf.get().cursor(at), false)
-    }
-
-    /// A list or tuple at a place, of which every `step`-th item from `first` on is seen.
-    fn list(
-        slf: &Bound<'_, Self>,
-        at: usize,
-        first: isize,
-        step: isize,
-        length: usize,
-    ) -> PyResult<super::list::SharedList> {
-        super::list::SharedList::part(slf, at, first, step, length)
     }
 }

@@ -1,7 +1,7 @@
 //! Why an object cannot be shared, and where in it that is: `[17]["meta"].handle`.
 
 use super::tables::seam;
-use crate::ArenaError;
+use crate::error::ArenaError;
 use pyo3::prelude::*;
 
 /// What stopped the packing, with the way to it, innermost step first.
