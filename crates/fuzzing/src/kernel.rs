@@ -77,7 +77,7 @@ pub(crate) fn cgroup_v2(bytes: &[u8]) {
 }
 
 pub(crate) fn cgroup_procs(bytes: &[u8]) {
-    black_box(cgroup::mounts::parse_cgroup_procs(bytes));
+    black_box(cgroup::procs::parse_cgroup_procs(bytes));
 }
 
 pub(crate) fn host_meminfo(bytes: &[u8]) {

@@ -18,17 +18,10 @@ use crate::copies::Log;
 use crate::lives::Lives;
 use crate::surveyed::Surveyed;
 use ullage_model::{
-    AgentMessage, CopyOnWrite, Event, EventKind, FilesystemUse, MemoryAt, MemorySummary, PageKind, Sample,
+    AgentMessage, CopyOnWrite, Event, EventKind, FilesystemUse, MemoryAt, MemorySummary, Sample,
 };
 
-/// Bytes that a segment of shared memory has allocated, whoever maps it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SegmentUse {
-    /// Which kind of shared memory.
-    pub kind: PageKind,
-    /// Bytes.
-    pub allocated: u64,
-}
+pub use crate::surveyed::SegmentUse;
 
 /// Takes a run's samples and events in order of time.
 #[derive(Clone, Debug, Default)]

@@ -1,9 +1,17 @@
 //! A survey, and the sizes at that moment: what later samples are compared with.
 
 use crate::lives::Reading;
-use crate::SegmentUse;
 use std::collections::BTreeMap;
 use ullage_model::{Bytes, Counted, Measured, PageKind, Pages, ProcessId, ProcessMemory, Sample};
+
+/// Bytes that a segment of shared memory has allocated, whoever maps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentUse {
+    /// Which kind of shared memory.
+    pub kind: PageKind,
+    /// Bytes.
+    pub allocated: u64,
+}
 
 /// Private memory of one process then.
 #[derive(Clone, Copy, Debug, Default)]

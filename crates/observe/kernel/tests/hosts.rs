@@ -108,7 +108,7 @@ fn understood(path: &str, bytes: &[u8]) -> Option<bool> {
         | "memory.failcnt"
         | "memory.kmem.usage_in_bytes"
         | "memory.memsw.usage_in_bytes" => host::sysctl::parse_number(bytes).is_ok(),
-        "cgroup.procs" => cgroup::mounts::parse_cgroup_procs(bytes).iter().all(|&pid| pid > 0),
+        "cgroup.procs" => cgroup::procs::parse_cgroup_procs(bytes).iter().all(|&pid| pid > 0),
         "dmesg" => true,
         _ => {
             let known = [

@@ -1,7 +1,7 @@
 //! How much memory and how many cores there are, and how the kernel deals them out.
 
-use super::Effect::{Bound, Harm, Moves};
-use super::{Row, MEMORY};
+use super::row::Effect::{Bound, Harm, Moves};
+use super::row::{Row, MEMORY};
 
 const BY_CORES: &[&str] =
     &["tasks", "threads", "cgroup_tasks", "processes", "memory", "memory_late", "cgroup_memory", "seconds"];

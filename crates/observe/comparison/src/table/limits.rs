@@ -1,6 +1,6 @@
 //! Bounds that a job meets: of a process, of a group, of a filesystem.
 
-use super::{Effect::Bound, Row};
+use super::row::{Effect::Bound, Row};
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;

@@ -1,7 +1,7 @@
 //! Versions and builds of Python, torch and what they bring.
 
-use super::Effect::{Harm, Moves};
-use super::{Row, MEMORY};
+use super::row::Effect::{Harm, Moves};
+use super::row::{Row, MEMORY};
 
 const ALL: &[&str] =
     &["memory", "memory_late", "cgroup_memory", "threads", "tasks", "address_space", "mappings", "seconds"];

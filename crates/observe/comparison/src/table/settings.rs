@@ -1,7 +1,7 @@
 //! What a launcher, an image or a person set: variables, allocators, the container, and how the job was asked to run.
 
-use super::Effect::{Harm, Moves};
-use super::{Row, MEMORY, TASKS};
+use super::row::Effect::{Harm, Moves};
+use super::row::{Row, MEMORY, TASKS};
 
 const ALL: &[&str] =
     &["memory", "memory_late", "cgroup_memory", "address_space", "mappings", "threads", "tasks"];

@@ -5,6 +5,7 @@
 //! With a namespace and the host's mount left in place the root is `/..` and the membership `/`, and the top of the
 //! mount is not it (cgroup_namespaces(7)): see the module `namespace`.
 
+use super::procs::parse_cgroup_procs;
 use super::{namespace, v1, v2};
 use crate::host::mountinfo::{is_visible, parse_mountinfo, Mount};
 use crate::host::sysctl::parse_number;
@@ -270,14 +271,6 @@ fn controllers(membership: &Membership) -> (bool, bool) {
     }
 }
 
-/// Parses `cgroup.procs`; 0 stands for a process of another pid namespace and is left out.
-pub fn parse_cgroup_procs(bytes: &[u8]) -> Vec<i32> {
-    crate::scan::lines(bytes)
-        .filter_map(|line| crate::scan::number(line).and_then(|pid| i32::try_from(pid).ok()))
-        .filter(|&pid| pid > 0)
-        .collect()
-}
-
 /// The membership's path as seen below the mount; none where it is outside of what is mounted.
 fn below_mount<'a>(root: &str, path: &'a str) -> Option<&'a str> {
     let rest = match path.strip_prefix(root.trim_end_matches('/'))? {
@@ -389,10 +382,5 @@ mod tests {
         assert_eq!(none.memory_out_of_sight(&[]), None);
         let hybrid = CgroupMounts::from_mounts(&parse_mountinfo(MOUNTS));
         assert_eq!(hybrid.memory_out_of_sight(&parse_cgroup(b"4:memory:/docker/x\n0::/s\n")), None);
-    }
-
-    #[test]
-    fn processes_of_other_namespaces_are_left_out() {
-        assert_eq!(parse_cgroup_procs(b"12\n0\n99\nx\n"), [12, 99]);
     }
 }

@@ -4,7 +4,7 @@
 //! mountinfo only tells how many levels up the mount begins (`/../..`). It is the one, that many levels down, in which
 //! this process is listed.
 
-use super::mounts::parse_cgroup_procs;
+use super::procs::parse_cgroup_procs;
 use crate::KernelRoot;
 
 /// Groups looked at before it is given up.

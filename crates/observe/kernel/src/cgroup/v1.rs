@@ -7,8 +7,8 @@
 //! ```
 //! The surprise: `oom_kill` moves in the victim's own group; the ancestor whose limit was met shows only `failcnt`.
 
+use super::limit::{parse_limit, parse_limit_v1};
 use super::v2::{exists, huge, parse_event_count};
-use super::{parse_limit, parse_limit_v1};
 use crate::error::{measured, measured_feature, ParseError};
 use crate::host::sysctl::parse_number;
 use crate::scan::value_of;

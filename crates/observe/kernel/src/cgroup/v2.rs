@@ -7,7 +7,7 @@
 //! The surprise: memory.events counts the whole subtree, memory.events.local (5.2) the group itself; the top of
 //! the hierarchy has none of these files.
 
-use super::parse_limit;
+use super::limit::parse_limit;
 use crate::error::{measured, measured_feature, ParseError};
 use crate::host::sysctl::parse_number;
 use crate::scan::value_of;

@@ -1,6 +1,6 @@
 //! Cgroups of the process as facts: which version, and what its groups and their ancestors allow.
 
-use super::Collector;
+use super::collector::Collector;
 use crate::cgroup::CgroupMounts;
 use crate::process::cgroup::parse_cgroup;
 use crate::ProcessDir;

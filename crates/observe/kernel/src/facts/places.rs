@@ -1,6 +1,6 @@
 //! /dev/shm and the folder of temporary files: how large, of which kind, mounted how.
 
-use super::Collector;
+use super::collector::Collector;
 use crate::host::mountinfo::{is_visible, parse_mountinfo, Mount};
 use crate::ProcessDir;
 use ullage_model::{filesystem_facts, FilesystemUse};

@@ -5,7 +5,7 @@
 //! /proc/PID/status:  Cpus_allowed_list:\t0-1    THP_enabled:\t1    Seccomp:\t2
 //! ```
 
-use super::Collector;
+use super::collector::Collector;
 use crate::host::machine::parse_core_list;
 use crate::host::sysctl::parse_choice;
 use crate::process::limits::parse_all_limits;

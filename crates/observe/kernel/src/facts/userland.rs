@@ -6,7 +6,7 @@
 //! The surprise: the default removes all of a user's POSIX and System V shared memory when the last session ends,
 //! under the feet of a job that goes on (nohup, tmux without lingering).
 
-use super::Collector;
+use super::collector::Collector;
 use ullage_model::{Fact, Measured};
 
 pub(super) fn collect(collector: &mut Collector<'_>) {

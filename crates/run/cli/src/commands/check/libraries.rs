@@ -1,7 +1,7 @@
 //! Which Python, torch and allocator would a job get, and is one of the versions known to leak? From the Python that
 //! is asked, which imports nothing of torch: its first answer has the versions of all that is installed.
 
-use super::Check;
+use super::checked::Check;
 use std::path::Path;
 use ullage_comparison::known_bad;
 use ullage_model::{Fact, Facts};

@@ -1,7 +1,7 @@
 //! What may one process have of each kind, and one user? `vm.max_map_count` and the limits that a job started from
 //! here would inherit, from /proc/self/limits.
 
-use super::Check;
+use super::checked::Check;
 use ullage_kernel::process::limits::parse_all_limits;
 use ullage_kernel::{KernelRoot, ProcessDir};
 use ullage_model::{Limit, MachineFacts};

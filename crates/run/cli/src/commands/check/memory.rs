@@ -1,7 +1,7 @@
 //! How much memory may a job take before somebody is killed? The cgroups that this program is in, with every
 //! ancestor, the machine, and what the kernel promises.
 
-use super::Check;
+use super::checked::Check;
 use ullage_kernel::cgroup::CgroupMounts;
 use ullage_kernel::process::cgroup::parse_cgroup;
 use ullage_kernel::{KernelRoot, ProcessDir};

@@ -4,17 +4,19 @@
 //! The surprise: what is tight here is what ullage itself runs under, so that a thread or a child that cannot be had
 //! has to be an answer, and no end of the check.
 
+mod checked;
 mod libraries;
 mod limits;
 mod memory;
 mod shared;
 
+use self::checked::Check;
 use crate::arguments::CheckArguments;
 use crate::{printer, python_facts};
 use std::time::{Duration, Instant};
 use ullage_kernel::KernelRoot;
-use ullage_model::{Limit, MachineFacts};
-use ullage_report::text::{self, CheckRow, CheckState};
+use ullage_model::MachineFacts;
+use ullage_report::text::{self, CheckRow};
 
 /// How long a Python may take to say what it is, without importing torch.
 const PYTHON: Duration = Duration::from_millis(1200);
@@ -58,69 +60,4 @@ fn of_machine(root: &KernelRoot, machine: &MachineFacts) -> Vec<Check> {
     checks.push(memory::of_host(&host));
     checks.push(memory::overcommit(machine, &host));
     checks
-}
-
-/// One thing that was checked: as it is shown, and its figures for programs.
-#[derive(Debug)]
-struct Check {
-    row: CheckRow,
-    used: Option<u64>,
-    limit: Option<Limit>,
-    unit: &'static str,
-}
-
-impl Check {
-    fn fine(what: &str, value: String) -> Check {
-        let row = CheckRow {
-            state: CheckState::Fine,
-            what: what.into(),
-            value,
-            meaning: String::new(),
-            fix: String::new(),
-        };
-        Check { row, used: None, limit: None, unit: "" }
-    }
-
-    /// It could not be read.
-    fn unknown(what: &str, why: String) -> Check {
-        let mut check = Check::fine(what, why);
-        check.row.state = CheckState::Unknown;
-        check
-    }
-
-    fn figures(mut self, used: Option<u64>, limit: Limit, unit: &'static str) -> Check {
-        (self.used, self.limit, self.unit) = (used, Some(limit), unit);
-        self
-    }
-
-    fn told(mut self, state: CheckState, meaning: impl Into<String>, fix: impl Into<String>) -> Check {
-        (self.row.state, self.row.meaning, self.row.fix) = (state, meaning.into(), fix.into());
-        self
-    }
-
-    /// It may become a limit.
-    fn careful(self, meaning: impl Into<String>, fix: impl Into<String>) -> Check {
-        self.told(CheckState::Warning, meaning, fix)
-    }
-
-    fn json(&self) -> serde_json::Value {
-        let limit = self.limit.map(|limit| match limit {
-            Limit::At(number) => serde_json::json!(number),
-            Limit::Unlimited => serde_json::json!("unlimited"),
-        });
-        let row = &self.row;
-        serde_json::json!({
-            "name": row.what, "state": word(row.state), "value": row.value, "used": self.used, "limit": limit,
-            "unit": self.unit, "meaning": row.meaning, "fix": row.fix,
-        })
-    }
-}
-
-fn word(state: CheckState) -> &'static str {
-    match state {
-        CheckState::Fine => "fine",
-        CheckState::Warning => "warning",
-        CheckState::Bad => "bad",
-        CheckState::Unknown => "unknown",
-    }
 }

@@ -1,7 +1,7 @@
 //! Is there room for what processes share, and who left what there? /dev/shm with its inodes, segments that dead
 //! processes left, and the folder of temporary files.
 
-use super::Check;
+use super::checked::Check;
 use std::path::Path;
 use ullage_kernel::{KernelRoot, ProcessDir};
 use ullage_model::{FilesystemReading, FilesystemUse, Limit};
