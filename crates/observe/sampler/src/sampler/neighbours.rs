@@ -4,10 +4,10 @@
 //! memory is short, each time that a fifth of what was available is gone. The surprise: where `/proc` is that of a
 //! container, the processes of others are not in it, though they take the same memory.
 
-use super::cost::thread_cpu_ns;
-use super::Sampler;
+use super::files::Files;
+use super::meter::{thread_cpu_ns, Meter};
 use crate::learned::Learned;
-use ullage_model::{At, EventKind, HostReading, Neighbour, Neighbours};
+use ullage_model::{At, HostReading, Neighbour, Neighbours};
 
 /// The first look: programs that start take memory.
 const FIRST_S: f64 = 2.0;
@@ -47,56 +47,62 @@ impl Looks {
     }
 }
 
-impl Sampler {
-    pub(super) fn look_at_neighbours(&mut self, now: At, host: &HostReading, spent_ns: &mut f64) {
-        let Some(memory) = host.memory.as_known() else { return };
+impl Looks {
+    /// What was found, where it is time to look and the budget allows it. `of_job` are left out.
+    pub(super) fn look(
+        &mut self,
+        files: &mut Files,
+        meter: &mut Meter,
+        of_job: impl Fn(i32) -> bool,
+        now: At,
+        host: &HostReading,
+    ) -> Option<Neighbours> {
+        let memory = host.memory.as_known()?;
         let (available, total) = (memory.available.0, memory.total.0);
-        if !self.neighbours.due(now, available, total) {
-            return;
+        if !self.due(now, available, total) {
+            return None;
         }
         let began = thread_cpu_ns();
         let mut pids = Vec::new();
-        if self.root.pids(&mut pids).is_err() {
-            return;
-        }
+        files.root.pids(&mut pids).ok()?;
         let own = std::process::id() as i32;
-        pids.retain(|(pid, _)| *pid != own && !self.members.contains_key(pid));
-        let expected = self.neighbours.each.expect(pids.len() as u64);
-        let first = self.neighbours.last.is_none();
-        let wanted = *spent_ns + if first { PART * expected } else { expected };
-        if self.budget.allows(wanted, !first) {
-            let told = self.rank(&pids);
-            self.neighbours.last = Some((now, available));
-            self.neighbours.not_before_s = now.seconds() + APART_S;
-            self.neighbours.each.took(pids.len() as u64, 16, (thread_cpu_ns() - began) as f64);
-            self.say(now, EventKind::Neighbours(told));
+        pids.retain(|(pid, _)| *pid != own && !of_job(*pid));
+        let expected = self.each.expect(pids.len() as u64);
+        let first = self.last.is_none();
+        let mut told = None;
+        if meter.allows(if first { PART * expected } else { expected }, !first) {
+            told = Some(rank(files, &pids));
+            self.last = Some((now, available));
+            self.not_before_s = now.seconds() + APART_S;
+            self.each.took(pids.len() as u64, 16, (thread_cpu_ns() - began) as f64);
         } else {
-            self.neighbours.not_before_s = now.seconds() + TOO_DEAR_S;
+            self.not_before_s = now.seconds() + TOO_DEAR_S;
         }
-        *spent_ns += (thread_cpu_ns() - began) as f64;
-    }
-
-    fn rank(&mut self, pids: &[(i32, u64)]) -> Neighbours {
-        let mut told = Neighbours::default();
-        let mut all: Vec<(u64, i32, Option<u32>)> = Vec::new();
-        for (pid, _) in pids {
-            let status = self.root.process(*pid).and_then(|process| process.status(&mut self.buffer));
-            // A kernel thread has no memory; a process may be gone by now.
-            let Ok((uid, Some(memory))) = status.map(|status| (status.uid, status.memory)) else { continue };
-            let bytes = memory.anonymous.0.saturating_add(memory.swap.0);
-            told.processes += 1;
-            told.bytes = told.bytes.saturating_add(bytes);
-            all.push((bytes, *pid, uid));
-        }
-        all.sort_unstable_by_key(|(bytes, pid, _)| (std::cmp::Reverse(*bytes), *pid));
-        for (bytes, pid, uid) in all.into_iter().take(TOLD).filter(|(bytes, ..)| *bytes >= WORTH) {
-            let Ok(process) = self.root.process(pid) else { continue };
-            let Ok(stat) = process.stat(&mut self.buffer) else { continue };
-            let name = String::from_utf8_lossy(stat.comm).into_owned();
-            told.largest.push(Neighbour { id: stat.id, name, uid, bytes });
-        }
+        meter.spend((thread_cpu_ns() - began) as f64);
         told
     }
+}
+
+fn rank(files: &mut Files, pids: &[(i32, u64)]) -> Neighbours {
+    let mut told = Neighbours::default();
+    let mut all: Vec<(u64, i32, Option<u32>)> = Vec::new();
+    for (pid, _) in pids {
+        let status = files.root.process(*pid).and_then(|process| process.status(&mut files.buffer));
+        // A kernel thread has no memory; a process may be gone by now.
+        let Ok((uid, Some(memory))) = status.map(|status| (status.uid, status.memory)) else { continue };
+        let bytes = memory.anonymous.0.saturating_add(memory.swap.0);
+        told.processes += 1;
+        told.bytes = told.bytes.saturating_add(bytes);
+        all.push((bytes, *pid, uid));
+    }
+    all.sort_unstable_by_key(|(bytes, pid, _)| (std::cmp::Reverse(*bytes), *pid));
+    for (bytes, pid, uid) in all.into_iter().take(TOLD).filter(|(bytes, ..)| *bytes >= WORTH) {
+        let Ok(process) = files.root.process(pid) else { continue };
+        let Ok(stat) = process.stat(&mut files.buffer) else { continue };
+        let name = String::from_utf8_lossy(stat.comm).into_owned();
+        told.largest.push(Neighbour { id: stat.id, name, uid, bytes });
+    }
+    told
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! One reading of the shared segments that the job uses, and of every file in its /dev/shm.
 
-use super::cost::thread_cpu_ns;
-use super::Sampler;
+use super::files::Files;
+use super::meter::{thread_cpu_ns, Meter};
+use super::news::News;
 use crate::member::Member;
 use crate::segments::creator::{by_users, Clock};
 use crate::segments::group::{group, Judged};
 use crate::segments::table::{Key, Table};
-use crate::segments::Moves;
+use crate::segments::{Moves, Segments};
+use crate::settings::SamplerSettings;
 use rustix::time::{clock_gettime, ClockId};
 use std::collections::HashMap;
 use ullage_kernel::process::shared_pages::PagesSeen;
@@ -36,17 +38,27 @@ struct Reader {
     dir: ProcessDir,
 }
 
-impl Sampler {
+/// What a reading of the segments needs.
+pub(super) struct SegmentReader<'a> {
+    pub(super) files: &'a mut Files,
+    pub(super) news: &'a mut News,
+    pub(super) meter: &'a mut Meter,
+    pub(super) segments: &'a mut Segments,
+    pub(super) members: &'a HashMap<i32, Member>,
+    pub(super) settings: &'a SamplerSettings,
+    pub(super) now: At,
+}
+
+impl SegmentReader<'_> {
     /// The reading, where it is due and affordable. `through`: one process of each mount namespace.
-    pub(super) fn read_segments(
+    pub(super) fn read(
         &mut self,
-        now: At,
         through: &[(Option<u64>, i32)],
         filesystems: &[FilesystemReading],
         processes: &[ProcessReading],
         deep: bool,
-        spent_ns: &mut f64,
     ) -> Measured<Vec<Segment>> {
+        let now = self.now;
         let last = self.segments.last_look;
         if !deep && !last {
             return Measured::Missing(Missing::NotAsked);
@@ -55,14 +67,14 @@ impl Sampler {
         let due = self.segments.due(now, moves, self.settings.cpu_share);
         let usual_ns = self.usual_ns(filesystems, processes);
         let expected_ns = self.segments.expected_ns(usual_ns);
-        let affordable = self.budget.allows(*spent_ns + expected_ns, false);
+        let affordable = self.meter.allows(expected_ns, false);
         if !(due && affordable || last && expected_ns <= LAST_NS) {
             return Measured::Missing(Missing::NotAsked);
         }
         let before = thread_cpu_ns();
-        let segments = self.gather(now, through, filesystems, processes);
+        let segments = self.gather(through, filesystems, processes);
         let cost = (thread_cpu_ns() - before) as f64;
-        *spent_ns += cost;
+        self.meter.spend(cost);
         self.segments.read(now, moves, usual_ns, cost);
         Measured::Known(segments)
     }
@@ -77,14 +89,13 @@ impl Sampler {
             } else {
                 0
             };
-            self.each_mapping.expect(mappings) + descriptors as f64 * EACH_FILE_NS
+            self.meter.each_mapping.expect(mappings) + descriptors as f64 * EACH_FILE_NS
         };
         files as f64 * EACH_FILE_NS + processes.iter().map(of_process).sum::<f64>()
     }
 
     fn gather(
         &mut self,
-        now: At,
         through: &[(Option<u64>, i32)],
         filesystems: &[FilesystemReading],
         processes: &[ProcessReading],
@@ -93,7 +104,7 @@ impl Sampler {
         let mut table = Table::with_room(files as usize + 256);
         let mut complete = self.list_files(through, filesystems, &mut table);
         let (readers, refused) = self.open_readers(processes);
-        let mut buffer = std::mem::take(&mut self.maps_buffer);
+        let mut buffer = std::mem::take(&mut self.files.maps);
         let own_ipc = self.own_namespace("ipc");
         for (number, (reader, maps)) in (0..).zip(&readers) {
             let mut foreign_ipc = None;
@@ -123,17 +134,17 @@ impl Sampler {
             });
             complete &= held.unwrap_or(true);
         }
-        self.maps_buffer = buffer;
+        self.files.maps = buffer;
         self.add_sysv(&mut table);
         self.look_up_pages(&mut table, &readers);
         if refused > 0 {
             let text = format!(
                 "Shared segments that only {refused} of the processes use may be missing: this user may not look into them."
             );
-            self.not_seen(now, text);
+            self.news.not_seen(self.now, text);
         }
         if !complete {
-            self.not_seen(now, "Not all files in /dev/shm were looked at: there are too many, or folders are closed to this user.".into());
+            self.news.not_seen(self.now, "Not all files in /dev/shm were looked at: there are too many, or folders are closed to this user.".into());
         }
         self.judge(&table, &readers)
     }
@@ -157,7 +168,7 @@ impl Sampler {
         let mut listed: Vec<u64> = Vec::new();
         let mut complete = true;
         for (_, pid) in through {
-            let Ok(process) = self.root.process(*pid) else { continue };
+            let Ok(process) = self.files.root.process(*pid) else { continue };
             let Ok(place) = process.filesystem("/dev/shm", FilesystemUse::Shm) else { continue };
             if listed.contains(&place.device) || !self.segments.devices.contains(&place.device) {
                 continue;
@@ -175,10 +186,10 @@ impl Sampler {
         let (mut readers, mut refused) = (Vec::with_capacity(processes.len()), 0);
         let alive = processes.iter().filter(|process| process.memory.as_known().is_some());
         for process in alive {
-            let Ok(dir) = self.root.process(process.id.pid) else { continue };
+            let Ok(dir) = self.files.root.process(process.id.pid) else { continue };
             match dir.namespace("pid") {
                 Ok(namespace) if namespace != own_pids && own_pids.is_some() => {
-                    if let Ok(Some(inside)) = dir.innermost_pid(&mut self.buffer) {
+                    if let Ok(Some(inside)) = dir.innermost_pid(&mut self.files.buffer) {
                         self.segments.pids.inside.insert(inside, process.id);
                     }
                 }
@@ -194,17 +205,17 @@ impl Sampler {
     }
 
     fn own_namespace(&self, kind: &str) -> Option<u64> {
-        let own = self.root.process(rustix::process::getpid().as_raw_nonzero().get()).ok()?;
+        let own = self.files.root.process(rustix::process::getpid().as_raw_nonzero().get()).ok()?;
         own.namespace(kind).ok().flatten()
     }
 
     fn add_sysv(&mut self, table: &mut Table) {
-        let rows = self.root.sysv_segments(&mut self.buffer).unwrap_or_default();
+        let rows = self.files.root.sysv_segments(&mut self.files.buffer).unwrap_or_default();
         for row in rows {
             let clock = self.clock();
             // The kernel keeps whole seconds.
             let made = (row.changed > 0).then_some(row.changed as f64 + 1.0);
-            let root = &self.root;
+            let root = &self.files.root;
             let mut alive = |pid| root.process(pid).ok()?.stat(&mut Vec::new()).ok().map(|stat| stat.id);
             let maker = self.segments.pids.maker(row.creator, made, clock, &mut alive);
             let of_job =
@@ -276,7 +287,7 @@ impl Sampler {
         let mut makers = HashMap::new();
         // The same few pids stand in very many names.
         let mut living: HashMap<i32, Option<ProcessId>> = HashMap::new();
-        let (root, buffer) = (&self.root, &mut self.buffer);
+        let (root, buffer) = (&self.files.root, &mut self.files.buffer);
         let mut alive = |pid: i32| {
             *living
                 .entry(pid)

@@ -1,10 +1,12 @@
 //! The survey of pages at a tick: of whom, whether it is due and paid for, and what forked processes have alone.
 
-use super::cost::thread_cpu_ns;
-use super::Sampler;
+use super::files::Files;
+use super::meter::{thread_cpu_ns, Meter};
+use crate::member::Member;
 use crate::pace::random;
-use crate::survey::schedule::{Signs, RESERVE_NS};
+use crate::survey::schedule::{Schedule, Signs, RESERVE_NS};
 use crate::survey::{survey, Candidate, Effort, MOST_PROCESSES};
+use std::collections::HashMap;
 use ullage_model::{At, Bytes, Counted, Exclusive, Measured, Missing, Pages, ProcessReading};
 
 /// Processes with less are left out: a few libraries, and little else.
@@ -18,22 +20,38 @@ const OVERRUN: f64 = 2.0;
 /// No survey is made longer than this for the sake of more places, nanoseconds: readings wait for it.
 const LONGEST_NS: f64 = 80e6;
 
-impl Sampler {
-    /// Makes one where it is due; the readings learn what their processes have alone.
-    pub(super) fn survey_pages(
+/// When surveys are made.
+#[derive(Debug)]
+pub(super) struct Surveying {
+    schedule: Schedule,
+    cpu_share: f64,
+}
+
+type Members = HashMap<i32, Member>;
+
+impl Surveying {
+    pub(super) fn new(cpu_share: f64) -> Surveying {
+        Surveying { schedule: Schedule::default(), cpu_share }
+    }
+
+    /// Makes one where it is due; the readings learn what their processes have alone. `bits` are random.
+    pub(super) fn pages(
         &mut self,
+        files: &mut Files,
+        meter: &mut Meter,
+        members: &Members,
+        bits: &mut u64,
         now: At,
         readings: &mut [ProcessReading],
-        spent_ns: &mut f64,
     ) -> Vec<Pages> {
-        let signs = self.survey_signs(readings);
+        let signs = signs(members, readings);
         if !self.schedule.due(now, &signs) {
             return Vec::new();
         }
-        let candidates = self.candidates(readings);
+        let candidates = candidates(members, readings);
         let count = candidates.len() as u64;
-        let price = self.schedule.price(now, count, self.settings.cpu_share);
-        if candidates.is_empty() || !self.budget.allows(*spent_ns + price, false) {
+        let price = self.schedule.price(now, count, self.cpu_share);
+        if candidates.is_empty() || !meter.allows(price, false) {
             return Vec::new();
         }
         let expected = self.schedule.expected_ns(count);
@@ -42,7 +60,7 @@ impl Sampler {
         // may need at once is not taken for them.
         let affordable = |times: f64| {
             let whole = times * expected;
-            forked && whole <= LONGEST_NS && self.budget.allows(*spent_ns + whole + RESERVE_NS, false)
+            forked && whole <= LONGEST_NS && meter.allows(whole + RESERVE_NS, false)
         };
         let times = [4u32, 2].into_iter().find(|times| affordable(f64::from(*times))).unwrap_or(1);
         let effort = Effort {
@@ -50,60 +68,58 @@ impl Sampler {
             most_ns: (expected * OVERRUN) as u64 * u64::from(times),
         };
         let before = thread_cpu_ns();
-        let bits = &mut self.jitter;
-        let made =
-            survey(&self.root, &candidates, effort, &mut self.maps_buffer, thread_cpu_ns, || random(bits));
+        let made = survey(&files.root, &candidates, effort, &mut files.maps, thread_cpu_ns, || random(bits));
         let cost = (thread_cpu_ns() - before) as f64;
-        *spent_ns += cost;
+        meter.spend(cost);
         let (reads, reads_ns) = made.as_ref().map_or((0, 0), |made| (made.reads, made.reads_ns));
         self.schedule.made(now, signs, cost / f64::from(times), reads, reads_ns);
         let Some(made) = made else { return Vec::new() };
         for reading in readings {
-            let forked = self.members.get(&reading.id.pid).is_some_and(|member| member.forked);
+            let forked = members.get(&reading.id.pid).is_some_and(|member| member.forked);
             if forked && reading.memory.as_known().is_some() {
                 reading.exclusive = exclusive(&made.rows, reading, made.refused.contains(&reading.id));
             }
         }
         made.rows
     }
+}
 
-    fn survey_signs(&self, readings: &[ProcessReading]) -> Signs {
-        let mut signs = Signs { processes: readings.len() as u64, ..Signs::default() };
-        for reading in readings {
-            let Measured::Known(memory) = &reading.memory else { continue };
-            signs.faults = signs.faults.saturating_add(reading.minor_faults);
-            signs.resident = signs.resident.saturating_add(memory.resident().0);
-            let member = self.members.get(&reading.id.pid);
-            if let Some(member) = member.filter(|member| member.forked) {
-                if memory.anonymous.0 >= LEAST_INHERITED {
-                    signs.youngest_fork = signs.youngest_fork.max(Some(member.joined_at));
-                }
+fn signs(members: &Members, readings: &[ProcessReading]) -> Signs {
+    let mut signs = Signs { processes: readings.len() as u64, ..Signs::default() };
+    for reading in readings {
+        let Measured::Known(memory) = &reading.memory else { continue };
+        signs.faults = signs.faults.saturating_add(reading.minor_faults);
+        signs.resident = signs.resident.saturating_add(memory.resident().0);
+        let member = members.get(&reading.id.pid);
+        if let Some(member) = member.filter(|member| member.forked) {
+            if memory.anonymous.0 >= LEAST_INHERITED {
+                signs.youngest_fork = signs.youngest_fork.max(Some(member.joined_at));
             }
         }
-        signs
     }
+    signs
+}
 
-    /// The largest first, in the order of pids.
-    fn candidates(&self, readings: &[ProcessReading]) -> Vec<Candidate> {
-        let mut found: Vec<Candidate> = readings
-            .iter()
-            .filter_map(|reading| {
-                let sizes = reading.memory.known()?;
-                let member = self.members.get(&reading.id.pid)?;
-                let mappings = member.mappings_to_read().unwrap_or(0);
-                (sizes.resident().0 >= LEAST_RESIDENT && mappings <= MOST_MAPPINGS).then_some(Candidate {
-                    id: reading.id,
-                    family: member.family,
-                    forked_from: member.forked_from,
-                    sizes,
-                })
+/// The largest first, in the order of pids.
+fn candidates(members: &Members, readings: &[ProcessReading]) -> Vec<Candidate> {
+    let mut found: Vec<Candidate> = readings
+        .iter()
+        .filter_map(|reading| {
+            let sizes = reading.memory.known()?;
+            let member = members.get(&reading.id.pid)?;
+            let mappings = member.mappings_to_read().unwrap_or(0);
+            (sizes.resident().0 >= LEAST_RESIDENT && mappings <= MOST_MAPPINGS).then_some(Candidate {
+                id: reading.id,
+                family: member.family,
+                forked_from: member.forked_from,
+                sizes,
             })
-            .collect();
-        found.sort_unstable_by_key(|candidate| std::cmp::Reverse(candidate.sizes.resident()));
-        found.truncate(MOST_PROCESSES);
-        found.sort_unstable_by_key(|candidate| candidate.id);
-        found
-    }
+        })
+        .collect();
+    found.sort_unstable_by_key(|candidate| std::cmp::Reverse(candidate.sizes.resident()));
+    found.truncate(MOST_PROCESSES);
+    found.sort_unstable_by_key(|candidate| candidate.id);
+    found
 }
 
 /// Private memory that this process alone maps.
