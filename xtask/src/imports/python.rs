@@ -1,7 +1,8 @@
 //! What does each Python file import of this repository? By its import statements, those inside of functions too.
 //!
-//! `from package import name` leads to the file that defines the name: a module of the package, or what its `__init__.py`
-//! imports it from. A module that is found by its name at run time (`sys.modules`) is not seen.
+//! `from package import name` leads to the file that defines the name: a module of the package (of a compiled one its
+//! `.pyi`), or what its `__init__.py` imports it from. A module that is found by its name at run time (`sys.modules`) is
+//! not seen.
 
 use super::circle::Graph;
 use crate::tree::File;
@@ -31,7 +32,8 @@ type Modules<'m> = BTreeMap<(String, Vec<String>), &'m Module>;
 
 /// Adds the Python files, and what each imports.
 pub(super) fn imports(files: &[File], graph: &mut Graph) {
-    let python: Vec<&File> = files.iter().filter(|file| file.path.ends_with(".py")).collect();
+    let is_python = |file: &&File| [".py", ".pyi"].iter().any(|end| file.path.ends_with(end));
+    let python: Vec<&File> = files.iter().filter(is_python).collect();
     let is_package = |folder: &str| python.iter().any(|file| file.path == format!("{folder}/__init__.py"));
     let modules: Vec<(Vec<String>, Module)> = python.iter().map(|file| module(file, &is_package)).collect();
     let by_name: Modules =
@@ -64,7 +66,7 @@ fn module(file: &File, is_package: &dyn Fn(&str) -> bool) -> (Vec<String>, Modul
     }
     let mut name = package.clone();
     if base != "__init__.py" {
-        name.push(base.trim_end_matches(".py").to_owned());
+        name.push(base.trim_end_matches('i').trim_end_matches(".py").to_owned());
     }
     let text = COMMENT.as_ref().map_or(file.text.clone(), |regex| regex.replace_all(&file.text, "").into());
     let mut names = Vec::new();
@@ -121,7 +123,8 @@ mod tests {
                 "python/p/_core.py",
                 "import os\n\nclass Thing: ...\n\n\ndef late():\n    from . import _other\n",
             ),
-            ("python/p/_other.py", "from ._core import Thing\n"),
+            ("python/p/_other.py", "from p import _native\nfrom ._core import Thing\n"),
+            ("python/p/_native.pyi", "class Thing: ...\n"),
             ("tests/run.py", "import p._other\nfrom p import Renamed\nimport helper\n"),
             ("tests/helper.py", "x = 1\n"),
         ];
@@ -131,7 +134,7 @@ mod tests {
         let of = |file: &str| graph[file].iter().map(String::as_str).collect::<Vec<_>>();
         assert_eq!(of("python/p/__init__.py"), ["python/p/_core.py"]);
         assert_eq!(of("python/p/_core.py"), ["python/p/_other.py"]);
-        assert_eq!(of("python/p/_other.py"), ["python/p/_core.py"]);
+        assert_eq!(of("python/p/_other.py"), ["python/p/_core.py", "python/p/_native.pyi"]);
         assert_eq!(of("tests/run.py"), ["python/p/_core.py", "python/p/_other.py", "tests/helper.py"]);
     }
 }
