@@ -156,8 +156,8 @@ def run_tests(module: str, results: str, wanted: str) -> None:
         importlib.import_module("ullage.torch")  # as in a program whose loader has run: it watches torch's storages
     made = _count_queues()
     unittest.TestSuite([test for test in tests if test.id() in names]).run(out)
-    context = sys.modules.get("ullage._context")
-    out.say(queues=made[0], travelled=context.travelled() if context else None)
+    arena = sys.modules.get("ullage._arena")
+    out.say(queues=made[0], travelled=arena.travelled() if arena else None)
 
 
 def _count_queues() -> list[int]:

@@ -21,8 +21,9 @@ from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter  # noqa: 
 
 import ullage  # noqa: E402
 from processes import gone  # noqa: E402
+from ullage import _arena as arena_module  # noqa: E402
 from ullage import _context as context_module  # noqa: E402
-from ullage import _pickling  # noqa: E402
+from ullage import _reducers  # noqa: E402
 from ullage._context import Event, Queue  # noqa: E402
 from ullage.errors import Error, WorkerDied  # noqa: E402
 
@@ -369,20 +370,20 @@ def test_strict_refuses_a_loader_of_any_kind_whose_context_is_somebody_elses(ins
         pass
 
     assert all(x.is_shared() for x in OwnLoader(PassedOn(), 1, Own()))
-    monkeypatch.setattr(_pickling, "strict", True)
+    monkeypatch.setattr(_reducers, "strict", True)
     with pytest.raises(Error, match="ULLAGE_STRICT"):
         iter(OwnLoader(PassedOn(), 1, Own()))
 
 
 TRAVELLED = """
 import torch, ullage
-from ullage import _context
-assert _context.travelled() is None
+from ullage import _arena
+assert _arena.travelled() is None
 ullage.install()
-print(_context.travelled())
+print(_arena.travelled())
 list(torch.utils.data.DataLoader(torch.ones(10, 1000), num_workers=1))
-made = _context.travelled()
-print(made["copied"] + made["in_place"] >= 40000, made["reserved"] == _context.arena().report()["reserved"] > 1 << 20)
+made = _arena.travelled()
+print(made["copied"] + made["in_place"] >= 40000, made["reserved"] == _arena.arena().report()["reserved"] > 1 << 20)
 """
 
 
@@ -726,7 +727,7 @@ def test_strict_makes_torchs_own_way_an_error(monkeypatch):
     queue = ullage.context("fork").Queue()
     queue.put(Sneaky(torch.ones(4)))
     assert queue.get(timeout=600).tolist() == [1] * 4
-    monkeypatch.setattr(_pickling, "strict", True)
+    monkeypatch.setattr(_reducers, "strict", True)
     with pytest.raises(Error, match="torch's own shared memory"):
         queue.put(Sneaky(torch.ones(4)))
     shared = torch.ones(4).share_memory_()
@@ -743,7 +744,7 @@ def test_strict_refuses_a_loader_whose_context_is_somebody_elses(monkeypatch):
         pass
 
     monkeypatch.delenv("ULLAGE_STRICT", raising=False)
-    monkeypatch.setattr(_pickling, "strict", False)
+    monkeypatch.setattr(_reducers, "strict", False)
     loader = DataLoader(range(4), num_workers=1, multiprocessing_context=Own())
     try:
         ullage.install()
@@ -757,14 +758,14 @@ def test_strict_refuses_a_loader_whose_context_is_somebody_elses(monkeypatch):
 
 def test_how_bytes_travelled_is_counted():
     context_module.arena()
-    before = context_module.travelled()
+    before = arena_module.travelled()
     shared = torch.zeros(1000).share_memory_()
     queue = ullage.context("fork").Queue()
     queue.put([torch.zeros(1000), shared])
     queue.get(timeout=600)
     loader = DataLoader(torch.zeros(64, 1000), 32, num_workers=1, multiprocessing_context=ullage.context("fork"))
     assert len(list(loader)) == 2
-    after = context_module.travelled()
+    after = arena_module.travelled()
     # Also the queue's own indices are messages, without a tensor.
     assert {name: after[name] - before[name] for name in after} == {
         "copied": 4000,

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from ullage._context import context
     from ullage._freeze import freeze
     from ullage._install import install, uninstall
-    from ullage._share import Shared, share
+    from ullage._pages import Shared
+    from ullage._share import share
     from ullage.process import Process
 
 __all__ = ["Error", "Process", "Shared", "context", "find_binary", "freeze", "install", "share", "uninstall"]
@@ -25,7 +26,7 @@ __version__ = "0.1.0"
 
 _LAZY = {
     "Process": "ullage.process",
-    "Shared": "ullage._share",
+    "Shared": "ullage._pages",
     "context": "ullage._context",
     "find_binary": "ullage._binary",
     "freeze": "ullage._freeze",

@@ -6,7 +6,7 @@ import os
 import sys
 
 from ullage._binary import find_binary
-from ullage.errors import NotInstalled
+from ullage._errors import NotInstalled
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ import shutil
 import sys
 import sysconfig
 
-from ullage.errors import NotInstalled
+from ullage._errors import NotInstalled
 
 
 def find_binary() -> str:

@@ -34,84 +34,21 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import DupFd
 from typing import Any
 
-from ullage import _native, _pickling, _shipping, _starting, _trainer
+from ullage import _arena, _native, _pickling, _shipping, _starting, _trainer
+from ullage._arena import Handle, arena, handle
 from ullage._died import WorkerDied
-from ullage.errors import Error
+from ullage._errors import Error
 
 # A worker that has just closed its end is given this long to be seen as ended.
 _ENDING = 0.1
 
-_arena: _native.Arena | None = None
-_arena_maker = -1
-_arenas: dict[tuple[int, int], _native.Arena] = {}
 # One longer in each forked child. The hook is a function of C: in one of Python's a signal could raise, and be lost.
 _forks: list[None] = []
 os.register_at_fork(after_in_child=functools.partial(_forks.append, None))
 _made: dict[int, int] = {}  # queues made by a process and still there
 
 
-def arena() -> _native.Arena:
-    """The arena of this process: made at its first use, inherited by forks."""
-    global _arena, _arena_maker
-    if _arena is None:
-        _arena = _native.Arena()
-        _arena_maker = os.getpid()
-        _arenas[_arena.identity] = _arena
-    return _arena
-
-
-def travelled() -> dict[str, int] | None:
-    """Bytes of messages so far, of all processes that use the arena which this process made: `copied` into it, handed
-    over `in_place`, and `passed_by` in segments of torch's own; and of address space, `reserved` in each of them. Zeros
-    where it is installed and no loader has asked for it; None where it is not."""
-    names = ("copied", "in_place", "passed_by", "reserved")
-    if _arena is None:
-        install = sys.modules.get("ullage._install")
-        return dict.fromkeys(names, 0) if install is not None and install.installed() else None
-    if _arena_maker != os.getpid():
-        return None
-    report = _arena.report()
-    return {name: report[name] for name in names}
-
-
-def retire(address: int) -> None:
-    """Bytes at `address` are about to be moved: where they are a block of an arena, it is never used again."""
-    for one in _arenas.values():
-        one.retire(address)
-
-
-class _Handle:
-    """An arena on its way to another process: pickled once, however many queues are of it, because a descriptor
-    can be passed to a new process once only."""
-
-    def __init__(self, arena: _native.Arena) -> None:
-        self.arena = arena
-
-    def __reduce__(self) -> Any:
-        return _attach, (DupFd(self.arena.fileno()),)
-
-
-_handles: dict[tuple[int, int], _Handle] = {}
-
-
-def _handle(one: _native.Arena) -> _Handle:
-    return _handles.setdefault(one.identity, _Handle(one))
-
-
-def _attach(passed: Any) -> _Handle:
-    fd = passed.detach()
-    try:
-        stat = os.fstat(fd)
-        known = _arenas.get((stat.st_dev, stat.st_ino))
-        if known is None:
-            known = _native.Arena.attach(fd)
-            _arenas[known.identity] = known
-    finally:
-        os.close(fd)
-    return _handle(known)
-
-
-def _rebuild_queue(handle: _Handle, passed: Any, number: int) -> Queue:
+def _rebuild_queue(handle: Handle, passed: Any, number: int) -> Queue:
     fd = passed.detach()
     try:
         return Queue(_of=(handle.arena, _native.Queue.attach(handle.arena, fd, number)))
@@ -119,7 +56,7 @@ def _rebuild_queue(handle: _Handle, passed: Any, number: int) -> Queue:
         os.close(fd)
 
 
-def _rebuild_event(handle: _Handle, offset: int) -> Event:
+def _rebuild_event(handle: Handle, offset: int) -> Event:
     return Event(_of=(handle.arena, _native.Flag.attach(handle.arena, offset)))
 
 
@@ -151,7 +88,7 @@ class Queue:
 
     def __reduce__(self) -> Any:
         assert_spawning(self)
-        return _rebuild_queue, (_handle(self._arena), DupFd(self._queue.fileno()), self._queue.number)
+        return _rebuild_queue, (handle(self._arena), DupFd(self._queue.fileno()), self._queue.number)
 
     def _watch(self, process: Any) -> None:
         """`get` tells of this process's death."""
@@ -312,7 +249,7 @@ class Event:
 
     def __reduce__(self) -> Any:
         assert_spawning(self)
-        return _rebuild_event, (_handle(self._arena), self._flag.pass_on())
+        return _rebuild_event, (handle(self._arena), self._flag.pass_on())
 
     def is_set(self) -> bool:
         """True where it is set."""
@@ -385,8 +322,7 @@ class _Watched:
         shipped = ship((self._target, self._args, self._kwargs))  # type: ignore[attr-defined]
         # Kept here as well, so that the next worker of the same loader finds the same bytes.
         self._ullage_memory = shipped.memory
-        if _arena is not None:
-            _arena.travelled(0 if shipped.memory is None else shipped.memory.size, shipped.passed_by)
+        _arena.sent(0 if shipped.memory is None else shipped.memory.size, shipped.passed_by)
         state["_ullage_shipped"] = shipped
         return state
 
@@ -443,7 +379,7 @@ class _ZygoteProcess(_Watched, BaseProcess):
     def _Popen(process_obj: Any) -> Any:
         from ullage._zygote import trainer
 
-        return trainer.start(process_obj, process_obj._ullage_otherwise)
+        return trainer.start(process_obj, process_obj._ullage_otherwise, popen_of)
 
 
 # By its class a process is named where the program gives it no name.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import signal
 
-from ullage.errors import Error
+from ullage._errors import Error
 
 
 class WorkerDied(queue.Empty, Error):

@@ -14,7 +14,7 @@ import weakref
 from functools import lru_cache
 
 from ullage import _native
-from ullage.errors import Unsupported
+from ullage._errors import Unsupported
 
 
 class Frozen:

@@ -13,9 +13,9 @@ import os
 import types
 from typing import Any
 
-from ullage import _pickling
+from ullage import _arena, _reducers
 from ullage._context import _Queues, called, context
-from ullage.errors import Error
+from ullage._errors import Error
 
 _original: Any = None  # the property
 
@@ -33,7 +33,7 @@ def install(strict: bool = False, method: str | None = None) -> None:
     global _original
     if strict:
         os.environ["ULLAGE_STRICT"] = "1"  # workers and subprocesses too
-        _pickling.strict = True
+        _reducers.strict = True
     if _original is not None or os.environ.get("ULLAGE_DISABLE") == "1":
         return
     try:
@@ -65,12 +65,7 @@ def install(strict: bool = False, method: str | None = None) -> None:
 
     loader.multiprocessing_context = property(getter, before.fset, before.fdel, before.__doc__)
     iterator.__new__ = __new__
-    _original = before
-
-
-def installed() -> bool:
-    """True where loaders use the arena."""
-    return _original is not None
+    _original, _arena.expected = before, True
 
 
 def uninstall() -> None:
@@ -81,7 +76,7 @@ def uninstall() -> None:
         module.DataLoader.multiprocessing_context = _original
         # Deleted, it would leave a class that takes no arguments.
         module._MultiProcessingDataLoaderIter.__new__ = _new
-        _original = None
+        _original, _arena.expected = None, False
 
 
 def _new(kind: Any, *args: Any, **kwargs: Any) -> Any:
@@ -105,7 +100,7 @@ def _ours(chosen: Any, method: str | None) -> Any:
     if chosen is None:
         return _named(context(method), "Process")
     own = _method(chosen)
-    if own is None and _pickling.strict:
+    if own is None and _reducers.strict:
         raise Error(
             f"this loader has a multiprocessing context of its own making ({type(chosen).__name__}), through "
             "which tensors go torch's own way, and ULLAGE_STRICT=1 makes that an error"

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from multiprocessing.reduction import recv_handle, send_handle
 from typing import Any
 
-from ullage import _share
-from ullage.errors import Error
+from ullage import _pages
+from ullage._errors import Error
 
 _calls = itertools.count()
 # What names a job: torchrun's run id, its rendezvous, and how often it was started again.
@@ -50,7 +50,7 @@ def once_per_node(make: Callable[[], Any]) -> Any:
             # Whoever comes meanwhile waits in the backlog.
             server.listen(socket.SOMAXCONN)
             made = make()
-            if not isinstance(made, _share.Shared):
+            if not isinstance(made, _pages.Shared):
                 raise Error("share(per_node=True) is for lists, dicts, arrays and tensors, not for a single object")
         except BaseException:
             server.close()
@@ -72,8 +72,8 @@ def _is_own_user(peer: socket.socket) -> bool:
 
 def _serve(server: socket.socket, made: Any) -> None:
     """Hands out what was made, as long as this process lives."""
-    _, (handle, *place) = made.__reduce__()
-    view = pickle.dumps((handle.pages.identity, place))
+    opens, (handle, *place) = made.__reduce_ex__(2)
+    view = pickle.dumps((opens, handle.pages.identity, place))
     while True:
         try:
             peer, _ = server.accept()
@@ -99,11 +99,11 @@ def _receive(name: str) -> tuple[Any] | None:
             raise Error(f"another user has taken the name {name[1:]!r}, through which this job would share its data")
         try:
             size = struct.unpack("I", _exactly(peer, 4))[0]
-            identity, place = pickle.loads(_exactly(peer, size))
+            opens, identity, place = pickle.loads(_exactly(peer, size))
             fd = recv_handle(peer)
         except (EOFError, ConnectionResetError):
             return None
-    return (_share._open(_share._attach_fd(identity, fd), *place),)
+    return (opens(_pages.attach_fd(identity, fd), *place),)
 
 
 def _exactly(peer: socket.socket, size: int) -> bytes:

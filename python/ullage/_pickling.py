@@ -1,9 +1,8 @@
 """How an object becomes a message: its pickle, large arrays beside it, and tensors as rows of numbers.
 
-Nothing here imports torch. What is to be done with its types is entered into `REDUCERS` by `ullage.torch`; plain
-tensors need none of them where the torch has DLPack's exchange table (python/native/src/dlpack.rs). The surprise: a
-part is named by a number in the pickle and looked up in the message that is being read, so that two tensors over
-one storage share it again at the other end.
+Nothing here imports torch before the program does; plain tensors need no reducer where the torch has DLPack's exchange
+table (python/native/src/dlpack.rs). The surprise: a part is named by a number in the pickle and looked up in the
+message that is being read, so that two tensors over one storage share it again at the other end.
 
 The rule: every object is asked for the protocol that torch asks for (ForkingPickler: pickle's default), and so gives
 what it gives torch. Protocol 5 with buffers out of band would be quicker, and another answer: arrays stay read-only
@@ -14,23 +13,14 @@ pickle is of exact types, in the cases where the result is the same.
 from __future__ import annotations
 
 import copyreg
-import os
 import pickle
 import sys
-import threading
-from collections.abc import Callable
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from ullage import _native
+from ullage import _native, _reducers
 from ullage._native import Encoder
-
-# By exact type: (encoder, object) -> what `__reduce__` returns, or NotImplemented.
-REDUCERS: dict[type, Callable[[Encoder, Any], Any]] = {}
-
-# With `ULLAGE_STRICT=1` a tensor of the CPU that would go torch's own way is an error.
-strict = os.environ.get("ULLAGE_STRICT") == "1"
-_depth = threading.local()  # how many messages this thread pickles; counted where it is strict
+from ullage._reducers import REDUCERS
 
 # Smaller arrays are cheaper inside the pickle than beside it.
 _BESIDE = 4096
@@ -101,21 +91,12 @@ def dump(obj: Any, pickler: Pickler | None = None) -> Pickler:
     if pickler is None:
         pickler = _spare.pop() if _spare else Pickler()
     pickler.dispatch_table = _dispatch_table()
-    if not strict:
+    if _reducers.strict:
+        with _reducers.pickling():
+            pickler.dump(obj)
+    else:
         pickler.dump(obj)
-        return pickler
-    before: int = getattr(_depth, "messages", 0)
-    _depth.messages = before + 1
-    try:
-        pickler.dump(obj)
-    finally:
-        _depth.messages = before
     return pickler
-
-
-def forbids_torch() -> bool:
-    """True where this thread pickles a message, and it is strict."""
-    return strict and getattr(_depth, "messages", 0) > 0
 
 
 def done(pickler: Pickler) -> None:

@@ -9,52 +9,19 @@ at every access, so that nothing is written where the pages are.
 
 from __future__ import annotations
 
-import abc
 import collections.abc
 import copy
 import dataclasses
 import functools
 import os
-import pickle
 import sys
 import types
-import weakref
 from collections.abc import Callable
-from multiprocessing.context import get_spawning_popen
-from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import Any, NoReturn
 
-from ullage import _native, _pickling
-from ullage._native import SharedDict, SharedList
-from ullage.errors import Error, NotShareable
-
-
-class NotStorable(Error, pickle.PicklingError):
-    """Shared data would be pickled into what may outlive its processes; the message says what to do instead."""
-
-
-_attached: weakref.WeakValueDictionary[tuple[int, int], _native.Pages] = weakref.WeakValueDictionary()
-# Kept by the pickler for as long as a message is written.
-_handles: weakref.WeakValueDictionary[tuple[int, int], _Handle] = weakref.WeakValueDictionary()
-
-
-class Shared(abc.ABC):
-    """What `share` returns, and the lists and dicts in it.
-
-    `nbytes` is the size of all that was shared together; `to_python()` copies it out into plain objects.
-    """
-
-    nbytes: int
-
-    @abc.abstractmethod
-    def to_python(self) -> Any:
-        """A copy in plain lists, dicts, arrays and tensors."""
-
-
-Shared.register(SharedList)
-Shared.register(SharedDict)
-collections.abc.Sequence.register(SharedList)
-collections.abc.Mapping.register(SharedDict)
+from ullage import _native, _pages, _pickling
+from ullage._errors import Error, NotShareable
+from ullage._pages import Shared
 
 
 class Record(dict):  # type: ignore[type-arg]
@@ -117,90 +84,14 @@ def share(obj: Any, *, per_node: bool = False) -> Any:
         pages, root = _native.pack(obj, "data")
     except _native.ArenaError as error:
         raise Error(str(error)) from None
-    _attached[pages.identity] = pages
-    return _open(_handle(pages), root)
-
-
-class _Handle:
-    """Pages on their way to another process: pickled once a message, for a descriptor is passed to a new process
-    only once."""
-
-    def __init__(self, pages: _native.Pages) -> None:
-        self.pages = pages
-
-    def __reduce__(self) -> Any:
-        if get_spawning_popen() is None:
-            raise NotStorable(
-                "shared data is pickled to a file or to bytes of your own, which would hold a handle and not the data: "
-                "it cannot be loaded once these processes have ended. Store data.to_python(), or keep it out of what "
-                "is stored; queues, pipes and the arguments of processes take it as it is"
-            )
-        return _pass_on(self)
-
-    def __deepcopy__(self, memo: Any) -> _Handle:
-        return self
-
-
-def _pass_on(handle: _Handle) -> Any:
-    """For pickling between processes: multiprocessing's queues and pipes, torch's, and ours."""
-    pages = handle.pages
-    if get_spawning_popen() is not None:
-        return _attach, (pages.identity, DupFd(pages.fileno()), None)
-    return _attach, (pages.identity, None, (os.getpid(), pages.fileno()))
-
-
-ForkingPickler.register(_Handle, _pass_on)
-
-
-def _handle(pages: _native.Pages) -> _Handle:
-    return _handles.setdefault(pages.identity, _Handle(pages))
-
-
-def _attach(identity: tuple[int, int], passed: Any, place: tuple[int, int] | None) -> _Handle:
-    if passed is not None:
-        return _attach_fd(identity, passed.detach())
-    known = _attached.get(identity)
-    if known is not None:
-        return _handle(known)
-    assert place is not None
-    return _attach_fd(identity, _fd_of(*place), place)
-
-
-def _attach_fd(identity: tuple[int, int], fd: int, place: tuple[int, int] | None = None) -> _Handle:
-    """The pages behind a descriptor, which is closed."""
-    try:
-        known = _attached.get(identity)
-        if known is None:
-            stat = os.fstat(fd)
-            if (stat.st_dev, stat.st_ino) != identity:
-                raise Error(_gone(place))
-            known = _native.Pages.map(fd)
-            _attached[identity] = known
-    finally:
-        os.close(fd)
-    return _handle(known)
-
-
-def _fd_of(pid: int, fd: int) -> int:
-    try:
-        return os.open(f"/proc/{pid}/fd/{fd}", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        raise Error(f"{_gone((pid, fd))} ({error.strerror})") from None
-
-
-def _gone(place: tuple[int, int] | None) -> str:
-    who = "the process that sent it" if place is None else f"process {place[0]}"
-    return (
-        f"shared data cannot be had from {who}: it has ended, has let the data go, or is another user's or "
-        "container's; keep the data there until every receiver has it"
-    )
+    return _open(_pages.made(pages), root)
 
 
 def _reduce(pages: _native.Pages, at: int, *part: int) -> Any:
-    return _open, (_handle(pages), at, *part)
+    return _open, (_pages.handle_of(pages), at, *part)
 
 
-def _open(handle: _Handle, at: int, *part: int) -> Any:
+def _open(handle: _pages.Handle, at: int, *part: int) -> Any:
     if part:
         return handle.pages.list(at, *part)
     value = handle.pages.value(at)
@@ -208,12 +99,12 @@ def _open(handle: _Handle, at: int, *part: int) -> Any:
     if numpy is not None and isinstance(value, numpy.ndarray):
         from ullage._shared_array import SharedArray
 
-        return SharedArray.over(value, handle.pages, at)
+        return SharedArray.over(value, functools.partial(_reduce, handle.pages, at))
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         from ullage.torch.shared import SharedTensor
 
-        return SharedTensor.over(value, handle.pages, at)
+        return SharedTensor.over(value, functools.partial(_reduce, handle.pages, at))
     return value
 
 

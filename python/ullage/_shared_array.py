@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy
 
-from ullage import _share
-
-if TYPE_CHECKING:
-    from ullage import _native
+from ullage._pages import Shared
 
 
 class SharedArray(numpy.ndarray):
@@ -18,18 +16,17 @@ class SharedArray(numpy.ndarray):
     What is made from it (a slice, a sum) is numpy's own array, and pickled as such.
     """
 
-    _pages: _native.Pages | None = None
-    _at = 0
+    _reduced: Callable[[], Any] | None = None
 
     @classmethod
-    def over(cls, array: Any, pages: _native.Pages, at: int) -> SharedArray:
-        """`array`, whose bytes are at this place of the pages."""
+    def over(cls, array: Any, reduced: Callable[[], Any]) -> SharedArray:
+        """`array`, whose bytes lie in shared pages; `reduced` gives what it is pickled as."""
         shared: SharedArray = array.view(cls)
-        shared._pages, shared._at = pages, at
+        shared._reduced = reduced
         return shared
 
     def __array_finalize__(self, made_from: Any) -> None:
-        self._pages = None
+        self._reduced = None
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         return array[()] if return_scalar else numpy.asarray(array)
@@ -38,9 +35,7 @@ class SharedArray(numpy.ndarray):
         return numpy.asarray(self)[key]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        if self._pages is None:
-            return numpy.asarray(self).__reduce_ex__(protocol)
-        return _share._reduce(self._pages, self._at)
+        return numpy.asarray(self).__reduce_ex__(protocol) if self._reduced is None else self._reduced()
 
     def __reduce__(self) -> Any:
         return self.__reduce_ex__(2)
@@ -50,4 +45,4 @@ class SharedArray(numpy.ndarray):
         return numpy.array(self)
 
 
-_share.Shared.register(SharedArray)
+Shared.register(SharedArray)

@@ -13,7 +13,7 @@ from multiprocessing.reduction import DupFd
 from typing import Any
 
 from ullage import _native, _pickling
-from ullage.errors import Error
+from ullage._errors import Error
 
 _NAME = "ullage-dataset"
 

@@ -1,27 +1,15 @@
-"""What ullage raises. Every message says what to do."""
+"""What ullage raises, for programs: nothing of ullage imports this."""
 
 from __future__ import annotations
 
+from ullage._errors import Error, NotInstalled, NotShareable, Unsupported
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ullage._died import WorkerDied as WorkerDied
-    from ullage._share import NotStorable as NotStorable
+    from ullage._died import WorkerDied
+    from ullage._pages import NotStorable
 
-
-class Error(Exception):
-    """Base of all exceptions of ullage."""
-
-
-class NotInstalled(Error):
-    """The `ullage` command was not found."""
-
-
-class Unsupported(Error):
-    """What was asked for cannot be done on this machine or in this way."""
-
-
-class NotShareable(Error, ValueError):
-    """An object has a part that `ullage.share` cannot take; the message says where and what to do instead."""
+__all__ = ["Error", "NotInstalled", "NotShareable", "NotStorable", "Unsupported", "WorkerDied"]
 
 
 def __getattr__(name: str) -> object:
@@ -31,7 +19,7 @@ def __getattr__(name: str) -> object:
 
         return WorkerDied
     if name == "NotStorable":
-        from ullage._share import NotStorable
+        from ullage._pages import NotStorable
 
         return NotStorable
     raise AttributeError(f"module 'ullage.errors' has no attribute {name!r}")

@@ -20,7 +20,7 @@ from typing import Any
 
 from ullage import _starting
 from ullage._binary import find_binary
-from ullage.errors import Error, NotInstalled, Unsupported
+from ullage._errors import Error, NotInstalled, Unsupported
 
 _ARGUMENTS = ("_target", "_args", "_kwargs")
 _METHODS = ("spawn", "forkserver")

@@ -16,11 +16,12 @@ import sys
 import threading
 import warnings
 import weakref
+from collections.abc import Callable
 from multiprocessing import popen_forkserver, process, reduction, spawn, util
 from multiprocessing.context import set_spawning_popen
 from typing import Any
 
-from ullage import _context
+from ullage import _arena
 from ullage._died import how_it_ended
 from ullage._zygote.messages import Own, Passed, send
 from ullage._zygote.packing import Packed, Parts
@@ -46,8 +47,9 @@ def prepare() -> None:
             _root = Root()
 
 
-def start(process_obj: Any, otherwise: str | None) -> Any:
-    """Starts a process, from a zygote; by the method `otherwise` (the program's own), once one had to refuse."""
+def start(process_obj: Any, otherwise: str | None, popen_of: Callable[[str], Any]) -> Any:
+    """Starts a process, from a zygote; once one had to refuse, by the method `otherwise` (the program's own), with what
+    `popen_of` gives for it."""
     global _refused
     method = otherwise or multiprocessing.get_start_method()
     if not _refused:
@@ -67,7 +69,7 @@ def start(process_obj: Any, otherwise: str | None) -> Any:
     with _lock:
         _look_after()
     process_obj._ullage_method = method
-    return _context.popen_of(method)(process_obj)
+    return popen_of(method)(process_obj)
 
 
 class Popen(popen_forkserver.Popen):
@@ -155,9 +157,7 @@ def _new(parts: Parts, owner: weakref.ref[Any] | None) -> Zygote:
     except BaseException:
         _zygotes.remove(one)
         raise
-    if _context._arena is not None:
-        size = 0 if packed.memory is None else packed.memory.size
-        _context._arena.travelled(size, packed.encoder.passed_by)
+    _arena.sent(0 if packed.memory is None else packed.memory.size, packed.encoder.passed_by)
     packed.let_go()
     del before
     return one

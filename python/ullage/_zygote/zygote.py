@@ -18,9 +18,9 @@ from multiprocessing.context import set_spawning_popen
 from typing import Any
 
 from ullage._died import how_it_ended
+from ullage._errors import Error
 from ullage._zygote.messages import receive, send
 from ullage._zygote.packing import Packed, Parts
-from ullage.errors import Error
 
 _COMMAND = "import sys; sys.path[:] = {path!r}; from ullage._zygote.main import main; main({words})"
 _F_SETPIPE_SZ = 1031  # in fcntl from Python 3.10 on

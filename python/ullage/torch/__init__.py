@@ -14,9 +14,10 @@ import torch
 from torch.multiprocessing import reductions
 from torch.utils import hooks
 
-from ullage import _native, _pickling
+from ullage import _native, _reducers
+from ullage._arena import retire
+from ullage._errors import Error
 from ullage._native import Encoder
-from ullage.errors import Error
 
 _NAMES: dict[torch.dtype, str] = {
     value: name for name, value in sorted(vars(torch).items()) if isinstance(value, torch.dtype)
@@ -147,13 +148,11 @@ def _retire_what_is_moved() -> None:
 
         def moved(self: torch.UntypedStorage, *args: Any, **kwargs: Any) -> Any:
             if self.device.type == "cpu" and not self.is_shared():
-                if _pickling.forbids_torch():
+                if _reducers.forbids_torch():
                     raise Error(
                         f"a tensor of the CPU ({self.nbytes()} bytes) would go through torch's own shared memory, and "
                         "ULLAGE_STRICT=1 makes that an error: please report the type of what was put"
                     )
-                from ullage._context import retire
-
                 retire(self.data_ptr())
             return original(self, *args, **kwargs)
 
@@ -202,7 +201,7 @@ def worker_number() -> int | None:
 _native.use_torch(torch.Tensor, _rebuild)
 _retire_what_is_moved()
 # Last: they are the sign that this module is whole.
-_pickling.REDUCERS.update(
+_reducers.REDUCERS.update(
     {
         torch.Tensor: _reduce_tensor,
         torch.nn.Parameter: _reduce_tensor,

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import torch
 
-from ullage import _share
-
-if TYPE_CHECKING:
-    from ullage import _native
+from ullage._pages import Shared
 
 _DTYPES = {name: value for name, value in vars(torch).items() if isinstance(value, torch.dtype)}
 _NAMES = {value: name for name, value in sorted(_DTYPES.items())}
@@ -48,19 +46,18 @@ class SharedTensor(torch.Tensor):
     What is made from it is torch's own tensor, and pickled as such.
     """
 
-    _pages: _native.Pages
-    _at: int
+    _reduced: Callable[[], Any]
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     @classmethod
-    def over(cls, tensor: torch.Tensor, pages: _native.Pages, at: int) -> SharedTensor:
-        """`tensor`, whose bytes are at this place of the pages."""
+    def over(cls, tensor: torch.Tensor, reduced: Callable[[], Any]) -> SharedTensor:
+        """`tensor`, whose bytes lie in shared pages; `reduced` gives what it is pickled as."""
         shared = tensor.as_subclass(cls)
-        shared._pages, shared._at = pages, at
+        shared._reduced = reduced
         return shared
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _share._reduce(self._pages, self._at)
+        return self._reduced()
 
     def __deepcopy__(self, memo: Any) -> torch.Tensor:
         return self.to_python()
@@ -70,4 +67,4 @@ class SharedTensor(torch.Tensor):
         return self.detach().clone().as_subclass(torch.Tensor)
 
 
-_share.Shared.register(SharedTensor)
+Shared.register(SharedTensor)
