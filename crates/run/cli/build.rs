@@ -1,13 +1,46 @@
-//! Compiles `python/agent`, the library that the command writes beside the agent's Python files.
+//! Compiles `python/agent`, the library that the command writes beside the agent's Python files, and lists these files.
 //!
 //! With rustc alone: it depends on nothing but std, and cargo has no stable way to put one package's library into
 //! another's binary. The surprise: it is optimised in every profile, because what is put into jobs must be small.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    library(&out);
+    std::fs::write(out.join("agent_parts.rs"), parts()).expect("OUT_DIR can be written");
+}
+
+/// `PARTS`: what each file of the folder is called in a job, where it shadows no module of the program, and its content.
+fn parts() -> String {
+    let folder = Path::new("../../../python/ullage/agent");
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let folder = folder.canonicalize().expect("the agent's files are there");
+    let files =
+        folder.read_dir().expect("the agent's files can be listed").map(|file| file.map(|file| file.path()));
+    let mut files: Vec<PathBuf> = files.collect::<Result<_, _>>().expect("the agent's files can be listed");
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "py"));
+    files.sort();
+    let mut text = "const PARTS: &[(&str, &[u8])] = &[\n".to_owned();
+    for file in files {
+        let name =
+            file.file_name().and_then(|name| name.to_str()).expect("names of the agent's files are text");
+        // Python looks for this one by its name.
+        let prefix = if name == "sitecustomize.py" { "" } else { "ullage_" };
+        writeln!(
+            text,
+            "    (\"{prefix}{name}\", include_bytes!({:?}).as_slice()),",
+            file.display().to_string()
+        )
+        .expect("a String takes all");
+    }
+    text + "];\n"
+}
+
+/// python/agent.
+fn library(out: &Path) {
     let source = Path::new("../../../python/agent/src");
     println!("cargo::rerun-if-changed={}", source.display());
     let rustc = std::env::var_os("RUSTC").expect("cargo sets RUSTC");

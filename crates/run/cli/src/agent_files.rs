@@ -13,38 +13,12 @@ use std::time::Duration;
 use ullage_kernel::root::KernelRoot;
 use ullage_model::names;
 
-macro_rules! part {
-    ($name:literal) => {
-        (
-            concat!("ullage_", $name, ".py"),
-            include_bytes!(concat!("../../../../python/ullage/agent/", $name, ".py")).as_slice(),
-        )
-    };
-}
+// Names and contents of the files of python/ullage/agent, by the build script: the folder is the list.
+include!(concat!(env!("OUT_DIR"), "/agent_parts.rs"));
 
-/// Names and contents. The last two are no module of Python's: where it begins, and python/agent.
-const PARTS: [(&str, &[u8]); 20] = [
-    part!("agent"),
-    part!("backlog"),
-    part!("census"),
-    part!("counts"),
-    part!("facts"),
-    part!("garbage"),
-    part!("hooks"),
-    part!("kept"),
-    part!("kinds"),
-    part!("loaders"),
-    part!("memory"),
-    part!("paths"),
-    part!("processes"),
-    part!("sites"),
-    part!("slots"),
-    part!("start"),
-    part!("training"),
-    part!("weigh"),
-    ("sitecustomize.py", include_bytes!("../../../../python/ullage/agent/sitecustomize.py")),
-    ("ullage_native.so", include_bytes!(concat!(env!("OUT_DIR"), "/ullage_native.so"))),
-];
+/// python/agent, beside them.
+const LIBRARY: (&str, &[u8]) =
+    ("ullage_native.so", include_bytes!(concat!(env!("OUT_DIR"), "/ullage_native.so")));
 
 /// Also what `ullage snapshot` asks a Python.
 pub const FACTS: &str = include_str!("../../../../python/ullage/agent/facts.py");
@@ -94,7 +68,7 @@ impl AgentFiles {
             match make_locked(&base.join(format!("{UNLOCKED_PREFIX}{name}")), &directory) {
                 Ok(lock) => {
                     let files = AgentFiles { directory, _lock: lock };
-                    for (name, content) in PARTS {
+                    for (name, content) in PARTS.iter().chain([&LIBRARY]) {
                         std::fs::write(files.directory.join(name), content).with_context(|| {
                             format!("cannot write the agent into {}", files.directory.display())
                         })?;
