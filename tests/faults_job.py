@@ -76,8 +76,8 @@ class Job:
 
     def __init__(self, method, events, seed, plain):
         self.method, self.events, self.chance, self.plain = method, events, random.Random(seed), plain
-        hooks = sys.modules.get("_ullage_hooks")
-        self.native = None if hooks is None else hooks.native
+        common = sys.modules.get("_ullage_common")
+        self.native = None if common is None else common.native
         self.signals = Signals(self.say)
         self.batches, self.steps, self.workers = None, [], None
         if plain:

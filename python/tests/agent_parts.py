@@ -1,8 +1,9 @@
-"""The agent's parts by themselves, as a test or a program of one calls them: what they expect of each other is here.
+"""The agent's parts by themselves, as a test or a program of one calls them.
 
 Run by Pythons of every version: it imports nothing of the tests.
 """
 
+import gc
 import sys
 
 AGENT = __file__.rpartition("/tests/")[0] + "/ullage/agent/"
@@ -17,26 +18,23 @@ def native(path):
 
 
 def load(name):
-    module = sys.modules["_ullage_" + name] = type(sys)("_ullage_" + name)
+    """As start.py does: before it what it imports."""
     with open(AGENT + name + ".py") as file:
-        exec(compile(file.read(), "/agent/ullage_" + name + ".py", "exec"), module.__dict__)
+        code = compile(file.read(), "/agent/ullage_" + name + ".py", "exec")
+    for one in code.co_names:
+        if one.startswith("_ullage_") and one not in sys.modules:
+            load(one[len("_ullage_") :])
+    module = sys.modules["_ullage_" + name] = type(sys)("_ullage_" + name)
+    exec(code, module.__dict__)
     return module
 
 
-def hooks(library):
-    """In place of hooks.py, without what it hooks."""
-    import gc
-
-    module = sys.modules["_ullage_hooks"] = type(sys)("_ullage_hooks")
-    load("kinds")
-    module.native = native(library)
+def common(library):
+    """What loads the others, with nothing hooked."""
+    module = load("common")
+    module.begin(load)
+    module.use(native(library))
     module.native.collector(gc.enable, gc.disable, gc.isenabled)
-    module.objects = lambda kinds=(), most=1, young=False: module.native.objects(
-        gc.get_threshold(), 0 if young else -1, kinds, most
-    )
-    module.own_objects = lambda young=False: module.objects(young=young)[0]
-    module.load = lambda name: sys.modules.get("_ullage_" + name) or load(name)
-    module.weigher = lambda: module.load("weigh")
     return module
 
 

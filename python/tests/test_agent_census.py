@@ -22,16 +22,11 @@ MIB = 1 << 20
 def census():
     before = {name: module for name, module in sys.modules.items() if name.startswith("_ullage_")}
     agent_parts.forget()
-    hooks = agent_parts.hooks(receiver.library())
-    hooks.weigher()
-    paths = hooks.load("paths")
-    # These tests lie beside the program, as pytest sees it.
-    module = hooks.load("census")
+    module = agent_parts.common(receiver.library()).load("census")
     module.WALK_S = module.HOLDERS_S = module.GRAPHS_S = 5.0
     # With all tests collected pytest has more objects than are looked at one by one.
-    module.OF_MANY = 1 << 40
-    module.paths = paths
-    yield module
+    module.contents.OF_MANY = 1 << 40
+    yield module.Census()
     agent_parts.forget()
     sys.modules.update(before)
 
@@ -242,8 +237,7 @@ def test_rows_keep_their_batches_and_rows_of_one_batch_do_not(census):
     rows += list(whole[10:900])
     found = holder(taken(census, 32 * MIB), "views")
     assert found["views"] == 1.0 and abs(found["bytes"] - 30 * MIB) < MIB and found["own_bytes"] < MIB
-    look = census._Look(torch, 0)
-    assert look.into(rows, list)["bytes"] < 2 * MIB
+    assert sys.modules["_ullage_contents"].Contents().into(rows, list)["bytes"] < 2 * MIB
 
 
 def test_exceptions_keep_what_their_frames_held(census):
@@ -361,7 +355,7 @@ def test_it_is_due_when_more_came_and_ever_more_seldom(census):
     assert census.due(32 * MIB, time.monotonic())
     taken(census, 32 * MIB)
     assert not census.due(64 * MIB, time.monotonic())
-    later = time.monotonic() + census.APART_S
+    later = time.monotonic() + sys.modules["_ullage_census"].APART_S
     assert census.due(64 * MIB, later) and not census.due(40 * MIB, later)
     census._began -= 1000
     taken(census, 64 * MIB)
@@ -369,8 +363,7 @@ def test_it_is_due_when_more_came_and_ever_more_seldom(census):
     assert not census.due(500 * MIB, later) and census.due(500 * MIB, later + 200)
     # What is large at first and is let go of hides no growth that comes later.
     assert not census.due(10 * MIB, later + 200) and census.due(30 * MIB, later + 200)
-    census.after_fork()
-    assert census.due(32 * MIB, time.monotonic())
+    assert type(census)().due(32 * MIB, time.monotonic())
 
 
 def test_deques_with_a_greatest_length_say_so(census):

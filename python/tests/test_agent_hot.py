@@ -12,14 +12,24 @@ import receiver
 
 EAGER = {
     "memory.py": [
-        ("return max(LEAST_APART_S, SHARE * took, (now - _began) / 20)", "return 0.0"),
-        ("_next_walk = now + max(1.0, SHARE * (thread_time() - began), (now - _began) / 20)", "_next_walk = 0.0"),
+        ("return max(LEAST_APART_S, took / common.BUDGET, (now - _began) / 20)", "return 0.0"),
+        (
+            "_next_walk = now + max(1.0, (thread_time() - began) / common.BUDGET, (now - _began) / 20)",
+            "_next_walk = 0.0",
+        ),
         ("MOVED_MUCH = 4 << 20", "MOVED_MUCH = 0"),
-        ("if census.unexplained:", "if False:"),  # while it traces it looks at nothing else
-        ("if _rising < RISING or grown < max(GROWN, GROWN_SHARE * _first) or _torch_begins():", "if _torch_begins():"),
+        ("if _census.unexplained and", "if False and"),  # while it traces it looks at nothing else
+        (
+            "if not rises() or grown < max(GROWN, GROWN_SHARE * _growth.first) or tensors.begins():",
+            "if tensors.begins():",
+        ),
     ],
     "census.py": [
-        ("return now >= _next and (_taken == 0 or grown - _last >= max(MORE, MORE_SHARE * _last))", "return True")
+        (
+            "return now >= self._next and "
+            "(self._taken == 0 or grown - self._last >= max(MORE, MORE_SHARE * self._last))",
+            "return True",
+        )
     ],
 }
 

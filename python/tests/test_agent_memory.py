@@ -1,7 +1,6 @@
 """What the agent says of a Python's memory in passing, and that it stays unseen while it does."""
 
 import subprocess
-import sys
 import types
 
 import pytest
@@ -16,7 +15,7 @@ MIB = 1 << 20
 
 def memory_module():
     agent_parts.forget()
-    return agent_parts.hooks(receiver.library()).load("memory")
+    return agent_parts.common(receiver.library()).load("memory")
 
 
 def figures(receiver):
@@ -164,8 +163,7 @@ PARTS = """
 import gc, os, sys
 sys.path.insert(0, os.path.dirname(sys.argv[1]))
 import agent_parts
-agent_parts.hooks(sys.argv[2])
-memory = agent_parts.load("memory")
+memory = agent_parts.common(sys.argv[2]).load("memory")
 
 def walked():
     figures = {"blocks": 1}
@@ -204,11 +202,11 @@ def test_a_walk_in_a_forked_child_writes_to_nothing_that_it_shares(python, scrip
 INHERITED = """
 walks, told, walk = [], [], memory._walk
 memory._walk = lambda figures, now: (walks.append(1), walk(figures, now))
-memory.hooks.native.large(gc.get_threshold(), (), 1, (), (), 1)  # what loading takes is there before the first look
+memory.common.native.large(gc.get_threshold(), (), 1, (), (), 1)  # what loading takes is there before the first look
 memory.look(told.append)
 if os.fork() == 0:
     walks.clear()
-    memory.after_fork()
+    memory._after_fork()
     memory.look(told.append)
     kept = bytearray(b"x") * GROWTH
     memory.look(told.append)
@@ -309,20 +307,20 @@ class Clock:
         return self.now
 
 
-def test_what_reading_traces_took_puts_no_look_off(monkeypatch):
+def test_what_reading_traces_took_puts_no_look_off():
     memory, said, clock = memory_module(), [], Clock()
     memory.thread_time = clock
 
     def reads(_send, _private):
         clock.now += 1000.0
 
-    monkeypatch.setitem(sys.modules, "_ullage_sites", types.SimpleNamespace(look=reads))
+    memory._tracing = types.SimpleNamespace(look=reads)
     again = memory.look(said.append, light=True)
     assert clock.now == 1000.0 and [message["kind"] for message in said] == ["memory"]
-    assert again < memory.SHARE
+    assert again < 1 / memory.common.BUDGET
 
 
-def test_a_look_is_followed_by_a_hundred_times_as_long_without_one():
+def test_a_look_is_followed_by_as_long_without_one_as_the_budget_wants():
     """What looks cost of a program's time is bounded by this alone; benches/cost.py measures it."""
     memory, clock = memory_module(), Clock()
     memory.thread_time = clock
@@ -331,4 +329,5 @@ def test_a_look_is_followed_by_a_hundred_times_as_long_without_one():
         clock.now += 1000.0
 
     memory._malloc = slow
-    assert memory.SHARE >= 100 and memory.look([].append, light=True) == memory.SHARE * 1000.0
+    assert memory.common.BUDGET <= 0.01
+    assert memory.look([].append, light=True) == 1000.0 / memory.common.BUDGET

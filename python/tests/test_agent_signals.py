@@ -148,10 +148,10 @@ ODD = {
 # The agent looks at each of these moments: its first look, which imports nothing and may take long, comes first.
 LOOKING = """
 import gc, sys, threading, time
-hooks = sys.modules.get("_ullage_hooks")
+common = sys.modules.get("_ullage_common")
 def look():
-    if hooks is not None:
-        hooks.native.next_look(0.0)
+    if common is not None:
+        common.native.next_look(0.0)
     time.sleep(0)
 look()
 """

@@ -13,7 +13,7 @@ from receiver import HEARD, several, watched
 @pytest.fixture(params=["layout", "another layout"])
 def slots(request):
     agent_parts.forget()
-    module = agent_parts.hooks(receiver.library()).load("slots")
+    module = agent_parts.common(receiver.library()).load("slots")
     if request.param == "another layout":
         module._pointer = False
     yield module
@@ -62,12 +62,10 @@ def several():
             time.sleep(0.001)
         yield [number]
 def soon():
-    # A look at the next moment, and a walk with it.
-    hooks.next_look = 0.0
+    # A walk with the next look.
     memory = sys.modules.get("_ullage_memory")
     if memory is not None:
         memory._next_walk = 0.0
-hooks = sys.modules["_ullage_hooks"]
 while not heard():
     soon()
     tuple(several())

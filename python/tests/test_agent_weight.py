@@ -14,7 +14,7 @@ HEAD = f"""
 import json, sys
 sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
 import agent_parts
-w = agent_parts.hooks({str(library())!r}).weigher()
+w = agent_parts.common({str(library())!r}).load("weigh")
 def exact(*objects):
     return sum((sys.getsizeof(o) + 15) // 16 * 16 for o in objects)
 def say(**values):

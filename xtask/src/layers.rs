@@ -14,7 +14,7 @@ pub(crate) fn check(rules: &Rules, graph: &Graph) -> (usize, Vec<String>) {
         let (root, elsewhere) = (format!("{folder}/src/"), format!("{folder}/"));
         let layer = |file: &str| -> Option<String> {
             let below = file.strip_prefix(&root).or_else(|| file.strip_prefix(&elsewhere))?;
-            let name = below.split('/').next()?.trim_end_matches(".rs");
+            let name = below.split('/').next()?.trim_end_matches(".rs").trim_end_matches(".py");
             (!["lib", "main", "tests"].contains(&name)).then(|| name.to_owned())
         };
         let rank = |name: &String| order.iter().position(|known| known == name);

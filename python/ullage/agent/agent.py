@@ -13,7 +13,8 @@ import gc
 import posix
 import sys
 
-import _ullage_counts  # counts.py, put into sys.modules by sitecustomize.py
+import _ullage_common as common  # put into sys.modules by start.py, as all parts
+import _ullage_counts as counts
 
 MAX_REPORTS = 16
 MAX_TEXT = 2000
@@ -25,23 +26,21 @@ SO_PEERCRED = 17
 _connection = None  # (descriptor, device, inode) of the socket
 _reserve = None  # the same of /proc/self/status, which is closed so that another can be opened
 _filters = 0  # of system calls, that were there at the start
-native = None  # python/agent, where this Python can load it
 _reports = 0
 _reported = None  # where the last exception left, and its id
 _failed = False  # the process itself ends by an exception
-figures_at_end = None  # what else is told then; set by hooks.py
-loader = None  # settings of the last loader iterator; a forked child has its parent's
-loader_of = None  # pid of the process that made it
-process = None  # (name, start method) where multiprocessing started this process
+_loader = None  # settings of the last loader iterator; a forked child has its parent's
+_loads = None  # (pid, what tells what iterators keep) of a process that reads a loader itself
+_process = None  # (name, start method) where multiprocessing started this process
 forked = False  # this interpreter began in another process
-tell_inside = None  # tells what this Python is made of, once; set by hooks.py
-after_fork_of_hooks = None  # the same
+last_words = []  # functions called before the last message, with its figures, to which they may add
+callers = {}  # id of a code object that prints an exception it swallows -> where that exception left
 
 
 def start(load_native):
     """Connects, says hello and hooks the end of the program. Without a listener, or behind a filter of system calls
     that `ullage run` itself is not behind: nothing at all, and False."""
-    global native, _filters
+    global _filters
     path = posix.environ.get(b"ULLAGE_AGENT_SOCKET")
     if not path:
         return False
@@ -52,6 +51,7 @@ def start(load_native):
         if around.isdigit() and _filters > int(around):
             return False
         native = load_native()
+        common.use(native)
         if not _connect(path):
             return False
     finally:
@@ -60,13 +60,15 @@ def start(load_native):
     import atexit
 
     if native is None:
-        _hook_main_without_native()
+        if common.replaces(b"EXCEPTHOOK"):
+            _hook_main_without_native()
         return True
     native.reset_with(after_fork, type(_Any().method), posix.environ.get(b"ULLAGE_AGENT_DEBUG") == b"1")
     native.collector(gc.enable, gc.disable, gc.isenabled)
     _tell_native()
     posix.register_at_fork(after_in_child=native.in_child)
-    sys.excepthook = _stand_in(sys.excepthook, sys, "__excepthook__", _on_excepthook, 0)
+    if common.replaces(b"EXCEPTHOOK"):
+        sys.excepthook = stand_in(sys.excepthook, sys, "__excepthook__", _on_excepthook, 0)
     atexit.register(native.guard(_at_exit))
     return True
 
@@ -89,9 +91,9 @@ def filters(status):
     return 0
 
 
-def _stand_in(original, module, other_name, callback, which):
+def stand_in(original, module, other_name, callback, which):
     """Both names, so that `sys.excepthook is sys.__excepthook__` stays as true as it was."""
-    made = native.stand_in(original, callback, which)
+    made = common.native.stand_in(original, callback, which)
     if getattr(module, other_name, None) is original:
         setattr(module, other_name, made)
     return made
@@ -99,6 +101,7 @@ def _stand_in(original, module, other_name, callback, which):
 
 def _tell_native():
     hello = _json({"kind": "hello", "python": _version(), "forked": True, "native": True}).encode()
+    native = common.native
     native.connection(-1 if _connection is None else _connection[0], hello, 1.0)
     native.status(-1 if _reserve is None else _reserve[0], _filters)
 
@@ -109,7 +112,7 @@ def _tell_native():
 def _connect(path):
     global _connection
     try:
-        fd = _connected_without_native(path) if native is None else native.connect(path)
+        fd = _connected_without_native(path) if common.native is None else common.native.connect(path)
         if fd < 0:
             return False
         before = _connection
@@ -177,14 +180,14 @@ def _make_reserve():
         _reserve = _claim(_move_up(fd, None))
     except OSError:
         _reserve = None
-    if native is not None:
-        native.status(-1 if _reserve is None else _reserve[0], _filters)
+    if common.native is not None:
+        common.native.status(-1 if _reserve is None else _reserve[0], _filters)
 
 
 def _release_reserve():
     global _reserve
-    if native is not None:
-        native.status(-1, _filters)
+    if common.native is not None:
+        common.native.status(-1, _filters)
     if _reserve is not None and _is_the_same(_reserve):
         posix.close(_reserve[0])
     _reserve = None
@@ -195,8 +198,8 @@ def send(message, wait=False):
     if _connection is None or not _is_the_same(_connection):
         return False
     data = _json(message).encode("utf-8", "replace")
-    if native is not None:
-        return native.speak(_connection[0], data, ACKNOWLEDGE_S if wait else 0.0)
+    if common.native is not None:
+        return common.native.speak(_connection[0], data, ACKNOWLEDGE_S if wait else 0.0)
     _socket = sys.modules["_socket"]
     # A socket object for the length of this call only: one that lived longer would close the number at the
     # interpreter's end, whosever it is by then. No posix.write: it may end in SIGPIPE.
@@ -214,13 +217,16 @@ def send(message, wait=False):
 def after_fork():
     """In a forked child, as soon as it has something to do or to tell: a connection of its own, since an
     acknowledgement on a shared one could reach either."""
-    global process, forked, _reports, _reported, _failed, _reserve
-    process = _reported = None
+    global _process, forked, _reports, _reported, _failed, _reserve
+    _process = _reported = None
     _failed = False
     forked = True
     _reports = 0
-    if after_fork_of_hooks is not None:
-        after_fork_of_hooks()
+    for begins_anew in common.in_child:
+        try:
+            begins_anew()
+        except Exception:
+            pass
     if _connection is None or not _is_the_same(_connection):
         return
     # Its own stands in the same place already (python/agent, sandbox.rs).
@@ -256,6 +262,27 @@ def _json(value):
     return "null"
 
 
+# --- what this process is -------------------------------------------------------------------------------
+
+
+def began_as(name, start_method):
+    """multiprocessing has started this process."""
+    global _process
+    _process = name, start_method
+
+
+def reads_loader():
+    return _loads is not None and _loads[0] == posix.getpid()
+
+
+def loads(kept_by_iterators, settings=None):
+    """This process reads a loader, with these settings."""
+    global _loads, _loader
+    _loads = posix.getpid(), kept_by_iterators
+    if settings is not None:
+        _loader = settings
+
+
 # --- exceptions that leave ------------------------------------------------------------------------------
 
 
@@ -285,14 +312,14 @@ def report(left, error, name=""):
             "name": name,
             "type_name": _NAME(type(error)),
             "errno": code if type(code) is int else None,
-            "counts": _ullage_counts.take(error, _release_reserve, _make_reserve),
+            "counts": counts.take(error, _release_reserve, _make_reserve),
             "text": _text(error),
             "stack": _stack(_TRACEBACK(error)),
             "chain": _chain(error),
-            "loader": loader,
+            "loader": _loader,
             "start_method": _start_method(),
             "sharing_strategy": sharing_strategy(),
-            "started_by": process[1] if process is not None else None,
+            "started_by": _process[1] if _process is not None else None,
             "torch": plain(getattr(torch, "__version__", None)),
             "cuda_initialized": _cuda_initialized(),
         }
@@ -303,12 +330,18 @@ def report(left, error, name=""):
 
 
 def _kept_by_iterators():
-    """Looked at in processes that made loaders only: there the module that weighs is loaded."""
+    """Looked at in processes that read loaders only."""
     try:
-        weigh = sys.modules.get("_ullage_weigh")
-        return weigh.kept_by_iterators() if loader_of == posix.getpid() and weigh is not None else None
+        return _loads[1]() if reads_loader() else None
     except Exception:
         return None
+
+
+def name_of(left):
+    """What an exception left: the feeder of a queue, or this process."""
+    if left == "thread":
+        return "QueueFeederThread"
+    return _process[0] if _process is not None else ""
 
 
 def plain(value):
@@ -411,7 +444,7 @@ def _on_excepthook(_handled, arguments, _keywords):
 
 
 def _called_by_forkserver():
-    frame = sys._current_frames().get(native.caller())
+    frame = common.caller()
     return frame is not None and frame.f_code.co_filename.endswith("/multiprocessing/forkserver.py")
 
 
@@ -447,12 +480,13 @@ def say_bye():
     if _said_bye == posix.getpid() or _failed:
         return
     _said_bye = posix.getpid()
-    if tell_inside is not None:
+    figures = {}
+    for says in last_words:
         try:
-            tell_inside()
+            says(figures)
         except Exception:
             pass
-    figures = {"allocated_blocks": float(sys.getallocatedblocks())}
+    figures["allocated_blocks"] = float(sys.getallocatedblocks())
     for generation, stats in enumerate(gc.get_stats()):
         figures["gc_collections_%d" % generation] = float(stats.get("collections", 0))
         figures["gc_collected_%d" % generation] = float(stats.get("collected", 0))
@@ -461,17 +495,12 @@ def say_bye():
         _arena_figures(figures)
     except Exception:
         pass
-    try:
-        if figures_at_end is not None:
-            figures.update(figures_at_end())
-    except Exception:
-        pass
     send({"kind": "bye", "figures": figures, "kept_by_iterators": _kept_by_iterators()})
 
 
 def _arena_figures(figures):
     """How the bytes of the loaders' messages travelled; told by the process that made the arena."""
-    context = sys.modules.get("ullage._context")
-    travelled = None if context is None else context.travelled()
+    arena = sys.modules.get("ullage._arena")
+    travelled = None if arena is None else arena.travelled()
     for name, value in (travelled or {}).items():
         figures["arena_" + name] = float(value)

@@ -8,7 +8,7 @@ from _collections import deque
 from time import monotonic
 
 import _ullage_agent as agent
-import _ullage_hooks as hooks
+import _ullage_common as common
 
 _queues = 0  # queues told of
 _FIRST_BACKLOG = 16  # items
@@ -31,7 +31,7 @@ def _tell_backlog(_handled, arguments, _keywords):
     items, item = arguments
     number = len(items)
     items.most = 2 * number
-    weight = hooks.weigher().weigh(item, 300)
+    weight = common.load("weigh").weigh(item, 300)
     if sum(weight.values()) * number < _HEAVY_BACKLOG:
         return
     if items.number is None:
@@ -50,7 +50,7 @@ def _tell_backlog(_handled, arguments, _keywords):
     )
 
 
-Backlog.append = agent.native.hook(deque.append, _tell_backlog, 2)
+Backlog.append = common.native.hook(deque.append, _tell_backlog, 2)
 
 
 def watch(owner, made_by, attribute, of, maxsize_of):
@@ -65,4 +65,4 @@ def watch(owner, made_by, attribute, of, maxsize_of):
             maxsize = maxsize_of(one)
             setattr(one, attribute, _watched(of, maxsize if 0 < maxsize < 2**31 - 1 else None))
 
-    setattr(owner, made_by, agent.native.hook(original, made, 1))
+    setattr(owner, made_by, common.native.hook(original, made, 1))

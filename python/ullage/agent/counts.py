@@ -9,6 +9,8 @@ What cannot be counted is left out.
 import posix
 import sys
 
+import _ullage_common as common
+
 MAX_OBJECTS = 3_000_000
 
 _buffer = bytearray(1 << 16)
@@ -142,8 +144,7 @@ def _count_memory(counts, _error):
 
 def _of_the_agent():
     """Threads: the one that counts."""
-    native = getattr(sys.modules.get("_ullage_agent"), "native", None)
-    return int(native is not None and native.caller() != sys.modules["_thread"].get_ident())
+    return int(common.native is not None and common.native.caller() != sys.modules["_thread"].get_ident())
 
 
 def _count_files(counts, error):
@@ -203,9 +204,8 @@ def _count_tensors():
     tensor = getattr(torch, "Tensor", None)
     if tensor is None:
         return None
-    hooks = sys.modules.get("_ullage_hooks")
-    if hooks is None or hooks.native is None:
+    if common.native is None:
         return None
     kinds = (tensor, getattr(getattr(torch, "nn", None), "Parameter", tensor))
-    found = hooks.objects(kinds)
+    found = common.objects(kinds)
     return None if found is None else found[2] + sum([1 for one in found[0] if type(one) in kinds])

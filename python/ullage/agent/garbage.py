@@ -11,21 +11,23 @@ counts as alive, so that too little is found and never too much.
 import gc
 import sys
 
+import _ullage_common as common
+import _ullage_tensors as tensors
+
 MOST = 4000  # objects that are looked at: next to each other, as those of a circle mostly are
 MANY = 10_000  # objects for which a collector that is on may wait
 
 
 def waits():
     """The collector is off, or as good as off."""
-    collects = sys.modules["_ullage_hooks"].native.collects
-    return not collects() or not 0 < gc.get_threshold()[0] < MANY
+    return not common.native.collects() or not 0 < gc.get_threshold()[0] < MANY
 
 
-def count(look):
+def count(heap):
     """`objects` since the last collection; of so many `looked` at, so many `garbage`; `bytes` of all there is."""
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         return None  # counts of references are kept by thread
-    young = sys.modules["_ullage_hooks"].own_objects(young=True)
+    young = common.own_objects(young=True)
     objects = len(young)
     start = max(0, objects - MOST) // 2
     some = young[start : start + MOST]
@@ -33,7 +35,7 @@ def count(look):
     found = _circles(some)
     places, size = {}, 0
     for one in found:
-        size += _size(look, one, places)
+        size += _size(heap, one, places)
     scale = objects / max(1, len(some))
     return {
         "objects": objects,
@@ -73,18 +75,18 @@ _PLAIN = (list, dict, set, tuple)
 _LEAVES = (str, bytes, bytearray)
 
 
-def _size(look, one, places):
+def _size(heap, one, places):
     """Of a tensor or an array what it lies in, into `places`; of the rest its own and its leaves' bytes."""
     kind = type(one)
-    if kind in look.tensor_types:
-        place, size = look.storage(one)
+    if kind in heap.tensor_types:
+        place, size = tensors.storage_of(one)
         places[place] = size
         return 0
     total = kind.__sizeof__(one) if kind in _PLAIN else type.__dict__["__basicsize__"].__get__(kind)
     for part in gc.get_referents(one):
         kind = type(part)
-        if kind is look.array:
-            place, size = look.base_of(part)
+        if kind is heap.array:
+            place, size = heap.base_of(part)
             places[place] = size
         elif kind in _LEAVES and sys.getrefcount(part) < 64:
             total += kind.__sizeof__(part)

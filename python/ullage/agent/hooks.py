@@ -1,150 +1,59 @@
-"""Where an exception can leave a Python unseen, what a process is, and when there is time to look at its memory: hooks
-that wait for a module.
+"""Where an exception can leave a Python unseen, what that Python is, and which modules the other hooks wait for.
 
-Each is set when its module is imported, none imports anything itself. What stands in the program's way is of C, and all
-functions here that it calls run in a thread of the agent's own (python/agent). The surprise: the program's thread waits
-meanwhile, whatever lock it holds: so nothing here imports, takes a lock or calls code of the program. What must stand
-below the job's own code (the loading of a module) carries the file name that CPython cuts out of tracebacks.
+Each hook is set when its module is imported, none imports anything itself. What stands in the program's way is of C,
+and all functions here that it calls run in a thread of the agent's own (python/agent). The surprise: the program's
+thread waits meanwhile, whatever lock it holds: so nothing here imports, takes a lock or calls code of the program. What
+must stand below the job's own code (the loading of a module) carries the file name that CPython cuts out of tracebacks.
 """
 
-import atexit
-import gc
 import os
 import sys
-import time
 
-import _ullage_agent as agent  # put into sys.modules by sitecustomize.py
+import _ullage_agent as agent
+import _ullage_common as common
+import _ullage_moments as moments
 
 AGENT_CODE = "<frozen importlib._bootstrap>"  # frames of this name are cut out of tracebacks
 
-FIRST_LOOK_S = 1.0
-IN_TIME = -1.0  # for access(): only where a look at memory is due
-
-callers = {}  # id of a code object that prints an exception it swallows -> where that exception left
-_load_part = None
-_began = 0.0  # by time.monotonic()
 _of_heavy = False  # a library was loaded whose facts are worth a message at the end
-native = None
 
 
-def install(load_part):
-    """Hooks the modules that are there already, and waits for the others. `load_part` loads one of the
-    other files beside this one, when it is needed."""
-    global _load_part, _began, native
-    _load_part, native = load_part, agent.native
-    _began = time.monotonic()
-    agent.tell_inside = _tell_inside_at_end
-    agent.after_fork_of_hooks = _after_fork
-    agent.figures_at_end = _figures_at_end
-    native.look_with(_look)
-    native.next_look(FIRST_LOOK_S)
-    atexit.register(native.next_look, float("inf"))  # the collector runs for the last time when libraries are gone
-    gc.callbacks.append(native.on_collection)
-    time.sleep = native.stand_in(time.sleep, None, 2)
+def install():
+    """Hooks the modules that are there already, and waits for the others."""
+    agent.last_words.append(_tell_inside_at_end)
+    agent.last_words.append(_figures_at_end)
     for name in list(_ON_IMPORT):
         module = sys.modules.get(name)
         if module is not None:
             imported(module)
-    sys.meta_path.insert(0, _Finder)
-
-
-# --- moments to look at memory --------------------------------------------------------------------------
-
-
-def _look(light, early):
-    """`light`: what came since the last look is no growth of the program's. `early`: a short one."""
-    again = load("memory").look(agent.send, light, early)
-    kept = sys.modules.get("_ullage_kept")
-    if kept is not None and not early:
-        try:
-            kept.look()
-        except Exception:
-            pass
-    return again
-
-
-def look_now(*_):
-    """Where it was found to be time, in a thread of the agent's own."""
-    native.next_look(float("inf"))
-    native.next_look(_look(False, False))
-
-
-def look_if_due(*_):
-    if native.is_due():
-        look_now()
-
-
-def load(name):
-    part = sys.modules.get("_ullage_" + name)
-    if part is None:
-        for one in ("_collections", "_tracemalloc", "itertools"):
-            _have_builtin(one)
-        part = _load_part(name)
-    return part
-
-
-def _have_builtin(name):
-    """What the other parts import is there before, and not by the import system: the program may hold its locks."""
-    if name not in sys.modules:
-        importing = sys.modules["_frozen_importlib"]
-        module = importing.module_from_spec(importing.BuiltinImporter.find_spec(name))
-        importing.BuiltinImporter.exec_module(module)
-        sys.modules.setdefault(name, module)
-
-
-def objects(kinds=(), most=1, young=False):
-    """What the collector lists, without a write to what lies in pages shared with another process: (the process's own,
-    at most `most` of the others that are of these types, how many such there are, how many objects in all); None where
-    that cannot be told."""
-    return native.objects(gc.get_threshold(), 0 if young else -1, kinds, most)
-
-
-def own_objects(young=False):
-    found = objects(young=young)
-    return () if found is None else found[0]
-
-
-def caller():
-    """The frame that came by."""
-    return sys._current_frames().get(native.caller())
-
-
-def weigher():
-    load("slots")
-    return load("weigh")
+    if common.replaces(b"IMPORTS"):
+        sys.meta_path.insert(0, _Finder)
 
 
 def _in(part, name):
     """A hook of another file, which is loaded when it is needed."""
-    return lambda module: getattr(load(part), name)(module)
+    return lambda module: getattr(common.load(part), name)(module)
 
 
-def _figures_at_end():
+def _figures_at_end(figures):
     """Of a process that was there for a while: another pays for nothing."""
-    return load("memory").files() if time.monotonic() >= _began + FIRST_LOOK_S else {}
-
-
-def _after_fork():
-    global _began
-    _began = time.monotonic()
-    for name in ("_ullage_memory", "_ullage_kept", "_ullage_training"):
-        part = sys.modules.get(name)
-        if part is not None:
-            part.after_fork()
+    if moments.began_long_ago():
+        figures.update(moments.memory().files())
 
 
 def _on_heavy_import(_module):
-    """What a library takes for itself is no growth of the program's."""
     global _of_heavy
     _of_heavy = True
-    native.next_look(_look(True, False))
+    moments.look_after_import()
 
 
 # --- exceptions that leave ------------------------------------------------------------------------------
 
 
 def _on_threading(threading):
-    threading.excepthook = agent._stand_in(threading.excepthook, threading, "__excepthook__", _in_thread, 1)
+    if not common.replaces(b"EXCEPTHOOK"):
+        return
+    threading.excepthook = agent.stand_in(threading.excepthook, threading, "__excepthook__", _in_thread, 1)
 
 
 def _in_thread(_handled, arguments, _keywords):
@@ -155,21 +64,16 @@ def _in_thread(_handled, arguments, _keywords):
 def _on_traceback(traceback):
     # A Process, a queue's feeder and torch's spawn print or store the exception that leaves them by one of
     # these two; in there it is still alive, with its frames.
-    traceback.print_exc = native.hook(traceback.print_exc, _printed, 0)
-    traceback.format_exc = native.hook(traceback.format_exc, _printed, 0)
+    if common.replaces(b"TRACEBACK"):
+        traceback.print_exc = common.native.hook(traceback.print_exc, _printed, 0)
+        traceback.format_exc = common.native.hook(traceback.format_exc, _printed, 0)
 
 
 def _printed(handled, _arguments, _keywords):
-    frame = caller()
-    left = callers.get(id(frame.f_code)) if frame is not None else None
+    frame = common.caller()
+    left = agent.callers.get(id(frame.f_code)) if frame is not None else None
     if left is not None:
-        agent.report(left, handled, name_of(left))
-
-
-def name_of(left):
-    if left == "thread":
-        return "QueueFeederThread"
-    return agent.process[0] if agent.process is not None else ""
+        agent.report(left, handled, agent.name_of(left))
 
 
 # --- what this Python is --------------------------------------------------------------------------------
@@ -183,10 +87,10 @@ def _on_torch(module):
     _tell_inside()
 
 
-def _tell_inside_at_end():
+def _tell_inside_at_end(_figures):
     """Of a program that had time to grow, or has the libraries that do: another pays for nothing."""
     heavy = _of_heavy or "multiprocessing.process" in sys.modules
-    if _inside_told is not None or heavy or time.monotonic() >= _began + FIRST_LOOK_S:
+    if _inside_told is not None or heavy or moments.began_long_ago():
         _tell_inside()
 
 
@@ -202,7 +106,7 @@ def _tell_inside():
     helper = any(str(getattr(entry, "__module__", "")).startswith("multiprocessing.") for entry in entries)
     if agent.forked or child or helper:
         return
-    part = load("facts")
+    part = common.load("facts")
     facts = part.inside() if _inside_told is None else part.loaded_since(_inside_told)
     if facts:
         agent.send({"kind": "inside", "facts": facts})
@@ -228,7 +132,7 @@ def fix():
         if not _is_ours(error):
             raise
         said["failed"] = "%s: %s" % (type(error).__name__, agent._text(error))
-    native.guard(agent.send)(said)
+    common.native.guard(agent.send)(said)
 
 
 def _is_ours(error):
@@ -268,7 +172,7 @@ def imported(module):
     name = module.__name__
     hook = _ON_IMPORT.pop(name, None)
     if hook is not None:
-        native.guard(hook)(module)
+        common.native.guard(hook)(module)
         if name == "torch.utils.data.dataloader":
             fix()
 
@@ -305,11 +209,13 @@ def _once(loader):
     def exec_module(module):
         _load(loader, module)
 
-    exec_module.__code__ = exec_module.__code__.replace(co_filename=AGENT_CODE)
+    if _CUT_OUT:
+        exec_module.__code__ = exec_module.__code__.replace(co_filename=AGENT_CODE)
     return exec_module
 
 
-for _one in (imported, _load, _find_spec, _once):
+_CUT_OUT = common.replaces(b"FRAMES")
+for _one in (imported, _load, _find_spec, _once) if _CUT_OUT else ():
     _one.__code__ = _one.__code__.replace(co_filename=AGENT_CODE)
 
 

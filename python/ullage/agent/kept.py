@@ -3,22 +3,24 @@ late one, what a dataset's iterator shuffles in a buffer, and what goes through 
 
 Loaded with the module of torch that it is about. Counts are told when they are more than ever before by a quarter, or
 by anything after 5 s. The surprise: nothing here may stand in a traceback of the job or be called by it; so the moments
-are those at which torch looks up an attribute (hooks.py).
+are those at which torch looks up an attribute.
 """
 
 import gc
 import os
 import sys
-import _ullage_kinds as types
 from _collections import deque
 from time import monotonic, thread_time
 
 import _ullage_agent as agent
-import _ullage_hooks as hooks
+import _ullage_common as common
+import _ullage_kinds as types
+import _ullage_moments as moments
+import _ullage_slots as slots
+import _ullage_weigh as weigh
 
 MORE = 1.25
 AGAIN_S = 5.0
-SHARE = 0.005  # of the time since the start, what collectives may be looked at for
 LEAST_WAITING = 2  # batches
 OBJECT = 1 << 20  # bytes, times ranks: less is not worth a word
 OBJECT_STEPS = 300
@@ -39,7 +41,7 @@ _began = monotonic()
 _collectives = {}  # name -> (bytes, when)
 
 
-def after_fork():
+def _after_fork():
     global _told, _seen, _next_fetch, _next_circles, _spent, _began, _collectives
     _told, _seen = {}, {}
     _awaited.clear()
@@ -47,7 +49,7 @@ def after_fork():
     _spent, _began, _collectives = 0.0, monotonic(), {}
 
 
-def look():
+def _look():
     """At what is counted already."""
     world = getattr(sys.modules.get("torch.distributed.distributed_c10d"), "_world", None)
     if world is not None:
@@ -70,13 +72,13 @@ def _more(what, count, size=None, name=""):
 # --- autograd -------------------------------------------------------------------------------------------
 
 
-def before_collection():
+def _before_collection():
     """Seconds until it wants to be called again."""
     _circles()
     return max(0.0, _next_circles - monotonic())
 
 
-agent.native.before_collection(before_collection)
+common.native.before_collection(_before_collection)
 
 
 def _circles():
@@ -95,7 +97,7 @@ def _circles():
         return
     count, size, names = 0, 0, {}
     with quiet():
-        for one in [one for one in hooks.own_objects(young=True) if type(one) is torch.Tensor]:
+        for one in [one for one in common.own_objects(young=True) if type(one) is torch.Tensor]:
             context = one.grad_fn
             if context is not None and issubclass(type(context), base) and _holds(context, one):
                 count += 1
@@ -104,7 +106,7 @@ def _circles():
                 names[name] = names.get(name, 0) + 1
     if count >= MANY_CIRCLES:
         _more("autograd-circles", count, size, max(names, key=names.get).removesuffix("Backward"))
-    _next_circles = now + max(CIRCLES_S, (thread_time() - began) / SHARE)
+    _next_circles = now + max(CIRCLES_S, (thread_time() - began) / common.BUDGET)
 
 
 def _holds(context, tensor):
@@ -120,7 +122,7 @@ def _holds(context, tensor):
 def on_dataloader(module):
     iterator = module._MultiProcessingDataLoaderIter
     # Asked for once for each batch that is waited for.
-    access = agent.native.access
+    access = common.native.access
     iterator._get_data = access(iterator._get_data, _awaits, 0.0, "_rcvd_idx")
     fetcher = sys.modules["torch.utils.data._utils.fetch"]._IterableDatasetFetcher
     fetcher.fetch = access(fetcher.fetch, _fetches, 1.0)
@@ -147,7 +149,7 @@ def _awaits(iterator, waited_s):
             "outstanding": len(tasks),
             "worker": late,
             "waited_s": waited_s,
-            "batch": hooks.weigher().weigh(waiting[-1], OBJECT_STEPS),
+            "batch": weigh.weigh(waiting[-1], OBJECT_STEPS),
         }
     )
 
@@ -173,15 +175,14 @@ def _fetches(fetcher):
         # Full: as many as before, and others. Filling: more, in a function that draws lots.
         full = length == before[0] and 2 <= changed
         if full or (length != before[0] and _draws_lots(holder)):
-            size = sum(hooks.weigher().weigh(buffer, OBJECT_STEPS).values())
+            size = sum(weigh.weigh(buffer, OBJECT_STEPS).values())
             _more("shuffle-buffer", length, size, _place(holder))
-    _next_fetch = now + max(1.0, (thread_time() - began) / SHARE)
+    _next_fetch = now + max(1.0, (thread_time() - began) / common.BUDGET)
 
 
 def _buffers(root):
     """Lists that the generators below an iterator hold, with the code of each generator."""
     todo, seen, found = deque(((root, None, 0),)), set(), []
-    complete = hooks.load("slots").complete
     while todo and len(seen) < PARTS:
         one, code, depth = todo.popleft()
         kind = type(one)
@@ -190,7 +191,7 @@ def _buffers(root):
         seen.add(id(one))
         if kind is list or kind is deque:
             # Of numbers and names it is no buffer of samples.
-            if len(one) >= LEAST_BUFFERED and complete(one) and not isinstance(one[0], (int, float, str)):
+            if len(one) >= LEAST_BUFFERED and slots.complete(one) and not isinstance(one[0], (int, float, str)):
                 found.append((code, one))
         elif kind is types.FrameType:
             if one.f_code is code:  # up to CPython 3.10 a generator refers to its frame, and that to its locals
@@ -232,20 +233,22 @@ def _place(code):
 
 
 def on_distributed(module):
+    if not common.replaces(b"COLLECTIVES"):
+        return
     # Called by their names in their module, so that nobody else holds them. The second by each collective of objects
     # for each object that it sends.
-    for name, callback in (("_new_process_group_helper", hooks.look_if_due), ("_object_to_tensor", _collective)):
+    for name, callback in (("_new_process_group_helper", moments.look_if_due), ("_object_to_tensor", _collective)):
         original = getattr(module, name, None)
         if original is not None:
-            setattr(module, name, agent.native.hook(original, callback, 0))
+            setattr(module, name, common.native.hook(original, callback, 0))
 
 
 def _collective(*_):
     global _spent
-    frame = hooks.caller()
+    frame = common.caller()
     began = monotonic()
     try:
-        if _spent > SHARE * (began - _began + 1.0):
+        if _spent > common.BUDGET * (began - _began + 1.0):
             return
         # Its own name for the object, in the function or in a comprehension of it.
         value = frame.f_locals.get("obj")
@@ -254,7 +257,7 @@ def _collective(*_):
         name = frame.f_code.co_name
         group = frame.f_locals.get("group")
         ranks = sys.modules["torch.distributed.distributed_c10d"].get_world_size(group)
-        weight = hooks.weigher().weigh(value, OBJECT_STEPS)
+        weight = weigh.weigh(value, OBJECT_STEPS)
         size = sum(weight.values())
         before, when = _collectives.get(name, (0, 0.0))
         if size * ranks >= OBJECT and (size >= MORE * before or began >= when + AGAIN_S):
@@ -270,3 +273,7 @@ def _line(frame):
     while frame is not None and "/torch/" in frame.f_code.co_filename:
         frame = frame.f_back
     return "" if frame is None else "%s:%d" % (os.path.basename(frame.f_code.co_filename), frame.f_lineno)
+
+
+common.in_child.append(_after_fork)
+moments.also.append(_look)

@@ -1,6 +1,6 @@
 """Types that have no name of their own among the built-in ones, as `types` finds them.
 
-Not imported from there: the program may be in the midst of importing it, and would be waited for (hooks.py).
+Not imported from there: the program may be in the midst of importing it, and would be waited for (python/agent).
 """
 
 import sys

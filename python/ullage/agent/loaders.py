@@ -1,48 +1,51 @@
 """What is a loader made of, and when does it give a moment to look at memory? Hooks of torch's DataLoader.
 
-Loaded with it. The surprise: as all of the agent's Python code (hooks.py) it runs while the program waits.
+Loaded with it. The surprise: as all of the agent's Python code (python/agent) it runs while the program waits.
 """
 
-import os
 import sys
 
 import _ullage_agent as agent
-import _ullage_hooks as hooks
+import _ullage_common as common
+import _ullage_kept as kept
+import _ullage_moments as moments
+import _ullage_training as training
+import _ullage_weigh as weigh
 
 _weighed = None  # (id, length, weight) of the dataset weighed last
 
 
 def on_dataloader(module):
+    if not common.replaces(b"LOADERS"):
+        return
     # Asked for by `_get_iterator` just before it makes the iterator.
     loader = module.DataLoader
-    loader.check_worker_number_rationality = hooks.native.access(
-        loader.check_worker_number_rationality, _checks_workers, 0.0
-    )
+    access = common.native.access
+    loader.check_worker_number_rationality = access(loader.check_worker_number_rationality, _checks_workers, 0.0)
     single, several = module._SingleProcessDataLoaderIter, module._MultiProcessingDataLoaderIter
-    single._next_data = hooks.native.access(single._next_data, _loads_here, hooks.FIRST_LOOK_S)
-    several._next_data = hooks.native.access(several._next_data, hooks.look_now, hooks.IN_TIME)
-    hooks.load("kept").on_dataloader(module)
+    single._next_data = access(single._next_data, _loads_here, moments.FIRST_LOOK_S)
+    several._next_data = access(several._next_data, moments.look_now, moments.IN_TIME)
+    kept.on_dataloader(module)
 
 
 def _checks_workers(loader):
-    frame = hooks.caller()
+    frame = common.caller()
     if frame is not None and frame.f_code.co_name == "_get_iterator":
         _loader_begins(loader)
 
 
 def _loads_here(_iterator):
     """A loader without workers is told of by nobody, but what is made of its batches may be kept as any other's."""
-    if agent.loader_of != os.getpid():
-        hooks.weigher()
-        agent.loader_of = os.getpid()
-    hooks.look_if_due()
+    if not agent.reads_loader():
+        agent.loads(weigh.kept_by_iterators)
+    moments.look_if_due()
 
 
 def _loader_begins(loader):
-    hooks.load("training").forward_no_more(loader)
+    training.forward_no_more(loader)
     context = loader.multiprocessing_context
     dataset = type(loader.dataset)
-    length = hooks.weigher().length_of(loader.dataset)
+    length = weigh.length_of(loader.dataset)
     method = getattr(context, "_name", None)
     if method is None:
         default = sys.modules["multiprocessing.context"]._default_context
@@ -59,10 +62,10 @@ def _loader_begins(loader):
         "persistent_workers": bool(loader.persistent_workers),
         "dataset": "%s.%s" % (where, dataset.__qualname__),
         "dataset_len": _count(length),
-        "index_list": hooks.weigher().index_list(loader),
+        "index_list": weigh.index_list(loader),
         "weight": _weight_of(loader.dataset, length),
     }
-    agent.loader, agent.loader_of = settings, os.getpid()
+    agent.loads(weigh.kept_by_iterators, settings)
     message = {"kind": "loader"}
     message.update(settings)
     agent.send(message)
@@ -73,7 +76,7 @@ def _weight_of(dataset, length):
     global _weighed
     try:
         if _weighed is None or _weighed[:2] != (id(dataset), length):
-            _weighed = id(dataset), length, hooks.weigher().weigh(dataset)
+            _weighed = id(dataset), length, weigh.weigh(dataset)
         return _weighed[2]
     except Exception:
         return None

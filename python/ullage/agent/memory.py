@@ -1,8 +1,8 @@
 """What holds the private memory of this Python: malloc (in use, and free but kept), Python's own blocks, tensors?
 And, where they are there: jemalloc or tcmalloc in malloc's place, and Arrow's pool.
 
-Loaded at the first look. A look is made in passing, where the program calls something anyway (hooks.py says where),
-and its own cost decides when the next one may come: 0.5 % of the time. The cheap half asks glibc for `malloc_info`,
+Loaded at the first look. A look is made in passing, where the program calls something anyway (moments.py says where),
+and its own cost decides when the next one may come: common.BUDGET. The cheap half asks glibc for `malloc_info`,
 which walks the lists of free chunks and tells their sizes; the dear half walks the collector's list, and only after
 memory moved. Where growth goes on, census.py says what holds it, and where it finds nothing sites.py
 says where it is allocated.
@@ -16,9 +16,9 @@ import posix
 import sys
 from time import monotonic, thread_time
 
-import _ullage_hooks as hooks
+import _ullage_common as common
+import _ullage_tensors as tensors
 
-SHARE = 200  # a look that took t seconds is followed by so many t without one
 LEAST_APART_S = 0.5
 MOVED = 2 << 20  # bytes: less is not worth a message
 MOVED_MUCH = 4 << 20  # bytes: less is not worth a walk
@@ -32,10 +32,9 @@ _told = {}  # figures of the last message
 _walked = {}  # figures of the last walk
 _inherited = {}  # figures of the parent's last walk, in a forked child that has not looked yet
 _next_walk = 0.0
-_first = None  # private bytes at the first look
-_highest = _last = 0  # private bytes
-_modules = 0  # that were loaded at the last look
-_rising = 0  # looks that found more than all before
+_growth = None  # since the first look
+_census = None  # once growth went on
+_tracing = None  # sites.py, once a census found no name
 
 
 def look(send, light=False, early=False):
@@ -43,12 +42,12 @@ def look(send, light=False, early=False):
     is no growth of the program's. `early`: no walk, no census."""
     global _told
     figures = {"anonymous": _private(), "blocks": sys.getallocatedblocks()}
-    again = _sites(send, figures["anonymous"])
+    again = _trace(send, figures["anonymous"])
     if again is not None:
         return again
     # What sites.py took comes twice in a process at most: counted in, it would blind this one for minutes.
     began = thread_time()
-    _rises(figures["anonymous"], light)
+    _grows(figures["anonymous"], light)
     for part in (_malloc, _arrow):
         try:
             part(figures)
@@ -72,10 +71,10 @@ def look(send, light=False, early=False):
         send({"kind": "memory", "figures": figures})
     try:
         if not early:
-            _census(send, figures["anonymous"], now)
+            _take_census(send, figures["anonymous"], now)
     except Exception:
         pass
-    return max(LEAST_APART_S, SHARE * took, (now - _began) / 20)
+    return max(LEAST_APART_S, took / common.BUDGET, (now - _began) / 20)
 
 
 def files():
@@ -85,16 +84,17 @@ def files():
     return figures
 
 
-def after_fork():
+def _after_fork():
     """In a forked child: what was told was told by another."""
-    global _began, _told, _walked, _inherited, _next_walk, _first, _rising
+    global _began, _told, _walked, _inherited, _next_walk, _growth, _census
     _inherited = _walked or _inherited
     _began, _told, _walked, _next_walk = monotonic(), {}, {}, 0.0
-    _first, _rising = None, 0
-    for name in ("_ullage_census", "_ullage_sites"):
-        part = sys.modules.get(name)
-        if part is not None:
-            part.after_fork()
+    _growth = _census = None
+    if _tracing is not None:
+        _tracing.after_fork()
+
+
+common.in_child.append(_after_fork)
 
 
 def _inherit(figures):
@@ -137,10 +137,10 @@ def _files(figures):
 
 
 def _malloc(figures):
-    text = hooks.native.malloc_info()
+    text = common.native.malloc_info()
     if text is not None:
         figures.update(read_malloc_info(text))
-    other = hooks.native.other_malloc()
+    other = common.native.other_malloc()
     if other is not None:
         name, used, held = other[0].decode(), other[1], other[2]
         figures[name + "_used"], figures[name + "_free"] = used, max(0, held - used)
@@ -209,70 +209,81 @@ FALLEN = 0.8  # of the highest: then it begins anew
 RISING = 3  # looks
 
 
-def _rises(private, light):
-    global _first, _highest, _rising, _last, _modules
-    modules = len(sys.modules)
-    if _first is None:
-        _first = _highest = _last = private
-    # What a library takes as it is loaded counts for nothing.
-    if light or modules >= _modules + LIBRARY:
-        _first += max(0, private - _last)
-    elif private >= _highest + STEP:
-        _rising += 1
-    elif private < FALLEN * _highest:
-        _rising, _highest = 0, private
-    _highest, _last, _modules = max(_highest, private), private, modules
+class _Growth:
+    def __init__(self, private):
+        self.first = self.highest = self.last = private
+        self.modules = len(sys.modules)  # that were loaded at the last look
+        self.rising = 0  # looks that found more than all before
+
+    def add(self, private, light):
+        modules = len(sys.modules)
+        # What a library takes as it is loaded counts for nothing.
+        if light or modules >= self.modules + LIBRARY:
+            self.first += max(0, private - self.last)
+        elif private >= self.highest + STEP:
+            self.rising += 1
+        elif private < FALLEN * self.highest:
+            self.rising, self.highest = 0, private
+        self.highest, self.last, self.modules = max(self.highest, private), private, modules
 
 
-def _census(send, private, now):
+def _grows(private, light):
+    global _growth
+    if _growth is None:
+        _growth = _Growth(private)
+    _growth.add(private, light)
+
+
+def _take_census(send, private, now):
     """Says what holds it, where growth goes on."""
-    grown = private - _first
-    if _rising < RISING or grown < max(GROWN, GROWN_SHARE * _first) or _torch_begins():
+    global _census
+    grown = private - _growth.first
+    if not rises() or grown < max(GROWN, GROWN_SHARE * _growth.first) or tensors.begins():
         return
-    hooks.load("paths")
-    census = hooks.load("census")
-    if census.due(grown, now):
-        census.take(send, private, grown)
-        if census.unexplained:
-            hooks.load("sites").start(private)
+    if _census is None:
+        _census = common.load("census").Census()
+    if _census.due(grown, now):
+        _census.take(send, private, grown)
+        if _census.unexplained and common.replaces(b"TRACEMALLOC"):
+            _begin_to_trace(private)
 
 
-def _sites(send, private):
+def _begin_to_trace(private):
+    global _tracing
+    _tracing = common.load("sites")
+    _tracing.start(private)
+
+
+def _trace(send, private):
     """While allocations are traced nothing else is looked at: it is over in seconds."""
-    sites = sys.modules.get("_ullage_sites")
     try:
-        return sites.look(send, private) if sites is not None else None
+        return _tracing.look(send, private) if _tracing is not None else None
     except Exception:
         return None
 
 
 def rises():
     """Growth goes on, as far as looks have shown."""
-    return _rising >= RISING
+    return _growth is not None and _growth.rising >= RISING
 
 
 # --- the collector's list -------------------------------------------------------------------------------
 
 
-def _torch_begins():
-    """A torch that is half there gives storages no type to have."""
-    return getattr(getattr(sys.modules.get("torch"), "__spec__", None), "_initializing", False)
-
-
 def _walk(figures, now):
     """`tensors`: bytes of torch's tensors that Python knows. `python_large`: of its objects, what lies in malloc."""
     global _walked, _next_walk
-    if figures["blocks"] > MOST_BLOCKS or _torch_begins():
+    if figures["blocks"] > MOST_BLOCKS or tensors.begins():
         return
     began = thread_time()
-    found = hooks.native.large(gc.get_threshold(), _tensor_types(), SAMPLE // 10, _CONTAINERS, _LEAVES, SAMPLE)
+    found = common.native.large(gc.get_threshold(), tensors.kinds(), SAMPLE // 10, _CONTAINERS, _LEAVES, SAMPLE)
     if found is None:
         return
     own, shared, number, figures["python_large"] = found
     figures["tensors"] = _tensors(own) + _tensors(shared) * number // max(1, len(shared))
     del found, own, shared
     _walked = figures
-    _next_walk = now + max(1.0, SHARE * (thread_time() - began), (now - _began) / 20)
+    _next_walk = now + max(1.0, (thread_time() - began) / common.BUDGET, (now - _began) / 20)
 
 
 def _with_sizes(*kinds):
@@ -282,26 +293,14 @@ def _with_sizes(*kinds):
 _CONTAINERS, _LEAVES = _with_sizes(list, dict, set, tuple), _with_sizes(str, bytes, bytearray, int)
 
 
-def _tensor_types():
-    torch = sys.modules.get("torch")
-    kinds = getattr(torch, "Tensor", None), getattr(getattr(torch, "nn", None), "Parameter", None)
-    return tuple([kind for kind in kinds if kind is not None])
-
-
 def _tensors(found):
     # Of very many, some stand for all; then a view counts as what it shows.
     step = len(found) // SAMPLE + 1
     places, total = set(), 0
     for one in found[::step]:
-        try:
-            if one.device.type != "cpu" or one.is_shared():
-                continue
-            storage = one.untyped_storage()
-            place, size = storage.data_ptr(), storage.nbytes()
-            if step > 1:
-                size = min(size, one.numel() * one.element_size())
-        except Exception:
-            continue
+        place, size = tensors.storage_of(one)
+        if step > 1:
+            size = tensors.shown_of(one, size)
         if place and place not in places:
             places.add(place)
             total += size * step

@@ -8,12 +8,14 @@ that was in it: a batch would live on in there. So the dict is emptied again, wh
 
 import gc
 import sys
-import _ullage_kinds as types
 from _collections import OrderedDict, defaultdict, deque
+from _functools import _lru_cache_wrapper as CACHE
 from itertools import islice
 from time import thread_time
 
-_complete = sys.modules["_ullage_hooks"].load("slots").complete
+import _ullage_common as common
+import _ullage_kinds as types
+import _ullage_slots as slots
 
 DICTS = (dict, OrderedDict, defaultdict)
 LISTS = (list, tuple)
@@ -25,7 +27,6 @@ MOST_FRAMES = 100
 MOST_STEPS = 12  # of a name
 OPTIMIZED = 1  # CO_OPTIMIZED: its locals are no dict of the program's
 
-CACHE = type(__import__("functools").lru_cache(int))
 _PASSED_BY = frozenset(
     (
         type(None), bool, int, float, complex, str, range, slice, type(Ellipsis),
@@ -70,7 +71,7 @@ def parts(value):
     kind = type(value)
     if kind in CONTAINERS:
         # One that lies as it was at the fork has not grown, and to read its elements would copy their pages.
-        if len(value) > FEW and not sys.modules["_ullage_hooks"].native.is_own(value):
+        if len(value) > FEW and not common.native.is_own(value):
             return ()
         return some(value, kind, FEW)
     if kind is types.FunctionType:
@@ -99,7 +100,7 @@ def some(value, kind, most):
         if kind in LISTS:
             if length <= most:
                 return gc.get_referents(value)  # passes by slots without an object
-            if not _complete(value):
+            if not slots.complete(value):
                 return ()
             half = most // 2
             return [value[number * (length - half) // half] for number in range(half)] + list(value[-half:])

@@ -1,27 +1,29 @@
 """What is a process, where does an exception leave it, and what collects in its queues: hooks of multiprocessing, of
 queues and of torch's helpers. Loaded with the first module that one of them waits for.
 
-The surprise: as all of the agent's Python code (hooks.py) it runs while the program waits.
+The surprise: as all of the agent's Python code (python/agent) it runs while the program waits.
 """
 
 import gc
 import sys
 
 import _ullage_agent as agent
-import _ullage_hooks as hooks
+import _ullage_common as common
 
 
 def on_multiprocessing_util(util):
     process = sys.modules.get("multiprocessing.process")
-    hooks.callers[id(process.BaseProcess._bootstrap.__code__)] = "process"
+    agent.callers[id(process.BaseProcess._bootstrap.__code__)] = "process"
+    if not common.replaces(b"PROCESSES"):
+        return
     # The last call of `_bootstrap` before it runs the target, under every start method; register_after_fork
     # is left out under spawn.
-    util.info = hooks.native.hook(util.info, _informed, 0)
+    util.info = common.native.hook(util.info, _informed, 0)
 
 
 def _informed(_handled, arguments, _keywords):
-    frame = hooks.caller()
-    bootstrap = frame is not None and hooks.callers.get(id(frame.f_code)) == "process"
+    frame = common.caller()
+    bootstrap = frame is not None and agent.callers.get(id(frame.f_code)) == "process"
     if bootstrap and "calling self.run" in arguments[0]:
         _process_begins()
 
@@ -33,7 +35,7 @@ def _process_begins():
     method = getattr(process, "_ullage_method", None) or process._start_method
     if method is None:
         method = (context._actual_context or context._default_context)._name
-    agent.process = process._name, method
+    agent.began_as(process._name, method)
     target = process._target
     target = getattr(target, "func", target)  # functools.partial
     where = getattr(target, "__module__", None) or type(process).__module__
@@ -47,18 +49,19 @@ def _process_begins():
     }
     if method != "fork":
         _weigh_arguments(target, process, message)
-    if name in ("worker", "_process_worker") and where in ("multiprocessing.pool", "concurrent.futures.process"):
+    of_pool = name in ("worker", "_process_worker") and where in ("multiprocessing.pool", "concurrent.futures.process")
+    if of_pool and common.replaces(b"POOLS"):
         _watch_results(process._args[1])
     finalize = sys.modules["multiprocessing.util"].Finalize
-    finalize(None, hooks.native.hook(gc.isenabled, _at_process_end, 0), exitpriority=1_000_000)
-    finalize(None, hooks.native.guard(agent.say_bye), exitpriority=-1000)
+    finalize(None, common.native.hook(gc.isenabled, _at_process_end, 0), exitpriority=1_000_000)
+    finalize(None, common.native.guard(agent.say_bye), exitpriority=-1000)
     agent.send(message)
 
 
 def _at_process_end(handled, _arguments, _keywords):
     """First of multiprocessing's finalizers: up to CPython 3.11 they run while the exception is still in
     flight, and the next ones may wait for children for ever."""
-    agent.report("process", handled, hooks.name_of("process"))
+    agent.report("process", handled, agent.name_of("process"))
 
 
 def _argument(target, process, function, name, kind=None):
@@ -74,7 +77,7 @@ def _argument(target, process, function, name, kind=None):
 def _weigh_arguments(target, process, message):
     """A process that was not forked has its own of everything: all of it is there before its target runs."""
     try:
-        weigh = hooks.weigher()
+        weigh = common.load("weigh")
         message["anonymous"] = weigh.anonymous()
         dataset = _argument(target, process, "_worker_loop", "dataset")
         holder = _argument(target, process, "_worker_loop", "dataset_holder", list)  # torch 2.14 up
@@ -89,20 +92,21 @@ def _weigh_arguments(target, process, message):
 def _watch_results(queue):
     """A worker of a pool asks its queue of results for the lock after each task: a moment to look at its globals."""
     kind = type(queue)
-    lock = hooks.native.access(queue._wlock, _large_globals, 0.0)
+    lock = common.native.access(queue._wlock, _large_globals, 0.0)
     del queue._wlock  # an object's own attribute comes before what its class hands out
     queue.__class__ = type(kind.__name__, (kind,), {"_wlock": lock, "__module__": kind.__module__})
 
 
 def _large_globals(_queue):
-    found = hooks.weigher().large_globals()
+    found = common.load("weigh").large_globals()
     if found:
         agent.send({"kind": "holds", "globals": found})
 
 
 def _watch_items(*described):
     """Watches what collects in a queue: see backlog.py."""
-    hooks.load("backlog").watch(*described)
+    if common.replaces(b"QUEUES"):
+        common.load("backlog").watch(*described)
 
 
 def on_queue(module):
@@ -114,12 +118,12 @@ def on_asyncio_queues(module):
 
 
 def on_queues(queues):
-    hooks.callers[id(queues.Queue._on_queue_feeder_error.__code__)] = "thread"
+    agent.callers[id(queues.Queue._on_queue_feeder_error.__code__)] = "thread"
     _watch_items(queues.Queue, "_reset", "_buffer", "multiprocessing.Queue", lambda self: self._maxsize)
 
 
 def on_torch_spawn(module):
-    hooks.callers[id(module._wrap.__code__)] = "process"
+    agent.callers[id(module._wrap.__code__)] = "process"
 
 
 def on_torch_utils(module):
@@ -128,14 +132,14 @@ def on_torch_utils(module):
         where = keywords.get("where", arguments[2] if len(arguments) > 2 else "")
         info = keywords.get("exc_info", arguments[1] if len(arguments) > 1 else None)
         left = "loader-worker" if "DataLoader worker" in str(where) else "thread"
-        agent.report(left, handled if info is None else info[1], hooks.name_of("process"))
+        agent.report(left, handled if info is None else info[1], agent.name_of("process"))
 
     _watch_wrapper(module.ExceptionWrapper, carried)
 
 
 def on_pool(module):
     def carried(_handled, arguments, _keywords):
-        agent.report("executor-worker", arguments[1], hooks.name_of("process"))
+        agent.report("executor-worker", arguments[1], agent.name_of("process"))
 
     for name in ("ExceptionWithTraceback", "_ExceptionWithTraceback"):
         if hasattr(module, name):
@@ -146,4 +150,6 @@ def on_pool(module):
 
 def _watch_wrapper(kind, carried):
     """Such an object is made only to carry an exception out of a worker."""
-    kind.__init__ = hooks.native.hook(kind.__init__, carried, 0)
+    if not common.replaces(b"CARRIERS"):
+        return
+    kind.__init__ = common.native.hook(kind.__init__, carried, 0)

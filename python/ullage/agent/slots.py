@@ -7,7 +7,8 @@ last slot tells.
 """
 
 import gc
-import sys
+
+import _ullage_common as common
 
 MOST = 50_000  # elements of one that is gone through as a whole, where objects are laid out in another way
 
@@ -38,7 +39,7 @@ def _last(pointer, container, kind, length):
 def _reader():
     """Tried out on a list and a tuple that are known, before it is believed."""
     global _pointer
-    pointer = sys.modules["_ullage_hooks"].native.pointer
+    pointer = common.native.pointer
     one, other = object(), object()
     several, pair = [one, other], (one, other)
     known = pointer(id(several) + 16) == pointer(id(pair) + 16) == 2 if _OF_LIST == 24 else False

@@ -9,8 +9,8 @@ ullage's own folder.
 import sys
 
 here, parts = globals()["here"], globals()["parts"]
-AT_START = ("start", "counts", "agent", "hooks", "kinds")
-SOON = ("processes", "loaders", "facts", "memory")  # kept as bytes until they are needed
+AT_START = ("start", "common", "counts", "agent", "moments", "hooks")  # each after those that it imports
+SOON = ("processes", "loaders", "facts", "memory", "tensors")  # kept as bytes until they are needed
 # As they are now: what the program puts in the place of `open` or `len`, a test's mock for instance, is not for us.
 BUILTINS = dict(sys.modules["builtins"].__dict__)
 
@@ -28,6 +28,11 @@ def _load(name):
     code = parts.pop(name, None) or _compiled("_ullage_" + name, here + "/ullage_" + name + ".py")
     if type(code) is bytes:
         code = sys.modules["marshal"].loads(code)
+    if name not in AT_START:
+        # What it imports is there before it: the import system, whose locks the program may hold, has nothing to find.
+        for one in code.co_names:
+            if one.startswith("_ullage_") and one not in sys.modules:
+                _load(one[len("_ullage_") :])
     module = sys.modules["_ullage_" + name] = type(sys)("_ullage_" + name)
     module.__builtins__ = BUILTINS
     exec(code, module.__dict__)
@@ -84,13 +89,12 @@ def _start():
             _leave_parts()
         except OSError:  # a full disk: each Python compiles for itself
             pass
+    common = _load("common")
+    common.begin(_load)
     _load("counts")
-    agent = _load("agent")
-    if agent.start(_native) and agent.native is not None:
-        hooks = _load("hooks")
-        _load("kinds")
-        # Needed late and rarely: a start pays for nothing of it.
-        hooks.install(_load)
+    if _load("agent").start(_native) and common.native is not None:
+        _load("moments").install()
+        _load("hooks").install()
 
 
 _start()

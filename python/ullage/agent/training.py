@@ -8,8 +8,8 @@ runs in it. All that is left to see of it is that it calls its model.
 import sys
 import time
 
-import _ullage_agent as agent
-import _ullage_hooks as hooks
+import _ullage_common as common
+import _ullage_moments as moments
 
 MOST = 20_000  # calls of models in a second: at about 0.25 us each, 0.5 % of the time
 
@@ -20,17 +20,18 @@ _since = time.monotonic()
 
 def on_optimizer(module):
     register = getattr(module, "register_optimizer_step_post_hook", None)  # torch 2.0 up
-    if register is not None:
-        register(agent.native.moment)
+    if register is not None and common.replaces(b"OPTIMIZERS"):
+        register(common.native.moment)
 
 
 def on_worker(module):
     """A loader's worker asks before each batch whether its parent still lives."""
-    watchdog = module.ManagerWatchdog
-    watchdog.is_alive = agent.native.access(watchdog.is_alive, hooks.look_now, hooks.IN_TIME)
+    if common.replaces(b"LOADERS"):
+        watchdog = module.ManagerWatchdog
+        watchdog.is_alive = common.native.access(watchdog.is_alive, moments.look_now, moments.IN_TIME)
 
 
-def after_fork():
+def _after_fork():
     global _calls, _since
     _calls, _since = _forward[0].calls if _forward is not None else 0, time.monotonic()
 
@@ -42,16 +43,16 @@ def _on_call(_model):
     if _forward is None:
         return
     access, _, function = _forward
-    frame = hooks.caller()
+    frame = common.caller()
     while frame is not None:
         if frame.f_code is function.__code__:
             return
         frame = frame.f_back
-    hooks.look_now()
-    now, memory, calls = time.monotonic(), sys.modules.get("_ullage_memory"), access.calls
+    moments.look_now()
+    now, calls = time.monotonic(), access.calls
     often = calls - _calls > MOST * (now - _since)
     _calls, _since = calls, now
-    if often and not (memory is not None and memory.rises()):
+    if often and not moments.rises():
         forward_no_more()
 
 
@@ -59,8 +60,10 @@ def on_modules(module):
     global _forward
     kind = module.Module
     function = kind.__dict__.get("__call__")
+    if not common.replaces(b"MODELS"):
+        return
     if type(function) is type(on_modules) and "torch._dynamo" not in sys.modules:
-        access = agent.native.access(function, _on_call, hooks.IN_TIME)
+        access = common.native.access(function, _on_call, moments.IN_TIME)
         _forward = access, kind, function
         kind.__call__ = access
 
@@ -70,3 +73,6 @@ def forward_no_more(_module=None):
     before, _forward = _forward, None
     if before is not None and before[1].__dict__.get("__call__") is before[0]:
         before[1].__call__ = before[2]
+
+
+common.in_child.append(_after_fork)

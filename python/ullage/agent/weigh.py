@@ -8,9 +8,12 @@ functions, whatever a subclass makes of them. Memory that C++ holds for an objec
 
 import gc
 import sys
-import _ullage_kinds as types
 from _collections import deque
 from itertools import _tee_dataobject, chain, cycle, islice
+
+import _ullage_common as common
+import _ullage_kinds as types
+import _ullage_slots as slots
 
 MAX_STEPS = 3000
 FEW, FEWER = 48, 6  # elements that stand for all: of the outermost containers, and of those inside
@@ -54,8 +57,7 @@ def weigh(root, most=MAX_STEPS):
                 plain = next(leaf for leaf in _LEAVES if issubclass(kind, leaf))
                 _count(totals, plain.__sizeof__(value), weight)
         elif issubclass(kind, _LISTS):
-            slots = sys.modules.get("_ullage_slots")
-            if slots is not None and not slots.complete(value):
+            if not slots.complete(value):
                 continue
             plain = list if issubclass(kind, list) else tuple
             _count(totals, plain.__sizeof__(value) + 16, weight)
@@ -193,7 +195,7 @@ def _length_by_code(data, kind):
     if counts and len(names) == 2 and names[1] in function.__globals__:
         value, names = function.__globals__[names[1]], names[2:]
     for name in names[1 if counts and value is data else 0 :]:
-        values = sys.modules["_ullage_hooks"].load("paths").attributes_of(value)
+        values = common.load("paths").attributes_of(value)
         if type(values) is not dict or name not in values:
             return None
         value = values[name]
@@ -215,7 +217,7 @@ WHOLE = 16  # items that are worth a word
 def kept_by_iterators():
     """What itertools.cycle and itertools.tee keep for later in this process; None where that is little or too many
     objects are there to look for them."""
-    objects = sys.modules["_ullage_hooks"].own_objects()
+    objects = common.own_objects()
     if len(objects) > MAX_OBJECTS:
         return None
     cycles, tees = [], []

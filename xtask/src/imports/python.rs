@@ -1,8 +1,9 @@
 //! What does each Python file import of this repository? By its import statements, those inside of functions too.
 //!
 //! `from package import name` leads to the file that defines the name: a module of the package (of a compiled one its
-//! `.pyi`), or what its `__init__.py` imports it from. A module that is found by its name at run time (`sys.modules`) is
-//! not seen.
+//! `.pyi`), or what its `__init__.py` imports it from. In the agent `import _ullage_name` and `load("name")` lead to the
+//! part that the command writes under that name; `_in("name", …)` is a `load` that waits. Any other module that is found by its name at run time
+//! (`sys.modules`) is not seen.
 
 use super::circle::Graph;
 use crate::tree::File;
@@ -15,7 +16,12 @@ static FROM: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 static IMPORT: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?m)^[ \t]*import[ \t]+([^\n]+)").ok());
+static LOAD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#"(?:\b|_)(?:load|in)\("(\w+)""#).ok());
 static COMMENT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"#[^\n]*").ok());
+
+/// Where the agent's parts lie, and what each is called in a job.
+const AGENT: &str = "python/ullage/agent/";
+const PART: &str = "_ullage_";
 
 struct Module {
     file: String,
@@ -44,6 +50,8 @@ pub(super) fn imports(files: &[File], graph: &mut Graph) {
             to.extend(file_of(module, from, name, &by_name, 0));
         }
         for name in &module.modules {
+            let part = name.strip_prefix(PART).map(|part| format!("{AGENT}{part}.py"));
+            to.extend(part.filter(|part| python.iter().any(|file| file.path == *part)));
             to.extend(find(module, &parts(name), &by_name).map(|found| found.file.clone()));
         }
         let edges = graph.entry(module.file.clone()).or_default();
@@ -84,6 +92,10 @@ fn module(file: &File, is_package: &dyn Fn(&str) -> bool) -> (Vec<String>, Modul
         let list =
             found.as_str().split(',').map(|one| one.split(" as ").next().unwrap_or(one).trim().to_owned());
         modules.extend(list);
+    }
+    if file.path.starts_with(AGENT) {
+        let loaded = LOAD.iter().flat_map(|regex| regex.captures_iter(&text));
+        modules.extend(loaded.filter_map(|found| Some(format!("{PART}{}", found.get(1)?.as_str()))));
     }
     (name, Module { file: file.path.clone(), root: root.to_owned(), package, names, modules })
 }
@@ -136,5 +148,19 @@ mod tests {
         assert_eq!(of("python/p/_core.py"), ["python/p/_other.py"]);
         assert_eq!(of("python/p/_other.py"), ["python/p/_core.py", "python/p/_native.pyi"]);
         assert_eq!(of("tests/run.py"), ["python/p/_core.py", "python/p/_other.py", "tests/helper.py"]);
+    }
+
+    #[test]
+    fn parts_of_the_agent_import_and_load_each_other_by_the_names_that_they_have_in_a_job() {
+        let low = File { path: format!("{AGENT}low.py"), text: String::new() };
+        let text =
+            "import _ullage_low as low\n\ndef late():\n    return common.load(\"late\").x\n".to_owned();
+        let high = File { path: format!("{AGENT}high.py"), text };
+        let late = File { path: format!("{AGENT}late.py"), text: "import _ullage_native\n".into() };
+        let mut graph = Graph::new();
+        imports(&[low, high, late], &mut graph);
+        let of = |name: &str| graph[&format!("{AGENT}{name}.py")].iter().cloned().collect::<Vec<_>>();
+        assert_eq!(of("high"), [format!("{AGENT}late.py"), format!("{AGENT}low.py")]);
+        assert_eq!((of("late"), of("low")), (vec![], vec![]));
     }
 }

@@ -1,0 +1,69 @@
+"""What every part of the agent has in common: python/agent, the share of the time that it may take, what of the program
+it may replace, and what begins anew in a forked child.
+
+The lowest part: it imports no other. Parts that are needed late and rarely are had by `load`, so that a start pays for
+nothing of them.
+"""
+
+import gc
+import posix
+import sys
+
+BUDGET = 0.005  # of the time: what looks may cost, each kind of them; what one cost decides when the next may come
+
+native = None  # python/agent, where this Python can load it
+in_child = []  # functions by which parts that keep figures begin anew in a forked child
+_load_part = None
+
+
+def begin(load_part):
+    """`load_part` runs one of the other files beside this one, and before it those that it imports."""
+    global _load_part
+    _load_part = load_part
+
+
+def use(library):
+    global native
+    native = library
+
+
+def replaces(what):
+    """Whether this may be replaced in the program: `ULLAGE_AGENT_NO_SLEEP=1` leaves `time.sleep` as it is. The others,
+    and what is lost by each: docs/reference/agent.md."""
+    return posix.environ.get(b"ULLAGE_AGENT_NO_" + what) != b"1"
+
+
+def load(name):
+    """A part, by the name of its file."""
+    part = sys.modules.get("_ullage_" + name)
+    if part is None:
+        for one in ("_collections", "_functools", "_tracemalloc", "itertools"):
+            _have_builtin(one)
+        part = _load_part(name)
+    return part
+
+
+def _have_builtin(name):
+    """What the other parts import is there before, and not by the import system: the program may hold its locks."""
+    if name not in sys.modules:
+        importing = sys.modules["_frozen_importlib"]
+        module = importing.module_from_spec(importing.BuiltinImporter.find_spec(name))
+        importing.BuiltinImporter.exec_module(module)
+        sys.modules.setdefault(name, module)
+
+
+def objects(kinds=(), most=1, young=False):
+    """What the collector lists, without a write to what lies in pages shared with another process: (the process's own,
+    at most `most` of the others that are of these types, how many such there are, how many objects in all); None where
+    that cannot be told."""
+    return native.objects(gc.get_threshold(), 0 if young else -1, kinds, most)
+
+
+def own_objects(young=False):
+    found = objects(young=young)
+    return () if found is None else found[0]
+
+
+def caller():
+    """The frame that came by."""
+    return sys._current_frames().get(native.caller())

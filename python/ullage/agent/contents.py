@@ -1,0 +1,305 @@
+"""What do objects of the program hold: elements of containers, torch's tensors and their graphs, numpy's arrays?
+
+Asked of their own types only, so that no code of the program runs. The surprise: a graph shows in no list. Its nodes
+are C++'s; only the tensor at its end is an object, often of 4 bytes. They are numbered in the order in which they were
+made, so that the oldest one within reach tells how far back it goes.
+"""
+
+import gc
+import sys
+
+import _ullage_common as common
+import _ullage_kinds as types
+import _ullage_paths as paths
+import _ullage_slots as slots
+import _ullage_tensors as tensors
+import _ullage_weigh as weigh
+
+WINDOWS, WINDOW = 3, 32  # elements next to each other often share a storage
+PARTS = 40  # of an element
+TENSORS = 1200  # that stand for all
+GROUPS = 5
+NODES, REACH = 400, 6_000  # of a graph: looked into, and gone back along
+VIEW = 8  # times larger is what a view keeps
+OF_MANY = 200_000  # objects: of more, every n-th stands for all
+NO_ORDER = 1 << 62  # number of a node that stands for a parameter
+
+
+class _Nothing:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return False
+
+
+class Contents:
+    def __init__(self):
+        torch = self.torch = sys.modules.get("torch")
+        self.shared, self.shared_number = (), 0
+        self.fields = {}  # type of a node -> names of what it saved
+        self.tensor_types = frozenset(tensors.kinds())
+        self.parameter = getattr(getattr(torch, "nn", None), "Parameter", None)
+        self.function = getattr(getattr(torch, "_C", None), "_FunctionBase", None)
+        self.array = getattr(sys.modules.get("numpy"), "ndarray", None)
+        saved = getattr(getattr(getattr(torch, "_C", None), "_autograd", None), "SavedTensor", None)
+        self.sees_saved = hasattr(saved, "unpack_hook")
+
+    def objects(self):
+        """Those of this process; tensors in pages that it shares with another are counted, and some looked at."""
+        found = common.objects(tuple(self.tensor_types), TENSORS // 2)
+        if found is None:
+            return None
+        own, self.shared, self.shared_number, _ = found
+        return own
+
+    def quiet(self):
+        """Without functions of the program's that stand around torch's."""
+        around = getattr(getattr(self.torch, "_C", None), "DisableTorchFunction", None)
+        return around() if around is not None else _Nothing()
+
+    def grad_fn(self, tensor):
+        try:
+            return tensor.grad_fn
+        except Exception:
+            return None
+
+    def base_of(self, array):
+        """(place, bytes) of what an array's elements lie in; 0 where that is a file's or another's."""
+        base = array
+        while True:
+            under = self.array.base.__get__(base)
+            if under is None:
+                return id(base), self.array.nbytes.__get__(base)
+            if type(under) is self.array:
+                base = under
+            elif type(under) in (bytes, bytearray):
+                return id(under), len(under)
+            elif type(under) in self.tensor_types:
+                return tensors.storage_of(under)
+            else:
+                return 0, 0
+
+    def size(self, value):
+        kind = type(value)
+        if kind in self.tensor_types:
+            return tensors.storage_of(value)[1]
+        if kind is self.array:
+            return self.base_of(value)[1]
+        return len(value) if kind in (bytes, bytearray) else 0
+
+    def into(self, container, kind):
+        """What a container's elements hold; some of them stand for all."""
+        length = len(container)
+        found = {"bytes": 0, "own_bytes": 0, "hidden_bytes": 0, "graph": 0.0, "views": 0.0, "errors": 0.0}
+        labels, keys, nodes = {}, {}, []
+        looked = distinct = graphs = views = errors = 0
+        own = 0.0
+        windows = _windows(container, kind)
+        for window in windows:
+            here, share = set(), length / len(windows)
+            for element in window:
+                key, size, shown, node, label = self._element(element)
+                looked += 1
+                labels[label] = labels.get(label, 0) + 1
+                own += shown
+                here.add(key if key else ("", looked))
+                keys[key if key else ("", looked)] = size
+                if node is not None:
+                    graphs += 1
+                    nodes.append(node)
+                errors += issubclass(type(element), BaseException)
+                views += size >= VIEW * shown and size - shown >= 4096
+            # Of elements in a row that share, the first and last run are cut off.
+            if len(window) > 1:
+                distinct += 1 + (len(here) - 1) * (share - 1) / (len(window) - 1)
+            else:
+                distinct += len(here) * share
+        if not looked:
+            return dict(found, element="")
+        distinct = min(distinct, length) if len(keys) > 1 else 1
+        kept = sum(keys.values()) / len(keys) * distinct
+        nodes = nodes[:: max(1, len(nodes) // 3)][:3]
+        each = sum([self.saved_by(node) for node in nodes]) / max(1, len(nodes))
+        return {
+            "bytes": int(kept) + kind.__sizeof__(container),
+            "own_bytes": int(own * length / looked),
+            "hidden_bytes": int(each * graphs * length / looked),
+            "graph": graphs / looked,
+            "views": views / looked,
+            "errors": errors / looked,
+            "element": max(labels, key=labels.get),
+        }
+
+    def _element(self, element):
+        """(what it shares with others, bytes kept, bytes shown, graph, what it is)"""
+        kind = type(element)
+        if kind in self.tensor_types or kind is self.array:
+            return self._data(element) + (self.label(element),)
+        if kind in (str, bytes, bytearray, int, float, complex, bool) or not slots.complete(element):
+            return None, kind.__sizeof__(element), kind.__sizeof__(element), None, paths.type_name(kind)
+        error = issubclass(kind, BaseException)
+        todo, seen, best, node, shown, frames = [element], set(), None, None, 0, 0
+        while todo and len(seen) < PARTS:
+            part = todo.pop()
+            if id(part) in seen:
+                continue
+            seen.add(id(part))
+            if type(part) in self.tensor_types or type(part) is self.array:
+                data = self._data(part)
+                node = node or data[3]
+                shown += data[2]
+                if best is None or data[1] > best[1]:
+                    best = data + (part,)
+                frames += data[1] if error else 0
+            elif error and type(part) in (types.TracebackType, types.FrameType):
+                todo.extend([one for one in gc.get_referents(part) if not paths._is_globals(one)])
+            elif not issubclass(type(part), type):
+                todo.extend(paths.parts(part))
+        size = sum(weigh.weigh(element, 100).values())
+        label = paths.type_name(kind)
+        if best is not None and not error:
+            label += " with " + self.label(best[4])
+        if error:
+            return None, size + frames, size + frames, node, label
+        # What shares a buffer with its neighbour is told by the largest one.
+        return (best[0] if best else None), max(size, best[1] if best else 0), max(size, shown), node, label
+
+    def _data(self, value):
+        if type(value) is self.array:
+            place, size = self.base_of(value)
+            return place, size, min(size, self.array.nbytes.__get__(value)), None
+        place, size = tensors.storage_of(value)
+        return place, size, tensors.shown_of(value, size), self.grad_fn(value)
+
+    def label(self, value):
+        name = "ndarray" if type(value) is self.array else "Tensor"
+        try:
+            return "%s %s %s" % (name, list(value.shape), str(value.dtype).replace("torch.", ""))
+        except Exception:
+            return name
+
+    # --- graphs -----------------------------------------------------------------------------------------
+
+    def _next(self, node):
+        try:
+            if self.function is not None and issubclass(type(node), self.function):
+                following = self.function.next_functions.__get__(node)
+            else:
+                following = node.next_functions
+            return [one[0] for one in following if one[0] is not None]
+        except Exception:
+            return []
+
+    def _number(self, node):
+        try:
+            return node._sequence_nr()
+        except Exception:
+            return NO_ORDER
+
+    def reach(self, node):
+        """(oldest operation that it leads to, this one, whether that is its end), always going to the oldest next."""
+        newest = oldest = self._number(node)
+        for _ in range(REACH):
+            older = [(self._number(one), one) for one in self._next(node)]
+            older = [one for one in older if one[0] < NO_ORDER]
+            if not older:
+                return oldest, newest, True
+            oldest, node = min(older, key=lambda one: one[0])
+        return oldest, newest, False
+
+    def _saved(self, node):
+        """(bytes that the nodes next to this one saved, operations that these are)"""
+        todo, seen, places, low, high = [node], set(), {}, NO_ORDER, 0
+        while todo and len(seen) < NODES:
+            one = todo.pop(0)
+            if one in seen:
+                continue
+            seen.add(one)
+            number = self._number(one)
+            if number < NO_ORDER:
+                low, high = min(low, number), max(high, number)
+            for name in self._fields(type(one)):
+                self._place_saved(one, name, places)
+            todo.extend(self._next(one))
+        return sum(places.values()), max(1, high - low + 1)
+
+    def _fields(self, kind):
+        """What it saved, by name; the program's own kinds of node have one for all, and code of the program."""
+        if kind not in self.fields:
+            own = self.function is not None and issubclass(kind, self.function)
+            names = [getattr(self.function, "_raw_saved_tensors", None)] if own else dir(kind)
+            self.fields[kind] = names if own else [name for name in names if name.startswith("_raw_saved_")]
+        return self.fields[kind]
+
+    def _place_saved(self, node, name, places):
+        try:
+            saved = getattr(node, name) if type(name) is str else name.__get__(node)
+            for one in saved if type(saved) in (list, tuple) else (saved,):
+                # Of what a hook has packed nothing is known. Newer torch tells what is saved and runs no hook.
+                if one is None or getattr(one, "unpack_hook", one) is not None:
+                    continue
+                tensor = one.data
+                if type(tensor) in self.tensor_types and type(tensor) is not self.parameter:
+                    place, size = tensors.storage_of(tensor)
+                    if place and not (tensor.requires_grad and tensor.is_leaf):
+                        places[place] = size
+        except Exception:  # freed by a backward pass
+            pass
+
+    def saved_by(self, node):
+        return self._saved(node)[0]
+
+    def saved(self, node):
+        """Bytes for each operation."""
+        size, operations = self._saved(node)
+        return size / operations
+
+    # --- all together -----------------------------------------------------------------------------------
+
+    def groups(self, objects, groups_before):
+        """Tensors by shape, type and graph: those that grew most since before, and all together."""
+        step = len(objects) // OF_MANY + 1
+        found = [one for one in objects[::step] if type(one) in self.tensor_types]
+        every = len(found) // TENSORS + 1
+        places, groups = set(), {}
+        count = len(found) * step + self.shared_number
+        total = {"count": count, "bytes": 0, "with_graph": 0, "views": 0, "kept_by_views": 0}
+        scaled = [(one, step * every) for one in found[::every]]
+        scaled += [(one, self.shared_number / len(self.shared)) for one in self.shared]
+        for one, scale in scaled:
+            place, size, shown, node = self._data(one)
+            new = place and place not in places
+            places.add(place)
+            total["with_graph"] += scale * (node is not None)
+            if place and size >= VIEW * shown and size - shown >= 4096:
+                total["views"] += scale
+                total["kept_by_views"] += scale * (size if new else 0)
+            key = self.label(one)[7:] + (" with graph" if node is not None else "")
+            group = groups.setdefault(key, [0, 0])
+            group[0] += scale
+            group[1] += scale * (size if new else 0)
+            total["bytes"] += scale * (size if new else 0)
+        named = []
+        for key, (count, size) in groups.items():
+            count, size = round(count), round(size)
+            before = groups_before.get(key, (0, 0)) if groups_before else (None, None)
+            named.append({"tensors": key, "count": count, "bytes": size})
+            named[-1].update(count_before=before[0], bytes_before=before[1])
+        named.sort(key=lambda one: (one["bytes_before"] or 0) - one["bytes"])
+        total["groups"] = named[:GROUPS]
+        for name in ("bytes", "with_graph", "views", "kept_by_views"):
+            total[name] = round(total[name])
+        return total, groups
+
+
+def _windows(container, kind):
+    """Elements in a row, at its beginning, in its middle and at its end; of what has no order, some."""
+    length = len(container)
+    try:
+        if kind in paths.LISTS or kind is paths.deque:
+            starts = sorted({number * max(0, length - WINDOW) // (WINDOWS - 1) for number in range(WINDOWS)})
+            return [[container[place] for place in range(start, min(length, start + WINDOW))] for start in starts]
+        return [paths.some(container, kind, WINDOWS * WINDOW)]
+    except (IndexError, RuntimeError):  # another thread changed it
+        return []

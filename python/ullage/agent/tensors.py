@@ -1,0 +1,36 @@
+"""Which objects are torch's tensors, and in what memory do they lie?
+
+Asked of torch's own types only, and of a torch that is there already.
+"""
+
+import sys
+
+
+def begins():
+    """A torch that is half there gives storages no type to have."""
+    return getattr(getattr(sys.modules.get("torch"), "__spec__", None), "_initializing", False)
+
+
+def kinds():
+    torch = sys.modules.get("torch")
+    found = getattr(torch, "Tensor", None), getattr(getattr(torch, "nn", None), "Parameter", None)
+    return tuple([kind for kind in found if kind is not None])
+
+
+def storage_of(tensor):
+    """(place, bytes) of private memory of the CPU; 0 where it lies elsewhere."""
+    try:
+        if tensor.device.type != "cpu" or tensor.is_shared():
+            return 0, 0
+        storage = tensor.untyped_storage()
+        return storage.data_ptr(), storage.nbytes()
+    except Exception:
+        return 0, 0
+
+
+def shown_of(tensor, size):
+    """Bytes of its storage that it shows, of `size` in all."""
+    try:
+        return min(size, tensor.numel() * tensor.element_size())
+    except Exception:
+        return size
