@@ -289,9 +289,12 @@ def train(seconds, rate, draw):
 
 def trim(_seconds, _rate, _draw):
     """Prints what the agent's look at malloc says, and what a trim gave back."""
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python/ullage/agent"))
-    import memory
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python/tests"))
+    import agent_parts
     import numpy as np
+    import receiver
+
+    memory = agent_parts.common(receiver.library()).load("memory")
 
     libc = ctypes.CDLL(None)
 
