@@ -5,7 +5,7 @@
 use super::build::*;
 use super::stretched::{Holds, Job, Length, Moment, CHILD, LENGTHS, LOADED_S};
 use ullage_model::cgroup::CgroupMemoryParts;
-use ullage_model::host::HostKernel;
+use ullage_model::host::{HostKernel, HostMemory};
 use ullage_model::GrowthClass::{
     self, FdLeak, FreedButHeld, LiveGrowth, MappingLeak, PageCache, Plateau, ProcessAccumulation,
     SharedMemoryBacklog, SwapThrash, WarmUp,
@@ -61,7 +61,7 @@ const SHAPES: &[Shape] = &[
         well(job.private(|now| 200.0 + 1000.0 * (1.0 - (-6.0 * now.x).exp())));
     }),
     shape("a phase in the middle", Plateau, &[], |job| {
-        well(job.private(|now| 200.0 + 1000.0 * part(now.x, 0.45, 0.75)));
+        well(job.private(|now| 200.0 + 1000.0 * part(now.x, 0.4, 0.7)));
     }),
     shape("a leak", LiveGrowth, UNNAMED, |job| well(job.private(|now| 200.0 + 900.0 * now.x))),
     shape("a leak after a warm-up", LiveGrowth, UNNAMED, |job| {
@@ -207,6 +207,7 @@ const SHAPES: &[Shape] = &[
         let holds = |_: Moment| Holds { swap: 100.0, ..Holds::private(300.0) };
         job.main(holds, move |now, sample| {
             let lasted = (now.at - 0.4 * whole).max(0.0);
+            has_swap(sample);
             sample.host.swap_in = Measured::Known((1000.0 * lasted) as u64);
             sample.host.swap_out = Measured::Known((1000.0 * lasted) as u64);
             sample.host.memory_stall_some_us = Measured::Known((5e5 * lasted) as u64);
@@ -218,6 +219,7 @@ const SHAPES: &[Shape] = &[
     shape("pages that trickle to swap and back", NOTHING, &[], |job| {
         let holds = |_: Moment| Holds { swap: 100.0, ..Holds::private(300.0) };
         job.main(holds, |now, sample| {
+            has_swap(sample);
             sample.host.swap_in = Measured::Known((2.0 * now.at) as u64);
             sample.host.swap_out = Measured::Known((2.0 * now.at) as u64);
             sample.host.memory_stall_some_us = Measured::Known((1e3 * now.at) as u64);
@@ -348,6 +350,12 @@ fn kept(private: f64, used: f64, free: f64) -> [(&'static str, f64); 6] {
     ]
 }
 
+fn has_swap(sample: &mut Sample) {
+    if let Measured::Known(memory) = &mut sample.host.memory {
+        (memory.swap_total, memory.swap_free) = (Bytes(GIB), Bytes(GIB / 2));
+    }
+}
+
 fn has_shm(sample: &mut Sample, used: f64, size: f64) {
     let bytes = |mib: f64| (mib * MIB as f64) as u64;
     sample.filesystems = vec![shm(bytes(used), bytes(size), 40, 1 << 20)];
@@ -382,7 +390,9 @@ fn runs_out(job: &mut Job, huge_pages: f64) {
         move |now| Holds::private(1024.0 * gib(now)),
         move |now, sample| {
             let left = 62.5 - huge_pages - gib(now) - 10.0 * now.x;
-            sample.host.memory = Measured::Known(host((left * GIB as f64) as u64, 8 * GIB));
+            let taken = Bytes(((64.0 - huge_pages - left) * GIB as f64) as u64);
+            let memory = HostMemory { anonymous: taken, ..host((left * GIB as f64) as u64, 8 * GIB) };
+            sample.host.memory = Measured::Known(memory);
             sample.host.kernel = Measured::Known(HostKernel {
                 hugetlb: Bytes((huge_pages * GIB as f64) as u64),
                 hugetlb_free: Bytes((huge_pages * GIB as f64) as u64),
