@@ -19,7 +19,7 @@ pub(crate) const LINE_CERTAIN: f64 = 6.0;
 /// Makes a standard deviation of a median deviation, and the error of a median of that of a mean: of a normal distribution.
 pub(crate) const DEVIATION_OF_MEDIAN: f64 = 1.48;
 pub(crate) const ERROR_OF_MEDIAN: f64 = 1.25;
-/// The middle half of a rise begins here; what went through it twice before comes and goes.
+/// The middle half of a rise begins here; what went through it twice comes and goes.
 pub(crate) const LINE_QUARTER: f64 = 0.25;
 /// It goes on where the last eighth lies so much of its own rise above all before.
 pub(crate) const LINE_GOES_ON: f64 = 0.3;

@@ -173,17 +173,7 @@ impl Line {
     fn rises_before(&self, before: &[(f64, f64)]) -> usize {
         let quarter = LINE_QUARTER * self.slope * self.span;
         let (bottom, top) = (self.start + quarter, self.start + self.slope * self.span - quarter);
-        let sides = before.iter().filter_map(|(_, value)| match *value {
-            value if value <= bottom => Some(false),
-            value if value >= top => Some(true),
-            _ => None,
-        });
-        let (mut low, mut rises) = (false, 0);
-        for high in sides {
-            rises += usize::from(low && high);
-            low = !high;
-        }
-        rises
+        passes(before, bottom, top)
     }
 
     fn growth(&self, points: &[(f64, f64)], window: &[(f64, f64)], now: f64) -> LineFit {
@@ -200,6 +190,21 @@ impl Line {
             ongoing: highest(late) >= highest(before) + LINE_GOES_ON * self.slope * eighth,
         }
     }
+}
+
+/// How often it went from one level or below it to another or above it.
+pub(super) fn passes(points: &[(f64, f64)], bottom: f64, top: f64) -> usize {
+    let sides = points.iter().filter_map(|(_, value)| match *value {
+        value if value <= bottom => Some(false),
+        value if value >= top => Some(true),
+        _ => None,
+    });
+    let (mut low, mut passes) = (false, 0);
+    for high in sides {
+        passes += usize::from(low && high);
+        low = !high;
+    }
+    passes
 }
 
 /// The readings of each eighth of the time; those without one are left out.

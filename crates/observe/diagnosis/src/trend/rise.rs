@@ -4,14 +4,16 @@
 //! rest, and what grows in steps. So the run is also cut into eight equal times: what rises in three of them or more,
 //! and late, goes on.
 //!
+//! What comes and goes is none of both: its first reading and its last ones are as the run happens to cut it.
+//!
 //! The surprise: at its very end a process lets go of everything. Readings that fall there are left out.
 
-use super::line_fit::{trend, Trend};
+use super::line_fit::{passes, trend, Trend};
 use crate::history::Series;
 use crate::policy::sizes::MOST;
 use crate::policy::trends::{
-    EIGHTHS, END_AT_ONCE_S, END_FALL, END_FALL_READINGS, END_FALL_S, RISEN, RISE_AT_REST, RISE_BEGUN,
-    RISE_LEAST_READINGS, RISE_STEP, RISE_STEPS,
+    EIGHTHS, END_AT_ONCE_S, END_FALL, END_FALL_READINGS, END_FALL_S, LINE_QUARTER, RISEN, RISE_AT_REST,
+    RISE_BEGUN, RISE_LEAST_READINGS, RISE_STEP, RISE_STEPS,
 };
 use ullage_model::At;
 
@@ -62,6 +64,10 @@ pub(crate) fn rise(series: &Series, start: f64, least: f64) -> Option<Rise> {
                 ongoing: true,
             });
         }
+    }
+    let quarter = LINE_QUARTER * by;
+    if passes(points, base + quarter, base + by - quarter) > 1 {
+        return None;
     }
     let since =
         points.iter().rev().find(|(_, value)| *value <= base + RISE_BEGUN * by).map_or(first.0, |p| p.0);
@@ -184,5 +190,14 @@ mod tests {
         assert_eq!(of(60, |t| 500.0 - t), None);
         assert_eq!(of(60, |t| if (20.0..30.0).contains(&t) { 900.0 } else { 500.0 }), None);
         assert_eq!(of(2, |t| 100.0 * t), None, "too little");
+        let wave =
+            |periods: f64| move |t: f64| 500.0 - 100.0 * (t / 60.0 * periods * std::f64::consts::TAU).cos();
+        for periods in [2.5, 3.5, 7.4] {
+            assert_eq!(
+                of(60, wave(periods)),
+                None,
+                "it begins at its lowest and ends at its highest: {periods}"
+            );
+        }
     }
 }
