@@ -3,7 +3,6 @@
 use crate::analysis::failures::Symptom;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
-use crate::policy::limits::LAST_SECONDS_S;
 use crate::policy::machine::{HUGE_LEFT, HUGE_MISSED, HUGE_NOTED};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
@@ -55,12 +54,7 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 /// When the job lacked memory of the machine, and how much that had left.
 pub(super) fn ran_out(analysis: &Analysis, total: u64) -> Option<(At, f64)> {
-    let available = |at: At| {
-        let from = At::from_seconds(at.seconds() - LAST_SECONDS_S);
-        let readings =
-            analysis.timeline.host().available.points().filter(|(when, _)| (from..=at).contains(when));
-        readings.map(|(_, bytes)| bytes).min_by(f64::total_cmp)
-    };
+    let available = |at: At| analysis.timeline.host().available.lowest_before(at).map(|(_, bytes)| bytes);
     let killed = analysis.oom_victims.iter().find(|victim| victim.host).map(|victim| victim.at);
     let refused = analysis
         .failures

@@ -5,7 +5,6 @@ use crate::analysis::oom::{limiting, own_groups};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::CgroupHistory;
-use crate::policy::limits::JUST_BEFORE_S;
 use crate::policy::machine::FREE_PART;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
@@ -56,8 +55,7 @@ fn judge(analysis: &Analysis) -> Judgement {
 }
 
 fn far_below(group: &CgroupHistory, limit: u64, at: At) -> Option<(At, f64)> {
-    let from = At::from_seconds(at.seconds() - JUST_BEFORE_S);
-    let (read, used) = group.memory.peak_between(from, at).or_else(|| group.memory.at_or_before(at))?;
+    let (read, used) = group.memory.highest_before(at)?;
     (used < limit as f64 / 2.0).then_some((read, used))
 }
 

@@ -3,7 +3,7 @@
 use crate::analysis::oom::limiting;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
-use crate::policy::limits::{JUST_AFTER_S, JUST_BEFORE_S};
+use crate::history::Series;
 use crate::policy::machine::UNBOUNDED_PART;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
@@ -14,11 +14,8 @@ pub(super) const RULE: Rule = Rule { judge, fixes };
 fn judge(analysis: &Analysis) -> Judgement {
     for victim in analysis.oom_victims.iter().filter(|victim| victim.of_cgroup()) {
         let Some((group, limit)) = victim.group.and_then(|group| limiting(analysis, group)) else { continue };
-        let (from, to) = (
-            At::from_seconds(victim.at.seconds() - JUST_BEFORE_S),
-            At::from_seconds(victim.at.seconds() + JUST_AFTER_S),
-        );
-        let Some((at, shared)) = group.shared.peak_between(from, to) else { continue };
+        let around = |series: &Series| series.highest_around(victim.last_read_before(), victim.at);
+        let Some((at, shared)) = around(&group.shared) else { continue };
         let anonymous = group.last.memory.as_known().and_then(|memory| memory.parts.known());
         let anonymous = anonymous.map_or(0, |parts| parts.anonymous.0);
         if shared < limit as f64 / 2.0 || shared < anonymous as f64 {
@@ -35,7 +32,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         let met = evidence::number("shared memory", shared as u64, "bytes", &source, at, sentence);
         let mut evidence = vec![evidence::with_limit(met, limit)];
         if let Some(place) = analysis.timeline.filesystems(FilesystemUse::Shm).next() {
-            let used = place.used.peak_between(from, to).map_or(place.last.used.0, |(_, used)| used as u64);
+            let used = around(&place.used).map_or(place.last.used.0, |(_, used)| used as u64);
             let size = place.last.size.at();
             let of = size
                 .map_or("no limit of its own".into(), |size| format!("a size of {}", evidence::bytes(size)));

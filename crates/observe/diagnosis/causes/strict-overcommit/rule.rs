@@ -4,7 +4,7 @@ use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::requested::requested_bytes;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
-use crate::policy::limits::{counted_at_limit, reaches, JUST_BEFORE_S, NEAR_LIMIT, SPACE_AT_LIMIT};
+use crate::policy::limits::{counted_at_limit, reaches, NEAR_LIMIT, SPACE_AT_LIMIT};
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
@@ -97,9 +97,7 @@ fn promised(analysis: &Analysis, failure: &Failure, told: bool) -> Result<Option
 fn last_read(analysis: &Analysis, failure: &Failure) -> Option<(u64, u64, At)> {
     let host = analysis.timeline.host();
     let limit = host.last.memory.as_known()?.commit_limit.0;
-    let from = At::from_seconds(failure.at.seconds() - JUST_BEFORE_S);
-    let (at, committed) =
-        host.committed.peak_between(from, failure.at).or_else(|| host.committed.at_or_before(failure.at))?;
+    let (at, committed) = host.committed.highest_before(failure.at)?;
     Some((committed as u64, limit, at))
 }
 

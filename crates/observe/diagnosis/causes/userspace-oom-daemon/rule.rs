@@ -4,7 +4,7 @@ use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::policy::given::{SIGKILL, SIGTERM, US_PER_S};
-use crate::policy::limits::{JUST_BEFORE_S, NEARLY_GONE};
+use crate::policy::limits::NEARLY_GONE;
 use crate::policy::machine::{DAEMON_LOOKS_BACK_S, DAEMON_STALLED};
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
@@ -64,14 +64,7 @@ fn by_daemon(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
 }
 
 fn low(analysis: &Analysis, at: At, total: u64) -> Option<Evidence> {
-    let from = At::from_seconds(at.seconds() - JUST_BEFORE_S);
-    let (read, available) = analysis
-        .timeline
-        .host()
-        .available
-        .points()
-        .filter(|(when, _)| (from..=at).contains(when))
-        .min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (read, available) = analysis.timeline.host().available.lowest_before(at)?;
     if available > total as f64 * NEARLY_GONE {
         return None;
     }

@@ -7,7 +7,7 @@
 use crate::analysis::run::Run;
 use crate::history::{CgroupHistory, ProcessHistory};
 use crate::policy::given::SIGKILL;
-use crate::policy::limits::{ALL_KILLED_AT, JUST_BEFORE_S, KILLED_AT, KILL_SLACK_S, LIMITING_FROM};
+use crate::policy::limits::{ALL_KILLED_AT, KILLED_AT, KILL_SLACK_S, LIMITING_FROM};
 use ullage_model::{At, Ending, KernelOomKill, Measured, OomConstraint, OutcomeKind};
 
 impl Victim<'_> {
@@ -262,8 +262,7 @@ fn by_reading<'a>(run: &Run<'a>) -> Option<Victim<'a>> {
     };
     let read_after = group.oom_kills.last.is_some_and(|(last, _)| last > at);
     let (limiting, limit) = limiting(run, group)?;
-    let from = At::from_seconds(at.seconds() - JUST_BEFORE_S);
-    let (_, used) = limiting.memory.peak_between(from, at).or_else(|| limiting.memory.at_or_before(at))?;
+    let (_, used) = limiting.memory.highest_before(at)?;
     let share = used / limit as f64;
     let enough = if all_gone { ALL_KILLED_AT } else { KILLED_AT };
     let hits = limiting.limit_hits.growth().unwrap_or(0) > 0;

@@ -58,7 +58,9 @@ pub(crate) fn fullest(
             } else {
                 (&history.used, history.last.size.at()?)
             };
-            let (at, used) = series.peak_between(from, to).or_else(|| series.at_or_before(failure.at))?;
+            let before = series.peak_between(from, failure.at).or_else(|| series.at_or_before(failure.at));
+            let after = series.peak_between(failure.at, to);
+            let (at, used) = [before, after].into_iter().flatten().max_by(|a, b| a.1.total_cmp(&b.1))?;
             (limit > 0).then(|| (history.clone(), at, used as u64, limit))
         })
         .max_by(|a, b| (a.2 as f64 / a.3 as f64).total_cmp(&(b.2 as f64 / b.3 as f64)))

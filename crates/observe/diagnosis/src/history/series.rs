@@ -3,6 +3,7 @@
 //! The newest readings are kept as they are; older ones are thinned to every second one whenever they
 //! become too many, so that a week of readings costs what ten minutes do.
 
+use crate::policy::limits::{JUST_AFTER_S, JUST_BEFORE_S};
 use crate::policy::trends::{END_RATE_READINGS, END_RATE_S};
 use std::collections::VecDeque;
 use ullage_model::At;
@@ -80,6 +81,26 @@ impl Series {
         self.points().filter(|(at, _)| (from..=to).contains(at)).max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
+    /// The largest reading of the last seconds before `at`, which stands for what happened then; the last one before, where
+    /// ticks are further apart.
+    pub(crate) fn highest_before(&self, at: At) -> Option<(At, f64)> {
+        self.peak_between(At::from_seconds(at.seconds() - JUST_BEFORE_S), at)
+            .or_else(|| self.at_or_before(at))
+    }
+
+    /// The same of what began at `from`, or the largest until the seconds after `to`: what stays shows then how far it had come.
+    pub(crate) fn highest_around(&self, from: At, to: At) -> Option<(At, f64)> {
+        let after = self.peak_between(from, At::from_seconds(to.seconds() + JUST_AFTER_S));
+        [self.highest_before(from), after].into_iter().flatten().max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// The smallest one before it.
+    pub(crate) fn lowest_before(&self, at: At) -> Option<(At, f64)> {
+        let from = At::from_seconds(at.seconds() - JUST_BEFORE_S);
+        let late = self.points().filter(|(when, _)| (from..=at).contains(when));
+        late.min_by(|a, b| a.1.total_cmp(&b.1)).or_else(|| self.at_or_before(at))
+    }
+
     /// What is kept, oldest first.
     pub fn points(&self) -> impl Iterator<Item = (At, f64)> + '_ {
         self.old.iter().chain(self.recent.iter()).copied()
@@ -142,5 +163,16 @@ mod tests {
             readings.peak_between(At::from_seconds(2.0), At::from_seconds(9.0)).map(|p| p.1),
             Some(3.0)
         );
+    }
+
+    #[test]
+    fn where_ticks_are_far_apart_the_last_one_stands_for_what_was_just_before() {
+        let readings = series([1.0, 9.0, 3.0]);
+        let around = |seconds: f64| {
+            let at = At::from_seconds(seconds);
+            (readings.lowest_before(at).map(|p| p.1), readings.highest_before(at).map(|p| p.1))
+        };
+        assert_eq!(around(2.5), (Some(1.0), Some(9.0)));
+        assert_eq!(around(30.0), (Some(3.0), Some(3.0)));
     }
 }

@@ -62,11 +62,12 @@ pub(crate) const FEW_DESCRIPTORS: u64 = 64;
 /// Between the counts of tensors' mappings and of descriptors that mean the same, one n-th.
 pub(crate) const ALIKE_PART: u64 = 4;
 
-/// Readings that stand for a failure were made so long before it. In any run: five ticks.
+/// Readings that stand for a failure were made so long before it. In any run: five ticks, and where those are further apart
+/// the last one stands for it (history/series.rs).
 pub(crate) const JUST_BEFORE_S: f64 = 5.0;
 /// Of a process's own figures, its last seconds. In any run: it dies within a few ticks, however long it has lived.
 pub(crate) const LAST_SECONDS_S: f64 = 3.0;
-/// A full filesystem stays full: it is looked for so long before. In any run: ticks of a sampler that paces itself.
+/// A full filesystem is looked for so long before. In any run: who hangs on the process that met it ends within it.
 pub(crate) const FILESYSTEM_BEFORE_S: f64 = 15.0;
 /// And a reading this long after a failure still shows what it met. In any run: a few ticks.
 pub(crate) const JUST_AFTER_S: f64 = 3.0;
