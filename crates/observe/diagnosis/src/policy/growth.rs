@@ -48,7 +48,8 @@ pub(crate) const MAPPINGS_MORE: f64 = 1000.0;
 pub(crate) const PROCESSES_MORE: f64 = 8.0;
 /// A descriptor or mapping holds less than this, or its bytes are the story.
 pub(crate) const EACH_HANDLE_BYTES: f64 = (64 << 10) as f64;
-/// Swapped in and out in the second half of a run: of the machine,
+/// Swapped in and out in the second half of a run: of the machine, and as fast as SWAP_PAGES on average: any machine
+/// moves as much within days;
 pub(crate) const SWAPPED_BYTES: f64 = (32 << 20) as f64;
 /// and of the job's own in swap: less, and a machine that thrashes is not this job's trouble.
 pub(crate) const OWN_SWAP_BYTES: f64 = (16 << 20) as f64;

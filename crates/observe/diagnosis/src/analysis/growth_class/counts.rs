@@ -13,6 +13,7 @@ use crate::policy::growth::{
     CACHE_FULL, DESCRIPTORS_MORE, EACH_HANDLE_BYTES, LOADS_ON_S, MAPPINGS_MORE, OWN_SWAP_BYTES,
     PROCESSES_MORE, SWAPPED_BYTES,
 };
+use crate::policy::machine::SWAP_PAGES;
 use crate::policy::sizes::MOST;
 use crate::policy::trends::LEAST_SPAN_S;
 use crate::trend::{rise, Rise};
@@ -159,7 +160,8 @@ pub(crate) fn swapping(run: &Run) -> Option<CountedGrowth> {
     };
     let (came, went) = (moved(&host.swap_in)?, moved(&host.swap_out)?);
     let own = run.timeline.groups.swap.peak().map_or(0.0, |(_, bytes)| bytes);
-    (came >= SWAPPED_BYTES && went >= SWAPPED_BYTES && own >= OWN_SWAP_BYTES).then(|| CountedGrowth {
+    let least = SWAPPED_BYTES.max(SWAP_PAGES * PAGE_BYTES as f64 * (end / 2.0));
+    (came >= least && went >= least && own >= OWN_SWAP_BYTES).then(|| CountedGrowth {
         class: GrowthClass::SwapThrash,
         bytes: came,
         rise: Rise {
