@@ -3,7 +3,7 @@
 use super::retained::{retained, Retained};
 use super::run::Run;
 use crate::history::{Allocator, ProcessHistory};
-use crate::policy::growth::{HELD_MORE, RECENT_S, RECENT_SHARE, RETAINED_SHARE};
+use crate::policy::growth::{HELD_MORE, RECENT_MOST_S, RECENT_S, RECENT_SHARE, RETAINED_SHARE};
 use crate::policy::sizes::NOTE_BYTES;
 use ullage_model::At;
 
@@ -43,7 +43,8 @@ pub(crate) fn of<'a>(run: &Run<'a>, allocator: Allocator) -> Option<Retention<'a
 
 fn is_worth(process: &ProcessHistory, retained: &Retained) -> bool {
     let life = process.last_seen.since(process.first_seen);
-    let recent = process.last_seen.since(retained.at) <= RECENT_S.max(RECENT_SHARE * life);
+    let recent =
+        process.last_seen.since(retained.at) <= RECENT_S.max((RECENT_SHARE * life).min(RECENT_MOST_S));
     let alike = || {
         // Its very last reading may be of its end.
         let end = At::from_seconds((process.last_seen.seconds() - 1.0).max(retained.at.seconds()));

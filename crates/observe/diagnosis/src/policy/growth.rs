@@ -77,9 +77,12 @@ pub(crate) const HOOKS_MORE: u64 = 16;
 
 /// Free in an allocator, of a process's private memory: what every allocator keeps is less.
 pub(crate) const RETAINED_SHARE: f64 = 0.2;
-/// A reading that old says nothing of a process that held much more or less then, of its life: the larger of both.
+/// A reading that old says nothing of a process that held much more or less then, of its life: the larger of both,
 pub(crate) const RECENT_S: f64 = 5.0;
 pub(crate) const RECENT_SHARE: f64 = 0.1;
+/// but no more than this. In any run: memory is given back and taken at once, however long a process has lived. The agent looks
+/// every twentieth of its life, so that in a long one the other answer, whether it holds as much, is the usual one.
+pub(crate) const RECENT_MOST_S: f64 = 60.0;
 pub(crate) const HELD_MORE: f64 = 0.25;
 /// Memory ran out, and this share of it was retained.
 pub(crate) const RETAINED_MUCH: f64 = 0.3;
