@@ -1,14 +1,14 @@
 //! Does a run show large-preallocation-lazy-touch? What that is, and how it is told apart, says page.md.
 
 use super::thp_always_rss_bloat;
-use crate::analysis::growth_class::loaded;
+use crate::analysis::growth_class::{loaded, start};
 use crate::analysis::retained::{has_arrow, taken};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::given::{ARENA_BYTES, MIB};
 use crate::policy::growth::{
-    GROWTH_WARN_BYTES, START_S, TOUCHED_AFTER_S, TOUCHED_MADE, TOUCHED_SEEN, TOUCHED_SHARE, TOUCHED_STILL,
+    GROWTH_WARN_BYTES, TOUCHED_AFTER_S, TOUCHED_MADE, TOUCHED_SEEN, TOUCHED_SHARE, TOUCHED_STILL,
     TOUCHED_TAKEN,
 };
 use crate::rule::finding::of_job;
@@ -61,8 +61,8 @@ fn touched<'a>(
     let private = process.private();
     let loaded = loaded(process);
     // A buffer that the program touches as it starts is what this cause's remedy asks for.
-    let rise =
-        rise(&private, loaded, GROWTH_WARN_BYTES as f64).filter(|rise| rise.until > loaded + START_S)?;
+    let start = loaded + start(analysis, process.last_seen.since(process.first_seen));
+    let rise = rise(&private, loaded, GROWTH_WARN_BYTES as f64).filter(|rise| rise.until > start)?;
     let most = private.peak().map_or(0.0, |(_, bytes)| bytes);
     // It may have been made when the rise had begun already.
     let (begin, end) = (rise.since + TOUCHED_MADE * (rise.until - rise.since), process.last_seen);

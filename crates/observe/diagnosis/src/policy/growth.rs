@@ -15,12 +15,17 @@ pub(crate) const LOADED: f64 = 0.9;
 pub(crate) const LOADS_ON_S: f64 = 2.0;
 /// The first part of a run, in which the processes begin that it is about.
 pub(crate) const EARLY: f64 = 0.25;
-/// A process that ended longer before the end is no part of what is there, of the run: the larger of both.
+/// A process that ended longer before the end is no part of what is there, of its life: the larger of both, so that of
+/// processes that follow each other only the last one is,
 pub(crate) const GONE_S: f64 = 5.0;
 pub(crate) const GONE_SHARE: f64 = 0.1;
-/// What rests since so early was the start of the program, of the run: the larger of both.
+/// but no more than what a job takes to save and to clean up, however long it was.
+pub(crate) const GONE_MOST_S: f64 = 600.0;
+/// What rests since so early was the start of the program, of the run: the larger of both,
 pub(crate) const START_S: f64 = 4.0;
 pub(crate) const START_SHARE: f64 = 0.12;
+/// but no more than what reading a large model takes (100 GB at 170 MB a second): a start does not stretch with the run.
+pub(crate) const START_MOST_S: f64 = 600.0;
 /// A rise that began in this part of the run and was over in that one is a warm-up.
 pub(crate) const WARM_UP_BEGINS: f64 = 0.25;
 pub(crate) const WARM_UP_ENDS: f64 = 0.6;

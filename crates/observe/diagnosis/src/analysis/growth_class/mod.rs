@@ -13,43 +13,25 @@ mod sources;
 pub(crate) mod split;
 mod words;
 
-pub(crate) use sources::loaded;
+pub(crate) use sources::{loaded, start, still_rises};
 
 use super::run::Run;
 use crate::history::{process_ref, ProcessHistory};
-use crate::policy::growth::{
-    CODE_S, GIVEN_BACK, LATE_FILES_BYTES, RESTED_SHARE, START_S, START_SHARE, WARM_UP_BEGINS, WARM_UP_ENDS,
-};
+use crate::policy::growth::{CODE_S, LATE_FILES_BYTES, RESTED_SHARE, WARM_UP_BEGINS, WARM_UP_ENDS};
 use crate::policy::sizes::MOST;
 use crate::policy::trends::{GROWTH_LEAST_READINGS, GROWTH_LEAST_S, LEAST_SPAN_S};
-use crate::trend::{rise, Rise};
+use crate::trend::Rise;
 use counts::CountedGrowth;
 use sources::GrowthSource;
 use std::collections::BTreeMap;
-use ullage_model::{At, Growth, GrowthClass, GrowthLimit, GrowthPart, LimitState, ProcessId, Role};
+use ullage_model::{At, Growth, GrowthClass, GrowthLimit, GrowthPart, LimitState, ProcessId};
 
-/// How the private memory of a process rose, where it did so to the end. `least`: by less is none.
-pub(crate) fn still_rises(process: &ProcessHistory, least: f64) -> Option<Rise> {
-    rise(&process.private(), sources::loaded(process), least).filter(|rise| rise.ongoing)
-}
-
-/// Processes whose private memory rose to the end of the run, or to their own where that was a failure, and how. What a
-/// worker takes that the one before it took as well, and gave back as it ended, is no growth.
+/// Processes whose private memory rose to the end of the run, or to their own where that was a failure, and how.
 pub(crate) fn rising<'a>(run: &Run<'a>, least: f64) -> Vec<(&'a ProcessHistory, Rise)> {
     let rose = sources::not_done(run)
         .into_iter()
         .filter_map(|process| Some((process, still_rises(process, least)?)));
-    rose.filter(|(process, rise)| !gave_back(run, process, rise)).collect()
-}
-
-fn gave_back(run: &Run, process: &ProcessHistory, rise: &Rise) -> bool {
-    let is_worker =
-        |process: &ProcessHistory| matches!(process.role, Role::LoaderWorker(_) | Role::PoolWorker);
-    let before = |other: &ProcessHistory| {
-        is_worker(other) && other.last_seen < process.first_seen && other.born_to() == process.born_to()
-    };
-    let as_much = |other: &ProcessHistory| still_rises(other, GIVEN_BACK * rise.by).is_some();
-    is_worker(process) && run.timeline.processes().any(|other| before(other) && as_much(other))
+    rose.filter(|(process, rise)| !sources::gave_back(run, process, rise)).collect()
 }
 
 /// What kind of growth a run shows, and whether it goes on at its end; none where too little was read. `limits` are those of
@@ -76,7 +58,7 @@ pub(crate) fn growth(run: &Run, limits: &[LimitState]) -> Option<(Growth, bool)>
         return Some((answer.of_counted(&counted), true));
     }
     let cache = counts::page_cache(run);
-    let start = sources::began(run).max(START_S.max(START_SHARE * end));
+    let start = sources::began(run).max(sources::start(run, end));
     let held = run.timeline.tree.peak().map_or(0.0, |(_, bytes)| bytes);
     let mut rested: Vec<GrowthSource> =
         rested.into_iter().filter(|source| is_told(run, source, start)).collect();

@@ -9,12 +9,13 @@ use crate::analysis::run::Run;
 use crate::history::ProcessHistory;
 use crate::history::Series;
 use crate::policy::growth::{
-    COPIED_BYTES, COPIED_ONGOING, COPIED_SHARE, EARLY, GONE_S, GONE_SHARE, GROWTH_BYTES, GROWTH_SHARE,
-    LOADED, LOADING_S, LOADING_SHARE, OF_MANY_PART,
+    COPIED_BYTES, COPIED_ONGOING, COPIED_SHARE, EARLY, GIVEN_BACK, GONE_MOST_S, GONE_S, GONE_SHARE,
+    GROWTH_BYTES, GROWTH_SHARE, LOADED, LOADING_S, LOADING_SHARE, OF_MANY_PART, START_MOST_S, START_S,
+    START_SHARE,
 };
 use crate::policy::trends::LEAST_SPAN_S;
 use crate::trend::{rise, Rise};
-use ullage_model::{Ending, GrowthClass, ProcessId};
+use ullage_model::{At, Ending, GrowthClass, ProcessId, Role};
 
 /// Something that rose.
 #[derive(Clone, Debug)]
@@ -49,8 +50,11 @@ pub(crate) fn end(run: &Run) -> f64 {
 /// Processes that were there at the end, or nearly.
 pub(crate) fn present<'a>(run: &Run<'a>) -> impl Iterator<Item = &'a ProcessHistory> + use<'a> {
     let (end, timeline) = (end(run), run.timeline);
-    let since = end - GONE_S.max(GONE_SHARE * end);
-    timeline.processes().filter(move |process| process.last_seen.seconds() >= since)
+    let lately = move |process: &ProcessHistory| {
+        let life = process.last_seen.since(process.first_seen);
+        end - process.last_seen.seconds() <= GONE_S.max((GONE_SHARE * life).min(GONE_MOST_S))
+    };
+    timeline.processes().filter(move |process| lately(process))
 }
 
 /// Those, and processes whose end was a failure.
@@ -87,6 +91,32 @@ pub(crate) fn began(run: &Run) -> f64 {
     most.map_or(0.0, loaded)
 }
 
+/// By when a start is over, and has been read, of a program that lives for so many seconds.
+pub(crate) fn start(run: &Run, life: f64) -> f64 {
+    (START_S + run.facts.interval_s).max((START_SHARE * life).min(START_MOST_S))
+}
+
+/// How the private memory of a process rose, where it did so to the end. `least`: by less is none.
+pub(crate) fn still_rises(process: &ProcessHistory, least: f64) -> Option<Rise> {
+    rise(&process.private(), loaded(process), least).filter(|rise| rise.ongoing)
+}
+
+/// A worker before it took as much and gave it back as it ended: then what it takes is no growth.
+pub(super) fn gave_back(run: &Run, process: &ProcessHistory, rise: &Rise) -> bool {
+    let is_worker =
+        |process: &ProcessHistory| matches!(process.role, Role::LoaderWorker(_) | Role::PoolWorker);
+    let before = |other: &ProcessHistory| {
+        is_worker(other) && other.last_seen < process.first_seen && other.born_to() == process.born_to()
+    };
+    let took = |other: &ProcessHistory| {
+        let private = other.private();
+        let first = private.at_or_before(At::from_seconds(loaded(other))).or(private.first());
+        private.peak().zip(first).map_or(0.0, |(most, first)| most.1 - first.1)
+    };
+    is_worker(process)
+        && run.timeline.processes().any(|other| before(other) && took(other) >= GIVEN_BACK * rise.by)
+}
+
 /// All that rose by enough bytes.
 pub(crate) fn sources(run: &Run) -> Vec<GrowthSource> {
     let least = least(run);
@@ -119,7 +149,8 @@ fn private(run: &Run, least: f64) -> Vec<GrowthSource> {
     let processes: Vec<&ProcessHistory> = present(run).collect();
     let each = (least / processes.len().max(1) as f64).max((GROWTH_BYTES as f64) / OF_MANY_PART);
     let rises = processes.iter().filter_map(|process| {
-        let rise = rise(&process.private(), loaded(process), each)?;
+        let rise =
+            rise(&process.private(), loaded(process), each).filter(|rise| !gave_back(run, process, rise))?;
         let split = split(&process.memory_readings, rise.since, rise.by, rise.rests(process.last_seen));
         let not_split = split.is_none();
         let parts = split.unwrap_or_else(|| vec![(GrowthClass::LiveGrowth, rise.by)]);
