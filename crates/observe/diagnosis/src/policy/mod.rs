@@ -7,7 +7,8 @@
 //!
 //! The surprise: runs last 30 s or three days. Seconds are "of the run" (or of a life) where a share stands beside them and
 //! the larger or smaller of both counts, and "in any run" where something sets them that a longer run does not stretch: a
-//! tick (1 s), a timeout.
+//! tick (1 s), a timeout. A share of three days is hours: where nothing takes hours, a third constant ends it.
+//! tests/replays.rs asks the same of runs of 30 s, an hour and three days.
 
 pub(crate) mod counts;
 pub(crate) mod given;
