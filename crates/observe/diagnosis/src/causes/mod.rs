@@ -60,6 +60,8 @@ mod checkpoint_load_copies;
 mod checkpoint_save_staging;
 #[path = "../../causes/clone3-seccomp-eperm/rule.rs"]
 mod clone3_seccomp_eperm;
+#[path = "../../causes/cpu-offload-budget/rule.rs"]
+mod cpu_offload_budget;
 #[path = "../../causes/disk-full-tmp/rule.rs"]
 mod disk_full_tmp;
 #[path = "../../causes/dual-openmp-runtime/rule.rs"]
@@ -228,7 +230,7 @@ mod wsl2_vm_limits;
 mod zombie_children;
 
 const ALL: &[Cause] = table! {
-    "max-map-count-exhausted", "vm.max_map_count exhausted by many shared tensors or mmaps", None, ["checkpoint-load-copies", "checkpoint-save-staging", "model-copies-on-cpu", "object-collectives-pickle", "pil-image-decode", "subprocess-in-workers"], Some(max_map_count_exhausted::RULE);
+    "max-map-count-exhausted", "vm.max_map_count exhausted by many shared tensors or mmaps", None, ["checkpoint-load-copies", "checkpoint-save-staging", "cpu-offload-budget", "model-copies-on-cpu", "object-collectives-pickle", "pil-image-decode", "subprocess-in-workers"], Some(max_map_count_exhausted::RULE);
     "nofile-exhausted-shared-tensors", "RLIMIT_NOFILE exhausted by the file_descriptor sharing strategy", None, [], Some(nofile_exhausted_shared_tensors::RULE);
     "forkserver-too-many-fds", "forkserver hands a child at most 256 descriptors, torch sends one per tensor", None, [], Some(forkserver_too_many_fds::RULE);
     "fd-leak-files-sockets", "File or socket descriptors leaked by the dataset or a library", None, [], Some(fd_leak_files_sockets::RULE);
@@ -236,9 +238,9 @@ const ALL: &[Cause] = table! {
     "tmpfs-inodes", "tmpfs inode limit reached although bytes are free", None, [], Some(tmpfs_inodes::RULE);
     "disk-full-tmp", "TMPDIR/cache disk (or tmpfs) full mistaken for memory", None, [], Some(disk_full_tmp::RULE);
     "pids-limit-cgroup", "cgroup pids.max (docker --pids-limit, systemd TasksMax, k8s podPidsLimit) reached", None, [], Some(pids_limit_cgroup::RULE);
-    "nproc-rlimit", "RLIMIT_NPROC (ulimit -u) reached by threads of the same user", None, ["checkpoint-load-copies", "checkpoint-save-staging", "model-copies-on-cpu", "object-collectives-pickle", "pil-image-decode", "subprocess-in-workers"], Some(nproc_rlimit::RULE);
-    "rlimit-as-virtual-memory", "RLIMIT_AS (ulimit -v, h_vmem) smaller than the address space torch/CUDA reserve", None, ["checkpoint-load-copies", "checkpoint-save-staging", "model-copies-on-cpu", "object-collectives-pickle", "pil-image-decode", "subprocess-in-workers"], Some(rlimit_as_virtual_memory::RULE);
-    "strict-overcommit", "vm.overcommit_memory=2 (or heuristic refusal): CommitLimit reached while memory is free", None, ["checkpoint-load-copies", "checkpoint-save-staging", "model-copies-on-cpu", "object-collectives-pickle", "pil-image-decode", "subprocess-in-workers"], Some(strict_overcommit::RULE);
+    "nproc-rlimit", "RLIMIT_NPROC (ulimit -u) reached by threads of the same user", None, ["checkpoint-load-copies", "checkpoint-save-staging", "cpu-offload-budget", "model-copies-on-cpu", "object-collectives-pickle", "pil-image-decode", "subprocess-in-workers"], Some(nproc_rlimit::RULE);
+    "rlimit-as-virtual-memory", "RLIMIT_AS (ulimit -v, h_vmem) smaller than the address space torch/CUDA reserve", None, ["checkpoint-load-copies", "checkpoint-save-staging", "cpu-offload-budget", "model-copies-on-cpu", "object-collectives-pickle", "pil-image-decode", "subprocess-in-workers"], Some(rlimit_as_virtual_memory::RULE);
+    "strict-overcommit", "vm.overcommit_memory=2 (or heuristic refusal): CommitLimit reached while memory is free", None, ["checkpoint-load-copies", "checkpoint-save-staging", "cpu-offload-budget", "model-copies-on-cpu", "object-collectives-pickle", "pil-image-decode", "subprocess-in-workers"], Some(strict_overcommit::RULE);
     "memcg-oom-kill", "Memory cgroup limit reached: kernel OOM-kills a process of the job", None, [], Some(memcg_oom_kill::RULE);
     "host-oom-kill", "Whole host out of memory: global OOM killer", None, [], Some(host_oom_kill::RULE);
     "invisible-child-oom", "A worker is OOM-killed but the container lives on (or the reverse)", None, [], Some(invisible_child_oom::RULE);
@@ -310,7 +312,7 @@ const ALL: &[Cause] = table! {
     "machine-neighbour-load", "Other processes or background services take the memory", None, [], Some(machine_neighbour_load::RULE);
     "swap-thrash", "Working set in swap: the job is slow, not leaking; or swap hides the leak on one machine", None, [], Some(swap_thrash::RULE);
     "thp-always-rss-bloat", "Transparent huge pages 'always': sparse heaps and thread stacks become fully resident", Some("private-growth"), [], Some(thp_always_rss_bloat::RULE);
-    "cpu-offload-budget", "CPU offload (ZeRO-Offload/FSDP cpu_offload/activation offload/paged optimizers) needs more host RAM than there is", None, [], None;
+    "cpu-offload-budget", "CPU offload (ZeRO-Offload/FSDP cpu_offload/activation offload/paged optimizers) needs more host RAM than there is", Some("refused-work"), [], Some(cpu_offload_budget::RULE);
     "sigbus-file-truncated-or-netfs", "SIGBUS from a memory-mapped data/checkpoint file (truncated, overwritten, network fs fault)", None, [], Some(sigbus_file_truncated_or_netfs::RULE);
     "profiler-and-debug-hooks", "Profilers, anomaly mode, memory history keep events in host RAM", None, [], None;
     "jit-profiling-executor", "TorchScript profiling executor specialises per shape", None, [], None;

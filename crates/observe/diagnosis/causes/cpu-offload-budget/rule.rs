@@ -1,0 +1,58 @@
+//! Does a run show cpu-offload-budget? What that is, and how it is told apart, says page.md.
+
+use crate::analysis::failures::Failure;
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::rule::finding::no_memory_in;
+use crate::rule::{Judgement, Rule};
+use ullage_model::{Evidence, Fix, Role};
+
+pub(super) const RULE: Rule = Rule { judge, fixes };
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let doing = "activations, parameters or optimizer states were being moved to host memory";
+    no_memory_in(analysis, &RULE, doing, offloads, |failure| ranks(analysis, failure))
+}
+
+/// Functions that allocate on the host what a device computes with, as torch 2.13 and DeepSpeed name them.
+fn offloads(failure: &Failure) -> bool {
+    failure.calls("torch/autograd/graph.py", &["pack_to_cpu"])
+        || failure.calls("deepspeed/ops/adam/cpu_adam.py", &["step", "step_subgroup"])
+        || failure.calls("deepspeed/runtime/zero/stage3.py", &["_create_param_groups_fp16_flat_cpu_memory"])
+}
+
+/// The ranks of a node offload at the same time.
+fn ranks(analysis: &Analysis, failure: &Failure) -> Option<Evidence> {
+    let is_rank = |process: &&ProcessHistory| {
+        matches!(process.role, Role::Rank(_))
+            && (process.first_seen..=process.last_seen).contains(&failure.at)
+    };
+    let ranks = analysis.timeline.processes().filter(is_rank).count() as u64;
+    (ranks > 1).then(|| {
+        let sentence = format!("{} ranks of this node share its memory.", evidence::count(ranks));
+        evidence::number("ranks", ranks, "processes", "RANK of each", failure.at, sentence)
+    })
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "DeepSpeed: offload the optimizer only, and do not pin".into(),
+            command: "\"zero_optimization\": {\"stage\": 2, \"offload_optimizer\": {\"device\": \"cpu\", \"pin_memory\": false}}".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "DeepSpeed: see what a model needs before it runs".into(),
+            command: "from deepspeed.runtime.zero.stage3 import estimate_zero3_model_states_mem_needs_all_live\n\
+                      estimate_zero3_model_states_mem_needs_all_live(model, num_gpus_per_node=8, num_nodes=1)"
+                .into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Compute activations again instead of keeping them".into(),
+            command: "torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)  # instead of save_on_cpu()".into(),
+            automatic: None,
+        },
+    ]
+}
