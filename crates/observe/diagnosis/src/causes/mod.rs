@@ -134,6 +134,8 @@ mod nofile_exhausted_shared_tensors;
 mod nproc_rlimit;
 #[path = "../../causes/numa-membind-oom/rule.rs"]
 mod numa_membind_oom;
+#[path = "../../causes/numpy-object-pandas-conversion/rule.rs"]
+mod numpy_object_pandas_conversion;
 #[path = "../../causes/object-collectives-pickle/rule.rs"]
 mod object_collectives_pickle;
 #[path = "../../causes/onednn-primitive-cache-shapes/rule.rs"]
@@ -230,7 +232,7 @@ mod wsl2_vm_limits;
 mod zombie_children;
 
 const ALL: &[Cause] = table! {
-    "max-map-count-exhausted", "vm.max_map_count exhausted by many shared tensors or mmaps", None, ["checkpoint-load-copies", "checkpoint-save-staging", "cpu-offload-budget", "model-copies-on-cpu", "object-collectives-pickle", "pil-image-decode", "subprocess-in-workers"], Some(max_map_count_exhausted::RULE);
+    "max-map-count-exhausted", "vm.max_map_count exhausted by many shared tensors or mmaps", None, ["checkpoint-load-copies", "checkpoint-save-staging", "cpu-offload-budget", "model-copies-on-cpu", "numpy-object-pandas-conversion", "object-collectives-pickle", "pil-image-decode", "subprocess-in-workers"], Some(max_map_count_exhausted::RULE);
     "nofile-exhausted-shared-tensors", "RLIMIT_NOFILE exhausted by the file_descriptor sharing strategy", None, [], Some(nofile_exhausted_shared_tensors::RULE);
     "forkserver-too-many-fds", "forkserver hands a child at most 256 descriptors, torch sends one per tensor", None, [], Some(forkserver_too_many_fds::RULE);
     "fd-leak-files-sockets", "File or socket descriptors leaked by the dataset or a library", None, [], Some(fd_leak_files_sockets::RULE);
@@ -238,9 +240,9 @@ const ALL: &[Cause] = table! {
     "tmpfs-inodes", "tmpfs inode limit reached although bytes are free", None, [], Some(tmpfs_inodes::RULE);
     "disk-full-tmp", "TMPDIR/cache disk (or tmpfs) full mistaken for memory", None, [], Some(disk_full_tmp::RULE);
     "pids-limit-cgroup", "cgroup pids.max (docker --pids-limit, systemd TasksMax, k8s podPidsLimit) reached", None, [], Some(pids_limit_cgroup::RULE);
-    "nproc-rlimit", "RLIMIT_NPROC (ulimit -u) reached by threads of the same user", None, ["checkpoint-load-copies", "checkpoint-save-staging", "cpu-offload-budget", "model-copies-on-cpu", "object-collectives-pickle", "pil-image-decode", "subprocess-in-workers"], Some(nproc_rlimit::RULE);
-    "rlimit-as-virtual-memory", "RLIMIT_AS (ulimit -v, h_vmem) smaller than the address space torch/CUDA reserve", None, ["checkpoint-load-copies", "checkpoint-save-staging", "cpu-offload-budget", "model-copies-on-cpu", "object-collectives-pickle", "pil-image-decode", "subprocess-in-workers"], Some(rlimit_as_virtual_memory::RULE);
-    "strict-overcommit", "vm.overcommit_memory=2 (or heuristic refusal): CommitLimit reached while memory is free", None, ["checkpoint-load-copies", "checkpoint-save-staging", "cpu-offload-budget", "model-copies-on-cpu", "object-collectives-pickle", "pil-image-decode", "subprocess-in-workers"], Some(strict_overcommit::RULE);
+    "nproc-rlimit", "RLIMIT_NPROC (ulimit -u) reached by threads of the same user", None, ["checkpoint-load-copies", "checkpoint-save-staging", "cpu-offload-budget", "model-copies-on-cpu", "numpy-object-pandas-conversion", "object-collectives-pickle", "pil-image-decode", "subprocess-in-workers"], Some(nproc_rlimit::RULE);
+    "rlimit-as-virtual-memory", "RLIMIT_AS (ulimit -v, h_vmem) smaller than the address space torch/CUDA reserve", None, ["checkpoint-load-copies", "checkpoint-save-staging", "cpu-offload-budget", "model-copies-on-cpu", "numpy-object-pandas-conversion", "object-collectives-pickle", "pil-image-decode", "subprocess-in-workers"], Some(rlimit_as_virtual_memory::RULE);
+    "strict-overcommit", "vm.overcommit_memory=2 (or heuristic refusal): CommitLimit reached while memory is free", None, ["checkpoint-load-copies", "checkpoint-save-staging", "cpu-offload-budget", "model-copies-on-cpu", "numpy-object-pandas-conversion", "object-collectives-pickle", "pil-image-decode", "subprocess-in-workers"], Some(strict_overcommit::RULE);
     "memcg-oom-kill", "Memory cgroup limit reached: kernel OOM-kills a process of the job", None, [], Some(memcg_oom_kill::RULE);
     "host-oom-kill", "Whole host out of memory: global OOM killer", None, [], Some(host_oom_kill::RULE);
     "invisible-child-oom", "A worker is OOM-killed but the container lives on (or the reverse)", None, [], Some(invisible_child_oom::RULE);
@@ -334,7 +336,7 @@ const ALL: &[Cause] = table! {
     "s3-client-per-sample", "boto3/s3fs/gcsfs clients and sessions created per sample or thread", None, [], None;
     "hf-streaming-growth", "HF datasets streaming / fsspec growth per shard", None, [], None;
     "slurm-rss-sum-overcount", "Scheduler kills on its own accounting (RSS sum counts shared pages many times)", None, [], Some(slurm_rss_sum_overcount::RULE);
-    "numpy-object-pandas-conversion", "Object dtype arrays, pandas strings, tolist() and float64 explode", None, [], None;
+    "numpy-object-pandas-conversion", "Object dtype arrays, pandas strings, tolist() and float64 explode", Some("refused-work"), [], Some(numpy_object_pandas_conversion::RULE);
     "hf-tokenizer-cache", "HF fast tokenizers: BPE word cache grows with long unique strings", None, [], None;
     "transform-objects-per-sample", "Transforms/models/plans constructed per sample", None, [], None;
     "nvidia-kernel611-hostalloc-leak", "Linux 6.11.x with NVIDIA driver: cudaMallocHost pages leak in the kernel", None, [], None;
