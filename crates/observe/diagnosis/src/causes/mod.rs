@@ -110,6 +110,8 @@ mod kmem_v1_bug_old_kernel;
 mod large_preallocation_lazy_touch;
 #[path = "../../causes/leaked-semaphore-warning/rule.rs"]
 mod leaked_semaphore_warning;
+#[path = "../../causes/logging-and-experiment-trackers/rule.rs"]
+mod logging_and_experiment_trackers;
 #[path = "../../causes/machine-neighbour-load/rule.rs"]
 mod machine_neighbour_load;
 #[path = "../../causes/max-map-count-exhausted/rule.rs"]
@@ -289,7 +291,7 @@ const ALL: &[Cause] = table! {
     "tcmalloc-mimalloc-retention", "tcmalloc/mimalloc thread caches and page heap keep memory", Some("private-growth"), [], Some(tcmalloc_mimalloc_retention::RULE);
     "pymalloc-fragmentation", "CPython small-object arenas pinned by survivors", Some("private-growth"), [], Some(pymalloc_fragmentation::RULE);
     "mkl-openmp-isa-leak", "MKL/OpenMP leak on one CPU type (AVX2/AMD vs AVX-512)", Some("private-growth"), [], Some(mkl_openmp_isa_leak::RULE);
-    "logging-and-experiment-trackers", "Logger/tracker keeps data in RAM (W&B, TensorBoard, MLflow, profiler text, notebooks)", None, [], None;
+    "logging-and-experiment-trackers", "Logger/tracker keeps data in RAM (W&B, TensorBoard, MLflow, profiler text, notebooks)", Some("private-growth"), ["accumulate-metrics-outputs", "unbounded-caches"], Some(logging_and_experiment_trackers::RULE);
     "dual-openmp-runtime", "Two OpenMP runtimes in one process", None, [], Some(dual_openmp_runtime::RULE);
     "large-preallocation-lazy-touch", "Preallocated buffer is touched step by step: looks like a leak, ends at its size", Some("private-growth"), [], Some(large_preallocation_lazy_touch::RULE);
     "mmap-dataset-rss-illusion", "Memory-mapped dataset (Arrow/HF, LMDB, np.memmap, safetensors) inflates RSS: cache, not leak", None, [], Some(mmap_dataset_rss_illusion::RULE);

@@ -1,0 +1,101 @@
+//! Does a run show logging-and-experiment-trackers? What that is, and how it is told apart, says page.md.
+
+use crate::analysis::growth_class::rising;
+use crate::analysis::retainers::{held, is_much, Kind, RetainedGrowth};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::policy::growth::{EXPLAINS, EXPLAINS_MOST, GROWTH_BYTES};
+use crate::rule::finding::of_job;
+use crate::rule::retainers::{growth_sentence, unseen, what_grows};
+use crate::rule::{Judgement, Rule};
+use crate::trend::Rise;
+use ullage_model::{At, Finding, Fix, Holder, Proof, Severity};
+
+pub(super) const RULE: Rule = Rule { judge, fixes };
+
+/// Packages whose classes take what a program logs.
+const PACKAGES: [&str; 9] = [
+    "logging.",
+    "wandb.",
+    "tensorboard.",
+    "tensorboardX.",
+    "torch.utils.tensorboard.",
+    "mlflow.",
+    "comet_ml.",
+    "neptune.",
+    "clearml.",
+];
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let rising = rising(analysis, GROWTH_BYTES as f64).into_iter();
+    let found: Vec<Finding> = rising.filter_map(|(process, rise)| logged(analysis, process, rise)).collect();
+    if found.is_empty() {
+        return unseen(analysis).map_or(Judgement::Nothing, Judgement::cannot_tell);
+    }
+    Judgement::Found(found)
+}
+
+fn is_of_a_logger(holder: &Holder) -> bool {
+    PACKAGES.iter().any(|package| holder.owner.starts_with(package))
+}
+
+/// What holds most of the growth of a process is an attribute of a logger or tracker.
+fn logged(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<Finding> {
+    let kinds = [Kind::Cache, Kind::Graph, Kind::View, Kind::Error, Kind::Hook, Kind::Output];
+    let most =
+        kinds.into_iter().filter_map(|kind| held(process, rise, kind)).max_by_key(|one| one.explained)?;
+    let holder = most.holders.first().filter(|holder| is_of_a_logger(holder))?;
+    let share = most.explained as f64 / most.of.max(1) as f64;
+    if share < EXPLAINS {
+        return None;
+    }
+    let sure = share >= EXPLAINS_MOST;
+    let severity = match is_much(process, &most.rise) && sure && !holder.bounded {
+        true => Severity::Warning,
+        false => Severity::Note,
+    };
+    let mut evidence = vec![growth_sentence(process, &most.rise)];
+    evidence.extend(what_grows(process));
+    evidence.push(owner_sentence(&most, holder));
+    let proof = if sure { Proof::SeenInside } else { Proof::InPart };
+    let context = analysis.remedy_context_of(Some(process));
+    let mut finding = of_job(&RULE, severity, proof, evidence, &context);
+    finding.process = Some(evidence::process_ref(process));
+    finding.at = Some(At::from_seconds(most.rise.since));
+    Some(finding)
+}
+
+fn owner_sentence(most: &RetainedGrowth, holder: &Holder) -> ullage_model::Evidence {
+    let sentence = format!(
+        "{} takes what the program logs, and lets none of it go: of the {} by which the process grew between two censuses, this explains {}.",
+        holder.owner,
+        evidence::bytes(most.of),
+        evidence::bytes(most.explained)
+    );
+    let source = format!("agent in {}", most.process.id.pid);
+    let explained = evidence::number("growth explained", most.explained, "bytes", &source, most.at, sentence);
+    evidence::with_limit(explained, most.of)
+}
+
+fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Log numbers, not tensors or arrays".into(),
+            command: "logger.info(\"loss %f\", loss.item())".into(),
+            automatic: None,
+        },
+        Fix {
+            title: "A handler that keeps records: with a bound, and a target that takes them".into(),
+            command:
+                "logging.handlers.MemoryHandler(capacity=1000, target=logging.FileHandler(\"train.log\"))"
+                    .into(),
+            automatic: None,
+        },
+        Fix {
+            title: "Settle it for a tracker: the same run without it".into(),
+            command: "WANDB_MODE=disabled python train.py".into(),
+            automatic: None,
+        },
+    ]
+}
