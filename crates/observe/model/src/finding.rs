@@ -1,6 +1,6 @@
 //! Findings and verdicts: what diagnosis says, and what the reports show.
 
-use crate::{At, Growth, Limit, Measured, Outcome, ProcessId, Proof, Role, RunId, SegmentSummary, Status};
+use crate::{At, Growth, Limit, LimitState, Outcome, ProcessId, Proof, Role, RunId, SegmentSummary, Status};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub struct ProcessRef {
 }
 
 /// What went wrong first in a job that failed, whatever the cause.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FirstFailure {
     /// In which process; none where it ended before it was ever read.
     pub process: Option<ProcessRef>,
@@ -45,8 +45,7 @@ pub struct FirstFailure {
 }
 
 /// A number, a text, or why it is missing.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum EvidenceValue {
     /// A count or a number of bytes.
     Number(f64),
@@ -57,7 +56,7 @@ pub enum EvidenceValue {
 }
 
 /// One reading that a finding rests on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
     /// What was read: `mappings`, `exception`.
     pub what: String,
@@ -76,7 +75,7 @@ pub struct Evidence {
 }
 
 /// One way to remove a cause.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fix {
     /// What it does, in a few words.
     pub title: String,
@@ -87,7 +86,7 @@ pub struct Fix {
 }
 
 /// A cause, seen in a recording.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// Id in the catalogue.
     pub cause: String,
@@ -106,7 +105,6 @@ pub struct Finding {
     /// What to do, best first.
     pub fixes: Vec<Fix>,
     /// Ids of causes whose findings come of this one.
-    #[serde(default)]
     pub explains: Vec<String>,
 }
 
@@ -129,39 +127,8 @@ pub fn caused_by<'a>(finding: &Finding, findings: &'a [Finding]) -> Vec<&'a str>
     causes.map(|other| other.cause.as_str()).collect()
 }
 
-/// A limit at the end of what was seen.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LimitState {
-    /// `mappings`, `descriptors`, `cgroup memory`, …
-    pub name: String,
-    /// `process 4711 (trainer)`, `cgroup /x`, `host`, `/dev/shm`.
-    pub scope: String,
-    /// In use.
-    pub used: Measured<u64>,
-    /// Allowed.
-    pub limit: Measured<Limit>,
-    /// Unit of both: `mappings`, `bytes`, …
-    pub unit: String,
-    /// Growth a second over the last part of the run; none where it cannot be told.
-    pub slope_per_s: Option<f64>,
-    /// Seconds until `used` meets `limit` at that slope; none where it does not grow, or where that is too far
-    /// ahead to tell.
-    pub time_left_s: Option<f64>,
-    /// For how many seconds it has grown at that slope; none where it does not.
-    pub growing_for_s: Option<f64>,
-    /// It is about to be met: worth a word while the job runs.
-    pub warning: bool,
-}
-
-impl LimitState {
-    /// What is left; none where unlimited or unknown.
-    pub fn headroom(&self) -> Option<u64> {
-        self.limit.as_known()?.headroom(*self.used.as_known()?)
-    }
-}
-
 /// A cause that could be neither found nor ruled out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undetermined {
     /// Id in the catalogue.
     pub cause: String,
@@ -250,7 +217,7 @@ pub struct CopyOnWrite {
 }
 
 /// The answer: how the run ended and why.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     /// Name of the run.
     pub run: RunId,

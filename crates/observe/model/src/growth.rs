@@ -1,6 +1,6 @@
 //! Which kind of growth a run shows: one word, and what it rests on.
 
-use crate::{At, ProcessRef};
+use crate::{At, LimitKind, ProcessRef, Scope};
 use serde::{Deserialize, Serialize};
 
 /// A kind of growth. Only `Live*` and the two leaks of counts are memory or handles that the program itself keeps.
@@ -90,7 +90,7 @@ impl GrowthClass {
 }
 
 /// What kind of growth a run shows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Growth {
     /// In one word.
     pub class: GrowthClass,
@@ -113,18 +113,18 @@ pub struct Growth {
 }
 
 /// A limit that growth runs into.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct GrowthLimit {
-    /// Name, as among the limits.
-    pub limit: String,
-    /// Whose limit.
-    pub scope: String,
+    /// What is limited.
+    pub kind: LimitKind,
+    /// Whose limit it is.
+    pub scope: Scope,
     /// Seconds until it is met at this speed; none where that is too far ahead to tell.
     pub time_left_s: Option<f64>,
 }
 
 /// Part of the growth.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GrowthPart {
     /// Of which class.
     pub class: GrowthClass,

@@ -19,6 +19,7 @@ pub mod host;
 pub mod identity;
 pub mod kept;
 pub mod limit;
+pub mod limit_state;
 pub mod measured;
 pub mod met;
 pub mod names;
@@ -43,14 +44,15 @@ pub use comparison::{Against, Change, Comparison, Difference, Strength, Symptom,
 pub use event::{Event, EventKind, KernelOomKill, Neighbour, Neighbours, OomConstraint};
 pub use fact::{Fact, Facts, Snapshot, Unlimited};
 pub use finding::{
-    caused_by, CopyOnWrite, Evidence, EvidenceValue, Finding, FirstFailure, Fix, LimitState, MemoryAt,
-    MemorySummary, ProcessRef, Severity, Sharing, Undetermined, Verdict,
+    caused_by, CopyOnWrite, Evidence, EvidenceValue, Finding, FirstFailure, Fix, MemoryAt, MemorySummary,
+    ProcessRef, Severity, Sharing, Undetermined, Verdict,
 };
 pub use growth::{Growth, GrowthClass, GrowthLimit, GrowthPart};
 pub use host::{FilesystemReading, FilesystemUse, HostReading, MachineFacts};
 pub use identity::ProcessId;
 pub use kept::{Collective, Kept, Waiting};
 pub use limit::Limit;
+pub use limit_state::{LimitKind, LimitState, Scope};
 pub use measured::{Measured, Missing};
 pub use met::{cgroup_facts, filesystem_facts};
 pub use outcome::{BudgetUse, Ending, EndingSource, Outcome, OutcomeKind};

@@ -24,7 +24,7 @@ pub(crate) struct VerdictJson<'a> {
     outcome: OutcomeJson<'a>,
     healthy: bool,
     findings: Vec<FindingJson<'a>>,
-    limits: Vec<LimitJson<'a>>,
+    limits: Vec<LimitJson>,
     memory: MemoryJson<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     segments: Option<SegmentsJson<'a>>,
@@ -109,14 +109,14 @@ struct FixJson<'a> {
 }
 
 #[derive(Serialize)]
-struct LimitJson<'a> {
-    name: &'a str,
-    scope: &'a str,
+struct LimitJson {
+    name: &'static str,
+    scope: String,
     used: Value<u64>,
     limit: Value<LimitValue>,
     slope_per_s: Option<f64>,
     time_left_s: Option<f64>,
-    unit: &'a str,
+    unit: &'static str,
     headroom: Option<u64>,
     growing_for_s: Option<f64>,
     warning: bool,
@@ -144,14 +144,14 @@ struct GrowthJson<'a> {
     since_s: Option<f64>,
     share: f64,
     process: Option<ProcessJson<'a>>,
-    until: Option<GrowthLimitJson<'a>>,
+    until: Option<GrowthLimitJson>,
     parts: Vec<GrowthPartJson>,
 }
 
 #[derive(Serialize)]
-struct GrowthLimitJson<'a> {
-    limit: &'a str,
-    scope: &'a str,
+struct GrowthLimitJson {
+    limit: &'static str,
+    scope: String,
     time_left_s: Option<f64>,
 }
 
@@ -367,16 +367,16 @@ impl<'a> From<&'a Fix> for FixJson<'a> {
     }
 }
 
-impl<'a> From<&'a LimitState> for LimitJson<'a> {
-    fn from(state: &'a LimitState) -> Self {
+impl From<&LimitState> for LimitJson {
+    fn from(state: &LimitState) -> Self {
         LimitJson {
-            name: &state.name,
-            scope: &state.scope,
+            name: state.kind.name(),
+            scope: state.scope.to_string(),
             used: Value::of(&state.used, |n| *n),
             limit: Value::of(&state.limit, |limit| LimitValue(*limit)),
             slope_per_s: state.slope_per_s.filter(finite),
             time_left_s: state.time_left_s.filter(finite),
-            unit: &state.unit,
+            unit: state.kind.unit(),
             headroom: state.headroom(),
             growing_for_s: state.growing_for_s.filter(finite),
             warning: state.warning,
@@ -429,8 +429,8 @@ impl<'a> From<&'a Growth> for GrowthJson<'a> {
             share: growth.share,
             process: growth.process.as_ref().map(ProcessJson::from),
             until: growth.until.as_ref().map(|until| GrowthLimitJson {
-                limit: &until.limit,
-                scope: &until.scope,
+                limit: until.kind.name(),
+                scope: until.scope.to_string(),
                 time_left_s: until.time_left_s.filter(finite),
             }),
             parts: growth

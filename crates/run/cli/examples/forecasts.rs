@@ -23,8 +23,8 @@ fn main() -> anyhow::Result<()> {
             .iter()
             .map(|state| {
                 serde_json::json!({
-                    "name": state.name,
-                    "scope": state.scope,
+                    "name": state.kind.name(),
+                    "scope": state.scope.to_string(),
                     "used": state.used.known(),
                     "limit": state.limit.known().and_then(Limit::at),
                     "slope": state.slope_per_s,

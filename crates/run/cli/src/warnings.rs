@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use ullage_diagnosis::{limits, Timeline};
-use ullage_model::{At, RunFacts};
+use ullage_model::{At, LimitKind, RunFacts, Scope};
 use ullage_report::text::growth;
 
 /// Seconds between two looks: a warning is a minute's growth old at least.
@@ -12,7 +12,7 @@ const EVERY_S: f64 = 10.0;
 pub struct Warnings {
     run: RunFacts,
     looked: At,
-    said: HashSet<(String, String)>,
+    said: HashSet<(LimitKind, Scope)>,
 }
 
 impl Warnings {
@@ -28,7 +28,7 @@ impl Warnings {
         }
         self.looked = now;
         let mut states = limits(&self.run, timeline);
-        states.retain(|state| state.warning && self.said.insert((state.name.clone(), state.scope.clone())));
+        states.retain(|state| state.warning && self.said.insert((state.kind, state.scope.clone())));
         states.iter().map(growth).collect()
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use ullage_diagnosis::Timeline;
 use ullage_kernel::KernelRoot;
-use ullage_model::{At, EventKind, Item, Limit, LimitState, RunFacts, RunId};
+use ullage_model::{At, EventKind, Item, Limit, LimitKind, LimitState, RunFacts, RunId, Scope};
 use ullage_sampler::{Sampler, SamplerSettings};
 
 struct Seen {
@@ -74,7 +74,7 @@ fn look(folder: &Path) -> Option<Seen> {
 /// The memory limits of the job, first met first.
 fn memory_limits(seen: &Seen) -> Vec<&LimitState> {
     let of_memory =
-        |state: &&LimitState| state.name == "cgroup memory" || state.name.starts_with("memory and swap");
+        |state: &&LimitState| matches!(state.kind, LimitKind::CgroupMemory | LimitKind::HostMemory);
     seen.limits.iter().filter(of_memory).filter(|state| finite(state).is_some()).collect()
 }
 
@@ -89,8 +89,8 @@ fn the_tightest_group_comes_first_and_the_machine_before_a_limit_above_it() {
         let Some(tightest) = seen.truth.get("tightest") else { continue };
         let first = memory_limits(&seen)[0].clone();
         match tightest.as_str() {
-            Some(path) => assert_eq!(first.scope, format!("cgroup {path}"), "{}: {first:?}", seen.name),
-            None => assert_eq!(first.scope, "host", "{}: {first:?}", seen.name),
+            Some(path) => assert_eq!(first.scope, Scope::Cgroup(path.into()), "{}: {first:?}", seen.name),
+            None => assert_eq!(first.scope, Scope::Host, "{}: {first:?}", seen.name),
         }
         checked += 1;
     }
@@ -102,12 +102,12 @@ fn the_tightest_group_comes_first_and_the_machine_before_a_limit_above_it() {
 fn no_limit_is_a_huge_number_and_all_that_were_set_are_there() {
     let mut checked = 0;
     for seen in seen() {
-        for (controller, name) in [("limits", "cgroup memory"), ("pids", "cgroup tasks")] {
+        for (controller, kind) in [("limits", LimitKind::CgroupMemory), ("pids", LimitKind::CgroupTasks)] {
             for (path, limit) in seen.truth[controller].as_object().into_iter().flatten() {
-                let scope = format!("cgroup {path}");
-                let of = |state: &&LimitState| state.name == name && state.scope == scope;
+                let scope = Scope::Cgroup(path.clone());
+                let of = |state: &&LimitState| state.kind == kind && state.scope == scope;
                 let states: Vec<&LimitState> = seen.limits.iter().filter(of).collect();
-                assert_eq!(states.len(), 1, "{}: {name} of {path}: {states:?}", seen.name);
+                assert_eq!(states.len(), 1, "{}: {kind:?} of {path}: {states:?}", seen.name);
                 assert_eq!(finite(states[0]), limit.as_u64(), "{}: {states:?}", seen.name);
                 checked += 1;
             }
@@ -140,7 +140,7 @@ fn a_limit_that_cannot_be_seen_is_said_and_not_replaced_by_the_machines() {
         let out_of_sight = seen.truth["out_of_sight"].is_string();
         assert_eq!(said, out_of_sight, "{}: {:?}", seen.name, seen.not_seen);
         if out_of_sight {
-            let groups = seen.limits.iter().filter(|state| state.name == "cgroup memory").count();
+            let groups = seen.limits.iter().filter(|state| state.kind == LimitKind::CgroupMemory).count();
             assert_eq!(groups, 0, "{}", seen.name);
             hidden += 1;
         }

@@ -18,8 +18,8 @@ use crate::rule::retainers::growth_sentence;
 use crate::rule::{Judgement, Rule};
 use crate::trend::Rise;
 use ullage_model::{
-    At, Evidence, Finding, Fix, GrowthClass, LimitState, OutcomeKind, Proof, Role, Severity, Status,
-    TensorGroup,
+    At, Evidence, Finding, Fix, GrowthClass, LimitKind, LimitState, OutcomeKind, Proof, Role, Severity,
+    Status, TensorGroup,
 };
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
@@ -175,11 +175,11 @@ fn together<'c>(analysis: &'c Analysis, all: &[&Grower]) -> Option<Option<&'c Li
 /// The limit of memory that this growth meets first, no further ahead than can be foreseen.
 fn foreseen<'c>(analysis: &'c Analysis, all: &[&Grower], by: f64) -> Option<&'c LimitState> {
     let of_one = |state: &LimitState| {
-        all.iter().any(|grower| state.scope.starts_with(&format!("process {} (", grower.process.id.pid)))
+        state.scope.process().is_some_and(|id| all.iter().any(|grower| grower.process.id == id))
     };
-    let of_memory = |state: &&LimitState| match state.name.as_str() {
-        "cgroup memory" | "memory budget" | "memory and swap" => true,
-        "address space" => of_one(state),
+    let of_memory = |state: &&LimitState| match state.kind {
+        LimitKind::CgroupMemory | LimitKind::MemoryBudget | LimitKind::HostMemory => true,
+        LimitKind::AddressSpace => of_one(state),
         _ => false,
     };
     let near = analysis.limits.iter().filter(of_memory).filter_map(|state| Some((state, state.headroom()?)));
@@ -234,13 +234,20 @@ fn limit_sentence(limit: &LimitState, rate: f64, at: f64) -> Option<Evidence> {
     let (left, used, most) = (limit.headroom()?, limit.used.known()?, limit.limit.known()?.at()?);
     let sentence = format!(
         "At this rate it meets the {} of {} in {}: {} of {} are in use.",
-        limit.name,
+        limit.kind.name(),
         limit.scope,
         evidence::seconds(left as f64 / rate.max(1.0)),
         evidence::bytes(used),
         evidence::bytes(most)
     );
-    let evidence = evidence::number(&limit.name, used, "bytes", &limit.scope, At::from_seconds(at), sentence);
+    let evidence = evidence::number(
+        limit.kind.name(),
+        used,
+        "bytes",
+        &limit.scope.to_string(),
+        At::from_seconds(at),
+        sentence,
+    );
     Some(evidence::with_limit(evidence, most))
 }
 

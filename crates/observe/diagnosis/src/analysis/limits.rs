@@ -12,7 +12,8 @@ use crate::policy::limits::ENDED_THE_RUN_S;
 use crate::trend::forecast::{share, Figure};
 use std::cmp::Ordering;
 use ullage_model::{
-    At, CountsAtFailure, FilesystemUse, Limit, LimitState, Measured, ResourceLimits, RunFacts,
+    At, CountsAtFailure, FilesystemUse, Limit, LimitKind, LimitState, Measured, ResourceLimits, RunFacts,
+    Scope,
 };
 
 /// The limits at the end of what was seen, first met first; those without an end last.
@@ -27,8 +28,12 @@ pub fn limits(facts: &RunFacts, timeline: &Timeline) -> Vec<LimitState> {
     of_budget(&run, &mut states);
     of_host(&run, &mut states);
     of_filesystems(timeline, &mut states);
-    states.sort_by(|a, b| nearer(a, b).then(a.name.cmp(&b.name)).then(a.scope.cmp(&b.scope)));
+    states.sort_by(|a, b| nearer(a, b).then_with(|| by_name(a).cmp(&by_name(b))));
     states
+}
+
+fn by_name(state: &LimitState) -> (&'static str, String) {
+    (state.kind.name(), state.scope.to_string())
 }
 
 /// First the one that is met first, then the one of which less is left.
@@ -39,21 +44,19 @@ fn nearer(a: &LimitState, b: &LimitState) -> Ordering {
 }
 
 fn state(
-    name: &str,
-    scope: String,
-    unit: &str,
+    kind: LimitKind,
+    scope: Scope,
     used: Option<u64>,
     limit: Measured<Limit>,
     series: &Series,
 ) -> LimitState {
     let seen = series.last().map(|(at, _)| (series, at));
-    Figure { name, scope, unit, used, limit, seen }.state()
+    Figure { kind, scope, used, limit, seen }.state()
 }
 
 /// A limit that each process has of its own.
 struct OfProcess {
-    name: &'static str,
-    unit: &'static str,
+    kind: LimitKind,
     /// What is in use, and what its growth is taken from.
     used: fn(&ProcessHistory) -> &Series,
     series: fn(&ProcessHistory) -> &Series,
@@ -63,32 +66,28 @@ struct OfProcess {
 
 const OF_PROCESS: [OfProcess; 4] = [
     OfProcess {
-        name: "mappings",
-        unit: "mappings",
+        kind: LimitKind::Mappings,
         used: |process| &process.mapping_count,
         series: |process| &process.mappings_between,
         limit: |run, _| run.machine().max_map_count.map(Limit::At),
         counted: |counts| counts.mappings,
     },
     OfProcess {
-        name: "descriptors",
-        unit: "descriptors",
+        kind: LimitKind::Descriptors,
         used: |process| &process.descriptors,
         series: |process| &process.descriptors,
         limit: |_, process| own(process, |limits| limits.open_files),
         counted: |counts| counts.fds,
     },
     OfProcess {
-        name: "address space",
-        unit: "bytes",
+        kind: LimitKind::AddressSpace,
         used: |process| &process.virtual_size,
         series: |process| &process.virtual_size,
         limit: |_, process| own(process, |limits| limits.address_space),
         counted: |counts| counts.virtual_size,
     },
     OfProcess {
-        name: "locked memory",
-        unit: "bytes",
+        kind: LimitKind::LockedMemory,
         used: |process| &process.locked,
         series: |process| &process.locked,
         limit: |_, process| own(process, |limits| limits.locked_memory),
@@ -122,9 +121,8 @@ fn figure<'a>(run: &'a Run, of: &OfProcess, process: &'a ProcessHistory) -> Opti
         .max();
     let read = (of.used)(process).last().map(|(_, value)| value as u64);
     Some(Figure {
-        name: of.name,
-        scope: format!("process {} ({})", process.id.pid, process.role.label()),
-        unit: of.unit,
+        kind: of.kind,
+        scope: Scope::Process(process.id, process.role.clone()),
         used: Some(at_failure.max(read)?),
         limit: (of.limit)(run, process),
         seen: until(run.timeline, process).map(|until| (series, until)),
@@ -155,24 +153,22 @@ fn tasks_of_user(run: &Run, states: &mut Vec<LimitState>) {
         return;
     };
     let tasks: f64 = alive().filter_map(|process| process.threads.last()).map(|(_, threads)| threads).sum();
-    let scope = process.uid().map_or("user".to_owned(), |uid| format!("user {uid} (tasks of this job)"));
-    let used = Some(tasks as u64);
-    states.push(state("processes", scope, "tasks", used, Measured::Known(limit), &run.timeline.tasks));
+    let (scope, used) = (Scope::User(process.uid()), Some(tasks as u64));
+    states.push(state(LimitKind::UserTasks, scope, used, Measured::Known(limit), &run.timeline.tasks));
 }
 
 fn of_cgroup(group: &CgroupHistory, states: &mut Vec<LimitState>) {
-    let scope = || format!("cgroup {}", group.path());
+    let scope = || Scope::Cgroup(group.path().to_owned());
     if let Measured::Known(memory) = &group.last.memory {
         // Page cache does not bring the limit nearer.
         let used = group.working_set.last().map(|(_, bytes)| bytes as u64);
         let limit = Measured::Known(memory.limit);
-        states.push(state("cgroup memory", scope(), "bytes", used, limit, &group.working_set));
+        states.push(state(LimitKind::CgroupMemory, scope(), used, limit, &group.working_set));
     }
     if let Measured::Known(pids) = &group.last.pids {
         states.push(state(
-            "cgroup tasks",
+            LimitKind::CgroupTasks,
             scope(),
-            "tasks",
             Some(pids.current),
             Measured::Known(pids.limit),
             &group.tasks,
@@ -185,7 +181,7 @@ fn of_budget(run: &Run, states: &mut Vec<LimitState>) {
     let Some(limit) = run.facts.memory_max.map(Limit::At) else { return };
     let tree = &run.timeline.tree;
     let used = tree.last().map(|(_, bytes)| bytes as u64);
-    states.push(state("memory budget", "job".into(), "bytes", used, Measured::Known(limit), tree));
+    states.push(state(LimitKind::MemoryBudget, Scope::Job, used, Measured::Known(limit), tree));
 }
 
 fn of_host(run: &Run, states: &mut Vec<LimitState>) {
@@ -193,34 +189,28 @@ fn of_host(run: &Run, states: &mut Vec<LimitState>) {
     let Measured::Known(memory) = &host.last.memory else { return };
     let used = host.used.last().map(|(_, bytes)| bytes as u64);
     let whole = Limit::At(memory.total.0.saturating_add(memory.swap_total.0));
-    states.push(state("memory and swap", "host".into(), "bytes", used, Measured::Known(whole), &host.used));
+    states.push(state(LimitKind::HostMemory, Scope::Host, used, Measured::Known(whole), &host.used));
     // Only mode 2 refuses what goes beyond CommitLimit.
     let binding = run.machine().overcommit_memory.map(|mode| match mode {
         2 => Limit::At(memory.commit_limit.0),
         _ => Limit::Unlimited,
     });
-    states.push(state(
-        "commit limit",
-        "host".into(),
-        "bytes",
-        Some(memory.committed.0),
-        binding,
-        &host.committed,
-    ));
+    states.push(state(LimitKind::Committed, Scope::Host, Some(memory.committed.0), binding, &host.committed));
 }
 
 fn of_filesystems(timeline: &Timeline, states: &mut Vec<LimitState>) {
     for history in timeline.filesystems(FilesystemUse::Shm) {
-        let path = &history.last.path;
+        let scope = || Scope::Filesystem(history.last.path.clone());
         let (size, inodes) = (Measured::Known(history.last.size), Measured::Known(history.last.inodes));
         let used = Some(history.last.used.0);
-        states.push(state("/dev/shm bytes", path.clone(), "bytes", used, size, &history.used));
+        states.push(state(LimitKind::ShmBytes, scope(), used, size, &history.used));
         let used = Some(history.last.inodes_used);
-        states.push(state("/dev/shm inodes", path.clone(), "inodes", used, inodes, &history.inodes));
+        states.push(state(LimitKind::ShmInodes, scope(), used, inodes, &history.inodes));
     }
     for history in timeline.filesystems(FilesystemUse::Temporary) {
         let used = Some(history.last.used.0);
-        let size = Measured::Known(history.last.size);
-        states.push(state("temporary files", history.last.path.clone(), "bytes", used, size, &history.used));
+        let (size, scope) =
+            (Measured::Known(history.last.size), Scope::Filesystem(history.last.path.clone()));
+        states.push(state(LimitKind::TemporaryFiles, scope, used, size, &history.used));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::build::*;
 use crate::limits;
-use ullage_model::{Limit, LimitState, Measured, Role};
+use ullage_model::{Limit, LimitKind, LimitState, Measured, Role, Scope};
 
 fn grown(step: impl Fn(usize) -> u64, ticks: usize) -> Vec<LimitState> {
     let mut run = Run::with_trainer();
@@ -17,7 +17,8 @@ fn grown(step: impl Fn(usize) -> u64, ticks: usize) -> Vec<LimitState> {
 fn a_linear_leak_is_met_first_and_at_the_right_time() {
     let states = grown(|tick| 12 + 10 * tick as u64, 51);
     let first = &states[0];
-    assert_eq!((first.name.as_str(), first.scope.as_str()), ("descriptors", "process 200 (trainer)"));
+    assert_eq!(first.kind, LimitKind::Descriptors);
+    assert_eq!(first.scope.to_string(), "process 200 (trainer)");
     assert_eq!(first.used, Measured::Known(512));
     let left = first.time_left_s.unwrap();
     assert!((left - 51.2).abs() < 51.2 * 0.05, "{left}");
@@ -36,7 +37,7 @@ fn what_is_counted_is_refused_one_beyond_its_limit() {
 fn a_plateau_and_a_flat_line_do_not_grow() {
     for step in [|tick: usize| 12 + 30 * tick.min(20) as u64, |_: usize| 600] {
         let states = grown(step, 60);
-        let descriptors = states.iter().find(|state| state.name == "descriptors").unwrap();
+        let descriptors = states.iter().find(|state| state.kind == LimitKind::Descriptors).unwrap();
         assert_eq!((descriptors.time_left_s, descriptors.slope_per_s), (None, Some(0.0)));
     }
 }
@@ -52,7 +53,7 @@ fn each_limit_is_there_once_and_unlimited_ones_come_last() {
             vec![group("/job", 900 * MIB, GIB, 0, 0), group("/", 9 * GIB, 0, 0, 0), pids("/job", 10, 100, 0)];
     });
     let states = limits(&run.facts, &run.timeline());
-    let names: Vec<_> = states.iter().map(|state| state.name.as_str()).collect();
+    let names: Vec<_> = states.iter().map(|state| state.kind.name()).collect();
     for name in [
         "mappings",
         "descriptors",
@@ -68,7 +69,7 @@ fn each_limit_is_there_once_and_unlimited_ones_come_last() {
         assert_eq!(names.iter().filter(|other| **other == name).count(), 1, "{name} in {names:?}");
     }
     assert_eq!(names.iter().filter(|name| **name == "cgroup memory").count(), 2);
-    assert_eq!(states[0].name, "cgroup memory");
+    assert_eq!(states[0].kind, LimitKind::CgroupMemory);
     let finite =
         states.iter().rposition(|state| state.limit.as_known().is_some_and(|limit| limit.at().is_some()));
     let unlimited = states.iter().position(|state| state.limit == Measured::Known(Limit::Unlimited));
@@ -87,7 +88,7 @@ fn the_commit_limit_binds_in_mode_2_only() {
         run.quiet(1.0);
         let states = limits(&run.facts, &run.timeline());
         assert_eq!(
-            states.iter().find(|state| state.name == "commit limit").unwrap().limit,
+            states.iter().find(|state| state.kind == LimitKind::Committed).unwrap().limit,
             Measured::Known(limit)
         );
     }
@@ -102,7 +103,7 @@ fn what_was_given_back_since_leads_to_no_limit() {
     let left = |used| {
         let seen = series.last().map(|(at, _)| (&series, at));
         let limit = Measured::Known(Limit::At(1000));
-        crate::trend::forecast::Figure { name: "x", scope: String::new(), unit: "bytes", used, limit, seen }
+        crate::trend::forecast::Figure { kind: LimitKind::CgroupMemory, scope: Scope::Job, used, limit, seen }
             .state()
             .time_left_s
     };

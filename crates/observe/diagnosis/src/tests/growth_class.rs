@@ -60,7 +60,7 @@ fn without_the_agent_private_growth_is_live_growth_and_cannot_be_told_apart() {
         (280..=300).contains(&(growth.bytes / MIB)) && (growth.per_second - 5.0 * MIB as f64).abs() < 1e5
     );
     assert_eq!(growth.process.unwrap().id, id(TRAINER));
-    assert_eq!(growth.until.unwrap().limit, "memory and swap");
+    assert_eq!(growth.until.unwrap().kind, ullage_model::LimitKind::HostMemory);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use super::build::*;
 use crate::limits;
 use crate::Timeline;
-use ullage_model::{Bytes, LimitState, Measured};
+use ullage_model::{Bytes, LimitKind, LimitState, Measured};
 
 const SEEDS: u64 = 200;
 const HOUR: usize = 3600;
@@ -199,7 +199,13 @@ fn leaks_are_foretold_from_half_way_on_and_warned_of() {
             continue;
         };
         let others: Vec<Vec<f64>> = (0..FIGURES).map(|_| steady(random, &times)).collect();
-        let name = ["descriptors", "mappings", "cgroup memory", "/dev/shm bytes", "memory and swap"][leaking];
+        let kind = [
+            LimitKind::Descriptors,
+            LimitKind::Mappings,
+            LimitKind::CgroupMemory,
+            LimitKind::ShmBytes,
+            LimitKind::HostMemory,
+        ][leaking];
         let mut job = Job::new();
         let mut was_warned = false;
         for (tick, at) in times.iter().enumerate().take_while(|(_, at)| **at < end) {
@@ -212,13 +218,13 @@ fn leaks_are_foretold_from_half_way_on_and_warned_of() {
                 continue;
             }
             let states = job.limits();
-            let told_left = states.iter().find(|s| s.name == name).and_then(|s| s.time_left_s);
+            let told_left = states.iter().find(|s| s.kind == kind).and_then(|s| s.time_left_s);
             let off = told_left.map_or(1.0, |told| (told - left).abs() / left);
             worst = worst.max(off);
             told += 1;
             right += usize::from(off <= 0.2);
-            first += usize::from(states[0].name == name);
-            was_warned |= states.iter().any(|state| state.name == name && state.warning);
+            first += usize::from(states[0].kind == kind);
+            was_warned |= states.iter().any(|state| state.kind == kind && state.warning);
         }
         jobs += 1;
         warned += usize::from(was_warned || end - begins < 100.0);
@@ -275,7 +281,7 @@ fn a_budget_is_a_limit() {
     let mut run = Run::with_trainer();
     run.quiet(1.0);
     let of = |run: &Run| {
-        limits(&run.facts, &run.timeline()).into_iter().find(|state| state.name == "memory budget")
+        limits(&run.facts, &run.timeline()).into_iter().find(|state| state.kind == LimitKind::MemoryBudget)
     };
     assert_eq!(of(&run), None);
     run.facts.memory_max = Some(GIB);

@@ -12,13 +12,12 @@
 use super::line_fit::{trend_of, LineFit, Trend};
 use crate::history::Series;
 use crate::policy::trends::{FORECAST_REACH, WARN_AFTER_S, WARN_AT};
-use ullage_model::{At, Limit, LimitState, Measured};
+use ullage_model::{At, Limit, LimitKind, LimitState, Measured, Scope};
 
 /// One figure, its limit, and how it came to be.
 pub(crate) struct Figure<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) scope: String,
-    pub(crate) unit: &'a str,
+    pub(crate) kind: LimitKind,
+    pub(crate) scope: Scope,
     pub(crate) used: Option<u64>,
     pub(crate) limit: Measured<Limit>,
     /// What was read, and until when it is known to have gone on; none of what is over.
@@ -51,7 +50,7 @@ impl Figure<'_> {
             match (used >= limit && limit > 0, growth) {
                 (true, _) => Some(0.0),
                 // What was given back since leads to no limit, however fast it had grown.
-                (false, Some(growth)) if near => time_left(growth, used as f64, refused_at(limit, self.unit)),
+                (false, Some(growth)) if near => time_left(growth, used as f64, refused_at(limit, self.kind)),
                 (false, _) => None,
             }
         });
@@ -59,11 +58,10 @@ impl Figure<'_> {
             growth.ongoing && growth.lasted_s >= WARN_AFTER_S && WARN_AT * left <= growth.lasted_s
         });
         LimitState {
-            name: self.name.into(),
+            kind: self.kind,
             scope: self.scope,
             used: self.used.into(),
             limit: self.limit,
-            unit: self.unit.into(),
             slope_per_s,
             time_left_s,
             growing_for_s: growth.map(|growth| growth.lasted_s),
@@ -73,8 +71,8 @@ impl Figure<'_> {
 }
 
 /// The first amount that is refused: bytes fit up to the limit, and of what is counted the limit is allowed.
-fn refused_at(limit: u64, unit: &str) -> f64 {
-    limit as f64 + if unit == "bytes" { 0.0 } else { 1.0 }
+fn refused_at(limit: u64, kind: LimitKind) -> f64 {
+    limit as f64 + if kind.unit() == "bytes" { 0.0 } else { 1.0 }
 }
 
 fn time_left(growth: &LineFit, used: f64, level: f64) -> Option<f64> {

@@ -41,8 +41,8 @@ fn told(growth: &Growth, class: &str) -> String {
         if let Some(left) = until.time_left_s {
             head = format!(
                 "{head}; {} of {} {}",
-                format::clean(&until.limit),
-                format::clean(&until.scope),
+                until.kind.name(),
+                format::clean(&until.scope.to_string()),
                 if left < 1.0 { "met".into() } else { format!("in {}", format::duration(left)) }
             );
         }

@@ -6,8 +6,8 @@ use super::segments::segments;
 use super::style::{Ink, Style};
 use crate::format;
 use ullage_model::{
-    caused_by, Cost, Evidence, Finding, Limit, LimitState, Outcome, OutcomeKind, ProcessRef, Proof, Severity,
-    Status, Undetermined, Verdict,
+    caused_by, Cost, Evidence, Finding, Limit, LimitState, Outcome, OutcomeKind, ProcessRef, Proof, Role,
+    Scope, Severity, Status, Undetermined, Verdict,
 };
 
 /// Readings told of the first finding; the rest is in the JSON.
@@ -166,10 +166,10 @@ pub fn outcome(outcome: &Outcome, duration_s: Option<f64>) -> String {
 }
 
 fn process_words(process: &ProcessRef) -> String {
-    let role = match process.role.label().as_str() {
-        "main" => "the main process".to_owned(),
-        "other" => "a process of the job".to_owned(),
-        role => format!("the {role}"),
+    let role = match &process.role {
+        Role::Main => "the main process".to_owned(),
+        Role::Other => "a process of the job".to_owned(),
+        role => format!("the {}", role.label()),
     };
     format!("{role} ({}, pid {})", format::clean(&process.name), process.id.pid)
 }
@@ -268,9 +268,12 @@ fn limits(screen: &mut Screen, style: Style, limits: &[LimitState]) {
     for state in finite.iter().take(LIMITS_SHOWN) {
         rows.push(vec![
             whose(state),
-            state.used.as_known().map_or_else(|| "?".into(), |n| format::quantity(*n, &state.unit)),
-            state.limit.as_known().map_or_else(|| "?".into(), |limit| format::limit(*limit, &state.unit)),
-            state.headroom().map_or_else(|| "?".into(), |n| format::quantity(n, &state.unit)),
+            state.used.as_known().map_or_else(|| "?".into(), |n| format::quantity(*n, state.kind.unit())),
+            state
+                .limit
+                .as_known()
+                .map_or_else(|| "?".into(), |limit| format::limit(*limit, state.kind.unit())),
+            state.headroom().map_or_else(|| "?".into(), |n| format::quantity(n, state.kind.unit())),
             time_left(state),
         ]);
     }
@@ -297,11 +300,12 @@ fn limits(screen: &mut Screen, style: Style, limits: &[LimitState]) {
 
 /// A limit that is about to be met, as a sentence without its full stop.
 pub fn growth(state: &LimitState) -> String {
-    let used = state.used.as_known().map_or_else(|| "?".into(), |n| format::quantity(*n, &state.unit));
-    let limit = state.limit.as_known().map_or_else(|| "?".into(), |limit| format::limit(*limit, &state.unit));
+    let used = state.used.as_known().map_or_else(|| "?".into(), |n| format::quantity(*n, state.kind.unit()));
+    let limit =
+        state.limit.as_known().map_or_else(|| "?".into(), |limit| format::limit(*limit, state.kind.unit()));
     let mut text = format!("{}: {used} of {limit}", whose(state));
     if let (Some(slope), Some(lasted)) = (state.slope_per_s, state.growing_for_s) {
-        let rate = format::rate(slope, &state.unit);
+        let rate = format::rate(slope, state.kind.unit());
         let lasted = format::duration(lasted.round());
         text += &format!(", growing by {rate} for {lasted}");
     }
@@ -320,19 +324,17 @@ pub fn growth(state: &LimitState) -> String {
 pub fn nearest(state: &LimitState) -> Option<String> {
     let (used, most) = (state.used.as_known()?, state.limit.as_known()?.at()?);
     let share = format::share(*used as f64 / most as f64);
-    let (name, scope) = (format::clean(&state.name), format::clean(&state.scope));
+    let (name, scope) = (state.kind.name(), format::clean(&state.scope.to_string()));
     (most > 0).then(|| format!("nearest limit: {name} of {scope} at {share}"))
 }
 
-/// `mappings, trainer 4742` for the scope `process 4742 (trainer)`; other scopes as they are.
+/// `mappings, trainer 4742`; a scope that is no process's as it is.
 fn whose(state: &LimitState) -> String {
-    let scope = format::clean(&state.scope);
-    let short = scope
-        .strip_prefix("process ")
-        .and_then(|rest| rest.strip_suffix(')'))
-        .and_then(|rest| rest.split_once(" ("))
-        .map(|(pid, role)| format!("{role} {pid}"));
-    format!("{}, {}", format::clean(&state.name), short.unwrap_or(scope))
+    let scope = match &state.scope {
+        Scope::Process(id, role) => format!("{} {}", role.label(), id.pid),
+        scope => scope.to_string(),
+    };
+    format!("{}, {}", state.kind.name(), format::clean(&scope))
 }
 
 fn time_left(state: &LimitState) -> String {

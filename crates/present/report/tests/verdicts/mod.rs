@@ -2,9 +2,10 @@
 
 use ullage_model::{
     At, Bytes, ClockTicks, Creator, CreatorSource, Evidence, EvidenceValue, Finding, Fix, Growth,
-    GrowthClass, GrowthLimit, GrowthPart, LeftBehind, Limit, LimitState, Maker, Measured, MemorySummary,
-    Missing, Outcome, OutcomeKind, ProcessId, ProcessRef, Proof, Role, RunId, Segment, SegmentCreator,
-    SegmentKind, SegmentPlace, SegmentSeen, SegmentSummary, SegmentTotal, Severity, Undetermined, Verdict,
+    GrowthClass, GrowthLimit, GrowthPart, LeftBehind, Limit, LimitKind, LimitState, Maker, Measured,
+    MemorySummary, Missing, Outcome, OutcomeKind, ProcessId, ProcessRef, Proof, Role, RunId, Scope, Segment,
+    SegmentCreator, SegmentKind, SegmentPlace, SegmentSeen, SegmentSummary, SegmentTotal, Severity,
+    Undetermined, Verdict,
 };
 
 pub(crate) fn all() -> Vec<(&'static str, Verdict)> {
@@ -135,13 +136,16 @@ fn quote(text: &str, source: &str, sentence: &str) -> Evidence {
     }
 }
 
-fn limit(name: &str, scope: &str, used: u64, limit: Limit, unit: &str) -> LimitState {
+fn process(pid: i32, role: Role) -> Scope {
+    Scope::Process(ProcessId { pid, start: ClockTicks(88) }, role)
+}
+
+fn limit(kind: LimitKind, scope: Scope, used: u64, limit: Limit) -> LimitState {
     LimitState {
-        name: name.into(),
-        scope: scope.into(),
+        kind,
+        scope,
         used: Measured::Known(used),
         limit: Measured::Known(limit),
-        unit: unit.into(),
         slope_per_s: Some(0.0),
         time_left_s: None,
         growing_for_s: None,
@@ -177,10 +181,11 @@ fn base() -> Verdict {
 }
 
 pub(crate) fn crash_established() -> Verdict {
-    let mut grown = limit("mappings", "process 4742 (trainer)", 65_530, Limit::At(65_530), "mappings");
+    let mut grown = limit(LimitKind::Mappings, process(4742, Role::Trainer), 65_530, Limit::At(65_530));
     grown.slope_per_s = Some(5200.0);
     grown.time_left_s = Some(0.0);
-    let mut shm = limit("/dev/shm bytes", "/dev/shm", 266_153_984, Limit::At(64 << 30), "bytes");
+    let mut shm =
+        limit(LimitKind::ShmBytes, Scope::Filesystem("/dev/shm".into()), 266_153_984, Limit::At(64 << 30));
     shm.slope_per_s = Some(21_299_200.0);
     shm.time_left_s = Some(3213.0);
     Verdict {
@@ -227,9 +232,9 @@ pub(crate) fn crash_established() -> Verdict {
         limits: vec![
             grown,
             shm,
-            limit("descriptors", "process 4742 (trainer)", 104, Limit::At(1024), "descriptors"),
-            limit("cgroup memory", "cgroup /user.slice/user-1000.slice/session-3.scope/a-long-name", 812_000_000, Limit::At(8 << 30), "bytes"),
-            limit("address space", "process 4742 (trainer)", 9 << 30, Limit::Unlimited, "bytes"),
+            limit(LimitKind::Descriptors, process(4742, Role::Trainer), 104, Limit::At(1024)),
+            limit(LimitKind::CgroupMemory, Scope::Cgroup("/user.slice/user-1000.slice/session-3.scope/a-long-name".into()), 812_000_000, Limit::At(8 << 30)),
+            limit(LimitKind::AddressSpace, process(4742, Role::Trainer), 9 << 30, Limit::Unlimited),
         ],
         not_seen: vec!["The agent reached 3 of 4 Pythons of the job (python -S keeps it out).".into()],
         undetermined: vec![Undetermined { cause: "host-oom-kill".into(), because: "the kernel log may not be read".into() }],
@@ -252,26 +257,26 @@ pub(crate) fn crash_supported() -> Verdict {
 }
 
 pub(crate) fn healthy() -> Verdict {
-    let mut near = limit("mappings", "process 4711 (main)", 1_210, Limit::At(65_530), "mappings");
+    let mut near = limit(LimitKind::Mappings, process(4711, Role::Main), 1_210, Limit::At(65_530));
     near.slope_per_s = Some(2.0);
     near.time_left_s = Some(32_160.0);
     Verdict {
-        limits: vec![near, limit("host memory and swap", "host", 3 << 30, Limit::At(23 << 30), "bytes")],
+        limits: vec![near, limit(LimitKind::HostMemory, Scope::Host, 3 << 30, Limit::At(23 << 30))],
         ..base()
     }
 }
 
 /// One limit is about to be met, one grows and is far off, one is still.
 pub(crate) fn growing() -> Verdict {
-    let mut near = limit("descriptors", "process 4742 (trainer)", 812, Limit::At(1_024), "descriptors");
+    let mut near = limit(LimitKind::Descriptors, process(4742, Role::Trainer), 812, Limit::At(1_024));
     near.slope_per_s = Some(3.12);
     near.growing_for_s = Some(240.2);
     near.time_left_s = Some(67.5);
     near.warning = true;
-    let mut far = limit("cgroup memory", "cgroup /job", 3 << 30, Limit::At(23 << 30), "bytes");
+    let mut far = limit(LimitKind::CgroupMemory, Scope::Cgroup("/job".into()), 3 << 30, Limit::At(23 << 30));
     far.slope_per_s = Some(700.0);
     far.growing_for_s = Some(300.0);
-    let still = limit("mappings", "process 4711 (main)", 1_210, Limit::At(65_530), "mappings");
+    let still = limit(LimitKind::Mappings, process(4711, Role::Main), 1_210, Limit::At(65_530));
     let growth = Growth {
         class: GrowthClass::LiveTensors,
         because: "The main (pid 4711) grew by 230 MiB in the last 30.0 s of the run, and did so to its end: tensors that Python still refers to, as the collector's list and malloc say.".into(),
@@ -285,8 +290,8 @@ pub(crate) fn growing() -> Verdict {
             name: "python".into(),
         }),
         until: Some(GrowthLimit {
-            limit: "cgroup memory".into(),
-            scope: "cgroup /job".into(),
+            kind: LimitKind::CgroupMemory,
+            scope: Scope::Cgroup("/job".into()),
             time_left_s: Some(90.0),
         }),
         parts: vec![
@@ -311,7 +316,7 @@ pub(crate) fn killed() -> Verdict {
 }
 
 pub(crate) fn memcg() -> Verdict {
-    let mut full = limit("cgroup memory", "cgroup /job", 1 << 30, Limit::At(1 << 30), "bytes");
+    let mut full = limit(LimitKind::CgroupMemory, Scope::Cgroup("/job".into()), 1 << 30, Limit::At(1 << 30));
     full.time_left_s = Some(0.0);
     Verdict {
         outcome: Outcome {

@@ -24,7 +24,7 @@ use crate::trend::Rise;
 use counts::CountedGrowth;
 use sources::GrowthSource;
 use std::collections::BTreeMap;
-use ullage_model::{At, Growth, GrowthClass, GrowthLimit, GrowthPart, LimitState, ProcessId};
+use ullage_model::{At, Growth, GrowthClass, GrowthLimit, GrowthPart, LimitKind, LimitState, ProcessId};
 
 /// Processes whose private memory rose to the end of the run, or to their own where that was a failure, and how.
 pub(crate) fn rising<'a>(run: &Run<'a>, least: f64) -> Vec<(&'a ProcessHistory, Rise)> {
@@ -198,28 +198,25 @@ impl Answer<'_, '_> {
 
     /// The limit that this growth meets first, among those that it counts for.
     fn limit(&self, class: GrowthClass, process: Option<ProcessId>) -> Option<GrowthLimit> {
-        let names: &[&str] = match class {
-            GrowthClass::FdLeak => &["descriptors"],
-            GrowthClass::MappingLeak => &["mappings"],
-            GrowthClass::ProcessAccumulation => &["cgroup tasks", "processes"],
+        use LimitKind::{AddressSpace, CgroupMemory, HostMemory, MemoryBudget, ShmBytes, ShmInodes};
+        let kinds: &[LimitKind] = match class {
+            GrowthClass::FdLeak => &[LimitKind::Descriptors],
+            GrowthClass::MappingLeak => &[LimitKind::Mappings],
+            GrowthClass::ProcessAccumulation => &[LimitKind::CgroupTasks, LimitKind::UserTasks],
             GrowthClass::SharedMemoryBacklog => {
-                &["/dev/shm bytes", "/dev/shm inodes", "cgroup memory", "memory budget", "memory and swap"]
+                &[ShmBytes, ShmInodes, CgroupMemory, MemoryBudget, HostMemory]
             }
             GrowthClass::PageCache | GrowthClass::MappedFiles | GrowthClass::SwapThrash => &[],
-            _ => &["cgroup memory", "memory budget", "memory and swap", "address space"],
+            _ => &[CgroupMemory, MemoryBudget, HostMemory, AddressSpace],
         };
-        let of_another = |state: &LimitState| {
-            let own = process.map(|id| format!("process {} (", id.pid));
-            state.scope.starts_with("process ") && own.is_none_or(|own| !state.scope.starts_with(&own))
-        };
-        let there =
-            self.limits.iter().filter(|state| names.contains(&state.name.as_str()) && !of_another(state));
+        let of_another = |state: &LimitState| state.scope.process().is_some_and(|id| Some(id) != process);
+        let there = self.limits.iter().filter(|state| kinds.contains(&state.kind) && !of_another(state));
         let left = |state: &LimitState| state.time_left_s.unwrap_or(f64::INFINITY);
         there
             .filter_map(|state| Some((state, state.headroom()?)))
             .min_by(|a, b| left(a.0).total_cmp(&left(b.0)).then(a.1.cmp(&b.1)))
             .map(|(state, _)| GrowthLimit {
-                limit: state.name.clone(),
+                kind: state.kind,
                 scope: state.scope.clone(),
                 time_left_s: state.time_left_s,
             })
