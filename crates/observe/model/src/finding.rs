@@ -74,6 +74,17 @@ pub struct Evidence {
     pub sentence: String,
 }
 
+/// Where alone a remedy can be carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In a container, which can be started in another way.
+    Container,
+    /// Under Slurm.
+    Slurm,
+    /// Where a DataLoader is made.
+    Loader,
+}
+
 /// One way to remove a cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fix {
@@ -83,6 +94,25 @@ pub struct Fix {
     pub command: String,
     /// Name of the remedy of `ullage run --fix` that does it, where there is one.
     pub automatic: Option<String>,
+    /// Where alone it can be carried out; none: everywhere.
+    pub place: Option<Place>,
+}
+
+impl Fix {
+    /// One that can be carried out everywhere, by hand.
+    pub fn new(title: impl Into<String>, command: impl Into<String>) -> Fix {
+        Fix { title: title.into(), command: command.into(), automatic: None, place: None }
+    }
+
+    /// The same, which can be carried out there only.
+    pub fn only(self, place: Place) -> Fix {
+        Fix { place: Some(place), ..self }
+    }
+
+    /// The same, which a remedy of `ullage run --fix` does.
+    pub fn automatic(self, remedy: &str) -> Fix {
+        Fix { automatic: Some(remedy.to_owned()), ..self }
+    }
 }
 
 /// A cause, seen in a recording.

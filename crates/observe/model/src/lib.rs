@@ -45,7 +45,7 @@ pub use event::{Event, EventKind, KernelOomKill, Neighbour, Neighbours, OomConst
 pub use fact::{Fact, Facts, Snapshot, Unlimited};
 pub use finding::{
     caused_by, CopyOnWrite, Evidence, EvidenceValue, Finding, FirstFailure, Fix, MemoryAt, MemorySummary,
-    ProcessRef, Severity, Sharing, Undetermined, Verdict,
+    Place, ProcessRef, Severity, Sharing, Undetermined, Verdict,
 };
 pub use growth::{Growth, GrowthClass, GrowthLimit, GrowthPart};
 pub use host::{FilesystemReading, FilesystemUse, HostReading, MachineFacts};

@@ -15,18 +15,16 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Empty it at the end of each epoch, when it has been used".into(),
-            command: match &context.path {
+        Fix::new(
+            "Empty it at the end of each epoch, when it has been used",
+            match &context.path {
                 Some(name) => format!("{name}.clear()  # a metric: metric.reset()"),
-                None => "outputs.clear()  # a metric: metric.reset()".into(),
+                None => "outputs.clear()  # a metric: metric.reset()".to_owned(),
             },
-            automatic: None,
-        },
-        Fix {
-            title: "Or keep what is needed of each output, not all of it".into(),
-            command: "outputs.append(logits.argmax(-1).to(torch.int16))  # instead of the logits".into(),
-            automatic: None,
-        },
+        ),
+        Fix::new(
+            "Or keep what is needed of each output, not all of it",
+            "outputs.append(logits.argmax(-1).to(torch.int16))  # instead of the logits",
+        ),
     ]
 }

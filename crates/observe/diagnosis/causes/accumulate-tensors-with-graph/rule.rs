@@ -15,18 +15,16 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Keep the number and not the graph".into(),
-            command: match &context.path {
+        Fix::new(
+            "Keep the number and not the graph",
+            match &context.path {
                 Some(name) => format!("{name}.append(loss.item())  # or: total += loss.item()"),
-                None => "losses.append(loss.item())  # or: total += loss.item()".into(),
+                None => "losses.append(loss.item())  # or: total += loss.item()".to_owned(),
             },
-            automatic: None,
-        },
-        Fix {
-            title: "Or keep a tensor without its graph".into(),
-            command: "kept = output.detach()  # a hidden state too: hidden = hidden.detach()".into(),
-            automatic: None,
-        },
+        ),
+        Fix::new(
+            "Or keep a tensor without its graph",
+            "kept = output.detach()  # a hidden state too: hidden = hidden.detach()",
+        ),
     ]
 }

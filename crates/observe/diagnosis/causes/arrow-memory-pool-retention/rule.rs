@@ -36,21 +36,14 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Give back what is not in use, after each file".into(),
-            command: "pyarrow.default_memory_pool().release_unused()".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or let Arrow use malloc".into(),
-            command: "export ARROW_DEFAULT_MEMORY_POOL=system MALLOC_ARENA_MAX=2".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or read in pieces, by one thread".into(),
-            command: "for batch in pyarrow.parquet.ParquetFile(path, pre_buffer=False).iter_batches(use_threads=False):\n    ..."
-                .into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Give back what is not in use, after each file",
+            "pyarrow.default_memory_pool().release_unused()",
+        ),
+        Fix::new("Or let Arrow use malloc", "export ARROW_DEFAULT_MEMORY_POOL=system MALLOC_ARENA_MAX=2"),
+        Fix::new(
+            "Or read in pieces, by one thread",
+            "for batch in pyarrow.parquet.ParquetFile(path, pre_buffer=False).iter_batches(use_threads=False):\n    ...",
+        ),
     ]
 }

@@ -47,18 +47,14 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Let torch keep what backward needs: it lets it go afterwards".into(),
-            command: "ctx.save_for_backward(y)  # in forward, instead of ctx.y = y\n\
-                      (y,) = ctx.saved_tensors  # in backward"
-                .into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Something that is neither input nor output may stay an attribute, without its graph"
-                .into(),
-            command: "ctx.mask = mask.detach()".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Let torch keep what backward needs: it lets it go afterwards",
+            "ctx.save_for_backward(y)  # in forward, instead of ctx.y = y\n\
+                      (y,) = ctx.saved_tensors  # in backward",
+        ),
+        Fix::new(
+            "Something that is neither input nor output may stay an attribute, without its graph",
+            "ctx.mask = mask.detach()",
+        ),
     ]
 }

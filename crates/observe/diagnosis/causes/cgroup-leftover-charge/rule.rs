@@ -48,16 +48,13 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "See the files of /dev/shm that nobody uses, and remove them one by one".into(),
-            command: "ullage check --clean".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Before two runs are compared: let the kernel drop the cache of the own cgroup (v2, kernel 5.19 or newer)"
-                .into(),
-            command: "echo 10G > /sys/fs/cgroup/memory.reclaim".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "See the files of /dev/shm that nobody uses, and remove them one by one",
+            "ullage check --clean",
+        ),
+        Fix::new(
+            "Before two runs are compared: let the kernel drop the cache of the own cgroup (v2, kernel 5.19 or newer)",
+            "echo 10G > /sys/fs/cgroup/memory.reclaim",
+        ),
     ]
 }

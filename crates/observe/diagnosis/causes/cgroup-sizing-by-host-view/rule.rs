@@ -7,7 +7,7 @@ use crate::policy::counts::{CORES_TIMES, OTHER_THREADS};
 use crate::policy::given::THOUSAND;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, Fix, Limit, Proof, Role, Severity};
+use ullage_model::{Evidence, Fix, Limit, Place, Proof, Role, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -117,22 +117,20 @@ fn cost_of_a_worker(analysis: &Analysis, workers: u64) -> Option<Evidence> {
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let allowed = context.bytes.unwrap_or(4);
     vec![
-        Fix {
-            title: "As many workers as cores may be used".into(),
-            command: format!("DataLoader(dataset, num_workers=min({allowed}, len(os.sched_getaffinity(0))))"),
-            automatic: None,
-        },
-        Fix {
-            title: "The same for the threads of the numeric libraries".into(),
-            command: format!(
+        Fix::new(
+            "As many workers as cores may be used",
+            format!("DataLoader(dataset, num_workers=min({allowed}, len(os.sched_getaffinity(0))))"),
+        )
+        .only(Place::Loader),
+        Fix::new(
+            "The same for the threads of the numeric libraries",
+            format!(
                 "export OMP_NUM_THREADS={allowed} OPENBLAS_NUM_THREADS={allowed} MKL_NUM_THREADS={allowed}"
             ),
-            automatic: None,
-        },
-        Fix {
-            title: "Python 3.13 or newer: let os.cpu_count() say so".into(),
-            command: format!("export PYTHON_CPU_COUNT={allowed}"),
-            automatic: None,
-        },
+        ),
+        Fix::new(
+            "Python 3.13 or newer: let os.cpu_count() say so",
+            format!("export PYTHON_CPU_COUNT={allowed}"),
+        ),
     ]
 }

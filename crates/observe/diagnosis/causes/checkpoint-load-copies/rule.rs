@@ -41,22 +41,15 @@ fn ranks(analysis: &Analysis, failure: &Failure) -> Option<Evidence> {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Map the file, and give the model its tensors instead of copying them".into(),
-            command: "state = torch.load(path, mmap=True, map_location=\"cpu\", weights_only=True)\n\
-                      model.load_state_dict(state, assign=True)"
-                .into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Make the model without memory first".into(),
-            command: "with torch.device(\"meta\"):\n    model = Model()".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Several ranks: load on one, and let it send; or load shards".into(),
-            command: "torch.distributed.checkpoint.load(state, checkpoint_id=path)".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Map the file, and give the model its tensors instead of copying them",
+            "state = torch.load(path, mmap=True, map_location=\"cpu\", weights_only=True)\n\
+                      model.load_state_dict(state, assign=True)",
+        ),
+        Fix::new("Make the model without memory first", "with torch.device(\"meta\"):\n    model = Model()"),
+        Fix::new(
+            "Several ranks: load on one, and let it send; or load shards",
+            "torch.distributed.checkpoint.load(state, checkpoint_id=path)",
+        ),
     ]
 }

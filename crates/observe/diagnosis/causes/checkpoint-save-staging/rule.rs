@@ -24,22 +24,18 @@ fn saves(failure: &Failure) -> bool {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Save to the file itself, without a copy in memory".into(),
-            command: "torch.save(model.state_dict(), path)  # no .cpu() of all, no io.BytesIO()".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Several ranks: let each save its own shard".into(),
-            command: "torch.distributed.checkpoint.save(state, checkpoint_id=path)".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Asynchronous saves: wait for the one before".into(),
-            command: "if saving is not None:\n    saving.result()\n\
-                      saving = torch.distributed.checkpoint.async_save(state, checkpoint_id=path)"
-                .into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Save to the file itself, without a copy in memory",
+            "torch.save(model.state_dict(), path)  # no .cpu() of all, no io.BytesIO()",
+        ),
+        Fix::new(
+            "Several ranks: let each save its own shard",
+            "torch.distributed.checkpoint.save(state, checkpoint_id=path)",
+        ),
+        Fix::new(
+            "Asynchronous saves: wait for the one before",
+            "if saving is not None:\n    saving.result()\n\
+                      saving = torch.distributed.checkpoint.async_save(state, checkpoint_id=path)",
+        ),
     ]
 }

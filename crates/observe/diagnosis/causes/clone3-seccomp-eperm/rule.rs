@@ -8,7 +8,7 @@ use crate::policy::limits::{counted_at_limit, FEW_TASKS};
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Finding, Fix, Proof};
+use ullage_model::{Finding, Fix, Place, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -81,15 +81,14 @@ fn told(analysis: &Analysis, failure: &Failure, name: &str) -> Finding {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Settle it: with no filter it works (on a host that you trust the image with)".into(),
-            command: "docker run --security-opt seccomp=unconfined IMAGE".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Update what starts the containers".into(),
-            command: "apt-get install --only-upgrade docker-ce containerd.io libseccomp2".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Settle it: with no filter it works (on a host that you trust the image with)",
+            "docker run --security-opt seccomp=unconfined IMAGE",
+        )
+        .only(Place::Container),
+        Fix::new(
+            "Update what starts the containers",
+            "apt-get install --only-upgrade docker-ce containerd.io libseccomp2",
+        ),
     ]
 }

@@ -37,22 +37,18 @@ fn ranks(analysis: &Analysis, failure: &Failure) -> Option<Evidence> {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "DeepSpeed: offload the optimizer only, and do not pin".into(),
-            command: "\"zero_optimization\": {\"stage\": 2, \"offload_optimizer\": {\"device\": \"cpu\", \"pin_memory\": false}}".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "DeepSpeed: see what a model needs before it runs".into(),
-            command: "from deepspeed.runtime.zero.stage3 import estimate_zero3_model_states_mem_needs_all_live\n\
-                      estimate_zero3_model_states_mem_needs_all_live(model, num_gpus_per_node=8, num_nodes=1)"
-                .into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Compute activations again instead of keeping them".into(),
-            command: "torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)  # instead of save_on_cpu()".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "DeepSpeed: offload the optimizer only, and do not pin",
+            "\"zero_optimization\": {\"stage\": 2, \"offload_optimizer\": {\"device\": \"cpu\", \"pin_memory\": false}}",
+        ),
+        Fix::new(
+            "DeepSpeed: see what a model needs before it runs",
+            "from deepspeed.runtime.zero.stage3 import estimate_zero3_model_states_mem_needs_all_live\n\
+                      estimate_zero3_model_states_mem_needs_all_live(model, num_gpus_per_node=8, num_nodes=1)",
+        ),
+        Fix::new(
+            "Compute activations again instead of keeping them",
+            "torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)  # instead of save_on_cpu()",
+        ),
     ]
 }

@@ -98,20 +98,14 @@ fn read(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let path = context.path.as_deref().unwrap_or("/tmp");
     vec![
-        Fix {
-            title: "Put temporary files where there is room".into(),
-            command: "mkdir -p \"$HOME/tmp\" && export TMPDIR=\"$HOME/tmp\"".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "See what fills it".into(),
-            command: format!("df -h {path}; du -xsh /tmp/* 2>/dev/null | sort -h | tail"),
-            automatic: None,
-        },
-        Fix {
-            title: "Put the caches of compilers and data sets there too".into(),
-            command: "export TORCHINDUCTOR_CACHE_DIR=\"$TMPDIR/inductor\" TRITON_CACHE_DIR=\"$TMPDIR/triton\" HF_HOME=\"$TMPDIR/hf\"".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Put temporary files where there is room",
+            "mkdir -p \"$HOME/tmp\" && export TMPDIR=\"$HOME/tmp\"",
+        ),
+        Fix::new("See what fills it", format!("df -h {path}; du -xsh /tmp/* 2>/dev/null | sort -h | tail")),
+        Fix::new(
+            "Put the caches of compilers and data sets there too",
+            "export TORCHINDUCTOR_CACHE_DIR=\"$TMPDIR/inductor\" TRITON_CACHE_DIR=\"$TMPDIR/triton\" HF_HOME=\"$TMPDIR/hf\"",
+        ),
     ]
 }

@@ -5,7 +5,7 @@ use crate::evidence;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use std::collections::BTreeSet;
-use ullage_model::{Evidence, Fact, Fix, Proof, Severity};
+use ullage_model::{Evidence, Fact, Fix, Place, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -47,21 +47,18 @@ fn family(library: &str) -> Option<&'static str> {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "See who brings which (pip install threadpoolctl)".into(),
-            command: "python -m threadpoolctl -i torch numpy".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Take all of them from one place, pip or conda; for MKL of conda beside torch's libgomp"
-                .into(),
-            command: "export MKL_THREADING_LAYER=GNU".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Workers that stand still after a fork: start them afresh".into(),
-            command: "DataLoader(dataset, num_workers=4, multiprocessing_context=\"forkserver\")".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "See who brings which (pip install threadpoolctl)",
+            "python -m threadpoolctl -i torch numpy",
+        ),
+        Fix::new(
+            "Take all of them from one place, pip or conda; for MKL of conda beside torch's libgomp",
+            "export MKL_THREADING_LAYER=GNU",
+        ),
+        Fix::new(
+            "Workers that stand still after a fork: start them afresh",
+            "DataLoader(dataset, num_workers=4, multiprocessing_context=\"forkserver\")",
+        )
+        .only(Place::Loader),
     ]
 }

@@ -15,18 +15,13 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Keep the text of the exception".into(),
-            command: match &context.path {
+        Fix::new(
+            "Keep the text of the exception",
+            match &context.path {
                 Some(name) => format!("{name}.append(traceback.format_exc())"),
-                None => "errors.append(traceback.format_exc())".into(),
+                None => "errors.append(traceback.format_exc())".to_owned(),
             },
-            automatic: None,
-        },
-        Fix {
-            title: "Or let go of the frames".into(),
-            command: "traceback.clear_frames(error.__traceback__)".into(),
-            automatic: None,
-        },
+        ),
+        Fix::new("Or let go of the frames", "traceback.clear_frames(error.__traceback__)"),
     ]
 }

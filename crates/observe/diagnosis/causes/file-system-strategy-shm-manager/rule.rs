@@ -66,18 +66,12 @@ fn left_over(analysis: &Analysis) -> Option<Finding> {
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = vec![
-        Fix {
-            title: "Give the manager a short directory that exists and has room".into(),
-            command: "export TMPDIR=/tmp".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or share by descriptors, which needs no manager, and allow enough of them".into(),
-            command: "torch.multiprocessing.set_sharing_strategy(\"file_descriptor\")\n\
-                      resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)"
-                .into(),
-            automatic: None,
-        },
+        Fix::new("Give the manager a short directory that exists and has room", "export TMPDIR=/tmp"),
+        Fix::new(
+            "Or share by descriptors, which needs no manager, and allow enough of them",
+            "torch.multiprocessing.set_sharing_strategy(\"file_descriptor\")\n\
+                      resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)",
+        ),
     ];
     fixes.extend(sharing::arena(context));
     fixes

@@ -9,7 +9,7 @@ use crate::policy::machine::RESERVED_TIMES;
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, Finding, Fix, Proof};
+use ullage_model::{Evidence, Finding, Fix, Place, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -164,24 +164,22 @@ fn parent_sentence(failure: &Failure, name: &str) -> Option<Evidence> {
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = vec![
-        Fix {
-            title: "Start the workers before anything large is there, and keep them".into(),
-            command: "loader = DataLoader(dataset, num_workers=4, persistent_workers=True)\nnext(iter(loader))  # before anything large".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Start them from a small process instead of the large one".into(),
-            command: "DataLoader(dataset, num_workers=4, multiprocessing_context=\"forkserver\")".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Start the workers before anything large is there, and keep them",
+            "loader = DataLoader(dataset, num_workers=4, persistent_workers=True)\nnext(iter(loader))  # before anything large",
+        )
+        .only(Place::Loader),
+        Fix::new(
+            "Start them from a small process instead of the large one",
+            "DataLoader(dataset, num_workers=4, multiprocessing_context=\"forkserver\")",
+        )
+        .only(Place::Loader),
     ];
     if context.is_root() {
-        fixes.push(Fix {
-            title: "Let the kernel promise a large parent's memory twice (where /proc/sys is writable)"
-                .into(),
-            command: "sysctl -w vm.overcommit_memory=1".into(),
-            automatic: None,
-        });
+        fixes.push(Fix::new(
+            "Let the kernel promise a large parent's memory twice (where /proc/sys is writable)",
+            "sysctl -w vm.overcommit_memory=1",
+        ));
     }
     fixes
 }

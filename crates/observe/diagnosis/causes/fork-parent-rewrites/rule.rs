@@ -8,7 +8,7 @@ use crate::policy::given::PAGE_BYTES;
 use crate::policy::sizes::{MOST, NOTE_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Evidence, Fix, Proof, Severity};
+use ullage_model::{At, Evidence, Fix, Place, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -122,20 +122,19 @@ fn faults(kept: &Kept) -> Evidence {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Start the workers before the memory is filled: they inherit what is there then".into(),
-            command: "batches = iter(DataLoader(dataset, num_workers=4, persistent_workers=True))  # before torch.load(...)".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or start them with nothing of the parent's memory".into(),
-            command: "DataLoader(dataset, num_workers=4, multiprocessing_context=\"forkserver\")".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or free and rewrite while no forked process lives".into(),
-            command: "del batches  # ends the loader's workers\ndel checkpoint".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Start the workers before the memory is filled: they inherit what is there then",
+            "batches = iter(DataLoader(dataset, num_workers=4, persistent_workers=True))  # before torch.load(...)",
+        )
+        .only(Place::Loader),
+        Fix::new(
+            "Or start them with nothing of the parent's memory",
+            "DataLoader(dataset, num_workers=4, multiprocessing_context=\"forkserver\")",
+        )
+        .only(Place::Loader),
+        Fix::new(
+            "Or free and rewrite while no forked process lives",
+            "del batches  # ends the loader's workers\ndel checkpoint",
+        ),
     ]
 }

@@ -131,10 +131,9 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = sharing::arena(context);
     fixes.extend(sharing::fork_context(context));
     fixes.push(sharing::one_tensor());
-    fixes.push(Fix {
-        title: "Send names instead of descriptors (the next limit is then vm.max_map_count, at about 65,000 tensors)".into(),
-        command: "torch.multiprocessing.set_sharing_strategy(\"file_system\")".into(),
-        automatic: None,
-    });
+    fixes.push(Fix::new(
+        "Send names instead of descriptors (the next limit is then vm.max_map_count, at about 65,000 tensors)",
+        "torch.multiprocessing.set_sharing_strategy(\"file_system\")",
+    ));
     fixes
 }

@@ -73,15 +73,10 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Collect every so many steps".into(),
-            command: "if step % 100 == 0: gc.collect()".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or leave the collector on, and freeze what is there when training begins".into(),
-            command: "gc.collect(); gc.freeze(); gc.enable()".into(),
-            automatic: None,
-        },
+        Fix::new("Collect every so many steps", "if step % 100 == 0: gc.collect()"),
+        Fix::new(
+            "Or leave the collector on, and freeze what is there when training begins",
+            "gc.collect(); gc.freeze(); gc.enable()",
+        ),
     ]
 }

@@ -44,22 +44,17 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let gives =
         context.bytes.map_or(String::new(), |bytes| format!(" (about {} here)", evidence::bytes(bytes)));
     vec![
-        Fix {
-            title: "Let all threads share two arenas, set before the program starts".into(),
-            command: "export MALLOC_ARENA_MAX=2".into(),
-            automatic: None,
-        },
-        Fix {
-            title: format!("Or give it back at times, at the end of an epoch{gives}"),
-            command: "import ctypes\nctypes.CDLL(\"libc.so.6\").malloc_trim(0)".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or an allocator that gives memory back by itself (Debian: libjemalloc2)".into(),
-            command:
-                "export LD_PRELOAD=libjemalloc.so.2 MALLOC_CONF=background_thread:true,dirty_decay_ms:1000"
-                    .into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Let all threads share two arenas, set before the program starts",
+            "export MALLOC_ARENA_MAX=2",
+        ),
+        Fix::new(
+            format!("Or give it back at times, at the end of an epoch{gives}"),
+            "import ctypes\nctypes.CDLL(\"libc.so.6\").malloc_trim(0)",
+        ),
+        Fix::new(
+            "Or an allocator that gives memory back by itself (Debian: libjemalloc2)",
+            "export LD_PRELOAD=libjemalloc.so.2 MALLOC_CONF=background_thread:true,dirty_decay_ms:1000",
+        ),
     ]
 }

@@ -35,20 +35,17 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let gives =
         context.bytes.map_or(String::new(), |bytes| format!(" (about {} here)", evidence::bytes(bytes)));
     vec![
-        Fix {
-            title: "Where blocks are large: let each of 128 KiB or more be a mapping of its own, for good; each counts against vm.max_map_count while it lives".into(),
-            command: "export MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072".into(),
-            automatic: None,
-        },
-        Fix {
-            title: format!("Or, whatever their size: give it back at times, at the end of an epoch{gives}"),
-            command: "import ctypes\nctypes.CDLL(\"libc.so.6\").malloc_trim(0)".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or an allocator that gives memory back by itself (Debian: libjemalloc2)".into(),
-            command: "export LD_PRELOAD=libjemalloc.so.2 MALLOC_CONF=background_thread:true,dirty_decay_ms:1000".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Where blocks are large: let each of 128 KiB or more be a mapping of its own, for good; each counts against vm.max_map_count while it lives",
+            "export MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072",
+        ),
+        Fix::new(
+            format!("Or, whatever their size: give it back at times, at the end of an epoch{gives}"),
+            "import ctypes\nctypes.CDLL(\"libc.so.6\").malloc_trim(0)",
+        ),
+        Fix::new(
+            "Or an allocator that gives memory back by itself (Debian: libjemalloc2)",
+            "export LD_PRELOAD=libjemalloc.so.2 MALLOC_CONF=background_thread:true,dirty_decay_ms:1000",
+        ),
     ]
 }

@@ -82,15 +82,13 @@ fn with_them(rising: &RisingCounter) -> Option<Evidence> {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Make the group once, and use it in each step".into(),
-            command: "group = torch.distributed.new_group(ranks)  # outside of the loop".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or destroy it: forgetting the variable does not".into(),
-            command: "torch.distributed.destroy_process_group(group)".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Make the group once, and use it in each step",
+            "group = torch.distributed.new_group(ranks)  # outside of the loop",
+        ),
+        Fix::new(
+            "Or destroy it: forgetting the variable does not",
+            "torch.distributed.destroy_process_group(group)",
+        ),
     ]
 }

@@ -15,15 +15,13 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Remove each hook when it has done its work".into(),
-            command: "handle = module.register_forward_hook(hook)\ntry:\n    module(batch)\nfinally:\n    handle.remove()".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or register it once, before the loop".into(),
-            command: "module.register_forward_hook(hook)  # and in the hook: features[name] = output.detach()".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Remove each hook when it has done its work",
+            "handle = module.register_forward_hook(hook)\ntry:\n    module(batch)\nfinally:\n    handle.remove()",
+        ),
+        Fix::new(
+            "Or register it once, before the loop",
+            "module.register_forward_hook(hook)  # and in the hook: features[name] = output.detach()",
+        ),
     ]
 }

@@ -6,7 +6,7 @@ use crate::policy::given::SIGKILL;
 use crate::policy::limits::HOST_LEFT;
 use crate::rule::finding::{logged, of_victim};
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Ending, Evidence, Fix, OutcomeKind};
+use ullage_model::{Ending, Evidence, Fix, OutcomeKind, Place};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -69,16 +69,14 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let size = |bytes: u64| format!("{}GiB", ((bytes / 10 * 8) >> 30).max(1));
     let size = context.bytes.map_or_else(|| "SIZE".to_owned(), size);
     vec![
-        Fix {
-            title: "Keep this job inside a budget, so that it is ended in order, before the machine is"
-                .into(),
-            command: format!("ullage run --memory-max {size} -- python train.py"),
-            automatic: None,
-        },
-        Fix {
-            title: "Hold less: fewer workers, fewer batches in flight".into(),
-            command: "DataLoader(dataset, num_workers=2, prefetch_factor=1)".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Keep this job inside a budget, so that it is ended in order, before the machine is",
+            format!("ullage run --memory-max {size} -- python train.py"),
+        ),
+        Fix::new(
+            "Hold less: fewer workers, fewer batches in flight",
+            "DataLoader(dataset, num_workers=2, prefetch_factor=1)",
+        )
+        .only(Place::Loader),
     ]
 }

@@ -71,16 +71,11 @@ pub(super) fn ran_out(analysis: &Analysis, total: u64) -> Option<(At, f64)> {
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = Vec::new();
     if context.is_root() {
-        fixes.push(Fix {
-            title: "Give back what is unused (whoever set it may need it)".into(),
-            command: "sysctl -w vm.nr_hugepages=0".into(),
-            automatic: None,
-        });
+        fixes.push(Fix::new(
+            "Give back what is unused (whoever set it may need it)",
+            "sysctl -w vm.nr_hugepages=0",
+        ));
     }
-    fixes.push(Fix {
-        title: "See what is set aside".into(),
-        command: "grep -i -e huge /proc/meminfo".into(),
-        automatic: None,
-    });
+    fixes.push(Fix::new("See what is set aside", "grep -i -e huge /proc/meminfo"));
     fixes
 }

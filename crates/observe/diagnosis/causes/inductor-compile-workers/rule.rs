@@ -76,15 +76,10 @@ fn named(process: &ProcessHistory, names: &[&str]) -> bool {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Compile in fewer processes".into(),
-            command: "export TORCHINDUCTOR_COMPILE_THREADS=2".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Compile once, and let all ranks and later runs take it from the cache".into(),
-            command: "export TORCHINDUCTOR_CACHE_DIR=/scratch/inductor TORCHINDUCTOR_FX_GRAPH_CACHE=1".into(),
-            automatic: None,
-        },
+        Fix::new("Compile in fewer processes", "export TORCHINDUCTOR_COMPILE_THREADS=2"),
+        Fix::new(
+            "Compile once, and let all ranks and later runs take it from the cache",
+            "export TORCHINDUCTOR_CACHE_DIR=/scratch/inductor TORCHINDUCTOR_FX_GRAPH_CACHE=1",
+        ),
     ]
 }

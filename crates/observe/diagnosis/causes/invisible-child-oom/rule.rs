@@ -4,7 +4,7 @@ use super::memcg_oom_kill;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Ending, Fix};
+use ullage_model::{Ending, Fix, Place};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -44,25 +44,21 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = vec![
-        Fix {
-            title: "Fail when a child fails".into(),
-            command:
-                "p.join()\nif p.exitcode != 0:\n    raise RuntimeError(f\"{p.name} ended with {p.exitcode}\")"
-                    .into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Let a loader that waits for a lost worker fail".into(),
-            command: "DataLoader(dataset, num_workers=4, timeout=120)".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Fail when a child fails",
+            "p.join()\nif p.exitcode != 0:\n    raise RuntimeError(f\"{p.name} ended with {p.exitcode}\")",
+        ),
+        Fix::new(
+            "Let a loader that waits for a lost worker fail",
+            "DataLoader(dataset, num_workers=4, timeout=120)",
+        )
+        .only(Place::Loader),
     ];
     if let (true, Some(path)) = (context.is_root(), context.path.as_deref().filter(|path| *path != "/")) {
-        fixes.push(Fix {
-            title: "On cgroup v2: let the kernel end the whole group instead of one process".into(),
-            command: format!("echo 1 > /sys/fs/cgroup{path}/memory.oom.group"),
-            automatic: None,
-        });
+        fixes.push(Fix::new(
+            "On cgroup v2: let the kernel end the whole group instead of one process",
+            format!("echo 1 > /sys/fs/cgroup{path}/memory.oom.group"),
+        ));
     }
     fixes
 }

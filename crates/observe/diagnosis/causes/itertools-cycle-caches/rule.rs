@@ -82,15 +82,13 @@ fn sentence(process: &ProcessHistory, at: At, kept: &KeptByIterators, bytes: u64
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Begin the loader anew for each pass: nothing is kept, and it is shuffled again".into(),
-            command: "def forever(loader):\n    while True:\n        yield from loader\n\nbatches = forever(loader)".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "tee: read both branches in step, or make two loaders".into(),
-            command: "for batch in loader:\n    first(batch)\n    second(batch)".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Begin the loader anew for each pass: nothing is kept, and it is shuffled again",
+            "def forever(loader):\n    while True:\n        yield from loader\n\nbatches = forever(loader)",
+        ),
+        Fix::new(
+            "tee: read both branches in step, or make two loaders",
+            "for batch in loader:\n    first(batch)\n    second(batch)",
+        ),
     ]
 }

@@ -34,17 +34,13 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Let it give pages back after a second, by a thread of its own".into(),
-            command:
-                "export MALLOC_CONF=background_thread:true,dirty_decay_ms:1000,muzzy_decay_ms:0,narenas:4"
-                    .into(),
-            automatic: None,
-        },
-        Fix {
-            title: "In forked workers, which have no such thread: at once".into(),
-            command: "export MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Let it give pages back after a second, by a thread of its own",
+            "export MALLOC_CONF=background_thread:true,dirty_decay_ms:1000,muzzy_decay_ms:0,narenas:4",
+        ),
+        Fix::new(
+            "In forked workers, which have no such thread: at once",
+            "export MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0",
+        ),
     ]
 }

@@ -46,20 +46,11 @@ fn told(analysis: &Analysis, failure: &Failure) -> Finding {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Give it a folder on a disk with room".into(),
-            command: "export JOBLIB_TEMP_FOLDER=/scratch".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or send the arrays instead of mapping them".into(),
-            command: "joblib.Parallel(n_jobs=2, max_nbytes=None)".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Remove folders that killed runs have left".into(),
-            command: "rm -r /dev/shm/joblib_memmapping_folder_*  # while no joblib job runs".into(),
-            automatic: None,
-        },
+        Fix::new("Give it a folder on a disk with room", "export JOBLIB_TEMP_FOLDER=/scratch"),
+        Fix::new("Or send the arrays instead of mapping them", "joblib.Parallel(n_jobs=2, max_nbytes=None)"),
+        Fix::new(
+            "Remove folders that killed runs have left",
+            "rm -r /dev/shm/joblib_memmapping_folder_*  # while no joblib job runs",
+        ),
     ]
 }

@@ -71,17 +71,15 @@ fn judge(analysis: &Analysis) -> Judgement {
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
-    let mut fixes = vec![Fix {
-        title: "Pack the samples: a few large files leave few names in the kernel".into(),
-        command: "tar --create --file=shard-0000.tar --directory=samples .".into(),
-        automatic: None,
-    }];
+    let mut fixes = vec![Fix::new(
+        "Pack the samples: a few large files leave few names in the kernel",
+        "tar --create --file=shard-0000.tar --directory=samples .",
+    )];
     if context.is_root() {
-        fixes.push(Fix {
-            title: "See what it is: names and inodes are given back by this, page tables are not".into(),
-            command: "slabtop -o | head -15; echo 2 > /proc/sys/vm/drop_caches".into(),
-            automatic: None,
-        });
+        fixes.push(Fix::new(
+            "See what it is: names and inodes are given back by this, page tables are not",
+            "slabtop -o | head -15; echo 2 > /proc/sys/vm/drop_caches",
+        ));
     }
     fixes
 }

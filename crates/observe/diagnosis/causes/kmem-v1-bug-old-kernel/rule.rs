@@ -60,17 +60,13 @@ fn far_below(group: &CgroupHistory, limit: u64, at: At) -> Option<(At, f64)> {
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
-    let mut fixes = vec![Fix {
-        title: "Settle it: the kernel says so".into(),
-        command: "dmesg | grep 'SLUB: Unable to allocate memory'".into(),
-        automatic: None,
-    }];
+    let mut fixes =
+        vec![Fix::new("Settle it: the kernel says so", "dmesg | grep 'SLUB: Unable to allocate memory'")];
     if context.is_root() {
-        fixes.push(Fix {
-            title: "From kernel 3.10.0-1062.4.1.el7 on: switch the accounting off, and restart".into(),
-            command: "grubby --update-kernel=ALL --args=cgroup.memory=nokmem && reboot".into(),
-            automatic: None,
-        });
+        fixes.push(Fix::new(
+            "From kernel 3.10.0-1062.4.1.el7 on: switch the accounting off, and restart",
+            "grubby --update-kernel=ALL --args=cgroup.memory=nokmem && reboot",
+        ));
     }
     fixes
 }

@@ -130,20 +130,17 @@ fn told(process: &ProcessHistory, rise: &Rise, (before, after): Said) -> Evidenc
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Touch all of it at the start: a buffer that does not fit fails there".into(),
-            command: "buffer = numpy.zeros(shape, numpy.uint8)\nbuffer.fill(0)".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or make it smaller: bytes in place of floats, each frame once".into(),
-            command: "frames = numpy.zeros((count, 84, 84), numpy.uint8)  # stack four of them when a batch is made".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or let it lie in a file, whose pages the kernel can take back".into(),
-            command: "frames = numpy.memmap(path, numpy.uint8, \"w+\", shape=(count, 84, 84))".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Touch all of it at the start: a buffer that does not fit fails there",
+            "buffer = numpy.zeros(shape, numpy.uint8)\nbuffer.fill(0)",
+        ),
+        Fix::new(
+            "Or make it smaller: bytes in place of floats, each frame once",
+            "frames = numpy.zeros((count, 84, 84), numpy.uint8)  # stack four of them when a batch is made",
+        ),
+        Fix::new(
+            "Or let it lie in a file, whose pages the kernel can take back",
+            "frames = numpy.memmap(path, numpy.uint8, \"w+\", shape=(count, 84, 84))",
+        ),
     ]
 }

@@ -39,15 +39,10 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "See what killed it: the other findings of this run".into(),
-            command: "ullage report".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "A segment of one's own: remove it in any case".into(),
-            command: "try:\n    ...\nfinally:\n    segment.close()\n    segment.unlink()".into(),
-            automatic: None,
-        },
+        Fix::new("See what killed it: the other findings of this run", "ullage report"),
+        Fix::new(
+            "A segment of one's own: remove it in any case",
+            "try:\n    ...\nfinally:\n    segment.close()\n    segment.unlink()",
+        ),
     ]
 }

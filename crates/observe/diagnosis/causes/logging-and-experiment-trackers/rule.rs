@@ -80,22 +80,11 @@ fn owner_sentence(most: &RetainedGrowth, holder: &Holder) -> ullage_model::Evide
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Log numbers, not tensors or arrays".into(),
-            command: "logger.info(\"loss %f\", loss.item())".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "A handler that keeps records: with a bound, and a target that takes them".into(),
-            command:
-                "logging.handlers.MemoryHandler(capacity=1000, target=logging.FileHandler(\"train.log\"))"
-                    .into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Settle it for a tracker: the same run without it".into(),
-            command: "WANDB_MODE=disabled python train.py".into(),
-            automatic: None,
-        },
+        Fix::new("Log numbers, not tensors or arrays", "logger.info(\"loss %f\", loss.item())"),
+        Fix::new(
+            "A handler that keeps records: with a bound, and a target that takes them",
+            "logging.handlers.MemoryHandler(capacity=1000, target=logging.FileHandler(\"train.log\"))",
+        ),
+        Fix::new("Settle it for a tracker: the same run without it", "WANDB_MODE=disabled python train.py"),
     ]
 }

@@ -96,24 +96,21 @@ fn ranked(one: &Neighbour, before: &Neighbours, at: At) -> Evidence {
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = Vec::new();
     if let Some(pid) = context.pids.first() {
-        fixes.push(Fix {
-            title: "See what the largest of them is, and end it or let it wait".into(),
-            command: format!("ps -o pid,user,rss,lstart,args -p {pid}"),
-            automatic: None,
-        });
+        fixes.push(Fix::new(
+            "See what the largest of them is, and end it or let it wait",
+            format!("ps -o pid,user,rss,lstart,args -p {pid}"),
+        ));
     }
     if context.is_root() {
-        fixes.push(Fix {
-            title: "Give the other work a limit of its own".into(),
-            command: "systemd-run --scope -p MemoryMax=8G -- COMMAND".into(),
-            automatic: None,
-        });
+        fixes.push(Fix::new(
+            "Give the other work a limit of its own",
+            "systemd-run --scope -p MemoryMax=8G -- COMMAND",
+        ));
     } else {
-        fixes.push(Fix {
-            title: "Start the other work, where it is yours, with a limit of its own".into(),
-            command: "systemd-run --user --scope -p MemoryMax=8G -- COMMAND".into(),
-            automatic: None,
-        });
+        fixes.push(Fix::new(
+            "Start the other work, where it is yours, with a limit of its own",
+            "systemd-run --user --scope -p MemoryMax=8G -- COMMAND",
+        ));
     }
     fixes
 }

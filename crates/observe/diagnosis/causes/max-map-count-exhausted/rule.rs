@@ -187,13 +187,10 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     fixes.extend(sharing::fork_context(context));
     fixes.push(sharing::one_tensor());
     if context.is_root() {
-        fixes.push(Fix {
-            title:
-                "Raise the number of mappings for every process of this machine (where /proc/sys is writable)"
-                    .into(),
-            command: "sysctl -w vm.max_map_count=1048576".into(),
-            automatic: None,
-        });
+        fixes.push(Fix::new(
+            "Raise the number of mappings for every process of this machine (where /proc/sys is writable)",
+            "sysctl -w vm.max_map_count=1048576",
+        ));
     }
     fixes
 }

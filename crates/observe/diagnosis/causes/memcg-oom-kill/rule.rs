@@ -7,7 +7,7 @@ use crate::history::{CgroupHistory, ProcessHistory};
 use crate::policy::given::SIGKILL;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Ending, Evidence, Finding, Fix, Measured, OutcomeKind, Proof, Severity};
+use ullage_model::{At, Ending, Evidence, Finding, Fix, Measured, OutcomeKind, Place, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -141,21 +141,16 @@ fn own_budget(analysis: &Analysis, limit: u64) -> Option<u64> {
 fn within_budget(budget: u64, command: Option<&str>) -> Vec<Fix> {
     let more = (budget / 2).saturating_add(budget) >> 20;
     vec![
-        Fix {
-            title: "Raise the budget".into(),
-            command: format!("ullage run --memory-max {more}MiB -- {}", command.unwrap_or("COMMAND...")),
-            automatic: None,
-        },
-        Fix {
-            title: "Or let the job hold less: what took the memory".into(),
-            command: "ullage report".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Fewer workers, fewer batches in flight".into(),
-            command: "DataLoader(dataset, num_workers=2, prefetch_factor=1)".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Raise the budget",
+            format!("ullage run --memory-max {more}MiB -- {}", command.unwrap_or("COMMAND...")),
+        ),
+        Fix::new("Or let the job hold less: what took the memory", "ullage report"),
+        Fix::new(
+            "Fewer workers, fewer batches in flight",
+            "DataLoader(dataset, num_workers=2, prefetch_factor=1)",
+        )
+        .only(Place::Loader),
     ]
 }
 
@@ -245,28 +240,25 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let size = context.bytes.map(|peak| ((peak / 10).saturating_mul(13) >> 30) + 1);
     let size = |unit: &str| size.map_or_else(|| "SIZE".to_owned(), |gib| format!("{gib}{unit}"));
     let mut fixes = vec![
-        Fix {
-            title: "In a container: start it with a larger limit than the peak that was seen".into(),
-            command: format!("docker run --memory={} IMAGE", size("g")),
-            automatic: None,
-        },
-        Fix {
-            title: "Under Slurm".into(),
-            command: format!("sbatch --mem={} train.sh", size("G")),
-            automatic: None,
-        },
+        Fix::new(
+            "In a container: start it with a larger limit than the peak that was seen",
+            format!("docker run --memory={} IMAGE", size("g")),
+        )
+        .only(Place::Container),
+        Fix::new("Under Slurm", format!("sbatch --mem={} train.sh", size("G"))).only(Place::Slurm),
     ];
     if context.path.as_ref().is_some_and(|path| path.len() > 1) {
-        fixes.push(Fix {
-            title: "Ask whoever set the limit of the cgroup for more, or start the job in one with a larger limit".into(),
-            command: format!("systemd-run --user --scope -p MemoryMax={} python train.py", size("G")),
-            automatic: None,
-        });
+        fixes.push(Fix::new(
+            "Ask whoever set the limit of the cgroup for more, or start the job in one with a larger limit",
+            format!("systemd-run --user --scope -p MemoryMax={} python train.py", size("G")),
+        ));
     }
-    fixes.push(Fix {
-        title: "Hold less: fewer workers, fewer batches in flight".into(),
-        command: "DataLoader(dataset, num_workers=2, prefetch_factor=1)".into(),
-        automatic: None,
-    });
+    fixes.push(
+        Fix::new(
+            "Hold less: fewer workers, fewer batches in flight",
+            "DataLoader(dataset, num_workers=2, prefetch_factor=1)",
+        )
+        .only(Place::Loader),
+    );
     fixes
 }

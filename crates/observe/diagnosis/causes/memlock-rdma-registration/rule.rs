@@ -8,7 +8,7 @@ use crate::policy::given::DEFAULT_MEMLOCK_BYTES;
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Finding, Fix, Proof};
+use ullage_model::{Finding, Fix, Place, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -66,23 +66,15 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = vec![
-        Fix {
-            title: "In a container".into(),
-            command: "docker run --ulimit memlock=-1:-1 --cap-add IPC_LOCK IMAGE".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Up to the hard limit everybody may".into(),
-            command: "ulimit -S -l $(ulimit -H -l)".into(),
-            automatic: None,
-        },
+        Fix::new("In a container", "docker run --ulimit memlock=-1:-1 --cap-add IPC_LOCK IMAGE")
+            .only(Place::Container),
+        Fix::new("Up to the hard limit everybody may", "ulimit -S -l $(ulimit -H -l)"),
     ];
     if context.is_root() {
-        fixes.push(Fix {
-            title: "For a daemon that starts jobs: limits.conf is not read by systemd".into(),
-            command: "mkdir -p /etc/systemd/system/slurmd.service.d && printf '[Service]\\nLimitMEMLOCK=infinity\\n' > /etc/systemd/system/slurmd.service.d/memlock.conf && systemctl daemon-reload".into(),
-            automatic: None,
-        });
+        fixes.push(Fix::new(
+            "For a daemon that starts jobs: limits.conf is not read by systemd",
+            "mkdir -p /etc/systemd/system/slurmd.service.d && printf '[Service]\\nLimitMEMLOCK=infinity\\n' > /etc/systemd/system/slurmd.service.d/memlock.conf && systemctl daemon-reload",
+        ));
     }
     fixes
 }

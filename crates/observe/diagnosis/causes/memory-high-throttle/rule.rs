@@ -8,7 +8,7 @@ use crate::policy::limits::NEAR_LIMIT;
 use crate::policy::machine::{HIGH_HITS, HIGH_WAITED};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Fix, Measured, Proof, Severity};
+use ullage_model::{At, Fix, Measured, Place, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -76,21 +76,21 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = Vec::new();
     if context.is_root() {
         let path = context.path.as_deref().unwrap_or("/GROUP").trim_end_matches('/').to_owned();
-        fixes.push(Fix {
-            title: "Take the line away, and keep memory.max".into(),
-            command: format!("echo max > /sys/fs/cgroup{path}/memory.high"),
-            automatic: None,
-        });
+        fixes.push(Fix::new(
+            "Take the line away, and keep memory.max",
+            format!("echo max > /sys/fs/cgroup{path}/memory.high"),
+        ));
     }
-    fixes.push(Fix {
-        title: "Under systemd: the same for a unit of the user's own".into(),
-        command: "systemctl --user set-property UNIT MemoryHigh=infinity".into(),
-        automatic: None,
-    });
-    fixes.push(Fix {
-        title: "Hold less: fewer workers, fewer batches in flight".into(),
-        command: "DataLoader(dataset, num_workers=2, prefetch_factor=1)".into(),
-        automatic: None,
-    });
+    fixes.push(Fix::new(
+        "Under systemd: the same for a unit of the user's own",
+        "systemctl --user set-property UNIT MemoryHigh=infinity",
+    ));
+    fixes.push(
+        Fix::new(
+            "Hold less: fewer workers, fewer batches in flight",
+            "DataLoader(dataset, num_workers=2, prefetch_factor=1)",
+        )
+        .only(Place::Loader),
+    );
     fixes
 }

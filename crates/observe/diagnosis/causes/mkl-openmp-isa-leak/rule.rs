@@ -52,15 +52,10 @@ fn major_minor(version: &str) -> Option<(u32, u32)> {
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let command = context.command.as_deref().unwrap_or("COMMAND...");
     vec![
-        Fix {
-            title: "Settle it: with one thread it stands still at once".into(),
-            command: format!("OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 {command}"),
-            automatic: None,
-        },
-        Fix {
-            title: "Use a newer torch".into(),
-            command: "pip install --upgrade torch".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Settle it: with one thread it stands still at once",
+            format!("OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 {command}"),
+        ),
+        Fix::new("Use a newer torch", "pip install --upgrade torch"),
     ]
 }

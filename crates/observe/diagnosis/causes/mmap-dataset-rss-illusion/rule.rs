@@ -56,16 +56,13 @@ fn touched<'a>(analysis: &Analysis, process: &'a ProcessHistory) -> Option<(&'a 
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Nothing to do: look at private memory".into(),
-            command: "grep -E 'RssAnon|RssFile|RssShmem' /proc/PID/status".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Where somebody counts resident sizes: let go of the pages after each pass".into(),
-            command: "array._mmap.madvise(mmap.MADV_DONTNEED)  # array: a numpy.memmap that is only read"
-                .into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Nothing to do: look at private memory",
+            "grep -E 'RssAnon|RssFile|RssShmem' /proc/PID/status",
+        ),
+        Fix::new(
+            "Where somebody counts resident sizes: let go of the pages after each pass",
+            "array._mmap.madvise(mmap.MADV_DONTNEED)  # array: a numpy.memmap that is only read",
+        ),
     ]
 }

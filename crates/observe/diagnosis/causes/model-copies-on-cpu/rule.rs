@@ -27,19 +27,14 @@ fn copies(failure: &Failure) -> bool {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Keep the best state on disk".into(),
-            command:
-                "torch.save(model.state_dict(), \"best.pt\")  # instead of copy.deepcopy(model.state_dict())"
-                    .into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or keep one copy, and write into it".into(),
-            command: "best = {k: torch.empty_like(v) for k, v in model.state_dict().items()}  # once\n\
-                      for k, v in model.state_dict().items():\n    best[k].copy_(v)"
-                .into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Keep the best state on disk",
+            "torch.save(model.state_dict(), \"best.pt\")  # instead of copy.deepcopy(model.state_dict())",
+        ),
+        Fix::new(
+            "Or keep one copy, and write into it",
+            "best = {k: torch.empty_like(v) for k, v in model.state_dict().items()}  # once\n\
+                      for k, v in model.state_dict().items():\n    best[k].copy_(v)",
+        ),
     ]
 }

@@ -6,7 +6,7 @@ use crate::evidence;
 use crate::rule::finding::{better, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, Finding, Fix, Proof};
+use ullage_model::{Evidence, Finding, Fix, Place, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -64,20 +64,15 @@ fn told(analysis: &Analysis, failure: &Failure, space: bool) -> Finding {
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let gib = (context.bytes.unwrap_or(0).saturating_mul(4) >> 30).max(4);
     vec![
-        Fix {
-            title: "In a container: give all ranks of the node one /dev/shm that is large enough".into(),
-            command: format!("docker run --gpus all --shm-size={gib}g IMAGE"),
-            automatic: None,
-        },
-        Fix {
-            title: "Remove what crashed runs have left there".into(),
-            command: "rm -f /dev/shm/nccl-*  # while no NCCL job runs on this node".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or let NCCL do without shared memory (slower)".into(),
-            command: "export NCCL_SHM_DISABLE=1".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "In a container: give all ranks of the node one /dev/shm that is large enough",
+            format!("docker run --gpus all --shm-size={gib}g IMAGE"),
+        )
+        .only(Place::Container),
+        Fix::new(
+            "Remove what crashed runs have left there",
+            "rm -f /dev/shm/nccl-*  # while no NCCL job runs on this node",
+        ),
+        Fix::new("Or let NCCL do without shared memory (slower)", "export NCCL_SHM_DISABLE=1"),
     ]
 }

@@ -18,11 +18,10 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = sharing::arena(context);
     fixes.extend(sharing::fork_context(context));
     fixes.push(sharing::one_tensor());
-    fixes.push(Fix {
-        title: "Where batches are kept: copy what is kept, so that the worker's segment is released".into(),
-        command: "kept.append(batch.clone())".into(),
-        automatic: None,
-    });
+    fixes.push(Fix::new(
+        "Where batches are kept: copy what is kept, so that the worker's segment is released",
+        "kept.append(batch.clone())",
+    ));
     fixes.extend(descriptors::raise_soft_limit(context));
     fixes
 }

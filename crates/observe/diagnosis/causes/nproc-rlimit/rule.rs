@@ -127,17 +127,12 @@ fn tasks_of_job(analysis: &Analysis, uid: Option<u32>) -> (u64, Option<ullage_mo
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = vec![fewer_threads()];
-    fixes.push(Fix {
-        title: "Raise the soft limit to the hard one before the job starts".into(),
-        command: "ulimit -S -u $(ulimit -H -u)".into(),
-        automatic: None,
-    });
+    fixes.push(Fix::new(
+        "Raise the soft limit to the hard one before the job starts",
+        "ulimit -S -u $(ulimit -H -u)",
+    ));
     if context.is_root() {
-        fixes.push(Fix {
-            title: "Raise the hard limit".into(),
-            command: "ulimit -u unlimited".into(),
-            automatic: None,
-        });
+        fixes.push(Fix::new("Raise the hard limit", "ulimit -u unlimited"));
     }
     fixes
 }

@@ -43,15 +43,10 @@ fn judge(analysis: &Analysis) -> Judgement {
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let command = context.command.as_deref().unwrap_or("COMMAND...");
     vec![
-        Fix {
-            title: "Prefer the node, and take from others when it is full".into(),
-            command: format!("numactl --preferred=0 {command}"),
-            automatic: None,
-        },
-        Fix {
-            title: "Or spread pages over all nodes".into(),
-            command: format!("numactl --interleave=all {command}"),
-            automatic: None,
-        },
+        Fix::new(
+            "Prefer the node, and take from others when it is full",
+            format!("numactl --preferred=0 {command}"),
+        ),
+        Fix::new("Or spread pages over all nodes", format!("numactl --interleave=all {command}")),
     ]
 }

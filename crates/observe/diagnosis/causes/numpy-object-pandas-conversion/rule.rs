@@ -25,20 +25,17 @@ fn converts(failure: &Failure) -> bool {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Read a line at a time, into an array of numbers".into(),
-            command: "values = array.array(\"f\")\nfor line in open(path):  # one JSON value a line\n    values.extend(json.loads(line))".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "pandas: read in parts, with types that are no Python objects".into(),
-            command: "for part in pd.read_csv(path, dtype={\"label\": \"category\", \"text\": \"string[pyarrow]\"}, chunksize=100_000):".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Convert once, and map the file in every job after that".into(),
-            command: "np.save(\"values.npy\", np.asarray(values, dtype=np.float32))\nvalues = np.load(\"values.npy\", mmap_mode=\"r\")".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Read a line at a time, into an array of numbers",
+            "values = array.array(\"f\")\nfor line in open(path):  # one JSON value a line\n    values.extend(json.loads(line))",
+        ),
+        Fix::new(
+            "pandas: read in parts, with types that are no Python objects",
+            "for part in pd.read_csv(path, dtype={\"label\": \"category\", \"text\": \"string[pyarrow]\"}, chunksize=100_000):",
+        ),
+        Fix::new(
+            "Convert once, and map the file in every job after that",
+            "np.save(\"values.npy\", np.asarray(values, dtype=np.float32))\nvalues = np.load(\"values.npy\", mmap_mode=\"r\")",
+        ),
     ]
 }

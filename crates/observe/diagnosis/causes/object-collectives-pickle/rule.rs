@@ -183,20 +183,17 @@ fn told(sent: &Sent) -> Evidence {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Send figures instead of objects: what a metric needs is a few sums".into(),
-            command: "torch.distributed.all_reduce(sums)".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Gather where it is needed, in one rank".into(),
-            command: "torch.distributed.gather_object(part, parts if rank == 0 else None, dst=0)".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or write a file for each rank, and read them one after another".into(),
-            command: "torch.save(predictions, f\"predictions-{rank}.pt\")".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Send figures instead of objects: what a metric needs is a few sums",
+            "torch.distributed.all_reduce(sums)",
+        ),
+        Fix::new(
+            "Gather where it is needed, in one rank",
+            "torch.distributed.gather_object(part, parts if rank == 0 else None, dst=0)",
+        ),
+        Fix::new(
+            "Or write a file for each rank, and read them one after another",
+            "torch.save(predictions, f\"predictions-{rank}.pt\")",
+        ),
     ]
 }

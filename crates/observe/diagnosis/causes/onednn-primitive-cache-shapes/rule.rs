@@ -115,20 +115,11 @@ fn middle(from: At, to: At) -> At {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Keep fewer of them".into(),
-            command: "export ONEDNN_PRIMITIVE_CACHE_CAPACITY=16".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or bring the inputs to few sizes".into(),
-            command: "length = -(-length // 128) * 128  # pad to the next multiple of 128".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or do without oneDNN (slower)".into(),
-            command: "torch.backends.mkldnn.enabled = False".into(),
-            automatic: None,
-        },
+        Fix::new("Keep fewer of them", "export ONEDNN_PRIMITIVE_CACHE_CAPACITY=16"),
+        Fix::new(
+            "Or bring the inputs to few sizes",
+            "length = -(-length // 128) * 128  # pad to the next multiple of 128",
+        ),
+        Fix::new("Or do without oneDNN (slower)", "torch.backends.mkldnn.enabled = False"),
     ]
 }

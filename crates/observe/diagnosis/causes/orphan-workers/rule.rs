@@ -85,17 +85,15 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let pids = context.pids.iter().take(64).map(|pid| format!(" {pid}")).collect::<String>();
     let mut fixes = Vec::new();
     if !pids.is_empty() {
-        fixes.push(Fix { title: "End them".into(), command: format!("kill{pids}"), automatic: None });
+        fixes.push(Fix::new("End them", format!("kill{pids}")));
     }
-    fixes.push(Fix {
-        title: "Start the job in a scope that ends with it".into(),
-        command: "systemd-run --user --scope -p KillMode=control-group python train.py".into(),
-        automatic: None,
-    });
-    fixes.push(Fix {
-        title: "In a child of one's own: end when the parent does".into(),
-        command: "import ctypes, signal\nctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG, first thing in the child".into(),
-        automatic: None,
-    });
+    fixes.push(Fix::new(
+        "Start the job in a scope that ends with it",
+        "systemd-run --user --scope -p KillMode=control-group python train.py",
+    ));
+    fixes.push(Fix::new(
+        "In a child of one's own: end when the parent does",
+        "import ctypes, signal\nctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG, first thing in the child",
+    ));
     fixes
 }

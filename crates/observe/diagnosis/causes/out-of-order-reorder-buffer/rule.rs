@@ -7,7 +7,7 @@ use crate::policy::memory::REORDER_BEFORE_S;
 use crate::policy::sizes::{BUFFER_PART, NOTE_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, FilesystemUse, Fix, Proof, Severity, Waiting};
+use ullage_model::{At, FilesystemUse, Fix, Place, Proof, Severity, Waiting};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -67,23 +67,17 @@ fn full(analysis: &Analysis, at: At) -> Option<u64> {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Hand batches on as they come (torch 2.6 or newer), where their order does not matter"
-                .into(),
-            command: "DataLoader(dataset, num_workers=4, in_order=False)".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Let fewer wait".into(),
-            command: "DataLoader(dataset, num_workers=4, prefetch_factor=1)".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Find the slow samples".into(),
-            command: "begin = time.monotonic()  # in the dataset's __getitem__\n...\n\
-                      if time.monotonic() - begin > 1:\n    print(\"slow\", index)"
-                .into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Hand batches on as they come (torch 2.6 or newer), where their order does not matter",
+            "DataLoader(dataset, num_workers=4, in_order=False)",
+        )
+        .only(Place::Loader),
+        Fix::new("Let fewer wait", "DataLoader(dataset, num_workers=4, prefetch_factor=1)")
+            .only(Place::Loader),
+        Fix::new(
+            "Find the slow samples",
+            "begin = time.monotonic()  # in the dataset's __getitem__\n...\n\
+                      if time.monotonic() - begin > 1:\n    print(\"slow\", index)",
+        ),
     ]
 }

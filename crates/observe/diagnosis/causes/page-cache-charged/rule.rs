@@ -56,15 +56,13 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Watch what cannot be dropped instead of memory.current".into(),
-            command: "grep -E '^(anon|shmem|kernel) ' /sys/fs/cgroup/memory.stat".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Drop the pages of a file that is read once".into(),
-            command: "os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Watch what cannot be dropped instead of memory.current",
+            "grep -E '^(anon|shmem|kernel) ' /sys/fs/cgroup/memory.stat",
+        ),
+        Fix::new(
+            "Drop the pages of a file that is read once",
+            "os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)",
+        ),
     ]
 }

@@ -82,18 +82,15 @@ fn copied(
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Write arrays once, and map them in every rank: all read the same pages".into(),
-            command: "if local_rank == 0:\n    numpy.save(\"data.npy\", data)\n\
+        Fix::new(
+            "Write arrays once, and map them in every rank: all read the same pages",
+            "if local_rank == 0:\n    numpy.save(\"data.npy\", data)\n\
                       torch.distributed.barrier()\n\
-                      data = numpy.load(\"data.npy\", mmap_mode=\"r\")"
-                .into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or load in each rank only what it reads".into(),
-            command: "samples = samples[rank::world_size]  # instead of a DistributedSampler over all".into(),
-            automatic: None,
-        },
+                      data = numpy.load(\"data.npy\", mmap_mode=\"r\")",
+        ),
+        Fix::new(
+            "Or load in each rank only what it reads",
+            "samples = samples[rank::world_size]  # instead of a DistributedSampler over all",
+        ),
     ]
 }

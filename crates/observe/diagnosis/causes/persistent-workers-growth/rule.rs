@@ -11,7 +11,7 @@ use crate::rule::finding::of_job;
 use crate::rule::retainers::what_grows;
 use crate::rule::{Judgement, Rule};
 use crate::trend::{trend_of, LineFit, Trend};
-use ullage_model::{Fix, Proof, Role, Severity};
+use ullage_model::{Fix, Place, Proof, Role, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -104,23 +104,20 @@ fn grows(worker: &ProcessHistory) -> Option<LineFit> {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Find what the dataset keeps: each line that holds more memory than before".into(),
-            command: "import tracemalloc  # in the dataset's __getitem__, in the worker\n\
+        Fix::new(
+            "Find what the dataset keeps: each line that holds more memory than before",
+            "import tracemalloc  # in the dataset's __getitem__, in the worker\n\
                       if not tracemalloc.is_tracing():\n    tracemalloc.start()\n\
-                      if index % 1000 == 0:\n    print(*tracemalloc.take_snapshot().statistics(\"lineno\")[:5], sep=\"\\n\")"
-                .into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Bound a cache".into(),
-            command: "functools.lru_cache(maxsize=1000)  # instead of a dict that every sample adds to".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or end the workers after each epoch, and what they keep with them".into(),
-            command: "DataLoader(dataset, num_workers=4, persistent_workers=False)".into(),
-            automatic: None,
-        },
+                      if index % 1000 == 0:\n    print(*tracemalloc.take_snapshot().statistics(\"lineno\")[:5], sep=\"\\n\")",
+        ),
+        Fix::new(
+            "Bound a cache",
+            "functools.lru_cache(maxsize=1000)  # instead of a dict that every sample adds to",
+        ),
+        Fix::new(
+            "Or end the workers after each epoch, and what they keep with them",
+            "DataLoader(dataset, num_workers=4, persistent_workers=False)",
+        )
+        .only(Place::Loader),
     ]
 }

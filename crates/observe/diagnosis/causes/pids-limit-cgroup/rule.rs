@@ -8,7 +8,7 @@ use crate::policy::limits::{NEAR_LIMIT, TASKS_SEEN};
 use crate::rule::finding::{finding, of_job};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, Fix, OutcomeKind, Proof, Severity};
+use ullage_model::{Evidence, Fix, OutcomeKind, Place, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -176,24 +176,21 @@ fn peak(process: &crate::history::ProcessHistory) -> f64 {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     let mut fixes = vec![fewer_threads()];
-    fixes.push(Fix {
-        title: "In a container: start it with a larger limit".into(),
-        command: "docker run --pids-limit=32768 IMAGE".into(),
-        automatic: None,
-    });
-    fixes.push(Fix {
-        title: "Under systemd: the same for a unit of the user's own".into(),
-        command: "systemd-run --user --scope -p TasksMax=32768 python train.py".into(),
-        automatic: None,
-    });
+    fixes.push(
+        Fix::new("In a container: start it with a larger limit", "docker run --pids-limit=32768 IMAGE")
+            .only(Place::Container),
+    );
+    fixes.push(Fix::new(
+        "Under systemd: the same for a unit of the user's own",
+        "systemd-run --user --scope -p TasksMax=32768 python train.py",
+    ));
     fixes
 }
 
 /// Threads of the numeric libraries are the usual crowd.
 pub(super) fn fewer_threads() -> Fix {
-    Fix {
-        title: "One thread a library and process; the workers are the parallelism".into(),
-        command: "export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1".into(),
-        automatic: None,
-    }
+    Fix::new(
+        "One thread a library and process; the workers are the parallelism",
+        "export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1",
+    )
 }

@@ -68,21 +68,17 @@ fn pixels(text: &str) -> Option<u64> {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Find such files before the training: opening reads the size, and decodes nothing".into(),
-            command: "with Image.open(path) as image:\n    if image.width * image.height > 50_000_000:\n        print(path)"
-                .into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Let the decoder make it small (JPEG)".into(),
-            command: "image.draft(\"RGB\", (512, 512))  # before anything reads its pixels".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or leave large ones out".into(),
-            command: "Image.MAX_IMAGE_PIXELS = 50_000_000  # and catch Image.DecompressionBombError".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Find such files before the training: opening reads the size, and decodes nothing",
+            "with Image.open(path) as image:\n    if image.width * image.height > 50_000_000:\n        print(path)",
+        ),
+        Fix::new(
+            "Let the decoder make it small (JPEG)",
+            "image.draft(\"RGB\", (512, 512))  # before anything reads its pixels",
+        ),
+        Fix::new(
+            "Or leave large ones out",
+            "Image.MAX_IMAGE_PIXELS = 50_000_000  # and catch Image.DecompressionBombError",
+        ),
     ]
 }

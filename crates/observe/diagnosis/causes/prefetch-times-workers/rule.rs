@@ -8,7 +8,7 @@ use crate::policy::memory::{IN_FLIGHT, LOADER_BEGINS_S};
 use crate::policy::sizes::{NOTE_PART, WORK_NOTE_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Evidence, FilesystemUse, Fix, LoaderSettings, Proof, Severity};
+use ullage_model::{At, Evidence, FilesystemUse, Fix, LoaderSettings, Place, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -106,20 +106,16 @@ fn in_shm(analysis: &Analysis, at: At) -> u64 {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Keep fewer batches ready".into(),
-            command: "DataLoader(dataset, num_workers=2, prefetch_factor=1)".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Send bytes, and make floats of them where they are used: a quarter of the size".into(),
-            command: "return image  # uint8 in __getitem__\nbatch = batch.to(device).float().div_(255)  # in the step".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Let the workers of one loader end before the next one begins (training, then validation)".into(),
-            command: "DataLoader(dataset, num_workers=4, persistent_workers=False)".into(),
-            automatic: None,
-        },
+        Fix::new("Keep fewer batches ready", "DataLoader(dataset, num_workers=2, prefetch_factor=1)")
+            .only(Place::Loader),
+        Fix::new(
+            "Send bytes, and make floats of them where they are used: a quarter of the size",
+            "return image  # uint8 in __getitem__\nbatch = batch.to(device).float().div_(255)  # in the step",
+        ),
+        Fix::new(
+            "Let the workers of one loader end before the next one begins (training, then validation)",
+            "DataLoader(dataset, num_workers=4, persistent_workers=False)",
+        )
+        .only(Place::Loader),
     ]
 }

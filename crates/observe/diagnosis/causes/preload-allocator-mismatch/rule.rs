@@ -39,20 +39,11 @@ fn library(text: &str) -> Option<String> {
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let library = context.path.as_deref().unwrap_or("/path/of/the/library.so");
     vec![
-        Fix {
-            title: "Let that library be loaded first".into(),
-            command: format!("export LD_PRELOAD={library}"),
-            automatic: None,
-        },
-        Fix {
-            title: "Or make the reserve larger (glibc 2.32 or newer)".into(),
-            command: "export GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or import it before the others".into(),
-            command: "import torch  # first line of the program".into(),
-            automatic: None,
-        },
+        Fix::new("Let that library be loaded first", format!("export LD_PRELOAD={library}")),
+        Fix::new(
+            "Or make the reserve larger (glibc 2.32 or newer)",
+            "export GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384",
+        ),
+        Fix::new("Or import it before the others", "import torch  # first line of the program"),
     ]
 }

@@ -28,25 +28,19 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Build it in a process that ends, and take over arrays only".into(),
-            command: "import concurrent.futures\n\
+        Fix::new(
+            "Build it in a process that ends, and take over arrays only",
+            "import concurrent.futures\n\
                       with concurrent.futures.ProcessPoolExecutor(1) as pool:\n    \
-                      lengths, text = pool.submit(read_index, path).result()  # numpy arrays"
-                .into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or keep columns in place of objects: no small piece for each row".into(),
-            command:
-                "labels = numpy.fromiter((row[\"label\"] for row in read_rows(path)), dtype=numpy.int32)"
-                    .into(),
-            automatic: None,
-        },
-        Fix {
-            title: "To settle it: the same with malloc in its place, which can be trimmed".into(),
-            command: "PYTHONMALLOC=malloc python train.py".into(),
-            automatic: None,
-        },
+                      lengths, text = pool.submit(read_index, path).result()  # numpy arrays",
+        ),
+        Fix::new(
+            "Or keep columns in place of objects: no small piece for each row",
+            "labels = numpy.fromiter((row[\"label\"] for row in read_rows(path)), dtype=numpy.int32)",
+        ),
+        Fix::new(
+            "To settle it: the same with malloc in its place, which can be trimmed",
+            "PYTHONMALLOC=malloc python train.py",
+        ),
     ]
 }

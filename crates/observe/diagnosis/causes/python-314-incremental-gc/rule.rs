@@ -39,15 +39,10 @@ fn affected(process: &ProcessHistory) -> bool {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Use Python 3.14.5 or newer, or 3.13".into(),
-            command: "python3 -V".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or collect by hand, which also shows whether it is this".into(),
-            command: "if step % 100 == 0:\n    gc.collect()".into(),
-            automatic: None,
-        },
+        Fix::new("Use Python 3.14.5 or newer, or 3.13", "python3 -V"),
+        Fix::new(
+            "Or collect by hand, which also shows whether it is this",
+            "if step % 100 == 0:\n    gc.collect()",
+        ),
     ]
 }

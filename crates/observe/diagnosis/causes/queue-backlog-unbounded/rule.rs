@@ -127,18 +127,15 @@ fn memory(process: &ProcessHistory, rise: u64) -> Option<Evidence> {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Bound the queue: put() then waits for the consumer".into(),
-            command: "queue = multiprocessing.Queue(maxsize=16)".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Pool.imap: let no more tasks be under way than are consumed".into(),
-            command: "room = threading.Semaphore(16)\n\
+        Fix::new(
+            "Bound the queue: put() then waits for the consumer",
+            "queue = multiprocessing.Queue(maxsize=16)",
+        ),
+        Fix::new(
+            "Pool.imap: let no more tasks be under way than are consumed",
+            "room = threading.Semaphore(16)\n\
                       def limited(samples):\n    for sample in samples:\n        room.acquire()\n        yield sample\n\
-                      for result in pool.imap(work, limited(samples)):\n    room.release()"
-                .into(),
-            automatic: None,
-        },
+                      for result in pool.imap(work, limited(samples)):\n    room.release()",
+        ),
     ]
 }

@@ -7,7 +7,7 @@ use crate::history::ProcessHistory;
 use crate::rule::finding::{better, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, Finding, Fix, Proof};
+use ullage_model::{Evidence, Finding, Fix, Place, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -44,20 +44,15 @@ fn store(raylet: &ProcessHistory) -> Option<Evidence> {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "See who holds references, and drop those that are not needed".into(),
-            command: "ray memory --group-by STACK_TRACE\ndel ref  # in the driver".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Give the store more, of a /dev/shm that has it".into(),
-            command: "ray.init(object_store_memory=8 * 2**30)  # with docker run --shm-size=10g".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Run fewer tasks at once, each with its memory said".into(),
-            command: "@ray.remote(memory=4 * 2**30)".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "See who holds references, and drop those that are not needed",
+            "ray memory --group-by STACK_TRACE\ndel ref  # in the driver",
+        ),
+        Fix::new(
+            "Give the store more, of a /dev/shm that has it",
+            "ray.init(object_store_memory=8 * 2**30)  # with docker run --shm-size=10g",
+        )
+        .only(Place::Container),
+        Fix::new("Run fewer tasks at once, each with its memory said", "@ray.remote(memory=4 * 2**30)"),
     ]
 }

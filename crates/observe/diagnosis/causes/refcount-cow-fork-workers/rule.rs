@@ -176,23 +176,18 @@ fn unreadable(analysis: &Analysis) -> Judgement {
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = vec![share()];
     if context.freezes() {
-        fixes.push(Fix {
-            title: "Or keep the objects as they are, and make them immortal, so that reading them writes nothing (Python 3.12 or newer, workers by fork)".into(),
-            command: "ullage.freeze(dataset)  # before the workers are forked".into(),
-            automatic: None,
-        });
+        fixes.push(Fix::new(
+            "Or keep the objects as they are, and make them immortal, so that reading them writes nothing (Python 3.12 or newer, workers by fork)",
+            "ullage.freeze(dataset)  # before the workers are forked",
+        ));
     }
-    fixes.push(Fix {
-        title:
-            "Or store text as one array of bytes and one of offsets: reading an array writes nothing into it"
-                .into(),
-        command: "data = [text.encode() for text in texts]\n\
+    fixes.push(Fix::new(
+        "Or store text as one array of bytes and one of offsets: reading an array writes nothing into it",
+        "data = [text.encode() for text in texts]\n\
                   blob = numpy.frombuffer(b\"\".join(data), numpy.uint8)\n\
                   ends = numpy.cumsum([0] + [len(item) for item in data])\n\
-                  # item i is blob[ends[i]:ends[i + 1]].tobytes().decode()"
-            .into(),
-        automatic: None,
-    });
+                  # item i is blob[ends[i]:ends[i + 1]].tobytes().decode()",
+    ));
     fixes.extend(zygote(context));
     fixes
 }

@@ -110,20 +110,14 @@ fn judge_failure(
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Take the limit on address space away (up to the hard limit everybody may)".into(),
-            command: "ulimit -S -v $(ulimit -H -v)".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Where memory shall be limited: limit what is in use".into(),
-            command: "systemd-run --user --scope -p MemoryMax=16G python train.py".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Reserve less: fewer arenas".into(),
-            command: "export MALLOC_ARENA_MAX=2 OMP_NUM_THREADS=1".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Take the limit on address space away (up to the hard limit everybody may)",
+            "ulimit -S -v $(ulimit -H -v)",
+        ),
+        Fix::new(
+            "Where memory shall be limited: limit what is in use",
+            "systemd-run --user --scope -p MemoryMax=16G python train.py",
+        ),
+        Fix::new("Reserve less: fewer arenas", "export MALLOC_ARENA_MAX=2 OMP_NUM_THREADS=1"),
     ]
 }

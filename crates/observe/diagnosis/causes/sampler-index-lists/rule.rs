@@ -7,7 +7,7 @@ use crate::policy::memory::{BUFFER_NOTE_BYTES, LIST_PART};
 use crate::policy::sizes::WARN_PART;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Fix, LoaderSettings, Proof, Severity};
+use ullage_model::{At, Fix, LoaderSettings, Place, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -60,20 +60,19 @@ fn rise(analysis: &Analysis, process: &ProcessHistory) -> Option<(u64, At)> {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Shuffle an array: 8 bytes for each sample instead of 40".into(),
-            command: "class Shuffled(torch.utils.data.Sampler):\n    def __init__(self, length):\n        self.length = length\n    \
+        Fix::new(
+            "Shuffle an array: 8 bytes for each sample instead of 40",
+            "class Shuffled(torch.utils.data.Sampler):\n    def __init__(self, length):\n        self.length = length\n    \
                       def __len__(self):\n        return self.length\n    \
                       def __iter__(self):\n        for block in torch.randperm(self.length).split(10_000):\n            \
                       yield from block.tolist()\n\
-                      DataLoader(dataset, sampler=Shuffled(len(dataset)), num_workers=4)"
-                .into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Several ranks: let each shuffle its own share only".into(),
-            command: "DataLoader(torch.utils.data.Subset(dataset, range(rank, len(dataset), world_size)), sampler=..., num_workers=4)".into(),
-            automatic: None,
-        },
+                      DataLoader(dataset, sampler=Shuffled(len(dataset)), num_workers=4)",
+        )
+        .only(Place::Loader),
+        Fix::new(
+            "Several ranks: let each shuffle its own share only",
+            "DataLoader(torch.utils.data.Subset(dataset, range(rank, len(dataset), world_size)), sampler=..., num_workers=4)",
+        )
+        .only(Place::Loader),
     ]
 }

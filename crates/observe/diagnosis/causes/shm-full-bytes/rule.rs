@@ -9,7 +9,7 @@ use crate::policy::machine::{FILLS_AT_ONCE_BYTES, FILLS_AT_ONCE_PART};
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{FilesystemUse, Finding, Fix, Proof};
+use ullage_model::{FilesystemUse, Finding, Fix, Place, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -130,22 +130,22 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let gib = (context.bytes.unwrap_or(0).saturating_mul(4) >> 30).max(8);
     let mut fixes = Vec::new();
     if context.is_root() {
-        fixes.push(Fix {
-            title: "Make it larger now (needs the right to mount)".into(),
-            command: format!("mount -o remount,size={gib}G /dev/shm"),
-            automatic: None,
-        });
+        fixes.push(Fix::new(
+            "Make it larger now (needs the right to mount)",
+            format!("mount -o remount,size={gib}G /dev/shm"),
+        ));
     }
-    fixes.push(Fix {
-        title: "In a container: start it with a larger /dev/shm".into(),
-        command: format!("docker run --shm-size={gib}g IMAGE"),
-        automatic: None,
-    });
-    fixes.push(Fix {
-        title: "Keep fewer batches in flight".into(),
-        command: "DataLoader(dataset, num_workers=2, prefetch_factor=1)".into(),
-        automatic: None,
-    });
+    fixes.push(
+        Fix::new(
+            "In a container: start it with a larger /dev/shm",
+            format!("docker run --shm-size={gib}g IMAGE"),
+        )
+        .only(Place::Container),
+    );
+    fixes.push(
+        Fix::new("Keep fewer batches in flight", "DataLoader(dataset, num_workers=2, prefetch_factor=1)")
+            .only(Place::Loader),
+    );
     fixes.extend(sharing::arena(context));
     fixes
 }

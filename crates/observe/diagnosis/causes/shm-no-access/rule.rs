@@ -6,7 +6,7 @@ use crate::evidence;
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{FilesystemUse, Finding, Fix, Proof};
+use ullage_model::{FilesystemUse, Finding, Fix, Place, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -95,21 +95,17 @@ fn code_in(text: &str) -> Option<i32> {
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = Vec::new();
     if context.is_root() {
-        fixes.push(Fix {
-            title: "Mount one (needs the right to mount)".into(),
-            command: "mount -t tmpfs -o mode=1777,size=8g tmpfs /dev/shm".into(),
-            automatic: None,
-        });
+        fixes.push(Fix::new(
+            "Mount one (needs the right to mount)",
+            "mount -t tmpfs -o mode=1777,size=8g tmpfs /dev/shm",
+        ));
     }
-    fixes.push(Fix {
-        title: "In a container: give it one".into(),
-        command: "docker run --tmpfs /dev/shm:rw,mode=1777,size=8g IMAGE".into(),
-        automatic: None,
-    });
-    fixes.push(Fix {
-        title: "Work without other processes".into(),
-        command: "DataLoader(dataset, num_workers=0)".into(),
-        automatic: None,
-    });
+    fixes.push(
+        Fix::new("In a container: give it one", "docker run --tmpfs /dev/shm:rw,mode=1777,size=8g IMAGE")
+            .only(Place::Container),
+    );
+    fixes.push(
+        Fix::new("Work without other processes", "DataLoader(dataset, num_workers=0)").only(Place::Loader),
+    );
     fixes
 }

@@ -125,20 +125,14 @@ fn sentence(stale: &Stale, size: Option<u64>) -> Evidence {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "List what no process uses, and remove it, each file asked for".into(),
-            command: "ullage check --clean".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "By hand, where fuser shows nobody".into(),
-            command: "fuser -v /dev/shm/torch_* /dev/shm/psm_*; rm /dev/shm/torch_* /dev/shm/psm_*".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Let torch unlink its files at once, so that none can stay".into(),
-            command: "torch.multiprocessing.set_sharing_strategy(\"file_descriptor\")".into(),
-            automatic: None,
-        },
+        Fix::new("List what no process uses, and remove it, each file asked for", "ullage check --clean"),
+        Fix::new(
+            "By hand, where fuser shows nobody",
+            "fuser -v /dev/shm/torch_* /dev/shm/psm_*; rm /dev/shm/torch_* /dev/shm/psm_*",
+        ),
+        Fix::new(
+            "Let torch unlink its files at once, so that none can stay",
+            "torch.multiprocessing.set_sharing_strategy(\"file_descriptor\")",
+        ),
     ]
 }

@@ -7,7 +7,7 @@ use crate::history::Series;
 use crate::policy::machine::UNBOUNDED_PART;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, FilesystemUse, Fix, Proof, Severity};
+use ullage_model::{At, FilesystemUse, Fix, Place, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -78,21 +78,16 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
         quarter.map_or_else(|| "SIZE".to_owned(), |gib| format!("{}g", gib.saturating_mul(times)))
     };
     vec![
-        Fix {
-            title: "In a container: a /dev/shm of a quarter of the memory limit, so that a full one is an error and not a kill"
-                .into(),
-            command: format!("docker run --memory={} --shm-size={} IMAGE", size(4), size(1)),
-            automatic: None,
-        },
-        Fix {
-            title: "See what lies in it, and who uses it".into(),
-            command: "ls -lS /dev/shm; fuser -v /dev/shm/*".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Keep fewer batches in flight".into(),
-            command: "DataLoader(dataset, num_workers=2, prefetch_factor=1)".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "In a container: a /dev/shm of a quarter of the memory limit, so that a full one is an error and not a kill",
+            format!("docker run --memory={} --shm-size={} IMAGE", size(4), size(1)),
+        )
+        .only(Place::Container),
+        Fix::new("See what lies in it, and who uses it", "ls -lS /dev/shm; fuser -v /dev/shm/*"),
+        Fix::new(
+            "Keep fewer batches in flight",
+            "DataLoader(dataset, num_workers=2, prefetch_factor=1)",
+        )
+        .only(Place::Loader),
     ]
 }

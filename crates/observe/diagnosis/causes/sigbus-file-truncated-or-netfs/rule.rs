@@ -93,23 +93,17 @@ fn faulted(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, St
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Never rewrite a file that is mapped: write a new one, and rename it over the old".into(),
-            command:
-                "numpy.save(\"data.npy.new.npy\", array)\nos.replace(\"data.npy.new.npy\", \"data.npy\")"
-                    .into(),
-            automatic: None,
-        },
-        Fix {
-            title: "On a network filesystem: read the file instead of mapping it".into(),
-            command: "numpy.load(path)  # without mmap_mode\ntorch.load(path, mmap=False)".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Before a sparse file is mapped: take its room, so that a full disk is an error there"
-                .into(),
-            command: "os.posix_fallocate(file.fileno(), 0, size)".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Never rewrite a file that is mapped: write a new one, and rename it over the old",
+            "numpy.save(\"data.npy.new.npy\", array)\nos.replace(\"data.npy.new.npy\", \"data.npy\")",
+        ),
+        Fix::new(
+            "On a network filesystem: read the file instead of mapping it",
+            "numpy.load(path)  # without mmap_mode\ntorch.load(path, mmap=False)",
+        ),
+        Fix::new(
+            "Before a sparse file is mapped: take its room, so that a full disk is an error there",
+            "os.posix_fallocate(file.fileno(), 0, size)",
+        ),
     ]
 }

@@ -8,7 +8,7 @@ use crate::policy::limits::NEAR_LIMIT;
 use crate::policy::machine::SLURM_LOOKS_BACK_S;
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Ending, Finding, Fix, OutcomeKind, Proof};
+use ullage_model::{At, Ending, Finding, Fix, OutcomeKind, Place, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -66,21 +66,15 @@ fn ended(analysis: &Analysis, failure: &Failure, asked: u64) -> Option<Finding> 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let size = context.bytes.map_or_else(|| "SIZE".to_owned(), |bytes| format!("{}G", (bytes >> 30) + 1));
     vec![
-        Fix {
-            title: "Settle it: what slurmd counted".into(),
-            command: "sacct -j \"$SLURM_JOB_ID\" -o JobID,State,MaxRSS,ReqMem".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Until it counts otherwise: ask for the sum".into(),
-            command: format!("sbatch --mem={size} train.sh"),
-            automatic: None,
-        },
-        Fix {
-            title: "For who runs the cluster, in slurm.conf: count shared pages once, and let the kernel hold the limit"
-                .into(),
-            command: "JobAcctGatherParams=UsePss\n# cgroup.conf: ConstrainRAMSpace=yes".into(),
-            automatic: None,
-        },
+        Fix::new("Settle it: what slurmd counted", "sacct -j \"$SLURM_JOB_ID\" -o JobID,State,MaxRSS,ReqMem"),
+        Fix::new(
+            "Until it counts otherwise: ask for the sum",
+            format!("sbatch --mem={size} train.sh"),
+        )
+        .only(Place::Slurm),
+        Fix::new(
+            "For who runs the cluster, in slurm.conf: count shared pages once, and let the kernel hold the limit",
+            "JobAcctGatherParams=UsePss\n# cgroup.conf: ConstrainRAMSpace=yes",
+        ),
     ]
 }

@@ -83,16 +83,11 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Set the usual size before the job starts".into(),
-            command: "ulimit -S -s 8192".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Threads that Python starts: in the program, before the first of them".into(),
-            command: "threading.stack_size(8 << 20)".into(),
-            automatic: None,
-        },
-        Fix { title: "Threads of OpenMP".into(), command: "export OMP_STACKSIZE=2M".into(), automatic: None },
+        Fix::new("Set the usual size before the job starts", "ulimit -S -s 8192"),
+        Fix::new(
+            "Threads that Python starts: in the program, before the first of them",
+            "threading.stack_size(8 << 20)",
+        ),
+        Fix::new("Threads of OpenMP", "export OMP_STACKSIZE=2M"),
     ]
 }

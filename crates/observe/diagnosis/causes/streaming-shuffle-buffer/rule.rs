@@ -6,7 +6,7 @@ use crate::policy::memory::BUFFER_NOTE_BYTES;
 use crate::policy::sizes::{BUFFER_PART, NOTE_PART};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Fix, Kept, Proof, Severity};
+use ullage_model::{At, Fix, Kept, Place, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -63,20 +63,15 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Shuffle while samples are small: before they are decoded".into(),
-            command: "dataset = dataset.shuffle(5000).map(decode)  # not .map(decode).shuffle(5000)".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "A smaller buffer, with the shards in random order".into(),
-            command: "random.shuffle(shards)\ndataset = dataset.shuffle(500)".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Fewer workers: each has a buffer of its own".into(),
-            command: "DataLoader(dataset, num_workers=2)".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Shuffle while samples are small: before they are decoded",
+            "dataset = dataset.shuffle(5000).map(decode)  # not .map(decode).shuffle(5000)",
+        ),
+        Fix::new(
+            "A smaller buffer, with the shards in random order",
+            "random.shuffle(shards)\ndataset = dataset.shuffle(500)",
+        ),
+        Fix::new("Fewer workers: each has a buffer of its own", "DataLoader(dataset, num_workers=2)")
+            .only(Place::Loader),
     ]
 }

@@ -8,7 +8,7 @@ use crate::policy::limits::{counted_at_limit, reaches, NEAR_LIMIT, SPACE_AT_LIMI
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Finding, Fix, Proof};
+use ullage_model::{At, Finding, Fix, Place, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -127,37 +127,30 @@ fn larger_than_machine(analysis: &Analysis, failure: &Failure) -> Option<Finding
         finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)));
     finding.title =
         format!("One request asked for more memory than the machine has: {}", evidence::bytes(asked));
-    finding.fixes = vec![Fix {
-        title: "See the shape that was asked for, just before the failing line".into(),
-        command: "print(shape, dtype)".into(),
-        automatic: None,
-    }];
+    finding.fixes = vec![Fix::new(
+        "See the shape that was asked for, just before the failing line",
+        "print(shape, dtype)",
+    )];
     Some(finding)
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = Vec::new();
     if context.is_root() {
-        fixes.push(Fix {
-            title: "Let the kernel promise more than it has (where /proc/sys is writable)".into(),
-            command: "sysctl -w vm.overcommit_memory=0".into(),
-            automatic: None,
-        });
-        fixes.push(Fix {
-            title: "Or keep mode 2 and raise the share of memory that may be promised".into(),
-            command: "sysctl -w vm.overcommit_ratio=95".into(),
-            automatic: None,
-        });
+        fixes.push(Fix::new(
+            "Let the kernel promise more than it has (where /proc/sys is writable)",
+            "sysctl -w vm.overcommit_memory=0",
+        ));
+        fixes.push(Fix::new(
+            "Or keep mode 2 and raise the share of memory that may be promised",
+            "sysctl -w vm.overcommit_ratio=95",
+        ));
     }
-    fixes.push(Fix {
-        title: "Start the workers before the data is loaded, and keep them".into(),
-        command: "loader = DataLoader(dataset, num_workers=4, persistent_workers=True)\nnext(iter(loader))  # before anything large".into(),
-        automatic: None,
-    });
-    fixes.push(Fix {
-        title: "Map what is loaded instead of copying it".into(),
-        command: "torch.load(path, mmap=True)".into(),
-        automatic: None,
-    });
+    fixes.push(Fix::new(
+        "Start the workers before the data is loaded, and keep them",
+        "loader = DataLoader(dataset, num_workers=4, persistent_workers=True)\nnext(iter(loader))  # before anything large",
+    )
+    .only(Place::Loader));
+    fixes.push(Fix::new("Map what is loaded instead of copying it", "torch.load(path, mmap=True)"));
     fixes
 }

@@ -87,22 +87,17 @@ fn started(programs: &Cohort) -> Option<Evidence> {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Decode in the worker itself".into(),
-            command: "torchcodec.decoders.VideoDecoder(path)  # instead of subprocess.run([\"ffmpeg\", ...])"
-                .into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or start programs without copying the worker's page tables".into(),
-            command: "subprocess.run(command, close_fds=False)  # lets CPython use vfork or posix_spawn"
-                .into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or do it once, before the training, and read the results".into(),
-            command: "ls *.mp4 | xargs -P 4 -I{} ffmpeg -i {} {}.wav".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Decode in the worker itself",
+            "torchcodec.decoders.VideoDecoder(path)  # instead of subprocess.run([\"ffmpeg\", ...])",
+        ),
+        Fix::new(
+            "Or start programs without copying the worker's page tables",
+            "subprocess.run(command, close_fds=False)  # lets CPython use vfork or posix_spawn",
+        ),
+        Fix::new(
+            "Or do it once, before the training, and read the results",
+            "ls *.mp4 | xargs -P 4 -I{} ffmpeg -i {} {}.wav",
+        ),
     ]
 }

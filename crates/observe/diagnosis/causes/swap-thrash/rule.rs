@@ -8,7 +8,7 @@ use crate::policy::growth::OWN_SWAP_BYTES;
 use crate::policy::machine::{SWAP_FAULTS, SWAP_GROWS, SWAP_LASTS_S, SWAP_PAGES, SWAP_STEP_S, SWAP_WAITED};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Evidence, Fix, Proof, Severity};
+use ullage_model::{At, Evidence, Fix, Place, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -128,24 +128,19 @@ fn trend_sentence(held: &Series, from: At, to: At) -> Option<Evidence> {
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = vec![
-        Fix {
-            title: "Hold less at once: fewer workers, fewer batches in flight".into(),
-            command: "DataLoader(dataset, num_workers=2, prefetch_factor=1)".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "In a container, for a job that shall fail instead of crawling: no swap beyond its memory"
-                .into(),
-            command: "docker run --memory=16g --memory-swap=16g IMAGE".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Hold less at once: fewer workers, fewer batches in flight",
+            "DataLoader(dataset, num_workers=2, prefetch_factor=1)",
+        )
+        .only(Place::Loader),
+        Fix::new(
+            "In a container, for a job that shall fail instead of crawling: no swap beyond its memory",
+            "docker run --memory=16g --memory-swap=16g IMAGE",
+        )
+        .only(Place::Container),
     ];
     if context.is_root() {
-        fixes.push(Fix {
-            title: "The same for the whole machine".into(),
-            command: "swapoff -a".into(),
-            automatic: None,
-        });
+        fixes.push(Fix::new("The same for the whole machine", "swapoff -a"));
     }
     fixes
 }

@@ -98,18 +98,15 @@ fn left(analysis: &Analysis) -> Judgement {
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
-    let mut fixes = vec![Fix {
-        title: "List segments with nobody attached (nattch 0), and remove one by its number".into(),
-        command: "ipcs -m\nipcrm -m SHMID".into(),
-        automatic: None,
-    }];
+    let mut fixes = vec![Fix::new(
+        "List segments with nobody attached (nattch 0), and remove one by its number",
+        "ipcs -m\nipcrm -m SHMID",
+    )];
     if context.is_root() {
-        fixes.push(Fix {
-            title: "Raise the limits to the kernel's own defaults".into(),
-            command: "sysctl -w kernel.shmmax=18446744073692774399 kernel.shmall=18446744073692774399 kernel.shmmni=4096"
-                .into(),
-            automatic: None,
-        });
+        fixes.push(Fix::new(
+            "Raise the limits to the kernel's own defaults",
+            "sysctl -w kernel.shmmax=18446744073692774399 kernel.shmall=18446744073692774399 kernel.shmmni=4096",
+        ));
     }
     fixes
 }

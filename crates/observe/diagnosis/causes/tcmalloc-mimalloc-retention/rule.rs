@@ -46,15 +46,10 @@ fn mimalloc(analysis: &Analysis) -> Option<String> {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Let tcmalloc give pages back ten times as fast".into(),
-            command: "export TCMALLOC_RELEASE_RATE=10".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or at once, at the end of an epoch".into(),
-            command: "import ctypes\nctypes.CDLL(None).MallocExtension_ReleaseFreeMemory()".into(),
-            automatic: None,
-        },
+        Fix::new("Let tcmalloc give pages back ten times as fast", "export TCMALLOC_RELEASE_RATE=10"),
+        Fix::new(
+            "Or at once, at the end of an epoch",
+            "import ctypes\nctypes.CDLL(None).MallocExtension_ReleaseFreeMemory()",
+        ),
     ]
 }

@@ -50,19 +50,17 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let command = context.command.as_deref().unwrap_or("COMMAND...");
-    let mut fixes = vec![Fix {
-        title: "Settle it: the same run without huge pages (prctl PR_SET_THP_DISABLE, for this job only)".into(),
-        command: format!(
+    let mut fixes = vec![Fix::new(
+        "Settle it: the same run without huge pages (prctl PR_SET_THP_DISABLE, for this job only)",
+        format!(
             "python -c 'import ctypes, os, sys; ctypes.CDLL(None).prctl(41, 1, 0, 0, 0); os.execvp(sys.argv[1], sys.argv[1:])' {command}"
         ),
-        automatic: None,
-    }];
+    )];
     if context.is_root() {
-        fixes.push(Fix {
-            title: "Then for the machine: only where a program asks for them".into(),
-            command: "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled".into(),
-            automatic: None,
-        });
+        fixes.push(Fix::new(
+            "Then for the machine: only where a program asks for them",
+            "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+        ));
     }
     fixes
 }

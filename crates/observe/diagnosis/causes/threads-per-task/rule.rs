@@ -116,22 +116,18 @@ fn rate(per_second: f64) -> String {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Make one pool of a fixed size, once, and hand it every task".into(),
-            command: "pool = concurrent.futures.ThreadPoolExecutor(max_workers=8)  # outside of the loop\n\
-                      future = pool.submit(task, sample)"
-                .into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Where a pool must be made in the loop: end it there".into(),
-            command: "with concurrent.futures.ThreadPoolExecutor(max_workers=8) as pool:\n    ...".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "See what they wait for".into(),
-            command: "import faulthandler, signal\nfaulthandler.register(signal.SIGUSR1)  # in the program; then: kill -USR1 PID".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Make one pool of a fixed size, once, and hand it every task",
+            "pool = concurrent.futures.ThreadPoolExecutor(max_workers=8)  # outside of the loop\n\
+                      future = pool.submit(task, sample)",
+        ),
+        Fix::new(
+            "Where a pool must be made in the loop: end it there",
+            "with concurrent.futures.ThreadPoolExecutor(max_workers=8) as pool:\n    ...",
+        ),
+        Fix::new(
+            "See what they wait for",
+            "import faulthandler, signal\nfaulthandler.register(signal.SIGUSR1)  # in the program; then: kill -USR1 PID",
+        ),
     ]
 }

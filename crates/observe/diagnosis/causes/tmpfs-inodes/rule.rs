@@ -96,18 +96,13 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let path = context.path.as_deref().unwrap_or("/dev/shm");
     let mut fixes = Vec::new();
     if context.is_root() {
-        fixes.push(Fix {
-            title: "Take the limit on inodes away (needs the right to mount)".into(),
-            command: format!("mount -o remount,nr_inodes=0 {path}"),
-            automatic: None,
-        });
+        fixes.push(Fix::new(
+            "Take the limit on inodes away (needs the right to mount)",
+            format!("mount -o remount,nr_inodes=0 {path}"),
+        ));
     }
     fixes.push(sharing::one_tensor());
-    fixes.push(Fix {
-        title: "See it full: the column IUse%".into(),
-        command: format!("df -i {path}"),
-        automatic: None,
-    });
+    fixes.push(Fix::new("See it full: the column IUse%", format!("df -i {path}")));
     fixes.extend(sharing::arena(context));
     fixes
 }

@@ -49,20 +49,14 @@ fn memory(rising: &RisingCounter) -> Option<u64> {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "See what differs from call to call".into(),
-            command: "TORCH_LOGS=recompiles python train.py".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Compile once for all sizes".into(),
-            command: "step = torch.compile(step, dynamic=True)  # or torch._dynamo.mark_dynamic(x, 0)".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Compile outside of the loop, and let go of graphs between two phases".into(),
-            command: "torch.compiler.reset()".into(),
-            automatic: None,
-        },
+        Fix::new("See what differs from call to call", "TORCH_LOGS=recompiles python train.py"),
+        Fix::new(
+            "Compile once for all sizes",
+            "step = torch.compile(step, dynamic=True)  # or torch._dynamo.mark_dynamic(x, 0)",
+        ),
+        Fix::new(
+            "Compile outside of the loop, and let go of graphs between two phases",
+            "torch.compiler.reset()",
+        ),
     ]
 }

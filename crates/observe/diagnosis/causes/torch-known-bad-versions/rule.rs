@@ -78,15 +78,10 @@ fn numbers(version: &str) -> (u32, u32, u32) {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Use the release that mends it, or a newer one".into(),
-            command: "pip install 'torch>=2.3.1'".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "See whether it is this: the same run without torch.compile".into(),
-            command: "TORCHDYNAMO_DISABLE=1 python train.py".into(),
-            automatic: None,
-        },
+        Fix::new("Use the release that mends it, or a newer one", "pip install 'torch>=2.3.1'"),
+        Fix::new(
+            "See whether it is this: the same run without torch.compile",
+            "TORCHDYNAMO_DISABLE=1 python train.py",
+        ),
     ]
 }

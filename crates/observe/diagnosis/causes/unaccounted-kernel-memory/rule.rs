@@ -38,17 +38,15 @@ fn judge(analysis: &Analysis) -> Judgement {
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
-    let mut fixes = vec![Fix {
-        title: "See whether it is ZFS, or a balloon".into(),
-        command: "grep ^size /proc/spl/kstat/zfs/arcstats; lsmod | grep -i balloon".into(),
-        automatic: None,
-    }];
+    let mut fixes = vec![Fix::new(
+        "See whether it is ZFS, or a balloon",
+        "grep ^size /proc/spl/kstat/zfs/arcstats; lsmod | grep -i balloon",
+    )];
     if context.is_root() {
-        fixes.push(Fix {
-            title: "Bound ZFS's cache to 8 GiB".into(),
-            command: "echo 8589934592 > /sys/module/zfs/parameters/zfs_arc_max".into(),
-            automatic: None,
-        });
+        fixes.push(Fix::new(
+            "Bound ZFS's cache to 8 GiB",
+            "echo 8589934592 > /sys/module/zfs/parameters/zfs_arc_max",
+        ));
     }
     fixes
 }

@@ -15,18 +15,13 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Give a cached function a bound".into(),
-            command: "@functools.lru_cache(maxsize=1024)".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or let the oldest entry go before a new one comes".into(),
-            command: match &context.path {
+        Fix::new("Give a cached function a bound", "@functools.lru_cache(maxsize=1024)"),
+        Fix::new(
+            "Or let the oldest entry go before a new one comes",
+            match &context.path {
                 Some(name) => format!("if len({name}) >= 1024: {name}.pop(next(iter({name})))"),
-                None => "if len(cache) >= 1024: cache.pop(next(iter(cache)))".into(),
+                None => "if len(cache) >= 1024: cache.pop(next(iter(cache)))".to_owned(),
             },
-            automatic: None,
-        },
+        ),
     ]
 }

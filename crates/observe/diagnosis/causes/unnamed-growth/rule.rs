@@ -342,7 +342,7 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
 
 /// What settles it, by what stood in the way.
 fn settle(why: &Why, class: Option<GrowthClass>, command: Option<&str>) -> Vec<Fix> {
-    let fix = |title: &str, command: String| Fix { title: title.into(), command, automatic: None };
+    let fix = |title: &str, command: String| Fix::new(title, command);
     let command = command.unwrap_or("python train.py");
     let look_inside = fix("Let ullage look inside", format!("ullage run -- {command}"));
     let script = command.strip_prefix("python3 ").or(command.strip_prefix("python "));

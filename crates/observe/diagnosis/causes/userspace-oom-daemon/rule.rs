@@ -9,7 +9,7 @@ use crate::policy::machine::{DAEMON_LOOKS_BACK_S, DAEMON_STALLED};
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Ending, Evidence, Finding, Fix, OutcomeKind, Proof};
+use ullage_model::{At, Ending, Evidence, Finding, Fix, OutcomeKind, Place, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -98,25 +98,19 @@ fn stalled(analysis: &Analysis, at: At) -> Option<Evidence> {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Settle it: the daemon's own log names whom it ended".into(),
-            command: "journalctl -b -u systemd-oomd -u earlyoom -u nohang | tail -30".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Hold less: fewer workers, fewer batches in flight".into(),
-            command: "DataLoader(dataset, num_workers=2, prefetch_factor=1)".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Keep the job inside a budget, so that it is ended in order, before the machine is".into(),
-            command: "ullage run --memory-max 16GiB -- python train.py".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Ray: a later threshold".into(),
-            command: "export RAY_memory_usage_threshold=0.98".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Settle it: the daemon's own log names whom it ended",
+            "journalctl -b -u systemd-oomd -u earlyoom -u nohang | tail -30",
+        ),
+        Fix::new(
+            "Hold less: fewer workers, fewer batches in flight",
+            "DataLoader(dataset, num_workers=2, prefetch_factor=1)",
+        )
+        .only(Place::Loader),
+        Fix::new(
+            "Keep the job inside a budget, so that it is ended in order, before the machine is",
+            "ullage run --memory-max 16GiB -- python train.py",
+        ),
+        Fix::new("Ray: a later threshold", "export RAY_memory_usage_threshold=0.98"),
     ]
 }

@@ -40,9 +40,8 @@ fn judge(analysis: &Analysis) -> Judgement {
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
-    vec![Fix {
-        title: "Nothing to do: look at what is in memory".into(),
-        command: "grep -E 'RssAnon|RssFile|RssShmem' /proc/PID/status".into(),
-        automatic: None,
-    }]
+    vec![Fix::new(
+        "Nothing to do: look at what is in memory",
+        "grep -E 'RssAnon|RssFile|RssShmem' /proc/PID/status",
+    )]
 }

@@ -14,19 +14,16 @@ fn judge(analysis: &Analysis) -> Judgement {
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
-    let copy = Fix {
-        title: "Copy the part that is kept".into(),
-        command: match &context.path {
+    let copy = Fix::new(
+        "Copy the part that is kept",
+        match &context.path {
             Some(name) => format!("{name}.append(batch[0].clone())  # an array: array[:10].copy()"),
-            None => "kept.append(batch[0].clone())  # an array: array[:10].copy()".into(),
+            None => "kept.append(batch[0].clone())  # an array: array[:10].copy()".to_owned(),
         },
-        automatic: None,
-    };
-    let table = Fix {
-        title: "Where many are kept, copy them into one tensor made before: small copies between large batches split the heap"
-            .into(),
-        command: "rows = torch.empty(steps, *batch[0].shape); rows[step] = batch[0]".into(),
-        automatic: None,
-    };
+    );
+    let table = Fix::new(
+        "Where many are kept, copy them into one tensor made before: small copies between large batches split the heap",
+        "rows = torch.empty(steps, *batch[0].shape); rows[step] = batch[0]",
+    );
     vec![copy, table]
 }

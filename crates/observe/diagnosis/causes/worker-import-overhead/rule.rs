@@ -114,19 +114,15 @@ fn memory_sentence(analysis: &Analysis, most: &Copy) -> Option<Evidence> {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Fill it once in the parent, and hand every worker the same memory".into(),
-            command: "shared = ullage.share(fill())\n\
-                      with multiprocessing.get_context(\"spawn\").Pool(4, initializer=init, initargs=(shared,)) as pool:  # init() sets the global"
-                .into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Or keep an array in a file, and map it: all workers read the same pages".into(),
-            command: "numpy.save(\"buffer.npy\", array)  # once\n\
-                      GLOBAL_BUFFER = numpy.load(\"buffer.npy\", mmap_mode=\"r\")  # in each worker"
-                .into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Fill it once in the parent, and hand every worker the same memory",
+            "shared = ullage.share(fill())\n\
+                      with multiprocessing.get_context(\"spawn\").Pool(4, initializer=init, initargs=(shared,)) as pool:  # init() sets the global",
+        ),
+        Fix::new(
+            "Or keep an array in a file, and map it: all workers read the same pages",
+            "numpy.save(\"buffer.npy\", array)  # once\n\
+                      GLOBAL_BUFFER = numpy.load(\"buffer.npy\", mmap_mode=\"r\")  # in each worker",
+        ),
     ]
 }

@@ -8,7 +8,7 @@ use crate::policy::counts::{GENERATIONS, GENERATIONS_ALIVE, GENERATION_TICKS};
 use crate::policy::sizes::MOST;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Finding, Fix, Proof, Role, Severity};
+use ullage_model::{Finding, Fix, Place, Proof, Role, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -98,26 +98,21 @@ fn generations(alive: &[&ProcessHistory]) -> usize {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Make the loader once, outside of the loop, and let each epoch end its iterator".into(),
-            command: "loader = DataLoader(dataset, num_workers=4, persistent_workers=True)  # once\n\
-                      for epoch in range(epochs):\n    for batch in loader:\n        ..."
-                .into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Where single batches are taken: keep one iterator, and take the next from it".into(),
-            command: "batches = iter(loader)\n\
+        Fix::new(
+            "Make the loader once, outside of the loop, and let each epoch end its iterator",
+            "loader = DataLoader(dataset, num_workers=4, persistent_workers=True)  # once\n\
+                      for epoch in range(epochs):\n    for batch in loader:\n        ...",
+        )
+        .only(Place::Loader),
+        Fix::new(
+            "Where single batches are taken: keep one iterator, and take the next from it",
+            "batches = iter(loader)\n\
                       try:\n    batch = next(batches)\n\
-                      except StopIteration:\n    batches = iter(loader)  # the old one is dropped here"
-                .into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Drop an iterator that is not used to its end, and do not keep the exception it met"
-                .into(),
-            command: "del batches".into(),
-            automatic: None,
-        },
+                      except StopIteration:\n    batches = iter(loader)  # the old one is dropped here",
+        ),
+        Fix::new(
+            "Drop an iterator that is not used to its end, and do not keep the exception it met",
+            "del batches",
+        ),
     ]
 }

@@ -5,7 +5,7 @@ use crate::evidence;
 use crate::rule::finding::of_job;
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Fix, Proof, Severity};
+use ullage_model::{Fix, Place, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -52,15 +52,10 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "In Windows, in %UserProfile%\\.wslconfig; then `wsl --shutdown`".into(),
-            command: "[wsl2]\nmemory=48GB\nswap=16GB\n[experimental]\nautoMemoryReclaim=gradual".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "Pin less".into(),
-            command: "DataLoader(dataset, num_workers=2, pin_memory=False)".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "In Windows, in %UserProfile%\\.wslconfig; then `wsl --shutdown`",
+            "[wsl2]\nmemory=48GB\nswap=16GB\n[experimental]\nautoMemoryReclaim=gradual",
+        ),
+        Fix::new("Pin less", "DataLoader(dataset, num_workers=2, pin_memory=False)").only(Place::Loader),
     ]
 }

@@ -6,7 +6,7 @@ use crate::history::ProcessHistory;
 use crate::policy::counts::{EXIT_TAKES_NS, ZOMBIES, ZOMBIES_LEFT};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Fix, Proof, Severity};
+use ullage_model::{At, Fix, Place, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -54,15 +54,11 @@ fn last(process: &ProcessHistory) -> f64 {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix {
-            title: "Wait for each child".into(),
-            command: "subprocess.run([\"convert\", source, target], check=True)  # instead of Popen".into(),
-            automatic: None,
-        },
-        Fix {
-            title: "In a container: start it with an init that reaps".into(),
-            command: "docker run --init IMAGE".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Wait for each child",
+            "subprocess.run([\"convert\", source, target], check=True)  # instead of Popen",
+        ),
+        Fix::new("In a container: start it with an init that reaps", "docker run --init IMAGE")
+            .only(Place::Container),
     ]
 }

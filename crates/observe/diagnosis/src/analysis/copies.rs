@@ -6,7 +6,7 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::history::ProcessHistory;
 use crate::policy::given::PAGE_BYTES;
 use crate::policy::sizes::{NOTE_BYTES, UNKNOWN_BYTES, WARN_BYTES, WARN_PART};
-use ullage_model::{At, Fix, Role, Severity};
+use ullage_model::{At, Fix, Place, Role, Severity};
 
 /// Something of one process's memory that another process holds too.
 #[derive(Clone, Copy, Debug)]
@@ -140,18 +140,17 @@ pub(crate) fn unknown_private(analysis: &Analysis, of_a_loader: bool) -> Option<
 
 /// The dataset held once: the remedies that leave the start method as it is.
 pub(crate) fn share() -> Fix {
-    Fix {
-        title: "Pack what the dataset holds once; every worker reads it there, and none copies it (lists, dicts, str, bytes, numbers, arrays, tensors, nested)".into(),
-        command: "self.samples = ullage.share(samples)  # in the dataset's __init__".into(),
-        automatic: None,
-    }
+    Fix::new(
+        "Pack what the dataset holds once; every worker reads it there, and none copies it (lists, dicts, str, bytes, numbers, arrays, tensors, nested)",
+        "self.samples = ullage.share(samples)  # in the dataset's __init__",
+    )
 }
 
 /// Workers forked from a process that holds the dataset, frozen, and nothing else.
 pub(crate) fn zygote(context: &RemedyContext) -> Option<Fix> {
-    context.freezes().then(|| Fix {
-        title: "Let the workers be forked from a process without CUDA and threads, which holds the dataset once, frozen (Python 3.12 or newer)".into(),
-        command: "DataLoader(dataset, num_workers=4, multiprocessing_context=ullage.context(\"zygote\"))".into(),
-        automatic: None,
-    })
+    context.freezes().then(|| Fix::new(
+        "Let the workers be forked from a process without CUDA and threads, which holds the dataset once, frozen (Python 3.12 or newer)",
+        "DataLoader(dataset, num_workers=4, multiprocessing_context=ullage.context(\"zygote\"))",
+    )
+    .only(Place::Loader))
 }

@@ -2,7 +2,7 @@
 //! only where one was seen.
 
 use crate::analysis::Analysis;
-use ullage_model::{Fact, Finding, Fix, Role};
+use ullage_model::{Fact, Finding, Fix, Place, Role};
 
 /// Where a job runs, as far as it is known.
 #[derive(Clone, Copy, Debug)]
@@ -35,10 +35,13 @@ impl Surroundings {
     }
 
     fn allow(self, fix: &Fix) -> bool {
-        let names = |what: &str| fix.command.contains(what);
-        !(names("docker run") && self.container == Some(false)
-            || names("sbatch ") && !self.slurm
-            || names("DataLoader(") && !self.loader)
+        match fix.place {
+            // Where nobody looked, it may be one.
+            Some(Place::Container) => self.container != Some(false),
+            Some(Place::Slurm) => self.slurm,
+            Some(Place::Loader) => self.loader,
+            None => true,
+        }
     }
 }
 

@@ -290,27 +290,24 @@ pub(crate) fn raise_soft_limit(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = Vec::new();
     let hard = context.nofile_hard;
     if hard.is_none_or(|hard| hard > USUAL_FILES) {
-        fixes.push(Fix {
-            title: match hard {
-                Some(hard) => format!(
-                    "Raise the soft limit to the hard one ({}), before the workers start",
-                    evidence::count(hard)
-                ),
-                None => "Raise the soft limit to the hard one, before the workers start".into(),
-            },
-            command: "import resource\n\
+        fixes.push(
+            Fix::new(
+                match hard {
+                    Some(hard) => format!(
+                        "Raise the soft limit to the hard one ({}), before the workers start",
+                        evidence::count(hard)
+                    ),
+                    None => "Raise the soft limit to the hard one, before the workers start".to_owned(),
+                },
+                "import resource\n\
                       hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n\
-                      resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))"
-                .into(),
-            automatic: Some("nofile".into()),
-        });
+                      resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))",
+            )
+            .automatic("nofile"),
+        );
     }
     if context.is_root() {
-        fixes.push(Fix {
-            title: "Start the job with a higher limit".into(),
-            command: "ulimit -n 1048576".into(),
-            automatic: None,
-        });
+        fixes.push(Fix::new("Start the job with a higher limit", "ulimit -n 1048576"));
     }
     fixes
 }

@@ -85,11 +85,7 @@ impl Cause {
         let listed = self.page.lines().skip_while(|line| *line != "## Remedy").skip(1);
         listed
             .map_while(|line| line.strip_prefix("- "))
-            .map(|title| Fix {
-                title: title.into(),
-                command: format!("ullage explain {}", self.id),
-                automatic: None,
-            })
+            .map(|title| Fix::new(title, format!("ullage explain {}", self.id)))
             .collect()
     }
 

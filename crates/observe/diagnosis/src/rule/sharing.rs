@@ -3,50 +3,47 @@
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
-use ullage_model::{At, Evidence, FilesystemUse, Fix, LoaderSettings};
+use ullage_model::{At, Evidence, FilesystemUse, Fix, LoaderSettings, Place};
 
 /// Workers by fork: nothing is pickled, nothing is shared tensor by tensor.
 pub(crate) fn fork_context(context: &RemedyContext) -> Option<Fix> {
-    context.may_fork().then(|| Fix {
-        title: match context.threads {
+    context.may_fork().then(|| Fix::new(
+        match context.threads {
             Some(threads) if threads > 1 => format!(
                 "Start the loader's workers by fork: they inherit the dataset, nothing is sent. This process has {threads} threads; fork only where none of them holds a lock at that moment"
             ),
-            _ => "Start the loader's workers by fork: they inherit the dataset, nothing is sent (where this process has no CUDA context and runs no threads of its own)".into(),
+            _ => "Start the loader's workers by fork: they inherit the dataset, nothing is sent (where this process has no CUDA context and runs no threads of its own)".to_owned(),
         },
-        command: "DataLoader(dataset, num_workers=1, multiprocessing_context=\"fork\")".into(),
-        automatic: None,
-    })
+        "DataLoader(dataset, num_workers=1, multiprocessing_context=\"fork\")",
+    )
+    .only(Place::Loader))
 }
 
 /// The cure: no segment for each tensor any more. First without touching the code, then in it.
 pub(crate) fn arena(context: &RemedyContext) -> Vec<Fix> {
     let command = context.command.as_deref().unwrap_or("COMMAND...");
     vec![
-        Fix {
-            title: "Let what loaders send travel in one shared-memory arena, with no code changed (the Python package ullage must be installed where the job runs)".into(),
-            command: format!("ullage run --fix -- {command}"),
-            automatic: Some("arena".into()),
-        },
-        Fix {
-            title: "The same in the code, for one loader".into(),
-            command: "DataLoader(dataset, num_workers=1, multiprocessing_context=ullage.context(\"forkserver\"))".into(),
-            automatic: None,
-        },
+        Fix::new(
+            "Let what loaders send travel in one shared-memory arena, with no code changed (the Python package ullage must be installed where the job runs)",
+            format!("ullage run --fix -- {command}"),
+        )
+        .automatic("arena"),
+        Fix::new(
+            "The same in the code, for one loader",
+            "DataLoader(dataset, num_workers=1, multiprocessing_context=ullage.context(\"forkserver\"))",
+        )
+        .only(Place::Loader),
     ]
 }
 
 /// One tensor for all samples.
 pub(crate) fn one_tensor() -> Fix {
-    Fix {
-        title: "Keep the samples in one tensor plus offsets: one mapping and one descriptor for all of them"
-            .into(),
-        command: "flat = torch.cat([t.reshape(-1) for t in tensors])\n\
+    Fix::new(
+        "Keep the samples in one tensor plus offsets: one mapping and one descriptor for all of them",
+        "flat = torch.cat([t.reshape(-1) for t in tensors])\n\
                   offsets = torch.tensor([0] + [t.numel() for t in tensors]).cumsum(0)\n\
-                  # sample i is flat[offsets[i]:offsets[i + 1]]"
-            .into(),
-        automatic: None,
-    }
+                  # sample i is flat[offsets[i]:offsets[i + 1]]",
+    )
 }
 
 /// The settings of the loader that a failing process was making.

@@ -3,8 +3,8 @@
 use ullage_model::{
     At, Bytes, ClockTicks, Creator, CreatorSource, Evidence, EvidenceValue, Finding, Fix, Growth,
     GrowthClass, GrowthLimit, GrowthPart, LeftBehind, Limit, LimitKind, LimitState, Maker, Measured,
-    MemorySummary, Missing, Outcome, OutcomeKind, ProcessId, ProcessRef, Proof, Role, RunId, Scope, Segment,
-    SegmentCreator, SegmentKind, SegmentPlace, SegmentSeen, SegmentSummary, SegmentTotal, Severity,
+    MemorySummary, Missing, Outcome, OutcomeKind, Place, ProcessId, ProcessRef, Proof, Role, RunId, Scope,
+    Segment, SegmentCreator, SegmentKind, SegmentPlace, SegmentSeen, SegmentSummary, SegmentTotal, Severity,
     Undetermined, Verdict,
 };
 
@@ -211,9 +211,19 @@ pub(crate) fn crash_established() -> Verdict {
                     quote("forkserver", "agent in 4742", "The loader's workers were started by forkserver because the parent was, so the dataset was pickled and every tensor moved to shared memory."),
                 ],
                 fixes: vec![
-                    Fix { title: "Start the loader's workers by fork, which copies no tensor".into(), command: "DataLoader(dataset, num_workers=1, multiprocessing_context=\"fork\")".into(), automatic: None },
-                    Fix { title: "Keep the samples in one tensor".into(), command: "data = torch.stack(tensors)      # then return data[i] in __getitem__".into(), automatic: None },
-                    Fix { title: "Allow more mappings on this machine (as root)".into(), command: "sysctl -w vm.max_map_count=1048576".into(), automatic: None },
+                    Fix::new(
+                        "Start the loader's workers by fork, which copies no tensor",
+                        "DataLoader(dataset, num_workers=1, multiprocessing_context=\"fork\")",
+                    )
+                    .only(Place::Loader),
+                    Fix::new(
+                        "Keep the samples in one tensor",
+                        "data = torch.stack(tensors)      # then return data[i] in __getitem__",
+                    ),
+                    Fix::new(
+                        "Allow more mappings on this machine (as root)",
+                        "sysctl -w vm.max_map_count=1048576",
+                    ),
                 ],
                 explains: vec![],
             },
