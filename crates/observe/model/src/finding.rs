@@ -1,6 +1,8 @@
 //! Findings and verdicts: what diagnosis says, and what the reports show.
 
-use crate::{At, Growth, Limit, LimitState, Outcome, ProcessId, Proof, Role, RunId, SegmentSummary, Status};
+use crate::{
+    At, Evidence, Growth, LimitState, Outcome, ProcessId, Proof, Role, RunId, SegmentSummary, Status,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -41,36 +43,6 @@ pub struct FirstFailure {
     /// Its exit status.
     pub code: Option<i32>,
     /// All of that in words, and of SIGKILL whether the kernel's OOM killer sent it.
-    pub sentence: String,
-}
-
-/// A number, a text, or why it is missing.
-#[derive(Clone, Debug, PartialEq)]
-pub enum EvidenceValue {
-    /// A count or a number of bytes.
-    Number(f64),
-    /// A message, a name.
-    Text(String),
-    /// No value.
-    Missing(crate::Missing),
-}
-
-/// One reading that a finding rests on.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Evidence {
-    /// What was read: `mappings`, `exception`.
-    pub what: String,
-    /// Its value.
-    pub value: EvidenceValue,
-    /// The limit beside it, where there is one.
-    pub limit: Option<Limit>,
-    /// `mappings`, `bytes`, `descriptors`, `processes`; empty for text.
-    pub unit: String,
-    /// File or message it came from: `/proc/4711/maps`, `agent in 4711`.
-    pub source: String,
-    /// When; none where time does not apply (a log).
-    pub at: Option<At>,
-    /// The sentence it supports, for people: ends with a full stop.
     pub sentence: String,
 }
 

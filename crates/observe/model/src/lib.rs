@@ -11,6 +11,7 @@ pub mod census;
 pub mod cgroup;
 pub mod comparison;
 pub mod event;
+pub mod evidence;
 pub mod fact;
 pub mod figures;
 pub mod finding;
@@ -42,10 +43,11 @@ pub use census::{Census, Garbage, HeldGraph, Holder, Site, Sites, TensorCount, T
 pub use cgroup::{CgroupReading, CgroupVersion};
 pub use comparison::{Against, Change, Comparison, Difference, Strength, Symptom, Tie};
 pub use event::{Event, EventKind, KernelOomKill, Neighbour, Neighbours, OomConstraint};
+pub use evidence::{Evidence, EvidenceSource, EvidenceValue, Unit};
 pub use fact::{Fact, Facts, Snapshot, Unlimited};
 pub use finding::{
-    caused_by, CopyOnWrite, Evidence, EvidenceValue, Finding, FirstFailure, Fix, MemoryAt, MemorySummary,
-    Place, ProcessRef, Severity, Sharing, Undetermined, Verdict,
+    caused_by, CopyOnWrite, Finding, FirstFailure, Fix, MemoryAt, MemorySummary, Place, ProcessRef, Severity,
+    Sharing, Undetermined, Verdict,
 };
 pub use growth::{Growth, GrowthClass, GrowthLimit, GrowthPart};
 pub use host::{FilesystemReading, FilesystemUse, HostReading, MachineFacts};

@@ -5,7 +5,7 @@
 //! hold escape sequences that would repaint the reader's terminal, so it all passes through [`clean`].
 
 pub use ullage_model::figures::{amount, bytes, count, duration, number, plural, quantity, rate, share};
-use ullage_model::{At, EvidenceValue, Limit, Measured, Missing};
+use ullage_model::{At, EvidenceValue, Limit, Measured, Missing, Unit};
 
 /// A limit in its unit: `65,530`, `8 GiB`, `unlimited`.
 pub fn limit(limit: Limit, unit: &str) -> String {
@@ -26,17 +26,17 @@ pub fn missing(reason: Missing) -> String {
 }
 
 /// An evidence's value beside its limit: `65,530 of 65,530 mappings`, `11 (no limit)`.
-pub fn reading(value: &EvidenceValue, beside: Option<Limit>, unit: &str) -> String {
+pub fn reading(value: &EvidenceValue, beside: Option<Limit>) -> String {
     match (value, beside) {
         (EvidenceValue::Text(text), _) => clean(text),
-        (EvidenceValue::Missing(reason), _) => missing(*reason),
-        (EvidenceValue::Number(n), None) => clean(&amount(*n, unit)),
-        (EvidenceValue::Number(n), Some(Limit::Unlimited)) => {
-            clean(&format!("{}, unlimited", amount(*n, unit)))
+        (EvidenceValue::Missing(reason, _), _) => missing(*reason),
+        (EvidenceValue::Number(n, unit), None) => amount(*n, unit.word()),
+        (EvidenceValue::Number(n, unit), Some(Limit::Unlimited)) => {
+            format!("{}, unlimited", amount(*n, unit.word()))
         }
-        (EvidenceValue::Number(n), Some(Limit::At(max))) => {
-            let used = if unit == "bytes" { amount(*n, unit) } else { number(*n) };
-            clean(&format!("{used} of {}", amount(max as f64, unit)))
+        (EvidenceValue::Number(n, unit), Some(Limit::At(max))) => {
+            let used = if *unit == Unit::Bytes { amount(*n, unit.word()) } else { number(*n) };
+            format!("{used} of {}", amount(max as f64, unit.word()))
         }
     }
 }
@@ -141,15 +141,19 @@ mod tests {
 
     #[test]
     fn readings_name_value_limit_and_unit_once() {
-        let n = EvidenceValue::Number;
-        assert_eq!(reading(&n(65_530.0), Some(Limit::At(65_530)), "mappings"), "65,530 of 65,530 mappings");
-        assert_eq!(reading(&n(1048576.0), Some(Limit::At(2 << 30)), "bytes"), "1 MiB of 2 GiB");
-        assert_eq!(reading(&n(7.0), Some(Limit::Unlimited), "processes"), "7 processes, unlimited");
-        assert_eq!(reading(&n(0.5), None, "share"), "50 %");
-        assert_eq!(reading(&n(1.0), None, "processes"), "1 process");
-        assert_eq!(reading(&n(1.0), None, "kills"), "1 kill");
-        assert_eq!(reading(&EvidenceValue::Missing(Missing::NoPermission), None, "bytes"), "(no permission)");
-        assert_eq!(reading(&n(f64::NAN), None, ""), "unknown");
+        let n = |n: f64, things: &'static str| EvidenceValue::Number(n, Unit::Of(things));
+        let full = n(65_530.0, "mappings");
+        assert_eq!(reading(&full, Some(Limit::At(65_530))), "65,530 of 65,530 mappings");
+        let bytes = EvidenceValue::Number(1048576.0, Unit::Bytes);
+        assert_eq!(reading(&bytes, Some(Limit::At(2 << 30))), "1 MiB of 2 GiB");
+        assert_eq!(reading(&n(7.0, "processes"), Some(Limit::Unlimited)), "7 processes, unlimited");
+        assert_eq!(reading(&n(1.0, "processes"), None), "1 process");
+        assert_eq!(reading(&n(1.0, "kills"), None), "1 kill");
+        assert_eq!(
+            reading(&EvidenceValue::Missing(Missing::NoPermission, Unit::Bytes), None),
+            "(no permission)"
+        );
+        assert_eq!(reading(&n(f64::NAN, ""), None), "unknown");
     }
 
     #[test]

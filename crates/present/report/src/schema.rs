@@ -95,8 +95,8 @@ struct EvidenceJson<'a> {
     what: &'a str,
     value: Value<Scalar<'a>>,
     limit: Option<LimitValue>,
-    unit: &'a str,
-    source: &'a str,
+    unit: &'static str,
+    source: String,
     at: Option<f64>,
     sentence: &'a str,
 }
@@ -345,16 +345,16 @@ impl<'a> From<&'a Evidence> for EvidenceJson<'a> {
     fn from(evidence: &'a Evidence) -> Self {
         let value = match &evidence.value {
             EvidenceValue::Text(text) => Value::Known(Scalar::Text(text)),
-            EvidenceValue::Missing(reason) => Value::Missing { missing: reason.reason() },
-            EvidenceValue::Number(n) if !n.is_finite() => Value::Missing { missing: "unreadable" },
-            EvidenceValue::Number(n) => Value::Known(whole(*n).map_or(Scalar::Number(*n), Scalar::Whole)),
+            EvidenceValue::Missing(reason, _) => Value::Missing { missing: reason.reason() },
+            EvidenceValue::Number(n, _) if !n.is_finite() => Value::Missing { missing: "unreadable" },
+            EvidenceValue::Number(n, _) => Value::Known(whole(*n).map_or(Scalar::Number(*n), Scalar::Whole)),
         };
         EvidenceJson {
             what: &evidence.what,
             value,
             limit: evidence.limit.map(LimitValue),
-            unit: &evidence.unit,
-            source: &evidence.source,
+            unit: evidence.value.unit(),
+            source: evidence.source.to_string(),
             at: evidence.at.map(ullage_model::At::seconds),
             sentence: &evidence.sentence,
         }

@@ -137,10 +137,10 @@ fn a_log_with_and_without_a_finding() {
             "RuntimeError: unable to mmap 320 bytes from file </torch_4742_2903847_64976>: Cannot allocate memory (12)".into(),
         ),
         limit: None,
-        unit: String::new(),
         source: "line 1,204".into(),
         at: None,
         sentence: "A tiny mapping was refused, and the segment's number is near 65,530.".into(),
+        said: false,
     }];
     let notes = ["3 lines were not text.".to_owned()];
     let view = LogView { source: "train.log", lines: 1210, findings: &verdict.findings, notes: &notes };

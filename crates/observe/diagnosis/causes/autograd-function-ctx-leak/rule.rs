@@ -37,8 +37,8 @@ fn judge(analysis: &Analysis) -> Judgement {
         evidence::plural(kept.count, "tensor", "tensors"),
         kept.name,
     );
-    let source = format!("agent in {}", process.id.pid);
-    let evidence = evidence::number("held in circles", bytes, "bytes", &source, at, sentence);
+    let source = evidence::Source::Agent(process.id.pid);
+    let evidence = evidence::number("held in circles", bytes, "bytes", source, at, sentence);
     let context = analysis.remedy_context_of(Some(process));
     let mut finding = of_job(&RULE, severity, Proof::SeenInside, vec![evidence], &context);
     finding.process = Some(evidence::process_ref(process));

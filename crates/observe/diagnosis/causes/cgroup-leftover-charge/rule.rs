@@ -28,8 +28,8 @@ fn judge(analysis: &Analysis) -> Judgement {
             evidence::bytes(shared as u64),
             evidence::bytes(limit)
         );
-        let source = format!("memory.stat of {}", group.path());
-        let met = evidence::number("memory at the start", left as u64, "bytes", &source, at, sentence);
+        let source = evidence::Source::Cgroup("memory.stat", group.path().to_owned());
+        let met = evidence::number("memory at the start", left as u64, "bytes", source, at, sentence);
         // Cache is dropped when it is in the way; files of a tmpfs are not.
         let in_the_way = shared >= limit as f64 * LEFTOVER_SHARE && !analysis.ended_well();
         let killed = analysis.oom_victims.iter().any(|victim| victim.of_cgroup());

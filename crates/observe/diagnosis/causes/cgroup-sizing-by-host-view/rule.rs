@@ -44,8 +44,8 @@ fn judge(analysis: &Analysis) -> Judgement {
             evidence::plural(threads as u64, "thread", "threads"),
             evidence::count(cores)
         );
-        let source = format!("/proc/{}/stat", process.id.pid);
-        let met = evidence::number("threads", threads as u64, "threads", &source, at, sentence);
+        let source = evidence::Source::Process(process.id.pid, "stat");
+        let met = evidence::number("threads", threads as u64, "threads", source, at, sentence);
         evidence.push(evidence::with_limit(met, allowed));
     } else {
         return Judgement::Nothing;

@@ -35,7 +35,7 @@ fn ranks(analysis: &Analysis, failure: &Failure) -> Option<Evidence> {
     let ranks = analysis.timeline.processes().filter(is_rank).count() as u64;
     (ranks > 1).then(|| {
         let sentence = format!("{} ranks of this node load it, each for itself.", evidence::count(ranks));
-        evidence::number("ranks", ranks, "processes", "RANK of each", failure.at, sentence)
+        evidence::apart(evidence::number("ranks", ranks, "processes", "RANK of each", failure.at, sentence))
     })
 }
 

@@ -69,10 +69,11 @@ fn told(analysis: &Analysis, failure: &Failure, name: &str) -> Finding {
         evidence::capital(name)
     );
     let source = failure.agent_source();
-    let mut evidence = vec![evidence::number("threads", 1, "threads", &source, failure.at, sentence)];
-    let source = format!("/proc/{}/status", failure.process.map_or(0, |process| process.id.pid));
+    let mut evidence =
+        vec![evidence::apart(evidence::number("threads", 1, "threads", source, failure.at, sentence))];
+    let source = evidence::Source::Process(failure.process.map_or(0, |process| process.id.pid), "status");
     let sentence = "A filter of system calls is on (Seccomp: 2), which may refuse clone3.".to_owned();
-    evidence.push(evidence::text("seccomp", "filter", &source, Some(failure.at), sentence));
+    evidence.push(evidence::text("seccomp", "filter", source, Some(failure.at), sentence));
     evidence.extend(sharing::exception_sentence(failure));
     let says_so = failure.text().contains("Operation not permitted");
     let known = if says_so { Proof::SeenInside } else { Proof::InPart };

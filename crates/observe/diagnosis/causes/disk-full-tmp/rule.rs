@@ -52,7 +52,7 @@ fn told(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
             "free bytes",
             free,
             "bytes",
-            &failure.agent_source(),
+            failure.agent_source(),
             failure.at,
             sentence,
         ));
@@ -85,7 +85,7 @@ fn read(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
         evidence.push(evidence::text(
             "filesystem",
             "tmpfs",
-            &format!("statvfs {}", history.last.path),
+            evidence::Source::Filesystem(history.last.path.clone()),
             Some(at),
             sentence,
         ));

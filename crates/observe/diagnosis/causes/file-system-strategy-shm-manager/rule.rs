@@ -34,7 +34,7 @@ fn failed(analysis: &Analysis, failure: &Failure) -> Finding {
     if let Some(strategy) = report.and_then(|report| report.sharing_strategy.as_deref()) {
         let sentence = format!("The sharing strategy of this process is {strategy}.");
         let source = failure.agent_source();
-        evidence.push(evidence::text("sharing strategy", strategy, &source, Some(failure.at), sentence));
+        evidence.push(evidence::text("sharing strategy", strategy, source, Some(failure.at), sentence));
     }
     finding(analysis, &RULE, failure, Proof::SeenInside, evidence, &analysis.remedy_context(Some(failure)))
 }
@@ -60,7 +60,14 @@ fn left_over(analysis: &Analysis) -> Option<Finding> {
         evidence::count(number as u64),
         evidence::plural(sharing as u64, "other process", "other processes")
     );
-    let evidence = evidence::number("managers", number as u64, "processes", "/proc/PID/stat", at, sentence);
+    let evidence = evidence::apart(evidence::number(
+        "managers",
+        number as u64,
+        "processes",
+        "/proc/PID/stat",
+        at,
+        sentence,
+    ));
     Some(of_job(&RULE, Severity::Note, Proof::Estimated, vec![evidence], &analysis.remedy_context(None)))
 }
 

@@ -88,7 +88,7 @@ fn host_low(analysis: &Analysis, failure: &Failure) -> Option<Evidence> {
         evidence::bytes(available as u64),
         evidence::bytes(total)
     );
-    Some(evidence::with_limit(
+    Some(evidence::out_of(
         evidence::number("available memory", available as u64, "bytes", "/proc/meminfo", at, sentence),
         total,
     ))
@@ -107,8 +107,8 @@ fn group_low(analysis: &Analysis, failure: &Failure) -> Option<Evidence> {
             evidence::bytes(used as u64),
             evidence::bytes(limit)
         );
-        let source = format!("memory of cgroup {}", group.path());
-        Some(evidence::with_limit(evidence::number("cgroup memory", used as u64, "bytes", &source, at, sentence), limit))
+        let source = evidence::Source::CgroupMemory(group.path().to_owned());
+        Some(evidence::with_limit(evidence::number("cgroup memory", used as u64, "bytes", source, at, sentence), limit))
     })
 }
 
@@ -134,7 +134,7 @@ fn larger_than_memory(analysis: &Analysis, failure: &Failure, name: &str) -> Opt
         evidence::bytes(size),
         evidence::bytes(whole)
     );
-    let met = evidence::number("address space", size, "bytes", &failure.agent_source(), failure.at, sentence);
+    let met = evidence::number("address space", size, "bytes", failure.agent_source(), failure.at, sentence);
     Some(evidence::with_limit(met, whole))
 }
 
@@ -158,8 +158,8 @@ fn parent_sentence(failure: &Failure, name: &str) -> Option<Evidence> {
         evidence::bytes(memory.anonymous.0),
         evidence::bytes(memory.page_tables.0)
     );
-    let source = format!("/proc/{}/status", process.id.pid);
-    Some(evidence::number("private memory of the parent", memory.anonymous.0, "bytes", &source, at, sentence))
+    let source = evidence::Source::Process(process.id.pid, "status");
+    Some(evidence::number("private memory of the parent", memory.anonymous.0, "bytes", source, at, sentence))
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {

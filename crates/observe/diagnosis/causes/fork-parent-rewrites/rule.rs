@@ -102,11 +102,11 @@ fn sentence(kept: &Kept) -> Evidence {
         evidence::describe(kept.parent),
     );
     let source = if kept.freed {
-        format!("/proc/{}/status and /proc/{}/status", kept.child.id.pid, kept.parent.id.pid)
+        evidence::Source::Pair(kept.child.id.pid, kept.parent.id.pid, "status")
     } else {
-        format!("/proc/{}/pagemap", kept.child.id.pid)
+        evidence::Source::Process(kept.child.id.pid, "pagemap")
     };
-    evidence::number("old pages kept", kept.bytes, "bytes", &source, kept.at, sentence)
+    evidence::number("old pages kept", kept.bytes, "bytes", source, kept.at, sentence)
 }
 
 /// The child did nothing for it.
@@ -116,8 +116,8 @@ fn faults(kept: &Kept) -> Evidence {
         "It took {} minor faults up to then: it did not copy them, it only keeps them until it ends.",
         evidence::count(faults)
     );
-    let source = format!("/proc/{}/stat", kept.child.id.pid);
-    evidence::number("minor faults", faults, "faults", &source, kept.at, sentence)
+    let source = evidence::Source::Process(kept.child.id.pid, "stat");
+    evidence::apart(evidence::number("minor faults", faults, "faults", source, kept.at, sentence))
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {

@@ -47,7 +47,7 @@ fn told(analysis: &Analysis, failure: &Failure) -> Finding {
             "descriptors to send",
             torch,
             "descriptors",
-            &failure.agent_source(),
+            failure.agent_source(),
             failure.at,
             sentence,
         );
@@ -59,7 +59,7 @@ fn told(analysis: &Analysis, failure: &Failure) -> Finding {
         evidence.push(evidence::text(
             "stack",
             "multiprocessing/forkserver.py",
-            &failure.agent_source(),
+            failure.agent_source(),
             Some(failure.at),
             text.into(),
         ));
@@ -118,9 +118,9 @@ fn seen(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, Strin
         evidence::count(kinds.torch_shared),
         evidence::seconds(age)
     );
-    let source = format!("/proc/{}/fd", process.id.pid);
+    let source = evidence::Source::Process(process.id.pid, "fd");
     let evidence: Vec<Evidence> = vec![evidence::with_limit(
-        evidence::number("descriptors to send", kinds.torch_shared, "descriptors", &source, at, sentence),
+        evidence::number("descriptors to send", kinds.torch_shared, "descriptors", source, at, sentence),
         FORKSERVER_DESCRIPTORS,
     )];
     let known = Proof::Consistent;

@@ -32,7 +32,7 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
     }
     let known = if share >= EXPLAINS_MOST { Proof::SeenInside } else { Proof::InPart };
     let severity = if is_much(process, &rise) { Severity::Warning } else { Severity::Note };
-    let source = format!("agent in {}", process.id.pid);
+    let source = evidence::Source::Agent(process.id.pid);
     let waits = if census.collects {
         format!("collects only after {} new objects", evidence::count(census.collects_after))
     } else {
@@ -56,12 +56,12 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
             "objects since the last collection",
             garbage.objects,
             "objects",
-            &source,
+            source.clone(),
             *at,
             state,
         ),
         evidence::with_limit(
-            evidence::number("memory kept by garbage", garbage.bytes, "bytes", &source, *at, circles),
+            evidence::number("memory kept by garbage", garbage.bytes, "bytes", source, *at, circles),
             census.grown,
         ),
     ];

@@ -32,8 +32,8 @@ fn judge(analysis: &Analysis) -> Judgement {
                     evidence::plural(threads as u64, "thread", "threads"),
                     evidence::plural(analysis.machine().cores.into(), "core", "cores")
                 );
-                let source = format!("/proc/{}/stat", kept.process.id.pid);
-                evidence::number("threads", threads as u64, "threads", &source, at, sentence)
+                let source = evidence::Source::Process(kept.process.id.pid, "stat");
+                evidence::number("threads", threads as u64, "threads", source, at, sentence)
             });
             threads.into_iter().chain(allocators::variable(analysis, "MALLOC_ARENA_MAX")).collect()
         },

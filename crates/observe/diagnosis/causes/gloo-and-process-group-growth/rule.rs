@@ -27,9 +27,15 @@ fn judge(analysis: &Analysis) -> Judgement {
         evidence::count(most.more()),
         evidence::seconds(most.at.since(most.since))
     );
-    let source = format!("agent in {}", most.process.id.pid);
-    let mut evidence =
-        vec![evidence::number("process groups", most.last.count, "groups", &source, most.at, sentence)];
+    let source = evidence::Source::Agent(most.process.id.pid);
+    let mut evidence = vec![evidence::apart(evidence::number(
+        "process groups",
+        most.last.count,
+        "groups",
+        source,
+        most.at,
+        sentence,
+    ))];
     evidence.extend(with_them(most));
     // What was refused in the end was refused to one of them.
     let refused = analysis.failures.iter().find(|failure| {
@@ -76,8 +82,8 @@ fn with_them(rising: &RisingCounter) -> Option<Evidence> {
         evidence::count(threads as u64),
         evidence::bytes(memory as u64)
     );
-    let source = format!("/proc/{}", process.id.pid);
-    Some(evidence::number("threads", threads as u64, "threads", &source, rising.at, sentence))
+    let source = evidence::Source::Process(process.id.pid, "");
+    Some(evidence::number("threads", threads as u64, "threads", source, rising.at, sentence))
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {

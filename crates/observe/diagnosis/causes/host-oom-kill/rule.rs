@@ -32,7 +32,7 @@ fn judge(analysis: &Analysis) -> Judgement {
             evidence::bytes(total),
             evidence::seconds(victim.at.since(at))
         );
-        evidence.push(evidence::with_limit(
+        evidence.push(evidence::out_of(
             evidence::number("available memory", available as u64, "bytes", "/proc/meminfo", at, sentence),
             total,
         ));

@@ -32,13 +32,13 @@ fn judge(analysis: &Analysis) -> Judgement {
         }
     };
     let sentence = format!("{after}; no process of the job failed in the ten seconds after the kill.");
-    finding.evidence.push(evidence::text(
+    finding.evidence.push(evidence::apart(evidence::text(
         "COMMAND",
         "lived on",
         "how processes ended",
         Some(victim.at),
         sentence,
-    ));
+    )));
     Judgement::one(finding)
 }
 

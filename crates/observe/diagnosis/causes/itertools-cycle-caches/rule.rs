@@ -39,8 +39,8 @@ fn judge(analysis: &Analysis) -> Judgement {
             settings.dataset.as_deref().unwrap_or("the dataset"),
             evidence::plural(epoch, "batch", "batches")
         );
-        let source = format!("agent in {}", process.id.pid);
-        Some(evidence::number("batches of an epoch", epoch, "batches", &source, at, sentence))
+        let source = evidence::Source::Agent(process.id.pid);
+        Some(evidence::number("batches of an epoch", epoch, "batches", source, at, sentence))
     }));
     let known = Proof::SeenInside;
     let mut finding = of_job(&RULE, severity, known, evidence, &analysis.remedy_context_of(Some(process)));
@@ -76,8 +76,8 @@ fn sentence(process: &ProcessHistory, at: At, kept: &KeptByIterators, bytes: u64
         evidence::plural(items, "item", "items"),
         evidence::bytes(bytes)
     );
-    let source = format!("agent in {}", process.id.pid);
-    evidence::number("items kept", items, "items", &source, at, sentence)
+    let source = evidence::Source::Agent(process.id.pid);
+    evidence::number("items kept", items, "items", source, at, sentence)
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {

@@ -32,13 +32,13 @@ fn told(analysis: &Analysis, failure: &Failure) -> Finding {
     if let Some(path) = counts.and_then(|counts| counts.path.as_deref()) {
         let free = counts.and_then(|counts| counts.path_free).map_or("unknown room".into(), evidence::bytes);
         let sentence = format!("joblib was writing {path}; its filesystem has {free} free.");
-        evidence.push(evidence::text("path", path, &failure.agent_source(), Some(failure.at), sentence));
+        evidence.push(evidence::text("path", path, failure.agent_source(), Some(failure.at), sentence));
     }
     if let Some((used, size, at, source)) = sharing::shm(analysis, failure) {
         let whole = size.map_or("no limit".to_owned(), evidence::bytes);
         let sentence = format!("/dev/shm had {} of {whole} in use.", evidence::bytes(used));
-        let met = evidence::number("/dev/shm in use", used, "bytes", &source, at, sentence);
-        evidence.push(size.map_or(met.clone(), |size| evidence::with_limit(met, size)));
+        let met = evidence::number("/dev/shm in use", used, "bytes", source, at, sentence);
+        evidence.push(size.map_or(met.clone(), |size| evidence::out_of(met, size)));
     }
     let context = analysis.remedy_context(Some(failure));
     finding(analysis, &RULE, failure, Proof::SeenInside, evidence, &context)

@@ -34,8 +34,8 @@ fn judge(analysis: &Analysis) -> Judgement {
             group.path(),
             evidence::bytes(grown as u64)
         );
-        let source = format!("memory.stat of {}", group.path());
-        let met = evidence::number("kernel memory", peak as u64, "bytes", &source, at, sentence);
+        let source = evidence::Source::Cgroup("memory.stat", group.path().to_owned());
+        let met = evidence::number("kernel memory", peak as u64, "bytes", source, at, sentence);
         let mut evidence = vec![match limit {
             Some(limit) => evidence::with_limit(met, limit),
             None => met,

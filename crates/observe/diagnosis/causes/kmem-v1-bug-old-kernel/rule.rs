@@ -40,8 +40,8 @@ fn judge(analysis: &Analysis) -> Judgement {
         evidence::bytes(used as u64),
         evidence::bytes(limit)
     );
-    let source = format!("memory of cgroup {}", group.path());
-    let met = evidence::number("cgroup memory", used as u64, "bytes", &source, read, sentence);
+    let source = evidence::Source::CgroupMemory(group.path().to_owned());
+    let met = evidence::number("cgroup memory", used as u64, "bytes", source, read, sentence);
     let severity = if analysis.ended_well() { Severity::Warning } else { Severity::Fatal };
     let mut finding = of_job(
         &RULE,

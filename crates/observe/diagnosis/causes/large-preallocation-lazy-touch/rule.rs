@@ -36,9 +36,9 @@ fn judge(analysis: &Analysis) -> Judgement {
         evidence::seconds(rise.until - rise.since),
         evidence::bytes(space as u64)
     );
-    let source = format!("/proc/{}/status", process.id.pid);
+    let source = evidence::Source::Process(process.id.pid, "status");
     let mut evidence =
-        vec![evidence::number("private memory", rise.by as u64, "bytes", &source, at, sentence)];
+        vec![evidence::number("private memory", rise.by as u64, "bytes", source, at, sentence)];
     let known = if said.is_some() { Proof::Estimated } else { Proof::Consistent };
     evidence.extend(said.map(|said| told(process, &rise, said)));
     let mut finding = of_job(&RULE, Severity::Note, known, evidence, &analysis.remedy_context(None));
@@ -124,8 +124,8 @@ fn told(process: &ProcessHistory, rise: &Rise, (before, after): Said) -> Evidenc
         evidence::bytes(before.0 as u64),
         evidence::bytes(after.0 as u64)
     );
-    let (source, at) = (format!("agent in {}", process.id.pid), At::from_seconds(rise.until));
-    evidence::number("memory of malloc", after.0 as u64, "bytes", &source, at, sentence)
+    let (source, at) = (evidence::Source::Agent(process.id.pid), At::from_seconds(rise.until));
+    evidence::number("memory of malloc", after.0 as u64, "bytes", source, at, sentence)
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {

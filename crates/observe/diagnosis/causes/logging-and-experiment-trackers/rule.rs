@@ -73,8 +73,8 @@ fn owner_sentence(most: &RetainedGrowth, holder: &Holder) -> ullage_model::Evide
         evidence::bytes(most.of),
         evidence::bytes(most.explained)
     );
-    let source = format!("agent in {}", most.process.id.pid);
-    let explained = evidence::number("growth explained", most.explained, "bytes", &source, most.at, sentence);
+    let source = evidence::Source::Agent(most.process.id.pid);
+    let explained = evidence::number("growth explained", most.explained, "bytes", source, most.at, sentence);
     evidence::with_limit(explained, most.of)
 }
 

@@ -59,7 +59,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         *looked,
         format!("{short}."),
     );
-    let mut evidence = vec![evidence::with_limit(fall, total as u64), grew(*looked, others, after)];
+    let mut evidence = vec![evidence::out_of(fall, total as u64), grew(*looked, others, after)];
     evidence.extend(after.largest.iter().take(MOST_NAMED).map(|one| ranked(one, before, *looked)));
     let mut context = analysis.remedy_context(None);
     context.pids = after.largest.iter().map(|one| one.id.pid).take(1).collect();
@@ -89,8 +89,8 @@ fn ranked(one: &Neighbour, before: &Neighbours, at: At) -> Evidence {
     };
     let sentence =
         format!("{} (pid {}{owner}) held {}{grew}.", one.name, one.id.pid, evidence::bytes(one.bytes));
-    let source = format!("/proc/{}/status", one.id.pid);
-    evidence::number(&format!("memory of {}", one.name), one.bytes, "bytes", &source, at, sentence)
+    let source = evidence::Source::Process(one.id.pid, "status");
+    evidence::number(&format!("memory of {}", one.name), one.bytes, "bytes", source, at, sentence)
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {

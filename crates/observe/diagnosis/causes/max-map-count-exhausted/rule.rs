@@ -50,7 +50,7 @@ fn counted(analysis: &Analysis, failure: &Failure, machine_limit: Option<u64>) -
                 if mappings > limit { " (the kernel refuses the next one after that number)" } else { "" }
             );
             let source = failure.agent_source();
-            let met = evidence::number("mappings", mappings, "mappings", &source, failure.at, sentence);
+            let met = evidence::number("mappings", mappings, "mappings", source, failure.at, sentence);
             (Proof::SeenInside, vec![evidence::with_limit(met, limit)])
         }
         Some(_) if !torch_segment => return None,
@@ -123,8 +123,8 @@ fn around(failure: &Failure, limit: u64, name: &str) -> Option<(Reach, Vec<Evide
         evidence::count(limit),
         evidence::seconds(failure.at.since(at)),
     );
-    let source = format!("/proc/{}/maps", process.id.pid);
-    let met = evidence::number("mappings", value as u64, "mappings", &source, at, sentence);
+    let source = evidence::Source::Process(process.id.pid, "maps");
+    let met = evidence::number("mappings", value as u64, "mappings", source, at, sentence);
     Some((how, vec![evidence::with_limit(met, limit)]))
 }
 
@@ -138,7 +138,7 @@ fn torch_sentence(failure: &Failure, torch: u64) -> Option<Evidence> {
     );
     let source = match failure.exception {
         Some(_) => failure.agent_source(),
-        None => format!("/proc/{}/maps", failure.process.map_or(0, |process| process.id.pid)),
+        None => evidence::Source::Process(failure.process.map_or(0, |process| process.id.pid), "maps"),
     };
     let at = match (failure.exception, failure.process.and_then(|process| process.mappings)) {
         (None, Some((at, _))) => at,
@@ -148,7 +148,14 @@ fn torch_sentence(failure: &Failure, torch: u64) -> Option<Evidence> {
         "{} of these mappings are torch's shared segments, one for each tensor. {each}.",
         evidence::count(torch)
     );
-    Some(evidence::number("mappings of torch's segments", torch, "mappings", &source, at, sentence))
+    Some(evidence::apart(evidence::number(
+        "mappings of torch's segments",
+        torch,
+        "mappings",
+        source,
+        at,
+        sentence,
+    )))
 }
 
 fn shm_sentence(analysis: &Analysis, failure: &Failure, torch: u64) -> Option<Evidence> {
@@ -169,9 +176,9 @@ fn shm_sentence(analysis: &Analysis, failure: &Failure, torch: u64) -> Option<Ev
         "Around the failure /dev/shm held {} of {whole} and was not full: the number of mappings is the limit, not bytes.{pages}",
         evidence::bytes(used)
     );
-    let evidence = evidence::number("/dev/shm in use", used, "bytes", &source, at, sentence);
+    let evidence = evidence::number("/dev/shm in use", used, "bytes", source, at, sentence);
     Some(match size {
-        Some(size) => evidence::with_limit(evidence, size),
+        Some(size) => evidence::out_of(evidence, size),
         None => evidence,
     })
 }

@@ -84,9 +84,9 @@ pub(super) fn killed(analysis: &Analysis, rule: &Rule, victim: &Victim, victims:
                 evidence::bytes(limit),
                 evidence::seconds(victim.at.since(at))
             );
-            let source = format!("memory of cgroup {}", group.path());
+            let source = evidence::Source::CgroupMemory(group.path().to_owned());
             evidence.push(evidence::with_limit(
-                evidence::number("cgroup memory", used as u64, "bytes", &source, at, sentence),
+                evidence::number("cgroup memory", used as u64, "bytes", source, at, sentence),
                 limit,
             ));
         }
@@ -156,7 +156,7 @@ fn within_budget(budget: u64, command: Option<&str>) -> Vec<Fix> {
 
 /// What the victim held, where it was read before the kill.
 fn process_sentence(process: &ProcessHistory, victim: &Victim, before: At) -> Option<Evidence> {
-    let source = format!("/proc/{}/status", process.id.pid);
+    let source = evidence::Source::Process(process.id.pid, "status");
     let who = evidence::capital(&evidence::describe(process));
     match process.memory.filter(|(at, _)| *at <= before) {
         Some((at, memory)) => {
@@ -167,7 +167,7 @@ fn process_sentence(process: &ProcessHistory, victim: &Victim, before: At) -> Op
                 evidence::bytes(memory.shared.0),
                 evidence::seconds(victim.at.since(at))
             );
-            Some(evidence::number("resident memory", memory.resident().0, "bytes", &source, at, sentence))
+            Some(evidence::number("resident memory", memory.resident().0, "bytes", source, at, sentence))
         }
         None => {
             let (at, anonymous) = process.anonymous.at_or_before(before)?;
@@ -176,7 +176,7 @@ fn process_sentence(process: &ProcessHistory, victim: &Victim, before: At) -> Op
                 evidence::bytes(anonymous as u64),
                 evidence::seconds(victim.at.since(at))
             );
-            Some(evidence::number("anonymous memory", anonymous as u64, "bytes", &source, at, sentence))
+            Some(evidence::number("anonymous memory", anonymous as u64, "bytes", source, at, sentence))
         }
     }
 }
@@ -207,14 +207,14 @@ fn counter_sentence(victim: &Victim) -> Option<Evidence> {
         evidence::seconds(shown.seconds())
     );
     let source = if group.is_v2() { "memory.events" } else { "memory.oom_control" };
-    Some(evidence::number(
+    Some(evidence::apart(evidence::number(
         "OOM kills",
         grown,
         "kills",
-        &format!("{source} of {}", group.path()),
+        evidence::Source::Cgroup(source, group.path().to_owned()),
         shown,
         sentence,
-    ))
+    )))
 }
 
 fn parts_sentence(group: &CgroupHistory, before: At) -> Option<Evidence> {
@@ -231,8 +231,8 @@ fn parts_sentence(group: &CgroupHistory, before: At) -> Option<Evidence> {
         evidence::bytes(parts.shared.0),
         evidence::bytes(parts.file.0.saturating_sub(parts.shared.0))
     );
-    let source = format!("memory.stat of {}", group.path());
-    Some(evidence::number("anonymous memory", parts.anonymous.0, "bytes", &source, at, sentence))
+    let source = evidence::Source::Cgroup("memory.stat", group.path().to_owned());
+    Some(evidence::number("anonymous memory", parts.anonymous.0, "bytes", source, at, sentence))
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {

@@ -56,8 +56,8 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
         evidence::bytes(limit),
         evidence::bytes(locked as u64)
     );
-    let source = format!("/proc/{}/limits", process.id.pid);
-    let met = evidence::number("locked memory", locked as u64, "bytes", &source, at, sentence);
+    let source = evidence::Source::Process(process.id.pid, "limits");
+    let met = evidence::number("locked memory", locked as u64, "bytes", source, at, sentence);
     let mut evidence = vec![evidence::with_limit(met, limit)];
     evidence.extend(sharing::exception_sentence(failure));
     let known = Proof::InPart;

@@ -35,8 +35,8 @@ fn judge(analysis: &Analysis) -> Judgement {
         evidence::bytes(high),
         evidence::bytes(peak as u64)
     );
-    let source = format!("memory.events of {}", group.path());
-    let met = evidence::number("times slowed down", hits, "times", &source, at, sentence);
+    let source = evidence::Source::Cgroup("memory.events", group.path().to_owned());
+    let met = evidence::number("times slowed down", hits, "times", source, at, sentence);
     let mut evidence = vec![met];
     if let Some(share) = stalled {
         let percent = (share * 100.0).round() as u64;
@@ -44,14 +44,14 @@ fn judge(analysis: &Analysis) -> Judgement {
             "From {} after the start on, something waited for memory in {percent} % of the time.",
             evidence::seconds(from.seconds())
         );
-        evidence.push(evidence::number(
+        evidence.push(evidence::apart(evidence::number(
             "time waited",
             percent,
             "percent",
             "/proc/pressure/memory",
             at,
             sentence,
-        ));
+        )));
     }
     let context = RemedyContext { path: Some(group.path().to_owned()), ..analysis.remedy_context(None) };
     let mut finding = of_job(&RULE, Severity::Warning, Proof::KernelSaid, evidence, &context);

@@ -31,11 +31,11 @@ fn judge(analysis: &Analysis) -> Judgement {
         "torch {version} with MKL {mkl} runs its code for {capability}, in several threads: of this it is known that native memory leaks at each step."
     );
     let source =
-        growth.process.as_ref().map_or("agent".to_owned(), |process| format!("agent in {}", process.id.pid));
+        growth.process.as_ref().map_or("agent".into(), |process| evidence::Source::Agent(process.id.pid));
     let at = growth.since.unwrap_or_default();
     let evidence = vec![
-        evidence::number("growth", growth.bytes, "bytes", &source, at, growth.because.clone()),
-        evidence::text("torch", version, &source, Some(at), sentence),
+        evidence::number("growth", growth.bytes, "bytes", source.clone(), at, growth.because.clone()),
+        evidence::text("torch", version, source, Some(at), sentence),
     ];
     let severity = if growth.bytes >= WARN_BYTES { Severity::Warning } else { Severity::Note };
     let mut finding = of_job(&RULE, severity, Proof::Consistent, evidence, &analysis.remedy_context(None));

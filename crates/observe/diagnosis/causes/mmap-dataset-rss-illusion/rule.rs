@@ -32,8 +32,8 @@ fn judge(analysis: &Analysis) -> Judgement {
         evidence::bytes(by as u64),
         evidence::bytes(private as u64)
     );
-    let source = format!("/proc/{}/status", most.id.pid);
-    let evidence = evidence::number("mapped files", by as u64, "bytes", &source, at, sentence);
+    let source = evidence::Source::Process(most.id.pid, "status");
+    let evidence = evidence::number("mapped files", by as u64, "bytes", source, at, sentence);
     let known = Proof::SeenOutside;
     let mut finding = of_job(&RULE, Severity::Note, known, vec![evidence], &analysis.remedy_context(None));
     finding.process = Some(evidence::process_ref(most));

@@ -53,8 +53,8 @@ fn told(analysis: &Analysis, failure: &Failure, space: bool) -> Finding {
                 evidence::bytes(used)
             )
         };
-        let met = evidence::number("/dev/shm in use", used, "bytes", &source, at, sentence);
-        evidence.push(size.map_or(met.clone(), |size| evidence::with_limit(met, size)));
+        let met = evidence::number("/dev/shm in use", used, "bytes", source, at, sentence);
+        evidence.push(size.map_or(met.clone(), |size| evidence::out_of(met, size)));
     }
     let bytes = sharing::shm(analysis, failure).and_then(|(_, size, _, _)| size);
     let context = RemedyContext { bytes, ..analysis.remedy_context(Some(failure)) };

@@ -83,9 +83,9 @@ fn judge_failure(analysis: &Analysis, failure: &Failure, told: bool) -> Result<O
     };
     let source = failure
         .process
-        .map_or("/proc/PID/limits".into(), |process| format!("/proc/{}/limits", process.id.pid));
+        .map_or("/proc/PID/limits".into(), |process| evidence::Source::Process(process.id.pid, "limits"));
     let mut evidence = vec![evidence::with_limit(
-        evidence::number("tasks of the user", seen, "tasks", &source, at.unwrap_or(failure.at), sentence),
+        evidence::number("tasks of the user", seen, "tasks", source, at.unwrap_or(failure.at), sentence),
         limit,
     )];
     evidence.extend(sharing::exception_sentence(failure));

@@ -110,14 +110,9 @@ fn killed(analysis: &Analysis) -> Option<Finding> {
             evidence::bytes(took)
         )
     };
-    evidence.push(evidence::number(
-        "taken since then",
-        took,
-        "bytes",
-        "/proc/PID/status of each, and the kernel log",
-        at,
-        how,
-    ));
+    let source = "/proc/PID/status of each, and the kernel log";
+    let taken = evidence::number("taken since then", took, "bytes", source, at, how);
+    evidence.push(if unread { evidence::apart(taken) } else { taken });
     let known = if unread { Proof::Consistent } else { Proof::Estimated };
     Some(found(analysis, largest, Severity::Warning, known, evidence))
 }
@@ -177,8 +172,8 @@ fn told(sent: &Sent) -> Evidence {
         sent.what.ranks,
         evidence::bytes(gathered(sent))
     );
-    let source = format!("agent in {}", sent.process.id.pid);
-    evidence::number("object of one rank", object, "bytes", &source, sent.at, sentence)
+    let source = evidence::Source::Agent(sent.process.id.pid);
+    evidence::number("object of one rank", object, "bytes", source, sent.at, sentence)
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {

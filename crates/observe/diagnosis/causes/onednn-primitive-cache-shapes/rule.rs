@@ -43,9 +43,9 @@ fn judge(analysis: &Analysis) -> Judgement {
         evidence::bytes(most.memory),
         if most.ongoing { "; it was still growing" } else { "" }
     );
-    let source = format!("/proc/{}/maps", most.process.id.pid);
+    let source = evidence::Source::Process(most.process.id.pid, "maps");
     let mut evidence =
-        vec![evidence::number("generated code", most.code, "bytes", &source, most.at, sentence)];
+        vec![evidence::number("generated code", most.code, "bytes", source, most.at, sentence)];
     if let Some(capacity) = analysis.facts.environment.get("ONEDNN_PRIMITIVE_CACHE_CAPACITY") {
         let sentence = format!("ONEDNN_PRIMITIVE_CACHE_CAPACITY={capacity} was set.");
         evidence.push(evidence::text(
@@ -74,12 +74,12 @@ fn between(kept: &Retention) -> Evidence {
         "{} of its heap lay free between blocks that live on, and those that the cache keeps for each shape are such blocks.",
         evidence::bytes(kept.retained.bytes as u64)
     );
-    let source = format!("agent in {}", kept.process.id.pid);
+    let source = evidence::Source::Agent(kept.process.id.pid);
     evidence::number(
         "free in the heap",
         kept.retained.bytes as u64,
         "bytes",
-        &source,
+        source,
         kept.retained.at,
         sentence,
     )

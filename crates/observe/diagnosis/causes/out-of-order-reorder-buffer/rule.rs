@@ -33,8 +33,8 @@ fn judge(analysis: &Analysis) -> Judgement {
         evidence::count(waiting.outstanding),
         evidence::bytes(held)
     );
-    let source = format!("agent in {}", process.id.pid);
-    let evidence = evidence::number("batches behind a late one", held, "bytes", &source, at, sentence);
+    let source = evidence::Source::Agent(process.id.pid);
+    let evidence = evidence::number("batches behind a late one", held, "bytes", source, at, sentence);
     let context = analysis.remedy_context_of(Some(process));
     let mut finding = of_job(&RULE, severity, Proof::Estimated, vec![evidence], &context);
     finding.process = Some(evidence::process_ref(process));

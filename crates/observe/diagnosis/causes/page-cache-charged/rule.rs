@@ -34,14 +34,14 @@ fn judge(analysis: &Analysis) -> Judgement {
             evidence::plural(hits, "time", "times"),
             evidence::bytes(cache as u64)
         );
-        let source = format!("memory.stat of {}", group.path());
-        let met = evidence::number("page cache", cache as u64, "bytes", &source, at, sentence);
+        let source = evidence::Source::Cgroup("memory.stat", group.path().to_owned());
+        let met = evidence::number("page cache", cache as u64, "bytes", source.clone(), at, sentence);
         let sentence = format!(
             "What cannot be dropped was {} at most: the limit is not in danger.",
             evidence::bytes(stays as u64)
         );
         let rest =
-            evidence::number("memory in use without cache", stays as u64, "bytes", &source, at, sentence);
+            evidence::number("memory in use without cache", stays as u64, "bytes", source, at, sentence);
         let evidence = vec![evidence::with_limit(met, limit), evidence::with_limit(rest, limit)];
         return Judgement::one(of_job(
             &RULE,

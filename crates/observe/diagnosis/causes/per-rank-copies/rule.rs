@@ -72,8 +72,8 @@ fn copied(
         evidence::bytes(sum(&together)),
         evidence::bytes(saved)
     );
-    let source = format!("agent in {} and in its siblings", most.process.id.pid);
-    let evidence = evidence::number("saved by sharing", saved, "bytes", &source, most.at, sentence);
+    let source = evidence::Source::Agents(most.process.id.pid);
+    let evidence = evidence::number("saved by sharing", saved, "bytes", source, most.at, sentence);
     let context = analysis.remedy_context_of(Some(most.process));
     let mut finding = of_job(&RULE, severity, Proof::InPart, vec![evidence], &context);
     finding.process = Some(evidence::process_ref(most.process));

@@ -77,16 +77,16 @@ fn of_loader(analysis: &Analysis, cohort: &Cohort) -> Judgement {
         evidence::bytes(rate as u64),
         evidence::describe(most),
     );
-    let source = format!("/proc/{}/status and those of its siblings", most.id.pid);
+    let source = evidence::Source::Processes(most.id.pid, "status");
     let mut evidence =
-        vec![evidence::number("growth of workers", grown as u64, "bytes", &source, end, sentence)];
+        vec![evidence::number("growth of workers", grown as u64, "bytes", source, end, sentence)];
     let dataset = settings.and_then(|settings| settings.dataset.as_deref()).unwrap_or("the dataset");
     let sentence = format!(
         "The loader of {dataset} has persistent_workers=True, and these workers are {} old: what they keep stays until the run ends.",
         evidence::seconds(end.since(most.first_seen))
     );
-    let source = starter.map_or("agent".to_owned(), |starter| format!("agent in {}", starter.id.pid));
-    evidence.push(evidence::text("persistent_workers", "True", &source, Some(most.first_seen), sentence));
+    let source = starter.map_or("agent".into(), |starter| evidence::Source::Agent(starter.id.pid));
+    evidence.push(evidence::text("persistent_workers", "True", source, Some(most.first_seen), sentence));
     evidence.extend(what_grows(most));
     let mut finding =
         of_job(&RULE, severity, Proof::Estimated, evidence, &analysis.remedy_context_of(starter));

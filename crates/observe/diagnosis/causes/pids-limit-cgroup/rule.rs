@@ -117,7 +117,7 @@ fn counter_sentence(analysis: &Analysis, group: &CgroupHistory) -> Evidence {
         "tasks refused",
         grown,
         "tasks",
-        &format!("pids.events of {}", group.path()),
+        evidence::Source::Cgroup("pids.events", group.path().to_owned()),
         at,
         sentence,
     );
@@ -142,12 +142,12 @@ fn near_sentence(group: &CgroupHistory) -> Evidence {
         evidence::count(peak as u64),
         evidence::count(limit)
     );
-    evidence::with_limit(
+    evidence::out_of(
         evidence::number(
             "tasks",
             peak as u64,
             "tasks",
-            &format!("pids.current of {}", group.path()),
+            evidence::Source::Cgroup("pids.current", group.path().to_owned()),
             at,
             sentence,
         ),
@@ -166,8 +166,8 @@ pub(super) fn threads_sentence(analysis: &Analysis) -> Option<Evidence> {
         evidence::describe(busiest),
         evidence::count(threads as u64)
     );
-    let source = format!("/proc/{}/stat", busiest.id.pid);
-    Some(evidence::number("threads", threads as u64, "threads", &source, at, sentence))
+    let source = evidence::Source::Process(busiest.id.pid, "stat");
+    Some(evidence::apart(evidence::number("threads", threads as u64, "threads", source, at, sentence)))
 }
 
 fn peak(process: &crate::history::ProcessHistory) -> f64 {

@@ -51,7 +51,7 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
             "decoded size",
             bytes,
             "bytes",
-            &failure.agent_source(),
+            failure.agent_source(),
             failure.at,
             sentence,
         ));

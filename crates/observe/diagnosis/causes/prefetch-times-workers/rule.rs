@@ -77,9 +77,9 @@ fn product(starter: &ProcessHistory, settings: &LoaderSettings) -> Evidence {
         settings.prefetch_factor.unwrap_or(2),
         evidence::plural(ahead(settings), "batch", "batches"),
     );
-    let source = format!("agent in {}", starter.id.pid);
+    let source = evidence::Source::Agent(starter.id.pid);
     let at = starter.loader_at.unwrap_or(starter.first_seen);
-    evidence::number("batches in flight", ahead(settings), "batches", &source, at, sentence)
+    evidence::number("batches in flight", ahead(settings), "batches", source, at, sentence)
 }
 
 fn measured(batches: &segments::Batches) -> Evidence {

@@ -23,8 +23,8 @@ fn judge(analysis: &Analysis) -> Judgement {
         evidence::capital(&evidence::describe(process)),
         evidence::bytes(grown as u64)
     );
-    let source = format!("agent in {}", process.id.pid);
-    let evidence = evidence::text("python", version, &source, Some(at), sentence);
+    let source = evidence::Source::Agent(process.id.pid);
+    let evidence = evidence::text("python", version, source, Some(at), sentence);
     let severity = if analysis.ran_out { Severity::Warning } else { Severity::Note };
     let context = analysis.remedy_context_of(Some(process));
     let mut finding = of_job(&RULE, severity, Proof::Consistent, vec![evidence], &context);

@@ -105,8 +105,8 @@ fn length(process: &ProcessHistory, at: At, backlog: &Backlog, bytes: u64) -> Ev
         evidence::seconds(backlog.age_s),
         evidence::bytes(bytes)
     );
-    let source = format!("agent in {}", process.id.pid);
-    let evidence = evidence::number("items in a queue", backlog.items, "items", &source, at, sentence);
+    let source = evidence::Source::Agent(process.id.pid);
+    let evidence = evidence::number("items in a queue", backlog.items, "items", source, at, sentence);
     match backlog.maxsize {
         Some(maxsize) => evidence::with_limit(evidence, maxsize),
         None => evidence,
@@ -121,8 +121,8 @@ fn memory(process: &ProcessHistory, rise: u64) -> Option<Evidence> {
         evidence::bytes(rise),
         evidence::bytes(peak as u64)
     );
-    let source = format!("/proc/{}/status", process.id.pid);
-    Some(evidence::number("anonymous memory", peak as u64, "bytes", &source, at, sentence))
+    let source = evidence::Source::Process(process.id.pid, "status");
+    Some(evidence::number("anonymous memory", peak as u64, "bytes", source, at, sentence))
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {

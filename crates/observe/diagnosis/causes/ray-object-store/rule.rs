@@ -38,8 +38,8 @@ fn store(raylet: &ProcessHistory) -> Option<Evidence> {
         raylet.id.pid,
         evidence::bytes(memory.shared.0)
     );
-    let source = format!("/proc/{}/status", raylet.id.pid);
-    Some(evidence::number("shared memory of raylet", memory.shared.0, "bytes", &source, at, sentence))
+    let source = evidence::Source::Process(raylet.id.pid, "status");
+    Some(evidence::number("shared memory of raylet", memory.shared.0, "bytes", source, at, sentence))
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {

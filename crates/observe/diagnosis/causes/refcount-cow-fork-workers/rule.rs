@@ -79,8 +79,8 @@ fn copied_sentence(starter: Option<&ProcessHistory>, copies: &[Copy], whole: u64
         evidence::bytes(whole),
         evidence::bytes(error),
     );
-    let source = format!("/proc/{}/pagemap and those of its siblings", most.process.id.pid);
-    evidence::number("memory copied", whole, "bytes", &source, most.at, sentence)
+    let source = evidence::Source::Processes(most.process.id.pid, "pagemap");
+    evidence::number("memory copied", whole, "bytes", source, most.at, sentence)
 }
 
 /// The resident size hides it, and the faults say who wrote.
@@ -109,8 +109,15 @@ fn faults_sentence(analysis: &Analysis, copies: &[Copy], most: &Copy) -> Option<
         evidence::count(theirs as u64),
         parents.unwrap_or_default()
     );
-    let source = format!("/proc/{}/stat and those of its siblings", most.process.id.pid);
-    Some(evidence::number("minor faults", theirs as u64, "faults", &source, most.at, sentence))
+    let source = evidence::Source::Processes(most.process.id.pid, "stat");
+    Some(evidence::apart(evidence::number(
+        "minor faults",
+        theirs as u64,
+        "faults",
+        source,
+        most.at,
+        sentence,
+    )))
 }
 
 fn dataset_sentence(
@@ -139,8 +146,8 @@ fn dataset_sentence(
             evidence::bytes(saved)
         )
     };
-    let source = starter.map_or("agent".to_owned(), |starter| format!("agent in {}", starter.id.pid));
-    evidence::number("saved by sharing", saved, "bytes", &source, most.at, sentence)
+    let source = starter.map_or("agent".into(), |starter| evidence::Source::Agent(starter.id.pid));
+    evidence::number("saved by sharing", saved, "bytes", source, most.at, sentence)
 }
 
 fn unweighed_sentence(whole: u64, most: &Copy) -> Evidence {
@@ -148,8 +155,8 @@ fn unweighed_sentence(whole: u64, most: &Copy) -> Evidence {
         "Reading a Python object writes its reference count, and that copies its page. What the dataset holds was not seen from inside; as far as it is the dataset, ullage.share(dataset) would have saved the {} copied so far.",
         evidence::bytes(whole)
     );
-    let source = format!("/proc/{}/pagemap and those of its siblings", most.process.id.pid);
-    evidence::number("saved by sharing", whole, "bytes", &source, most.at, sentence)
+    let source = evidence::Source::Processes(most.process.id.pid, "pagemap");
+    evidence::number("saved by sharing", whole, "bytes", source, most.at, sentence)
 }
 
 /// Loader workers that faulted much, and whose pages could not be looked at.

@@ -82,7 +82,7 @@ fn judge_failure(
             evidence::bytes(limit)
         );
         let met =
-            evidence::number("address space", size, "bytes", &failure.agent_source(), failure.at, sentence);
+            evidence::number("address space", size, "bytes", failure.agent_source(), failure.at, sentence);
         evidence.push(evidence::with_limit(met, limit));
     }
     if let (Some((at, peak)), Some(process)) = (peak, failure.process) {
@@ -92,9 +92,9 @@ fn judge_failure(
             evidence::bytes(limit),
             evidence::seconds(failure.at.since(at))
         );
-        let source = format!("/proc/{}/status", process.id.pid);
-        evidence.push(evidence::with_limit(
-            evidence::number("largest address space", peak, "bytes", &source, at, sentence),
+        let source = evidence::Source::Process(process.id.pid, "status");
+        evidence.push(evidence::out_of(
+            evidence::number("largest address space", peak, "bytes", source, at, sentence),
             limit,
         ));
     }

@@ -32,8 +32,8 @@ fn judge(analysis: &Analysis) -> Judgement {
         evidence::describe(process),
         evidence::bytes(bytes)
     );
-    let source = format!("agent in {}", process.id.pid);
-    let evidence = evidence::number("list of indices", bytes, "bytes", &source, at, sentence);
+    let source = evidence::Source::Agent(process.id.pid);
+    let evidence = evidence::number("list of indices", bytes, "bytes", source, at, sentence);
     let context = analysis.remedy_context_of(Some(process));
     let mut finding = of_job(&RULE, severity, Proof::Estimated, vec![evidence], &context);
     finding.process = Some(evidence::process_ref(process));

@@ -49,8 +49,8 @@ fn told(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
             evidence::bytes(size)
         );
         let met =
-            evidence::number("/dev/shm bytes", used, "bytes", &failure.agent_source(), failure.at, sentence);
-        evidence.push(evidence::with_limit(met, size));
+            evidence::number("/dev/shm bytes", used, "bytes", failure.agent_source(), failure.at, sentence);
+        evidence.push(evidence::out_of(met, size));
     } else if let Some((history, at, used, size)) =
         space::fullest(analysis, &[FilesystemUse::Shm], failure, false)
     {
@@ -112,7 +112,7 @@ fn in_flight(failure: &Failure) -> Option<ullage_model::Evidence> {
         "batches in flight",
         batches,
         "batches",
-        &failure.agent_source(),
+        failure.agent_source(),
         failure.at,
         sentence,
     ))

@@ -48,7 +48,7 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     let sentence =
         format!("The job could not make an object in /dev/shm (error {code}): {reason}. No limit was met.");
     let mut evidence =
-        vec![evidence::text("error", &code.to_string(), &failure.agent_source(), Some(failure.at), sentence)];
+        vec![evidence::text("error", &code.to_string(), failure.agent_source(), Some(failure.at), sentence)];
     evidence.extend(sharing::exception_sentence(failure));
     evidence.push(match mounted {
         Some(place) => {
@@ -57,16 +57,16 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
                 place.last.path,
                 evidence::bytes(place.last.used.0)
             );
-            let source = format!("statvfs {}", place.last.path);
-            evidence::number("/dev/shm in use", place.last.used.0, "bytes", &source, place.last_at, sentence)
+            let source = evidence::Source::Filesystem(place.last.path.clone());
+            evidence::number("/dev/shm in use", place.last.used.0, "bytes", source, place.last_at, sentence)
         }
-        None => evidence::text(
+        None => evidence::apart(evidence::text(
             "/dev/shm",
             "not there",
             "statvfs /dev/shm",
             Some(failure.at),
             "The job sees no /dev/shm at all.".into(),
-        ),
+        )),
     });
     Some(finding(
         analysis,

@@ -28,8 +28,8 @@ fn judge(analysis: &Analysis) -> Judgement {
             evidence::bytes(shared as u64),
             when(at, victim.at)
         );
-        let source = format!("memory.stat of {}", group.path());
-        let met = evidence::number("shared memory", shared as u64, "bytes", &source, at, sentence);
+        let source = evidence::Source::Cgroup("memory.stat", group.path().to_owned());
+        let met = evidence::number("shared memory", shared as u64, "bytes", source, at, sentence);
         let mut evidence = vec![evidence::with_limit(met, limit)];
         if let Some(place) = analysis.timeline.filesystems(FilesystemUse::Shm).next() {
             let used = around(&place.used).map_or(place.last.used.0, |(_, used)| used as u64);
@@ -42,8 +42,8 @@ fn judge(analysis: &Analysis) -> Judgement {
                 evidence::bytes(used)
             );
             if size.is_none_or(|size| size > used.saturating_add(used / UNBOUNDED_PART)) {
-                let source = format!("statvfs {}", place.last.path);
-                evidence.push(evidence::number("/dev/shm in use", used, "bytes", &source, at, sentence));
+                let source = evidence::Source::Filesystem(place.last.path.clone());
+                evidence.push(evidence::number("/dev/shm in use", used, "bytes", source, at, sentence));
             }
         }
         // Its growth comes before the kill, also where the reading that shows it does not.

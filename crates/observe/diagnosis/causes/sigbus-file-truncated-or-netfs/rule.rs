@@ -28,9 +28,8 @@ fn faulted(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, St
             file.path,
             evidence::bytes(file.length)
         );
-        let source = format!("/proc/{}/maps and stat of the file", process.id.pid);
-        let met =
-            evidence::number("mapped beyond the file", file.mapped, "bytes", &source, file.at, sentence);
+        let source = evidence::Source::Process(process.id.pid, "maps and stat of the file");
+        let met = evidence::number("mapped beyond the file", file.mapped, "bytes", source, file.at, sentence);
         evidence.insert(0, evidence::with_limit(met, file.length));
         let known = Proof::SeenOutside;
         return Ok(Some(finding(
@@ -69,7 +68,7 @@ fn faulted(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, St
         evidence::bytes(size),
         space::when(at, failure.at)
     );
-    evidence.push(evidence::with_limit(
+    evidence.push(evidence::out_of(
         evidence::number("/dev/shm bytes", used, "bytes", "statvfs /dev/shm", at, sentence),
         size,
     ));
@@ -78,9 +77,9 @@ fn faulted(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, St
         evidence::bytes(mappings.data_file_bytes.0),
         space::when(counted, failure.at)
     );
-    let source = format!("/proc/{}/maps", process.id.pid);
+    let source = evidence::Source::Process(process.id.pid, "maps");
     let bytes = mappings.data_file_bytes.0;
-    evidence.push(evidence::number("mapped data files", bytes, "bytes", &source, counted, sentence));
+    evidence.push(evidence::number("mapped data files", bytes, "bytes", source, counted, sentence));
     Ok(Some(finding(
         analysis,
         &RULE,

@@ -56,8 +56,13 @@ fn ended(analysis: &Analysis, failure: &Failure, asked: u64) -> Option<Finding> 
             .process
             .map_or_else(|| "A process".into(), |process| evidence::capital(&evidence::describe(process)))
     );
-    let signal =
-        evidence::text("signal", "SIGKILL or SIGTERM", "how the process ended", Some(failure.at), sentence);
+    let signal = evidence::apart(evidence::text(
+        "signal",
+        "SIGKILL or SIGTERM",
+        "how the process ended",
+        Some(failure.at),
+        sentence,
+    ));
     let context = RemedyContext { bytes: Some(sum as u64), ..analysis.remedy_context(Some(failure)) };
     let evidence = vec![evidence::with_limit(met, asked), signal];
     Some(finding(analysis, &RULE, failure, Proof::Consistent, evidence, &context))

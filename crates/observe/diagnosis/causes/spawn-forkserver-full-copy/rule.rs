@@ -80,8 +80,8 @@ fn copies_sentence(copies: &[Copy], whole: u64, most: &Copy, loader: Option<&Loa
         if number > 1 { " each" } else { "" },
         evidence::bytes(whole)
     );
-    let source = format!("agent in {} and in its siblings", most.process.id.pid);
-    evidence::number("saved by sharing", whole, "bytes", &source, most.at, sentence)
+    let source = evidence::Source::Agents(most.process.id.pid);
+    evidence::number("saved by sharing", whole, "bytes", source, most.at, sentence)
 }
 
 /// It was there before the first item was read.
@@ -95,12 +95,12 @@ fn step_sentence(most: &Copy) -> Option<Evidence> {
         evidence::bytes(before),
         evidence::bytes(last as u64)
     );
-    let source = format!("agent in {}", most.process.id.pid);
+    let source = evidence::Source::Agent(most.process.id.pid);
     Some(evidence::number(
         "anonymous memory",
         before,
         "bytes",
-        &source,
+        source,
         begun.at,
         evidence::capital(&sentence),
     ))
@@ -115,10 +115,10 @@ fn method_sentence(loader: &LoaderSettings, starter: Option<&ProcessHistory>) ->
         (true, _) => format!("because multiprocessing_context was not given and {method} is the default in this process"),
         (false, _) => format!("because multiprocessing_context={method:?} was given"),
     };
-    let source = starter.map_or("agent".to_owned(), |starter| format!("agent in {}", starter.id.pid));
+    let source = starter.map_or("agent".into(), |starter| evidence::Source::Agent(starter.id.pid));
     let sentence =
         format!("The workers are started by {method}, {reason}; so each unpickles the dataset anew.");
-    Some(evidence::text("start method", method, &source, None, sentence))
+    Some(evidence::text("start method", method, source, None, sentence))
 }
 
 fn from_outside(analysis: &Analysis) -> Judgement {
@@ -126,13 +126,13 @@ fn from_outside(analysis: &Analysis) -> Judgement {
     if !analysis.ran_out {
         return Judgement::cannot_tell(sentence);
     }
-    let evidence = vec![evidence::text(
+    let evidence = vec![evidence::apart(evidence::text(
         "private memory",
         "of unknown content",
         "/proc/PID/status",
         Some(analysis.timeline.end()),
         format!("{}.", evidence::capital(&sentence)),
-    )];
+    ))];
     let known = Proof::Consistent;
     Judgement::one(of_job(&RULE, Severity::Warning, known, evidence, &analysis.remedy_context(None)))
 }

@@ -70,7 +70,7 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
         evidence::bytes(limit)
     );
     let met =
-        evidence::number("size of a stack", stack, "bytes", &failure.agent_source(), failure.at, sentence);
+        evidence::number("size of a stack", stack, "bytes", failure.agent_source(), failure.at, sentence);
     let mut evidence = vec![evidence::with_limit(met, limit)];
     if let Some(resident) = counts.resident {
         let sentence = format!("Only {} of it was memory in use.", evidence::bytes(resident));

@@ -50,9 +50,9 @@ fn judge(analysis: &Analysis) -> Judgement {
         evidence::count(most.count),
         evidence::bytes(most.bytes.unwrap_or(0) / most.count.max(1))
     );
-    let source = format!("agent in {}", process.id.pid);
+    let source = evidence::Source::Agent(process.id.pid);
     let evidence = evidence::with_limit(
-        evidence::number("shuffle buffers", bytes, "bytes", &source, at, sentence),
+        evidence::number("shuffle buffers", bytes, "bytes", source, at, sentence),
         peak.max(bytes),
     );
     let context = analysis.remedy_context_of(Some(process));

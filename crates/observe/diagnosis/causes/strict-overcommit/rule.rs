@@ -42,7 +42,7 @@ fn promised(analysis: &Analysis, failure: &Failure, told: bool) -> Result<Option
     {
         Some((committed, limit)) => (committed, limit, failure.at, failure.agent_source()),
         None => match last_read(analysis, failure) {
-            Some((committed, limit, at)) => (committed, limit, at, "/proc/meminfo".to_owned()),
+            Some((committed, limit, at)) => (committed, limit, at, "/proc/meminfo".into()),
             None => return Err("vm.overcommit_memory is 2, and Committed_AS could not be read".into()),
         },
     };
@@ -76,7 +76,7 @@ fn promised(analysis: &Analysis, failure: &Failure, told: bool) -> Result<Option
         evidence::bytes(limit)
     );
     let mut evidence = vec![evidence::with_limit(
-        evidence::number("committed memory", committed, "bytes", &source, at, sentence),
+        evidence::number("committed memory", committed, "bytes", source, at, sentence),
         limit,
     )];
     if let Some((at, free)) = analysis.timeline.host().available.at_or_before(failure.at) {
@@ -118,7 +118,7 @@ fn larger_than_machine(analysis: &Analysis, failure: &Failure) -> Option<Finding
         evidence::bytes(whole)
     );
     let mut evidence = vec![evidence::with_limit(
-        evidence::number("bytes asked for", asked, "bytes", &failure.agent_source(), failure.at, sentence),
+        evidence::number("bytes asked for", asked, "bytes", failure.agent_source(), failure.at, sentence),
         whole,
     )];
     evidence.extend(sharing::exception_sentence(failure));

@@ -75,14 +75,14 @@ fn started(programs: &Cohort) -> Option<Evidence> {
         evidence::bytes(bytes)
     );
     let number = programs.members.len() as u64;
-    Some(evidence::number(
+    Some(evidence::apart(evidence::number(
         "programs started",
         number,
         "processes",
         "/proc/PID/stat below the workers",
         at,
         sentence,
-    ))
+    )))
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {

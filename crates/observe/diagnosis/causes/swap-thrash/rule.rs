@@ -90,20 +90,27 @@ fn faults_sentence(faults: f64, swapped: f64, at: At, to: At) -> Evidence {
         evidence::seconds(at.seconds()),
         evidence::count(faults as u64)
     );
-    evidence::number(
+    evidence::apart(evidence::number(
         "major faults",
         faults as u64,
         "faults a second",
         "/proc/PID/stat and /proc/PID/status",
         to,
         sentence,
-    )
+    ))
 }
 
 fn stall_sentence(share: f64, to: At) -> Evidence {
     let percent = (share * 100.0).round() as u64;
     let sentence = format!("In {percent} % of that time something waited for memory.");
-    evidence::number("time waited", percent, "percent", "/proc/pressure/memory", to, sentence)
+    evidence::apart(evidence::number(
+        "time waited",
+        percent,
+        "percent",
+        "/proc/pressure/memory",
+        to,
+        sentence,
+    ))
 }
 
 fn trend_sentence(held: &Series, from: At, to: At) -> Option<Evidence> {

@@ -62,7 +62,7 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     };
     let sentence = format!("The kernel refused {call}: {reason}{limit}. /dev/shm has nothing to do with it.");
     let mut evidence =
-        vec![evidence::text("call refused", call, &failure.agent_source(), Some(failure.at), sentence)];
+        vec![evidence::text("call refused", call, failure.agent_source(), Some(failure.at), sentence)];
     evidence.extend(sharing::exception_sentence(failure));
     // A limit below the kernel's default is what the message means; else it may be a wrong argument.
     let tight = match limits {

@@ -32,8 +32,8 @@ fn judge(analysis: &Analysis) -> Judgement {
             group.path(),
             evidence::bytes(huge)
         );
-        let source = format!("memory.stat of {}", group.path());
-        let met = evidence::number("memory in huge pages", huge, "bytes", &source, at, sentence);
+        let source = evidence::Source::Cgroup("memory.stat", group.path().to_owned());
+        let met = evidence::number("memory in huge pages", huge, "bytes", source, at, sentence);
         // Where the program asks for them itself, as numpy does for its arrays, it mostly uses them.
         let severity = if killed && mode == "always" { Severity::Warning } else { Severity::Note };
         let evidence = vec![evidence::with_limit(met, anonymous)];

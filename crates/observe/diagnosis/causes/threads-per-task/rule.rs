@@ -48,7 +48,7 @@ fn at_refusal(analysis: &Analysis, failure: &Failure) -> Option<(f64, Judgement)
         evidence::count(first as u64)
     );
     let source = failure.agent_source();
-    let evidence = evidence::number("threads", threads as u64, "threads", &source, failure.at, sentence);
+    let evidence = evidence::number("threads", threads as u64, "threads", source, failure.at, sentence);
     Some((threads, judged(analysis, process, vec![evidence], failure.at)))
 }
 
@@ -75,8 +75,8 @@ fn rising(analysis: &Analysis, process: &ProcessHistory) -> Option<(f64, Judgeme
         evidence::seconds(growth.lasted_s),
         evidence::count(first as u64)
     );
-    let source = format!("/proc/{}/stat", process.id.pid);
-    let evidence = evidence::number("threads", last as u64, "threads", &source, at, sentence);
+    let source = evidence::Source::Process(process.id.pid, "stat");
+    let evidence = evidence::number("threads", last as u64, "threads", source, at, sentence);
     Some((last, judged(analysis, process, vec![evidence], at)))
 }
 
@@ -102,8 +102,8 @@ fn stacks(process: &ProcessHistory, at: At) -> Option<Evidence> {
         evidence::bytes(grown),
         evidence::bytes((grown as f64 / threads) as u64)
     );
-    let source = format!("/proc/{}/status", process.id.pid);
-    Some(evidence::number("address space", grown, "bytes", &source, at, sentence))
+    let source = evidence::Source::Process(process.id.pid, "status");
+    Some(evidence::number("address space", grown, "bytes", source, at, sentence))
 }
 
 fn rate(per_second: f64) -> String {

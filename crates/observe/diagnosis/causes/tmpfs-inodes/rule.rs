@@ -68,8 +68,8 @@ fn counted(failure: &Failure, counts: &CountsAtFailure) -> Option<(Proof, Eviden
         evidence::count(all)
     );
     let source = failure.agent_source();
-    let met = evidence::number("/dev/shm inodes", used, "inodes", &source, failure.at, sentence);
-    Some((Proof::SeenInside, evidence::with_limit(met, all)))
+    let met = evidence::number("/dev/shm inodes", used, "inodes", source, failure.at, sentence);
+    Some((Proof::SeenInside, evidence::out_of(met, all)))
 }
 
 /// Nothing was full any more as the exception left, but making an empty object was refused.
@@ -81,7 +81,7 @@ fn at_creation(failure: &Failure, counts: &CountsAtFailure) -> Option<Evidence> 
         evidence::count(used)
     );
     let source = failure.agent_source();
-    let met = evidence::number("/dev/shm inodes", used, "inodes", &source, failure.at, sentence);
+    let met = evidence::number("/dev/shm inodes", used, "inodes", source, failure.at, sentence);
     Some(evidence::with_limit(met, all))
 }
 

@@ -32,8 +32,8 @@ fn judge(analysis: &Analysis) -> Judgement {
         evidence::bytes(bytes),
         evidence::bytes(bytes / most.more().max(1)),
     );
-    let source = format!("agent in {}", most.process.id.pid);
-    let evidence = evidence::number("compiled graphs", most.last.count, "graphs", &source, most.at, sentence);
+    let source = evidence::Source::Agent(most.process.id.pid);
+    let evidence = evidence::number("compiled graphs", most.last.count, "graphs", source, most.at, sentence);
     let context = analysis.remedy_context_of(Some(most.process));
     let mut finding = of_job(&RULE, severity, Proof::Estimated, vec![evidence], &context);
     finding.process = Some(evidence::process_ref(most.process));

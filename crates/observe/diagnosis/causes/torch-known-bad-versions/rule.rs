@@ -54,8 +54,8 @@ fn judge(analysis: &Analysis) -> Judgement {
         evidence::bytes((growth.per_second * growth.lasted_s) as u64),
         evidence::seconds(growth.lasted_s)
     );
-    let source = format!("agent in {}", process.id.pid);
-    let evidence = evidence::text("torch", &name, &source, Some(process.first_seen), sentence);
+    let source = evidence::Source::Agent(process.id.pid);
+    let evidence = evidence::text("torch", &name, source, Some(process.first_seen), sentence);
     let context = analysis.remedy_context_of(Some(process));
     let mut finding = of_job(&RULE, Severity::Note, Proof::Consistent, vec![evidence], &context);
     finding.process = Some(evidence::process_ref(process));

@@ -196,13 +196,13 @@ fn finding(analysis: &Analysis, all: &[Grower], limit: Option<&LimitState>) -> F
     evidence.extend(limit.and_then(|limit| limit_sentence(limit, rate, first.rise.until)));
     let why = why_not_found(analysis, first);
     let at = At::from_seconds(first.rise.until);
-    evidence.push(evidence::text(
+    evidence.push(evidence::apart(evidence::text(
         "cause",
         "not found",
-        &why.source(first.process),
+        why.source(first.process),
         Some(at),
         why.sentence(first),
-    ));
+    )));
     evidence.extend(tensors_sentence(first));
     let context = analysis.remedy_context_of(Some(first.process));
     let mut finding = of_job(&RULE, Severity::Warning, Proof::SeenOutside, evidence, &context);
@@ -244,11 +244,11 @@ fn limit_sentence(limit: &LimitState, rate: f64, at: f64) -> Option<Evidence> {
         limit.kind.name(),
         used,
         "bytes",
-        &limit.scope.to_string(),
+        evidence::Source::Limit(limit.scope.clone()),
         At::from_seconds(at),
         sentence,
     );
-    Some(evidence::with_limit(evidence, most))
+    Some(evidence::out_of(evidence, most))
 }
 
 /// Why nobody can say what holds it.
@@ -286,10 +286,10 @@ fn why_not_found(analysis: &Analysis, grower: &Grower) -> Why {
 }
 
 impl Why {
-    fn source(self, process: &ProcessHistory) -> String {
+    fn source(self, process: &ProcessHistory) -> evidence::Source {
         match self {
-            Why::NoMoment | Why::NotNamed(_) => format!("agent in {}", process.id.pid),
-            Why::FromOutside | Why::NoAgent | Why::NotInside => String::new(),
+            Why::NoMoment | Why::NotNamed(_) => evidence::Source::Agent(process.id.pid),
+            Why::FromOutside | Why::NoAgent | Why::NotInside => evidence::Source::Named(""),
         }
     }
 
@@ -332,8 +332,8 @@ fn tensors_sentence(grower: &Grower) -> Option<Evidence> {
         evidence::bytes(group.bytes),
         evidence::count(group.count_before.unwrap_or(0))
     );
-    let source = format!("agent in {}", grower.process.id.pid);
-    Some(evidence::number("memory of tensors", group.bytes, "bytes", &source, *at, sentence))
+    let source = evidence::Source::Agent(grower.process.id.pid);
+    Some(evidence::number("memory of tensors", group.bytes, "bytes", source, *at, sentence))
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {

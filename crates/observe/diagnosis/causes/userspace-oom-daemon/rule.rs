@@ -74,7 +74,7 @@ fn low(analysis: &Analysis, at: At, total: u64) -> Option<Evidence> {
         evidence::bytes(total),
         evidence::seconds(at.since(read))
     );
-    Some(evidence::with_limit(
+    Some(evidence::out_of(
         evidence::number("available memory", available as u64, "bytes", "/proc/meminfo", read, sentence),
         total,
     ))
@@ -93,7 +93,14 @@ fn stalled(analysis: &Analysis, at: At) -> Option<Evidence> {
         "In {percent} % of the last {} everything that could run waited for memory.",
         evidence::seconds(to.since(from))
     );
-    Some(evidence::number("time stalled", percent, "percent", "/proc/pressure/memory", to, sentence))
+    Some(evidence::apart(evidence::number(
+        "time stalled",
+        percent,
+        "percent",
+        "/proc/pressure/memory",
+        to,
+        sentence,
+    )))
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {

@@ -31,8 +31,8 @@ fn judge(analysis: &Analysis) -> Judgement {
         evidence::bytes(virt),
         evidence::bytes(resident)
     );
-    let source = format!("/proc/{}/status", process.id.pid);
-    let evidence = evidence::number("address space", virt, "bytes", &source, at, sentence);
+    let source = evidence::Source::Process(process.id.pid, "status");
+    let evidence = evidence::number("address space", virt, "bytes", source, at, sentence);
     let known = Proof::SeenOutside;
     let mut finding = of_job(&RULE, Severity::Note, known, vec![evidence], &analysis.remedy_context(None));
     finding.process = Some(evidence::process_ref(process));

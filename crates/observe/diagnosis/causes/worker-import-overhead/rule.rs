@@ -88,8 +88,8 @@ fn copies_sentence(together: &[Copy], global: &Held, saved: u64, alike: bool) ->
         evidence::bytes(saved)
     );
     let copy = &together[0];
-    let source = format!("agent in {} and in its siblings", copy.process.id.pid);
-    evidence::number("saved by sharing", saved, "bytes", &source, copy.at, sentence)
+    let source = evidence::Source::Agents(copy.process.id.pid);
+    evidence::number("saved by sharing", saved, "bytes", source, copy.at, sentence)
 }
 
 fn memory_sentence(analysis: &Analysis, most: &Copy) -> Option<Evidence> {
@@ -108,8 +108,8 @@ fn memory_sentence(analysis: &Analysis, most: &Copy) -> Option<Evidence> {
         evidence::capital(&evidence::describe(most.process)),
         evidence::bytes(peak as u64)
     );
-    let source = format!("/proc/{}/status", most.process.id.pid);
-    Some(evidence::number("anonymous memory", peak as u64, "bytes", &source, at, sentence))
+    let source = evidence::Source::Process(most.process.id.pid, "status");
+    Some(evidence::number("anonymous memory", peak as u64, "bytes", source, at, sentence))
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {

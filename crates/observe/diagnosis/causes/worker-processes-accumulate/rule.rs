@@ -53,8 +53,15 @@ fn piled_up(analysis: &Analysis, parent: i32, cohort: &Cohort) -> Option<(usize,
         evidence::count(cohort.members.len() as u64 - number),
         evidence::count(cohort.members.len() as u64),
     );
-    let source = format!("/proc/PID/stat below {parent}");
-    let mut evidence = vec![evidence::number("loader workers", number, "processes", &source, last, sentence)];
+    let source = evidence::Source::Children(parent, "/proc/PID/stat");
+    let mut evidence = vec![evidence::apart(evidence::number(
+        "loader workers",
+        number,
+        "processes",
+        source,
+        last,
+        sentence,
+    ))];
     if let Some((settings, iterators)) = made {
         let sentence = format!(
             "It made {} of a loader of {} with num_workers={}{}.",
@@ -63,12 +70,12 @@ fn piled_up(analysis: &Analysis, parent: i32, cohort: &Cohort) -> Option<(usize,
             settings.workers,
             if settings.persistent_workers { " and persistent_workers=True" } else { "" },
         );
-        let source = format!("agent in {parent}");
+        let source = evidence::Source::Agent(parent);
         evidence.push(evidence::number(
             "iterators",
             u64::from(*iterators),
             "iterators",
-            &source,
+            source,
             last,
             sentence,
         ));

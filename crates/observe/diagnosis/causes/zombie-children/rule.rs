@@ -30,8 +30,9 @@ fn judge(analysis: &Analysis) -> Judgement {
         evidence::capital(&evidence::describe(parent)),
         evidence::plural(zombies, "child", "children")
     );
-    let source = format!("State of /proc/PID/stat below {}", parent.id.pid);
-    let evidence = vec![evidence::number("zombies", zombies, "processes", &source, at, sentence)];
+    let source = evidence::Source::Children(parent.id.pid, "State of /proc/PID/stat");
+    let evidence =
+        vec![evidence::apart(evidence::number("zombies", zombies, "processes", source, at, sentence))];
     let mut finding =
         of_job(&RULE, Severity::Warning, Proof::SeenOutside, evidence, &analysis.remedy_context(None));
     finding.process = Some(evidence::process_ref(parent));

@@ -4,6 +4,7 @@
 //! and the trainer's end is noticed by main. The first in time is where the cause is.
 
 use super::run::Run;
+use crate::evidence::Source;
 use crate::history::{ExceptionSeen, ProcessHistory, Timeline};
 use crate::policy::given::{SIGABRT, SIGSEGV};
 use crate::policy::limits::FOLLOWS_WITHIN_S;
@@ -206,9 +207,9 @@ impl<'a> Failure<'a> {
     }
 
     /// Where what the agent counted comes from.
-    pub(crate) fn agent_source(&self) -> String {
+    pub(crate) fn agent_source(&self) -> Source {
         let pid = self.exception.map_or(0, |seen| seen.pid);
-        format!("agent in {pid}")
+        Source::Agent(pid)
     }
 
     /// Fatal where the failure ended the run or a process of it in a run that failed; what the run survived

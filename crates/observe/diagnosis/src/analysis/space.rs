@@ -116,8 +116,15 @@ pub(crate) fn reading(path: &str, what: &str, used: u64, limit: u64, at: At, fai
         format!("read {} after the failure", evidence::seconds(-age))
     };
     let sentence = format!("{path} had {shown} of {of} in use, {when}.");
-    evidence::with_limit(
-        evidence::number(&format!("{path} {what}"), used, unit, &format!("statvfs {path}"), at, sentence),
+    evidence::out_of(
+        evidence::number(
+            &format!("{path} {what}"),
+            used,
+            unit,
+            evidence::Source::Filesystem(path.to_owned()),
+            at,
+            sentence,
+        ),
         limit,
     )
 }

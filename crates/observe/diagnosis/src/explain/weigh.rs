@@ -105,7 +105,7 @@ fn finding(id: &'static str, found: &LogMatch) -> Finding {
         found.text.trim_end_matches('.')
     );
     let mut evidence: Vec<Evidence> =
-        vec![evidence::text("message", &found.text, &format!("line {}", found.line), None, sentence)];
+        vec![evidence::quoted("message", &found.text, evidence::Source::Line(found.line), None, sentence)];
     evidence.extend(segment_sentence(id, found));
     if let Some(hint) = found.hint {
         let sentence = format!("{}.", evidence::capital(hint.trim_end_matches('.')));
@@ -142,7 +142,7 @@ fn segment_sentence(id: &str, found: &LogMatch) -> Option<Evidence> {
     Some(evidence::text(
         "number of the segment",
         &segment.to_string(),
-        &format!("line {}", found.line),
+        evidence::Source::Line(found.line),
         None,
         sentence,
     ))

@@ -33,20 +33,20 @@ pub(crate) fn judge(
     let severity =
         if short || (ongoing && !worker && kept.bytes >= most) { Severity::Warning } else { Severity::Note };
     let pid = kept.process.id.pid;
-    let source = format!("agent in {pid}");
+    let source = evidence::Source::Agent(pid);
     let text = format!("{}{}", sentence(kept), others(kept));
     let said = evidence::number(
         "kept by the allocator",
         kept.retained.bytes as u64,
         "bytes",
-        &source,
+        source.clone(),
         kept.retained.at,
         text,
     );
     let mut evidence = vec![said];
     if let Some((growth, _)) = growing {
         let (what, at) = ("growth", growth.since.unwrap_or(kept.retained.at));
-        evidence.push(evidence::number(what, growth.bytes, "bytes", &source, at, growth.because.clone()));
+        evidence.push(evidence::number(what, growth.bytes, "bytes", source, at, growth.because.clone()));
     }
     evidence.extend(known(kept));
     let context = RemedyContext {

@@ -29,7 +29,7 @@ struct Kinds {
     torch: u64,
     all: u64,
     at: At,
-    source: String,
+    source: evidence::Source,
     words: String,
 }
 
@@ -74,7 +74,7 @@ fn kinds(failure: &Failure) -> Option<Kinds> {
         torch: kinds.torch_shared,
         all,
         at,
-        source: format!("/proc/{}/fd", process.id.pid),
+        source: evidence::Source::Process(process.id.pid, "fd"),
         words: format!(
             "of {} descriptors, {} link to torch's shared segments, {} to files, {} to sockets, {} to pipes",
             evidence::count(all),
@@ -100,7 +100,7 @@ fn kinds_by_mappings(process: &ProcessHistory) -> Option<Kinds> {
         torch: torch.min(all),
         all,
         at,
-        source: format!("/proc/{}/maps", process.id.pid),
+        source: evidence::Source::Process(process.id.pid, "maps"),
         words: format!(
             "{} of its mappings are torch's shared segments, about as many as it had descriptors: with the file_descriptor strategy each holds one",
             evidence::count(torch)
@@ -153,7 +153,7 @@ fn told(
                 "descriptors",
                 fds,
                 "descriptors",
-                &failure.agent_source(),
+                failure.agent_source(),
                 failure.at,
                 sentence,
             );
@@ -268,21 +268,21 @@ fn last_count(failure: &Failure, limit: Option<u64>, name: &str) -> Option<Evide
         evidence::count(value),
         evidence::seconds(failure.at.since(at)),
     );
-    let source = format!("/proc/{}/fd", process.id.pid);
-    let evidence = evidence::number("descriptors", value, "descriptors", &source, at, sentence);
+    let source = evidence::Source::Process(process.id.pid, "fd");
+    let evidence = evidence::number("descriptors", value, "descriptors", source, at, sentence);
     Some(limit.map_or(evidence.clone(), |limit| evidence::with_limit(evidence, limit)))
 }
 
 fn kinds_sentence(kinds: &Kinds) -> Option<Evidence> {
     let sentence = format!("{}.", evidence::capital(&kinds.words));
-    Some(evidence::number(
+    Some(evidence::apart(evidence::number(
         "descriptors of torch's segments",
         kinds.torch,
         "descriptors",
-        &kinds.source,
+        kinds.source.clone(),
         kinds.at,
         sentence,
-    ))
+    )))
 }
 
 /// Up to the hard limit nobody needs a right for it.

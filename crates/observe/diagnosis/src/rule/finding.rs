@@ -112,7 +112,7 @@ pub(crate) fn no_memory_in(
     let stack = failure.exception.map_or(&[][..], |seen| &seen.report.stack[..]);
     let frame = stack.first().map_or("unknown", |frame| frame.as_str());
     let sentence = format!("At that moment {doing}, called from {frame}.{size}");
-    evidence.push(evidence::text("work", frame, &failure.agent_source(), Some(failure.at), sentence));
+    evidence.push(evidence::text("work", frame, failure.agent_source(), Some(failure.at), sentence));
     evidence.extend(more(failure));
     let mut found =
         finding(analysis, rule, failure, Proof::InPart, evidence, &analysis.remedy_context(Some(failure)));

@@ -105,8 +105,8 @@ fn is_persistent_workers(analysis: &Analysis, held: &RetainedGrowth) -> bool {
         && settings.is_some_and(|settings| settings.persistent_workers)
 }
 
-fn source(held: &RetainedGrowth) -> String {
-    format!("agent in {}", held.process.id.pid)
+fn source(held: &RetainedGrowth) -> evidence::Source {
+    evidence::Source::Agent(held.process.id.pid)
 }
 
 pub(crate) fn growth_sentence(process: &ProcessHistory, rise: &Rise) -> Evidence {
@@ -116,9 +116,9 @@ pub(crate) fn growth_sentence(process: &ProcessHistory, rise: &Rise) -> Evidence
         evidence::bytes(rise.by as u64),
         evidence::seconds(rise.until - rise.since),
     );
-    let source = format!("/proc/{}/status", process.id.pid);
+    let source = evidence::Source::Process(process.id.pid, "status");
     let at = At::from_seconds(rise.until);
-    evidence::number("private memory that came", rise.by as u64, "bytes", &source, at, sentence)
+    evidence::number("private memory that came", rise.by as u64, "bytes", source, at, sentence)
 }
 
 /// `list losses in train(), train.py:31 (it grows at train.py:27)`.
@@ -186,7 +186,15 @@ fn holder_sentence(held: &RetainedGrowth, holder: &Holder) -> Evidence {
     let sentence = format!("{} {became}{keeps}.", evidence::capital(&spelt));
     let value = holder.more_bytes.saturating_add(holder.hidden_bytes);
     let what = if holder.name.is_empty() { holder.type_name.clone() } else { holder.name.clone() };
-    evidence::number(&format!("memory held by {what}"), value, "bytes", &source(held), held.at, sentence)
+    let what = format!("memory held by {what}");
+    let said = match held.kind {
+        Kind::Graph => holder.hidden_bytes > 0 && evidence::alike(value, holder.hidden_bytes),
+        Kind::View => evidence::alike(value, holder.own_bytes) || evidence::alike(value, holder.bytes),
+        Kind::Hook if is_hooks(holder) => false,
+        _ => evidence::alike(value, holder.more_bytes),
+    };
+    let said = said || of_value && evidence::alike(value, holder.length);
+    Evidence { said, ..evidence::number(&what, value, "bytes", source(held), held.at, sentence) }
 }
 
 fn graph_sentence(held: &RetainedGrowth) -> Option<Evidence> {
@@ -203,7 +211,8 @@ fn graph_sentence(held: &RetainedGrowth) -> Option<Evidence> {
         evidence::count(graph.before),
     );
     let what = format!("memory held by the graph of {}", graph.name);
-    Some(evidence::number(&what, graph.more_bytes, "bytes", &source(held), held.at, sentence))
+    let evidence = evidence::number(&what, graph.more_bytes, "bytes", source(held), held.at, sentence);
+    Some(Evidence { said: graph.more_bytes > 0, ..evidence })
 }
 
 fn same_sentence(held: &RetainedGrowth, same: &[RetainedGrowth]) -> Option<Evidence> {
@@ -216,7 +225,7 @@ fn same_sentence(held: &RetainedGrowth, same: &[RetainedGrowth]) -> Option<Evide
         evidence::bytes(bytes),
         evidence::plural(same.len() as u64, "other process", "other processes")
     );
-    Some(evidence::number("memory held in other processes", bytes, "bytes", &source(held), held.at, sentence))
+    Some(evidence::number("memory held in other processes", bytes, "bytes", source(held), held.at, sentence))
 }
 
 fn share_sentence(held: &RetainedGrowth, share: f64) -> Evidence {
@@ -228,7 +237,7 @@ fn share_sentence(held: &RetainedGrowth, share: f64) -> Evidence {
         100.0 * share
     );
     let evidence =
-        evidence::number("growth explained", held.explained, "bytes", &source(held), held.at, sentence);
+        evidence::number("growth explained", held.explained, "bytes", source(held), held.at, sentence);
     evidence::with_limit(evidence, held.of)
 }
 

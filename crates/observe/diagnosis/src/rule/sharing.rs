@@ -83,7 +83,7 @@ pub(crate) fn loader_sentence(failure: &Failure) -> Option<Evidence> {
     Some(evidence::text(
         "start method",
         &method,
-        &failure.agent_source(),
+        failure.agent_source(),
         Some(failure.at),
         format!(
             "The loader's workers are started by {method}, {reason}; so the dataset is pickled, and each of its tensors is moved to a shared segment of its own{strategy}; with fork nothing would be sent."
@@ -96,17 +96,20 @@ pub(crate) fn exception_sentence(failure: &Failure) -> Option<Evidence> {
     let seen = failure.exception?;
     let frame = seen.report.stack.last().map(|frame| format!(", in {frame}")).unwrap_or_default();
     let message = failure.message();
-    Some(evidence::text(
+    Some(evidence::quoted(
         "exception",
         &message,
-        &failure.agent_source(),
+        failure.agent_source(),
         Some(failure.at),
         format!("It failed with \"{}\"{frame}.", message.trim_end_matches('.')),
     ))
 }
 
 /// How full the job's /dev/shm was: counted at the failure, else read last before it.
-pub(crate) fn shm(analysis: &Analysis, failure: &Failure) -> Option<(u64, Option<u64>, At, String)> {
+pub(crate) fn shm(
+    analysis: &Analysis,
+    failure: &Failure,
+) -> Option<(u64, Option<u64>, At, evidence::Source)> {
     if let Some(counts) = failure.counts() {
         if let Some(used) = counts.shm_used {
             return Some((used, counts.shm_size, failure.at, failure.agent_source()));
@@ -114,5 +117,5 @@ pub(crate) fn shm(analysis: &Analysis, failure: &Failure) -> Option<(u64, Option
     }
     let history = analysis.timeline.filesystems(FilesystemUse::Shm).next()?;
     let (at, used) = history.used.at_or_before(failure.at).or_else(|| history.used.first())?;
-    Some((used as u64, history.last.size.at(), at, format!("statvfs {}", history.last.path)))
+    Some((used as u64, history.last.size.at(), at, evidence::Source::Filesystem(history.last.path.clone())))
 }

@@ -5,10 +5,11 @@ use ullage_model::cgroup::{CgroupMemory, CgroupMemoryParts, CgroupPids};
 use ullage_model::host::HostMemory;
 use ullage_model::process::DescriptorKinds;
 use ullage_model::{
-    AgentMessage, At, Bytes, CgroupReading, CgroupVersion, ClockTicks, Descriptors, Ending, EndingSource,
-    Event, EventKind, ExceptionReport, FilesystemReading, FilesystemUse, Finding, Item, KernelOomKill, Limit,
-    LoaderSettings, Mappings, Measured, Missing, Outcome, ProcessFacts, ProcessId, ProcessMemory,
-    ProcessReading, ProcessState, ResourceLimits, Role, RunFacts, RunId, Sample, Severity, Verdict,
+    figures, AgentMessage, At, Bytes, CgroupReading, CgroupVersion, ClockTicks, Descriptors, Ending,
+    EndingSource, Event, EventKind, Evidence, EvidenceValue, ExceptionReport, FilesystemReading,
+    FilesystemUse, Finding, Item, KernelOomKill, Limit, LoaderSettings, Mappings, Measured, Missing, Outcome,
+    ProcessFacts, ProcessId, ProcessMemory, ProcessReading, ProcessState, ResourceLimits, Role, RunFacts,
+    RunId, Sample, Severity, Unit, Verdict,
 };
 
 pub(crate) const MAIN: i32 = 100;
@@ -251,8 +252,24 @@ impl Run {
     }
 
     pub(crate) fn verdict(&self) -> Verdict {
-        diagnose(&self.facts, &self.timeline())
+        let verdict = diagnose(&self.facts, &self.timeline());
+        verdict.findings.iter().flat_map(|finding| &finding.evidence).for_each(says_what_it_is_said_to);
+        verdict
     }
+}
+
+/// A reading that its sentence says is not shown beside it, and one that it does not say is.
+pub(crate) fn says_what_it_is_said_to(evidence: &Evidence) {
+    let spelt = match (&evidence.value, evidence.limit.and_then(Limit::at)) {
+        (EvidenceValue::Text(text), _) => text.clone(),
+        (EvidenceValue::Missing(..), _) => return,
+        (EvidenceValue::Number(n, unit), None) => figures::amount(*n, unit.word()),
+        (EvidenceValue::Number(n, unit), Some(limit)) => {
+            let used = if *unit == Unit::Bytes { figures::amount(*n, "bytes") } else { figures::number(*n) };
+            format!("{used} of {}", figures::amount(limit as f64, unit.word()))
+        }
+    };
+    assert_eq!(evidence.said, evidence.sentence.contains(&spelt), "{spelt}: {evidence:?}");
 }
 
 /// An exception that leaves a `Process`.

@@ -48,11 +48,10 @@ pub fn log(log: &LogView<'_>, style: &Style) -> String {
     screen.section("Why", Ink::Strong);
     for evidence in &first.evidence {
         let sentence = format::clean(&evidence.sentence);
-        let reading = format::reading(&evidence.value, evidence.limit, &evidence.unit);
-        let source = format::clean(&evidence.source);
+        let source = format::clean(&evidence.source.to_string());
         screen.prose(0, 2, &format!("{sentence} {}", style.paint(Ink::Quiet, &format!("[{source}]"))));
-        if !says(&sentence, &reading) {
-            screen.code(2, &reading);
+        if !evidence.said {
+            screen.code(2, &format::reading(&evidence.value, evidence.limit));
         }
     }
     screen.section("Do", Ink::Strong);
@@ -80,27 +79,9 @@ pub fn log(log: &LogView<'_>, style: &Style) -> String {
     screen.finish()
 }
 
-/// Does the sentence hold the reading already, but for capitals and commas?
-fn says(sentence: &str, reading: &str) -> bool {
-    let plain = |text: &str| text.to_lowercase().replace(',', "");
-    plain(sentence).contains(&plain(reading))
-}
-
 fn notes(screen: &mut Screen, notes: &[String]) {
     screen.section("Note", Ink::Strong);
     for note in notes {
         screen.prose(0, 2, &format::clean(note));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::says;
-
-    #[test]
-    fn a_reading_is_not_told_twice() {
-        assert!(says("Segment number 64,977 failed.", "64977"));
-        assert!(says("Count the lines.", "count the lines"));
-        assert!(!says("Segment number 64,977 failed.", "64978"));
     }
 }

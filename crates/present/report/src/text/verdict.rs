@@ -184,15 +184,13 @@ fn why(screen: &mut Screen, style: Style, finding: &Finding) {
 
 /// The sentence, then the reading that it rests on.
 fn evidence_words(style: Style, evidence: &Evidence) -> String {
-    let reading = format::reading(&evidence.value, evidence.limit, &evidence.unit);
-    let mut source = format::clean(&evidence.source);
+    let reading = format::reading(&evidence.value, evidence.limit);
+    let mut source = format::clean(&evidence.source.to_string());
     if let Some(at) = evidence.at {
         source = format!("{source} {}", format::at(at)).trim_start().to_owned();
     }
     let sentence = format::clean(&evidence.sentence);
-    // A quoted message is often the sentence itself: it is not told twice.
-    let told = sentence.is_empty() || sentence.contains(&reading);
-    let tag = match (told && !sentence.is_empty(), source.is_empty()) {
+    let tag = match (evidence.said && !sentence.is_empty(), source.is_empty()) {
         (true, true) => return sentence,
         (true, false) => format!("[{source}]"),
         (false, true) => format!("[{reading}]"),

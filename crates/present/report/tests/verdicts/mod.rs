@@ -5,7 +5,7 @@ use ullage_model::{
     GrowthClass, GrowthLimit, GrowthPart, LeftBehind, Limit, LimitKind, LimitState, Maker, Measured,
     MemorySummary, Missing, Outcome, OutcomeKind, Place, ProcessId, ProcessRef, Proof, Role, RunId, Scope,
     Segment, SegmentCreator, SegmentKind, SegmentPlace, SegmentSeen, SegmentSummary, SegmentTotal, Severity,
-    Undetermined, Verdict,
+    Undetermined, Unit, Verdict,
 };
 
 pub(crate) fn all() -> Vec<(&'static str, Verdict)> {
@@ -109,30 +109,31 @@ fn evidence(
     what: &str,
     value: f64,
     limit: Option<u64>,
-    unit: &str,
-    source: &str,
+    unit: &'static str,
+    source: &'static str,
     sentence: &str,
 ) -> Evidence {
+    let unit = if unit == "bytes" { Unit::Bytes } else { Unit::Of(unit) };
     Evidence {
         what: what.into(),
-        value: EvidenceValue::Number(value),
+        value: EvidenceValue::Number(value, unit),
         limit: limit.map(Limit::At),
-        unit: unit.into(),
         source: source.into(),
         at: Some(At::from_seconds(12.3)),
         sentence: sentence.into(),
+        said: false,
     }
 }
 
-fn quote(text: &str, source: &str, sentence: &str) -> Evidence {
+fn quote(text: &str, source: &'static str, sentence: &str) -> Evidence {
     Evidence {
         what: "exception".into(),
         value: EvidenceValue::Text(text.into()),
         limit: None,
-        unit: String::new(),
         source: source.into(),
         at: Some(At::from_seconds(12.3)),
         sentence: sentence.into(),
+        said: sentence.contains(text),
     }
 }
 
@@ -261,6 +262,7 @@ pub(crate) fn crash_supported() -> Verdict {
         evidence("mappings", 65_102.0, Some(65_530), "mappings", "/proc/4742/maps", "The trainer had 65,102 of 65,530 mappings at the last reading, 0.2 s before it ended, and gained 5,200 a second."),
         evidence("exit status", 1.0, None, "", "wait of its parent", "The trainer ended with exit status 1."),
     ];
+    finding.evidence.iter_mut().for_each(|one| one.said = true);
     verdict.not_seen =
         vec!["The agent was switched off (--no-agent): the exception itself was not seen.".into()];
     verdict
@@ -369,7 +371,7 @@ pub(crate) fn missing_values() -> Verdict {
     verdict.findings.truncate(1);
     let finding = &mut verdict.findings[0];
     finding.proof = Proof::Consistent;
-    finding.evidence[0].value = EvidenceValue::Missing(Missing::NoPermission);
+    finding.evidence[0].value = EvidenceValue::Missing(Missing::NoPermission, Unit::Of("mappings"));
     finding.evidence[0].sentence = String::new();
     finding.evidence[2].value = EvidenceValue::Text("bad\u{1b}[2J text\nsecond line".into());
     finding.evidence.truncate(3);
