@@ -57,7 +57,7 @@ pub use limit::Limit;
 pub use limit_state::{LimitKind, LimitState, Scope};
 pub use measured::{Measured, Missing};
 pub use met::{cgroup_facts, filesystem_facts};
-pub use outcome::{BudgetUse, Ending, EndingSource, Outcome, OutcomeKind};
+pub use outcome::{BudgetUse, EndedBy, Ending, EndingSource, Outcome, OutcomeKind};
 pub use pages::{Counted, PageKind, Pages};
 pub use process::{
     Descriptors, Exclusive, Mappings, ProcessFacts, ProcessMemory, ProcessReading, ProcessState,

@@ -50,11 +50,28 @@ pub struct Outcome {
     pub code: Option<i32>,
     /// Signal number, where one killed it.
     pub signal: Option<i32>,
-    /// Who did it: `kernel memcg`, `kernel oom`, `ullage budget`, `sender unknown`; none for an exit.
-    pub by: Option<String>,
+    /// Who did it; none for an exit.
+    pub by: Option<EndedBy>,
     /// What the job used of its budget, where the budget ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<BudgetUse>,
+}
+
+/// Who ended COMMAND's own process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EndedBy {
+    /// The kernel, at the memory limit of a cgroup.
+    #[serde(rename = "kernel memcg")]
+    CgroupLimit,
+    /// The kernel, because the machine ran out of memory.
+    #[serde(rename = "kernel oom")]
+    HostMemory,
+    /// ullage, at `--memory-max`.
+    #[serde(rename = "ullage budget")]
+    Budget,
+    /// Whoever sent the signal.
+    #[serde(rename = "sender unknown", other)]
+    Unknown,
 }
 
 /// A budget, and the most that was counted while it was being enforced, in bytes.
@@ -100,7 +117,7 @@ impl Outcome {
             Ending::Exited(code) => Outcome { code: Some(code), ..Outcome::of(OutcomeKind::Exit) },
             Ending::Signaled(signal) => Outcome {
                 signal: Some(signal),
-                by: Some("sender unknown".into()),
+                by: Some(EndedBy::Unknown),
                 ..Outcome::of(OutcomeKind::Signal)
             },
             Ending::NotSeen(_) => Outcome::of(OutcomeKind::Unknown),

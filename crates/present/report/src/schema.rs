@@ -21,7 +21,7 @@ pub(crate) struct VerdictJson<'a> {
     schema: u32,
     run: &'a str,
     command: &'a [String],
-    outcome: OutcomeJson<'a>,
+    outcome: OutcomeJson,
     healthy: bool,
     findings: Vec<FindingJson<'a>>,
     limits: Vec<LimitJson>,
@@ -49,11 +49,11 @@ pub(crate) struct FirstFailureJson<'a> {
 }
 
 #[derive(Serialize)]
-pub(crate) struct OutcomeJson<'a> {
+pub(crate) struct OutcomeJson {
     kind: ullage_model::OutcomeKind,
     code: Option<i32>,
     signal: Option<i32>,
-    by: Option<&'a str>,
+    by: Option<ullage_model::EndedBy>,
     #[serde(skip_serializing_if = "Option::is_none")]
     budget: Option<BudgetJson>,
 }
@@ -289,13 +289,13 @@ impl<'a> From<&'a Verdict> for VerdictJson<'a> {
     }
 }
 
-impl<'a> From<&'a Outcome> for OutcomeJson<'a> {
-    fn from(outcome: &'a Outcome) -> Self {
+impl From<&Outcome> for OutcomeJson {
+    fn from(outcome: &Outcome) -> Self {
         OutcomeJson {
             kind: outcome.kind,
             code: outcome.code,
             signal: outcome.signal,
-            by: outcome.by.as_deref(),
+            by: outcome.by,
             budget: outcome.budget.map(|spent| BudgetJson {
                 bytes: spent.budget,
                 used_bytes: spent.used,

@@ -95,8 +95,11 @@ fn a_log_has_no_percentages() {
 #[test]
 fn a_budget_that_the_kernel_held_is_the_kernel_s_kill() {
     let spent = BudgetUse { budget: 400 << 20, used: 400 << 20 };
-    let outcome =
-        Outcome { by: Some("kernel memcg".into()), budget: Some(spent), ..Outcome::of(OutcomeKind::Budget) };
+    let outcome = Outcome {
+        by: Some(ullage_model::EndedBy::CgroupLimit),
+        budget: Some(spent),
+        ..Outcome::of(OutcomeKind::Budget)
+    };
     let said = text::outcome(&outcome, Some(3.0));
     assert!(said.starts_with("The kernel killed the job at the --memory-max budget of 400 MiB"), "{said}");
 }

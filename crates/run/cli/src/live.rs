@@ -336,7 +336,7 @@ pub fn first_outcome(ending: Ending, by_budget: bool) -> Outcome {
     let mut outcome = Outcome::from_ending(ending);
     if by_budget {
         outcome.kind = OutcomeKind::Budget;
-        outcome.by = Some("ullage budget".into());
+        outcome.by = Some(ullage_model::EndedBy::Budget);
     }
     outcome
 }

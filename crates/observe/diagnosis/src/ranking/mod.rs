@@ -15,7 +15,8 @@ use crate::policy::sizes::NOT_THE_WHOLE_PERCENT;
 use crate::rule::Judgement;
 use std::cmp::Ordering;
 use ullage_model::{
-    BudgetUse, Cost, Finding, Outcome, OutcomeKind, RunFacts, Severity, Status, Undetermined, Verdict,
+    BudgetUse, Cost, EndedBy, Finding, Outcome, OutcomeKind, RunFacts, Severity, Status, Undetermined,
+    Verdict,
 };
 
 /// Judges a run by every rule.
@@ -153,7 +154,7 @@ fn outcome(analysis: &Analysis) -> Outcome {
         let steps = analysis.timeline.budget();
         // The kernel holds the limit of a cgroup that ullage made; it kills without a grace.
         let by_kernel = steps.iter().any(|step| step.action == "kernel-kill");
-        let by = if by_kernel { Some("kernel memcg".into()) } else { plain.by };
+        let by = if by_kernel { Some(EndedBy::CgroupLimit) } else { plain.by };
         return Outcome { budget: budget_use(steps), by, ..plain };
     }
     let by_sigkill = plain.kind == OutcomeKind::Signal && plain.signal == Some(SIGKILL);
@@ -167,12 +168,12 @@ fn outcome(analysis: &Analysis) -> Outcome {
     };
     let by = |of: fn(&Victim) -> bool| analysis.oom_victims.iter().filter(killed).any(of);
     let by = match (by(|victim| victim.of_cgroup()), by(|victim| victim.host)) {
-        (true, _) => "kernel memcg",
-        (_, true) => "kernel oom",
+        (true, _) => EndedBy::CgroupLimit,
+        (_, true) => EndedBy::HostMemory,
         _ if gone => return Outcome::of(OutcomeKind::Unknown),
         _ => return plain,
     };
-    Outcome { signal: Some(SIGKILL), by: Some(by.into()), ..Outcome::of(OutcomeKind::OomKill) }
+    Outcome { signal: Some(SIGKILL), by: Some(by), ..Outcome::of(OutcomeKind::OomKill) }
 }
 
 /// The most that any step of the budget counted.

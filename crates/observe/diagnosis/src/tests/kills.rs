@@ -1,7 +1,7 @@
 //! memcg-oom-kill, host-oom-kill, invisible-child-oom, and SIGKILLs that are none of them.
 
 use super::build::*;
-use ullage_model::{Ending, KernelOomKill, OomConstraint, Outcome, OutcomeKind, Severity, Status};
+use ullage_model::{EndedBy, Ending, KernelOomKill, OomConstraint, Outcome, OutcomeKind, Severity, Status};
 
 const WORKER: i32 = 300;
 
@@ -80,8 +80,8 @@ fn main_killed_for_its_cgroup_is_the_outcome() {
     run.finish(1.6, Ending::Signaled(9));
     let outcome = run.verdict().outcome;
     assert_eq!(
-        (outcome.kind, outcome.by.as_deref(), outcome.signal),
-        (OutcomeKind::OomKill, Some("kernel memcg"), Some(9))
+        (outcome.kind, outcome.by, outcome.signal),
+        (OutcomeKind::OomKill, Some(EndedBy::CgroupLimit), Some(9))
     );
 }
 
@@ -101,7 +101,7 @@ fn a_kill_elsewhere_and_a_sigkill_by_hand_make_no_oom() {
     let verdict = run.verdict();
     assert_eq!(causes(&verdict), Vec::<&str>::new());
     assert!(verdict.undetermined.is_empty(), "{verdict:?}");
-    assert_eq!(verdict.outcome.by.as_deref(), Some("sender unknown"));
+    assert_eq!(verdict.outcome.by, Some(EndedBy::Unknown));
 }
 
 #[test]
@@ -164,8 +164,8 @@ fn a_group_killed_with_ullage_is_told_from_the_counters_afterwards() {
         (Status::Established, Severity::Fatal)
     );
     assert_eq!(
-        (verdict.outcome.kind, verdict.outcome.by.as_deref()),
-        (OutcomeKind::OomKill, Some("kernel memcg"))
+        (verdict.outcome.kind, verdict.outcome.by),
+        (OutcomeKind::OomKill, Some(EndedBy::CgroupLimit))
     );
     // Without the outcome that the caller sets, the later sample alone says that the job is over.
     let mut bare = all_at_once(Some(3));

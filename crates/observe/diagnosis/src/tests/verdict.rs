@@ -109,7 +109,7 @@ fn a_budget_keeps_its_outcome_and_is_no_oom() {
     run.facts.outcome = Some(Outcome {
         code: Some(53),
         signal: Some(9),
-        by: Some("ullage budget".into()),
+        by: Some(ullage_model::EndedBy::Budget),
         ..Outcome::of(OutcomeKind::Budget)
     });
     let verdict = run.verdict();

@@ -6,8 +6,8 @@ use super::segments::segments;
 use super::style::{Ink, Style};
 use crate::format;
 use ullage_model::{
-    caused_by, Cost, Evidence, Finding, Limit, LimitState, Outcome, OutcomeKind, ProcessRef, Proof, Role,
-    Scope, Severity, Status, Undetermined, Verdict,
+    caused_by, Cost, EndedBy, Evidence, Finding, Limit, LimitState, Outcome, OutcomeKind, ProcessRef, Proof,
+    Role, Scope, Severity, Status, Undetermined, Verdict,
 };
 
 /// Readings told of the first finding; the rest is in the JSON.
@@ -112,7 +112,6 @@ fn standing(finding: &Finding) -> String {
 /// How the command's own process ended, as a sentence.
 pub fn outcome(outcome: &Outcome, duration_s: Option<f64>) -> String {
     let after = duration_s.map(|s| format!(" after {}", format::duration(s))).unwrap_or_default();
-    let by = outcome.by.as_deref().map(format::clean);
     let signal = || match outcome.signal {
         Some(n) => format!("{} (signal {n})", format::signal(n)),
         None => "a signal".into(),
@@ -122,21 +121,18 @@ pub fn outcome(outcome: &Outcome, duration_s: Option<f64>) -> String {
             Some(code) => format!("The command ended with exit status {code}{after}."),
             None => format!("The command exited{after}; its exit status is not known."),
         },
-        OutcomeKind::Signal => match by.as_deref() {
-            None | Some("sender unknown") => {
-                format!("The command was killed by {}{after}; who sent it is not known.", signal())
-            }
-            Some(sender) => format!("The command was killed by {}{after}, sent by {sender}.", signal()),
-        },
+        OutcomeKind::Signal => {
+            format!("The command was killed by {}{after}; who sent it is not known.", signal())
+        }
         OutcomeKind::OomKill => {
-            let whose = match by.as_deref() {
-                Some("kernel memcg") => " at the memory limit of its cgroup",
-                Some("kernel oom") => " because the machine ran out of memory",
+            let whose = match outcome.by {
+                Some(EndedBy::CgroupLimit) => " at the memory limit of its cgroup",
+                Some(EndedBy::HostMemory) => " because the machine ran out of memory",
                 _ => "",
             };
             format!("The kernel's out-of-memory killer ended the command{whose}{after}.")
         }
-        OutcomeKind::Budget if by.as_deref() == Some("kernel memcg") => {
+        OutcomeKind::Budget if outcome.by == Some(EndedBy::CgroupLimit) => {
             let of = outcome
                 .budget
                 .map_or_else(String::new, |spent| format!(" of {}", format::bytes(spent.budget)));

@@ -333,7 +333,7 @@ pub(crate) fn memcg() -> Verdict {
     Verdict {
         outcome: Outcome {
             signal: Some(9),
-            by: Some("kernel memcg".into()),
+            by: Some(ullage_model::EndedBy::CgroupLimit),
             ..Outcome::of(OutcomeKind::OomKill)
         },
         healthy: false,
