@@ -3,7 +3,7 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::policy::memory::{CONTEXTS_MORE, CONTEXTS_WARN_BYTES, SMALL_NOTE_BYTES};
 use crate::policy::sizes::FILLED_PART;
-use crate::rule::finding::of_job;
+use crate::rule::finding::of_process;
 use crate::rule::{Judgement, Rule};
 use crate::trend::counter::rising_counter;
 use ullage_model::{Fix, Proof, Severity};
@@ -39,10 +39,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     );
     let source = evidence::Source::Agent(process.id.pid);
     let evidence = evidence::number("held in circles", bytes, "bytes", source, at, sentence);
-    let context = analysis.remedy_context_of(Some(process));
-    let mut finding = of_job(&RULE, severity, Proof::SeenInside, vec![evidence], &context);
-    finding.process = Some(evidence::process_ref(process));
-    Judgement::one(finding)
+    Judgement::one(of_process(analysis, &RULE, severity, Proof::SeenInside, vec![evidence], process))
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {

@@ -6,7 +6,7 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::growth::{EXPLAINS, EXPLAINS_MOST, GROWTH_BYTES};
-use crate::rule::finding::of_job;
+use crate::rule::finding::of_process;
 use crate::rule::retainers::{growth_sentence, unseen};
 use crate::rule::{Judgement, Rule};
 use crate::trend::Rise;
@@ -65,8 +65,7 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
             census.grown,
         ),
     ];
-    let mut finding = of_job(&RULE, severity, known, evidence, &analysis.remedy_context_of(Some(process)));
-    finding.process = Some(evidence::process_ref(process));
+    let mut finding = of_process(analysis, &RULE, severity, known, evidence, process);
     finding.at = Some(At::from_seconds(rise.since));
     Some(finding)
 }

@@ -5,7 +5,7 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::counts::{GROUPS_MORE, OF_A_GROUP};
-use crate::rule::finding::of_job;
+use crate::rule::finding::of_process;
 use crate::rule::{Judgement, Rule};
 use crate::trend::counter::{rising_counter, RisingCounter};
 use ullage_model::{Evidence, Fix, Proof, Severity};
@@ -45,9 +45,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let severity =
         refused.map_or(Severity::Warning, |failure| failure.severity(analysis).max(Severity::Warning));
     let known = Proof::SeenInside;
-    let mut finding =
-        of_job(&RULE, severity, known, evidence, &analysis.remedy_context_of(Some(most.process)));
-    finding.process = Some(evidence::process_ref(most.process));
+    let mut finding = of_process(analysis, &RULE, severity, known, evidence, most.process);
     finding.at = Some(most.since);
     Judgement::one(finding)
 }

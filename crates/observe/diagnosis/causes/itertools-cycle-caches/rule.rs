@@ -5,7 +5,7 @@ use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::counts::UNHEARD_SEGMENTS;
 use crate::policy::sizes::NOTE_BYTES;
-use crate::rule::finding::of_job;
+use crate::rule::finding::of_process;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Fix, KeptByIterators, Proof, Role, Severity};
 
@@ -43,9 +43,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         Some(evidence::number("batches of an epoch", epoch, "batches", source, at, sentence))
     }));
     let known = Proof::SeenInside;
-    let mut finding = of_job(&RULE, severity, known, evidence, &analysis.remedy_context_of(Some(process)));
-    finding.process = Some(evidence::process_ref(process));
-    Judgement::one(finding)
+    Judgement::one(of_process(analysis, &RULE, severity, known, evidence, process))
 }
 
 /// A process that keeps much of what loader workers send, and that nobody spoke from.

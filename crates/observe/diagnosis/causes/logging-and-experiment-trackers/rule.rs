@@ -6,7 +6,7 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::growth::{EXPLAINS, EXPLAINS_MOST, GROWTH_BYTES};
-use crate::rule::finding::of_job;
+use crate::rule::finding::of_process;
 use crate::rule::retainers::{growth_sentence, unseen, what_grows};
 use crate::rule::{Judgement, Rule};
 use crate::trend::Rise;
@@ -59,9 +59,7 @@ fn logged(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<F
     evidence.extend(what_grows(process));
     evidence.push(owner_sentence(&most, holder));
     let proof = if sure { Proof::SeenInside } else { Proof::InPart };
-    let context = analysis.remedy_context_of(Some(process));
-    let mut finding = of_job(&RULE, severity, proof, evidence, &context);
-    finding.process = Some(evidence::process_ref(process));
+    let mut finding = of_process(analysis, &RULE, severity, proof, evidence, process);
     finding.at = Some(At::from_seconds(most.rise.since));
     Some(finding)
 }

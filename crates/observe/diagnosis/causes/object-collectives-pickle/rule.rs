@@ -8,7 +8,7 @@ use crate::history::ProcessHistory;
 use crate::policy::limits::NOTICED_EARLY_S;
 use crate::policy::memory::{OBJECT_BEFORE_S, OBJECT_TAKEN_PART, OBJECT_UNREAD_S};
 use crate::policy::sizes::{NOTE_PART, WORK_NOTE_BYTES};
-use crate::rule::finding::{no_memory_in, of_job};
+use crate::rule::finding::{no_memory_in, of_process};
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Collective, Evidence, Finding, Fix, OutcomeKind, Proof, Severity};
 
@@ -154,10 +154,7 @@ fn found(
     known: Proof,
     evidence: Vec<Evidence>,
 ) -> Finding {
-    let mut finding =
-        of_job(&RULE, severity, known, evidence, &analysis.remedy_context_of(Some(sent.process)));
-    finding.process = Some(evidence::process_ref(sent.process));
-    finding
+    of_process(analysis, &RULE, severity, known, evidence, sent.process)
 }
 
 fn told(sent: &Sent) -> Evidence {

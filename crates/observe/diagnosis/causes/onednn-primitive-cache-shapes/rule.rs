@@ -7,7 +7,7 @@ use crate::history::ProcessHistory;
 use crate::policy::growth::GROWTH_BYTES;
 use crate::policy::memory::{GENERATED_AGAIN_S, GENERATED_BYTES, GENERATED_LATE, GENERATED_ONGOING};
 use crate::policy::sizes::{WARN_BYTES, WARN_PART};
-use crate::rule::finding::of_job;
+use crate::rule::finding::of_process;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Evidence, Fix, Proof, Severity};
 
@@ -58,9 +58,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     }
     let heap = analysis.retention_of(Allocator::Heap).filter(|kept| kept.process.id == most.process.id);
     evidence.extend(heap.map(between));
-    let context = analysis.remedy_context_of(Some(most.process));
-    let mut finding = of_job(&RULE, severity, Proof::Estimated, evidence, &context);
-    finding.process = Some(evidence::process_ref(most.process));
+    let mut finding = of_process(analysis, &RULE, severity, Proof::Estimated, evidence, most.process);
     if most.ongoing && heap.is_some() {
         // Then what the heap retains comes of the cache, and not the other way round.
         finding.explains = vec!["glibc-dynamic-mmap-threshold".into()];

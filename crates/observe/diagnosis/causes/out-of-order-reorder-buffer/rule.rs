@@ -5,7 +5,7 @@ use crate::evidence;
 use crate::policy::limits::UNSETTLED_S;
 use crate::policy::memory::REORDER_BEFORE_S;
 use crate::policy::sizes::{BUFFER_PART, NOTE_BYTES};
-use crate::rule::finding::of_job;
+use crate::rule::finding::of_process;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, FilesystemUse, Fix, Place, Proof, Severity, Waiting};
 
@@ -35,10 +35,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     );
     let source = evidence::Source::Agent(process.id.pid);
     let evidence = evidence::number("batches behind a late one", held, "bytes", source, at, sentence);
-    let context = analysis.remedy_context_of(Some(process));
-    let mut finding = of_job(&RULE, severity, Proof::Estimated, vec![evidence], &context);
-    finding.process = Some(evidence::process_ref(process));
-    Judgement::one(finding)
+    Judgement::one(of_process(analysis, &RULE, severity, Proof::Estimated, vec![evidence], process))
 }
 
 fn bytes(waiting: &Waiting) -> u64 {

@@ -6,7 +6,7 @@ use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::limits::reaches;
 use crate::policy::memory::{HOLDS_COPY, RANKS_ALIKE, RANK_DATASET_BYTES};
-use crate::rule::finding::of_job;
+use crate::rule::finding::of_process;
 use crate::rule::{Judgement, Rule};
 use std::collections::BTreeMap;
 use ullage_model::{Fix, LoaderSettings, Proof, Role, Severity, Weight};
@@ -74,9 +74,7 @@ fn copied(
     );
     let source = evidence::Source::Agents(most.process.id.pid);
     let evidence = evidence::number("saved by sharing", saved, "bytes", source, most.at, sentence);
-    let context = analysis.remedy_context_of(Some(most.process));
-    let mut finding = of_job(&RULE, severity, Proof::InPart, vec![evidence], &context);
-    finding.process = Some(evidence::process_ref(most.process));
+    let finding = of_process(analysis, &RULE, severity, Proof::InPart, vec![evidence], most.process);
     Some((saved, Judgement::one(finding)))
 }
 

@@ -6,7 +6,7 @@ use crate::history::ProcessHistory;
 use crate::policy::limits::reaches;
 use crate::policy::memory::{IN_FLIGHT, LOADER_BEGINS_S};
 use crate::policy::sizes::{NOTE_PART, WORK_NOTE_BYTES};
-use crate::rule::finding::of_job;
+use crate::rule::finding::of_process;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Evidence, FilesystemUse, Fix, LoaderSettings, Place, Proof, Severity};
 
@@ -47,9 +47,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         (None, None) => None,
     };
     let Some((severity, known)) = judged else { return Judgement::Nothing };
-    let mut finding = of_job(&RULE, severity, known, evidence, &analysis.remedy_context_of(Some(starter)));
-    finding.process = Some(evidence::process_ref(starter));
-    Judgement::one(finding)
+    Judgement::one(of_process(analysis, &RULE, severity, known, evidence, starter))
 }
 
 /// The loader that has most batches in flight.

@@ -3,7 +3,7 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::growth::UNCOLLECTED_BYTES;
-use crate::rule::finding::of_job;
+use crate::rule::finding::of_process;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Fix, Proof, Severity};
 
@@ -26,10 +26,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let source = evidence::Source::Agent(process.id.pid);
     let evidence = evidence::text("python", version, source, Some(at), sentence);
     let severity = if analysis.ran_out { Severity::Warning } else { Severity::Note };
-    let context = analysis.remedy_context_of(Some(process));
-    let mut finding = of_job(&RULE, severity, Proof::Consistent, vec![evidence], &context);
-    finding.process = Some(evidence::process_ref(process));
-    Judgement::one(finding)
+    Judgement::one(of_process(analysis, &RULE, severity, Proof::Consistent, vec![evidence], process))
 }
 
 fn affected(process: &ProcessHistory) -> bool {

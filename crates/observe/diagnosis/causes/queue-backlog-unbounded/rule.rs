@@ -5,7 +5,7 @@ use crate::history::ProcessHistory;
 use crate::history::Series;
 use crate::policy::memory::{QUEUE_LIVED, QUEUE_SHOWN};
 use crate::policy::sizes::{FILLED_PART, NOTE_BYTES};
-use crate::rule::finding::of_job;
+use crate::rule::finding::of_process;
 use crate::rule::{Judgement, Rule};
 use crate::trend::{trend_of, Trend};
 use ullage_model::{At, Backlog, Evidence, FilesystemUse, Finding, Fix, LoaderSettings, Proof, Severity};
@@ -68,8 +68,7 @@ fn judged(
     };
     let evidence = vec![length(process, at, backlog, bytes), memory(process, rise)?];
     let known = Proof::SeenInside;
-    let mut finding = of_job(&RULE, severity, known, evidence, &analysis.remedy_context_of(Some(process)));
-    finding.process = Some(evidence::process_ref(process));
+    let finding = of_process(analysis, &RULE, severity, known, evidence, process);
     Some((bytes, finding))
 }
 

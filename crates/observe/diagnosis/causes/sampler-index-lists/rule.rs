@@ -5,7 +5,7 @@ use crate::history::ProcessHistory;
 use crate::policy::given::LISTED_INT_BYTES;
 use crate::policy::memory::{BUFFER_NOTE_BYTES, LIST_PART};
 use crate::policy::sizes::WARN_PART;
-use crate::rule::finding::of_job;
+use crate::rule::finding::of_process;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Fix, LoaderSettings, Place, Proof, Severity};
 
@@ -34,10 +34,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     );
     let source = evidence::Source::Agent(process.id.pid);
     let evidence = evidence::number("list of indices", bytes, "bytes", source, at, sentence);
-    let context = analysis.remedy_context_of(Some(process));
-    let mut finding = of_job(&RULE, severity, Proof::Estimated, vec![evidence], &context);
-    finding.process = Some(evidence::process_ref(process));
-    Judgement::one(finding)
+    Judgement::one(of_process(analysis, &RULE, severity, Proof::Estimated, vec![evidence], process))
 }
 
 fn longest(process: &ProcessHistory) -> Option<(&LoaderSettings, u64)> {

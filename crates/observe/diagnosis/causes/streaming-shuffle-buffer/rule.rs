@@ -4,7 +4,7 @@ use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::memory::BUFFER_NOTE_BYTES;
 use crate::policy::sizes::{BUFFER_PART, NOTE_PART};
-use crate::rule::finding::of_job;
+use crate::rule::finding::of_process;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Fix, Kept, Place, Proof, Severity};
 
@@ -55,10 +55,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         evidence::number("shuffle buffers", bytes, "bytes", source, at, sentence),
         peak.max(bytes),
     );
-    let context = analysis.remedy_context_of(Some(process));
-    let mut finding = of_job(&RULE, severity, Proof::Estimated, vec![evidence], &context);
-    finding.process = Some(evidence::process_ref(process));
-    Judgement::one(finding)
+    Judgement::one(of_process(analysis, &RULE, severity, Proof::Estimated, vec![evidence], process))
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {

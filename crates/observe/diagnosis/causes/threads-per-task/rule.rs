@@ -6,7 +6,7 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::counts::{THREADS_LASTED_S, THREADS_MORE, THREADS_REFUSED, THREADS_TIMES, WHOLE_RATE};
-use crate::rule::finding::of_job;
+use crate::rule::finding::of_process;
 use crate::rule::{Judgement, Rule};
 use crate::trend::{trend_of, Trend};
 use ullage_model::{At, Evidence, Fix, Proof, Severity};
@@ -83,10 +83,7 @@ fn rising(analysis: &Analysis, process: &ProcessHistory) -> Option<(f64, Judgeme
 fn judged(analysis: &Analysis, process: &ProcessHistory, mut evidence: Vec<Evidence>, at: At) -> Judgement {
     evidence.extend(stacks(process, at));
     let known = Proof::SeenOutside;
-    let mut finding =
-        of_job(&RULE, Severity::Warning, known, evidence, &analysis.remedy_context_of(Some(process)));
-    finding.process = Some(evidence::process_ref(process));
-    Judgement::one(finding)
+    Judgement::one(of_process(analysis, &RULE, Severity::Warning, known, evidence, process))
 }
 
 /// What they cost in address space.

@@ -3,7 +3,7 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::policy::memory::{GRAPHS_MORE, GRAPH_BYTES, SMALL_NOTE_BYTES};
 use crate::policy::sizes::{WARN_BYTES, WARN_PART};
-use crate::rule::finding::of_job;
+use crate::rule::finding::of_process;
 use crate::rule::{Judgement, Rule};
 use crate::trend::counter::{rising_counter, RisingCounter};
 use ullage_model::{Fix, Proof, Severity};
@@ -34,10 +34,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     );
     let source = evidence::Source::Agent(most.process.id.pid);
     let evidence = evidence::number("compiled graphs", most.last.count, "graphs", source, most.at, sentence);
-    let context = analysis.remedy_context_of(Some(most.process));
-    let mut finding = of_job(&RULE, severity, Proof::Estimated, vec![evidence], &context);
-    finding.process = Some(evidence::process_ref(most.process));
-    Judgement::one(finding)
+    Judgement::one(of_process(analysis, &RULE, severity, Proof::Estimated, vec![evidence], most.process))
 }
 
 /// By how much private memory grew while the count was watched.

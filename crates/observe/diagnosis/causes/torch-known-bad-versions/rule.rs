@@ -4,7 +4,7 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::sizes::NOTE_BYTES;
-use crate::rule::finding::of_job;
+use crate::rule::finding::of_process;
 use crate::rule::{Judgement, Rule};
 use crate::trend::{trend_of, LineFit, Trend};
 use ullage_model::{Fix, Proof, Severity};
@@ -56,10 +56,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     );
     let source = evidence::Source::Agent(process.id.pid);
     let evidence = evidence::text("torch", &name, source, Some(process.first_seen), sentence);
-    let context = analysis.remedy_context_of(Some(process));
-    let mut finding = of_job(&RULE, Severity::Note, Proof::Consistent, vec![evidence], &context);
-    finding.process = Some(evidence::process_ref(process));
-    Judgement::one(finding)
+    Judgement::one(of_process(analysis, &RULE, Severity::Note, Proof::Consistent, vec![evidence], process))
 }
 
 fn grows(process: &ProcessHistory) -> Option<LineFit> {

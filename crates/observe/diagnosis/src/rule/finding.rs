@@ -4,6 +4,7 @@ use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::oom::Victim;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::history::ProcessHistory;
 use crate::policy::sizes::WARN_BYTES;
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
@@ -50,6 +51,22 @@ pub(crate) fn of_job(
         evidence,
         fixes: (rule.fixes)(context),
         explains: Vec::new(),
+    }
+}
+
+/// A finding about one process, which the remedies go into.
+pub(crate) fn of_process(
+    analysis: &Analysis,
+    rule: &Rule,
+    severity: Severity,
+    proof: Proof,
+    evidence: Vec<Evidence>,
+    process: &ProcessHistory,
+) -> Finding {
+    let context = analysis.remedy_context_of(Some(process));
+    Finding {
+        process: Some(evidence::process_ref(process)),
+        ..of_job(rule, severity, proof, evidence, &context)
     }
 }
 
