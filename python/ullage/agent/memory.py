@@ -103,7 +103,8 @@ def _inherit(figures):
     figures stand."""
     global _inherited, _walked
     if not _moved(figures, _inherited, MOVED_MUCH):
-        figures.update({name: _inherited[name] for name in ("tensors", "python_large")})
+        # A parent that has not walked either, a worker that was forked itself, knows none.
+        figures.update({name: _inherited[name] for name in ("tensors", "python_large") if name in _inherited})
     _inherited, _walked = {}, figures
 
 
