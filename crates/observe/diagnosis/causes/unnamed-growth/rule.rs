@@ -102,8 +102,10 @@ fn ongoing(analysis: &Analysis, process: &ProcessHistory, rise: &Rise) -> bool {
     let late = lasted >= UNNAMED_LATE * lived
         && readings >= UNNAMED_LATE_READINGS
         && rise.by >= UNNAMED_LATE_SHARE * held;
-    // What it does so soon after it has loaded is its start, however steadily it rises.
-    if rise.until <= loaded(process) + START_S {
+    // What it does so soon after it has loaded is its start, however steadily it rises; on a machine that is busy, soon is later.
+    let from = loaded(process);
+    let waited = process.waited_for_core(At::from_seconds(from), At::from_seconds(rise.until));
+    if rise.until <= from + START_S + waited {
         return false;
     }
     let stood = process.last_seen.seconds() - rise.until;

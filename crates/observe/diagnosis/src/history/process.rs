@@ -4,6 +4,7 @@ use super::mapping_estimate::MappingEstimate;
 use super::memory_readings::MemoryReadings;
 use super::series::Series;
 use super::torch_counters::TorchCounters;
+use crate::policy::given::CLOCK_TICKS;
 use crate::policy::trends::FILES_MOVED_BYTES;
 use std::borrow::Cow;
 use ullage_model::process::DescriptorKinds;
@@ -105,6 +106,10 @@ pub struct ProcessHistory {
     pub sites: Option<(At, Sites)>,
     /// Minor faults over time.
     pub faults: Series,
+    /// CPU time over time, seconds; empty where none was ever read.
+    cpu: Series,
+    /// Seconds in which its main thread could have run, over time, by the state at each reading.
+    runnable: Series,
     /// Probes of its pages, in order.
     pub probes: Vec<Probe>,
     /// Lasting zombie children over time.
@@ -170,6 +175,8 @@ impl ProcessHistory {
             censuses: Vec::new(),
             sites: None,
             faults: Series::default(),
+            cpu: Series::default(),
+            runnable: Series::default(),
             probes: Vec::new(),
             zombies: Series::default(),
             zombie_since: None,
@@ -190,6 +197,7 @@ impl ProcessHistory {
     }
 
     pub(crate) fn read(&mut self, at: At, reading: &ProcessReading) {
+        self.ran(at, reading, at.seconds() - self.last_seen.seconds());
         self.last_seen = at;
         self.parent = reading.parent;
         if reading.state == ProcessState::Zombie {
@@ -243,6 +251,25 @@ impl ProcessHistory {
             }
         }
         self.last = Some(reading.clone());
+    }
+
+    fn ran(&mut self, at: At, reading: &ProcessReading, since: f64) {
+        let before = self.runnable.last().map_or(0.0, |(_, seconds)| seconds);
+        let could = if reading.state == ProcessState::Running { since } else { 0.0 };
+        self.runnable.push(at, before + could);
+        if reading.cpu.0 > 0 {
+            self.cpu.push(at, reading.cpu.0 as f64 / CLOCK_TICKS);
+        }
+    }
+
+    /// Seconds between two times in which it could have run and waited for a core: on a busy machine everything takes longer by
+    /// them. 0 where it computed in several threads: then nobody knows.
+    pub(crate) fn waited_for_core(&self, from: At, to: At) -> f64 {
+        let between = |series: &Series| {
+            let at = |when| series.at_or_before(when).or(series.first()).map(|(_, seconds)| seconds);
+            at(to).zip(at(from)).map(|(after, before)| after - before)
+        };
+        between(&self.runnable).zip(between(&self.cpu)).map_or(0.0, |(could, ran)| (could - ran).max(0.0))
     }
 
     /// Private memory wherever it is, in memory and in swap, over time.

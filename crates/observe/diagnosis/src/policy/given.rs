@@ -5,6 +5,8 @@ pub(crate) const MIB: u64 = 1 << 20;
 pub(crate) const THOUSAND: f64 = 1000.0;
 pub(crate) const US_PER_S: f64 = 1e6;
 pub(crate) const NS_PER_S: f64 = 1e9;
+/// sysconf(_SC_CLK_TCK), the unit of CPU times in /proc: 100 on every Linux.
+pub(crate) const CLOCK_TICKS: f64 = 100.0;
 
 /// signal(7), x86-64: abort(3).
 pub(crate) const SIGABRT: i32 = 6;

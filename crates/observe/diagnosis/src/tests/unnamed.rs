@@ -2,8 +2,8 @@
 
 use super::build::*;
 use ullage_model::{
-    AgentMessage, Bytes, Census, Ending, EventKind, Holder, Limit, LoaderSettings, Measured, ProcessReading,
-    Role, Severity, Verdict,
+    AgentMessage, Bytes, Census, ClockTicks, Ending, EventKind, Holder, Limit, LoaderSettings, Measured,
+    ProcessReading, ProcessState, Role, Severity, Verdict,
 };
 
 const CAUSE: &str = "unnamed-growth";
@@ -136,6 +136,27 @@ fn a_job_that_is_over_within_seconds_has_not_begun_to_grow() {
     is_left_in_peace(&job(3.0, 1.0, |t| if t < 1.0 { 50.0 } else { 400.0 }), "one batch");
     is_left_in_peace(&job(4.0, 0.2, |t| 50.0 + 40.0 * t), "a dataset that is built, slowly");
     is_told(&job(8.0, 0.2, |t| 50.0 + 40.0 * t), "the same for longer");
+}
+
+#[test]
+fn a_start_lasts_longer_where_it_waits_for_a_core_and_not_where_it_sleeps() {
+    // Cores that it had, of those that it could have used.
+    let run = |seconds: f64, cores: f64, state: ProcessState| {
+        let mut run = Run::new();
+        run.facts.agent = false;
+        for at in ticks(seconds, 0.2) {
+            let mut process = sized(MAIN, 50.0 + 40.0 * at, 100.0, 3050.0 + 40.0 * at);
+            process.state = state;
+            process.cpu = ClockTicks((1.0 + 100.0 * cores * at) as u64);
+            run.tick(at, vec![process], |_| {});
+        }
+        run.finish(seconds + 0.2, Ending::Exited(0)).verdict()
+    };
+    is_left_in_peace(&run(8.0, 0.4, ProcessState::Running), "3 s of work on a busy machine");
+    is_told(&run(8.0, 1.0, ProcessState::Running), "8 s of work");
+    is_told(&run(8.0, 2.0, ProcessState::Running), "threads");
+    is_told(&run(8.0, 0.1, ProcessState::Sleeping), "a leak beside a wait");
+    is_told(&run(20.0, 0.4, ProcessState::Running), "8 s of work on a busy machine");
 }
 
 #[test]
