@@ -211,7 +211,8 @@ JOBS["too-many-processes"] = Job(
 
 # --- signals ---------------------------------------------------------------------------------------------------
 
-py("ctrl-c", "import threading\nprint('ready', flush=True)\nthreading.Event().wait()", send="SIGINT")
+# One line and one frame, so that the traceback is the same whenever the signal comes.
+py("ctrl-c", "import time\ntime.sleep(20 + bool(print('ready', flush=True)))", send="SIGINT")
 py("ctrl-c-handled", "import threading\ntry:\n    print('ready', flush=True)\n    threading.Event().wait()\nexcept KeyboardInterrupt:\n    print('caught')\n    raise SystemExit(6)", send="SIGINT")
 py("ctrl-c-and-children", """
 import multiprocessing, threading, sys
