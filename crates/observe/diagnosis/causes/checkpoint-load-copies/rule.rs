@@ -2,16 +2,16 @@
 
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
-use crate::evidence;
-use crate::history::ProcessHistory;
-use crate::rule::finding::no_memory_in;
+use crate::rule::finding::{no_memory_in, ranks_beside};
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, Fix, Role};
+use ullage_model::Fix;
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
-    no_memory_in(analysis, &RULE, "a checkpoint was being loaded", loads, |failure| ranks(analysis, failure))
+    no_memory_in(analysis, &RULE, "a checkpoint was being loaded", loads, |failure| {
+        ranks_beside(analysis, failure, "load it, each for itself")
+    })
 }
 
 fn loads(failure: &Failure) -> bool {
@@ -24,19 +24,6 @@ fn loads(failure: &Failure) -> bool {
             &["load", "_load_state_dict", "read_data"],
         )
         || failure.calls("torch/nn/modules/module.py", &["load_state_dict"])
-}
-
-/// How many ranks were there to load it.
-fn ranks(analysis: &Analysis, failure: &Failure) -> Option<Evidence> {
-    let is_rank = |process: &&ProcessHistory| {
-        matches!(process.role, Role::Rank(_))
-            && (process.first_seen..=process.last_seen).contains(&failure.at)
-    };
-    let ranks = analysis.timeline.processes().filter(is_rank).count() as u64;
-    (ranks > 1).then(|| {
-        let sentence = format!("{} ranks of this node load it, each for itself.", evidence::count(ranks));
-        evidence::apart(evidence::number("ranks", ranks, "processes", "RANK of each", failure.at, sentence))
-    })
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {

@@ -2,17 +2,17 @@
 
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
-use crate::evidence;
-use crate::history::ProcessHistory;
-use crate::rule::finding::no_memory_in;
+use crate::rule::finding::{no_memory_in, ranks_beside};
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, Fix, Role};
+use ullage_model::Fix;
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let doing = "activations, parameters or optimizer states were being moved to host memory";
-    no_memory_in(analysis, &RULE, doing, offloads, |failure| ranks(analysis, failure))
+    no_memory_in(analysis, &RULE, doing, offloads, |failure| {
+        ranks_beside(analysis, failure, "share its memory")
+    })
 }
 
 /// Functions that allocate on the host what a device computes with, as torch 2.13 and DeepSpeed name them.
@@ -20,19 +20,6 @@ fn offloads(failure: &Failure) -> bool {
     failure.calls("torch/autograd/graph.py", &["pack_to_cpu"])
         || failure.calls("deepspeed/ops/adam/cpu_adam.py", &["step", "step_subgroup"])
         || failure.calls("deepspeed/runtime/zero/stage3.py", &["_create_param_groups_fp16_flat_cpu_memory"])
-}
-
-/// The ranks of a node offload at the same time.
-fn ranks(analysis: &Analysis, failure: &Failure) -> Option<Evidence> {
-    let is_rank = |process: &&ProcessHistory| {
-        matches!(process.role, Role::Rank(_))
-            && (process.first_seen..=process.last_seen).contains(&failure.at)
-    };
-    let ranks = analysis.timeline.processes().filter(is_rank).count() as u64;
-    (ranks > 1).then(|| {
-        let sentence = format!("{} ranks of this node share its memory.", evidence::count(ranks));
-        evidence::apart(evidence::number("ranks", ranks, "processes", "RANK of each", failure.at, sentence))
-    })
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {

@@ -9,7 +9,7 @@ use crate::policy::sizes::WARN_BYTES;
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use crate::trend::Reach;
-use ullage_model::{Evidence, Finding, KernelOomKill, Proof, Severity};
+use ullage_model::{Evidence, Finding, KernelOomKill, Proof, Role, Severity};
 
 /// A finding about a failure.
 pub(crate) fn finding(
@@ -135,6 +135,19 @@ pub(crate) fn no_memory_in(
         finding(analysis, rule, failure, Proof::InPart, evidence, &analysis.remedy_context(Some(failure)));
     found.severity = found.severity.min(Severity::Warning);
     Judgement::one(found)
+}
+
+/// How many ranks of the node were there when it failed, and what they were `doing`; nothing of one alone.
+pub(crate) fn ranks_beside(analysis: &Analysis, failure: &Failure, doing: &str) -> Option<Evidence> {
+    let is_rank = |process: &&ProcessHistory| {
+        matches!(process.role, Role::Rank(_))
+            && (process.first_seen..=process.last_seen).contains(&failure.at)
+    };
+    let ranks = analysis.timeline.processes().filter(is_rank).count() as u64;
+    (ranks > 1).then(|| {
+        let sentence = format!("{} ranks of this node {doing}.", evidence::count(ranks));
+        evidence::apart(evidence::number("ranks", ranks, "processes", "RANK of each", failure.at, sentence))
+    })
 }
 
 /// A large process ended by itself, and nobody inside it said why.
