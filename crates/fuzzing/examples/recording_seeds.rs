@@ -99,6 +99,6 @@ fn run() -> RunFacts {
         cost: None,
         not_seen: vec!["Nothing.".into()],
         memory_max: None,
-        fixes: Vec::new(),
+        remedies: Vec::new(),
     }
 }

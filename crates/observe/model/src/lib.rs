@@ -64,7 +64,7 @@ pub use process::{
     ResourceLimits, Role,
 };
 pub use proof::{Proof, Status};
-pub use run::{RunFacts, RunId};
+pub use run::{AskedRemedy, RunFacts, RunId};
 pub use sample::{Cost, Sample};
 pub use segment::{Creator, CreatorSource, Maker, Segment, SegmentKind};
 pub use shared_memory::{

@@ -47,7 +47,24 @@ pub struct RunFacts {
     pub not_seen: Vec<String>,
     /// The budget of `--memory-max`, bytes.
     pub memory_max: Option<u64>,
-    /// The remedies of `--fix`, one line each.
+    /// The remedies that `--fix` asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub fixes: Vec<String>,
+    pub remedies: Vec<AskedRemedy>,
+}
+
+/// A remedy that `--fix` asked for, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedRemedy {
+    /// Its name on the command line: arena, zygote, nofile.
+    pub name: String,
+    /// It is on.
+    pub applied: bool,
+    /// What it does, or why it is not applied.
+    pub sentence: String,
+}
+
+impl std::fmt::Display for AskedRemedy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.name, self.sentence)
+    }
 }

@@ -303,7 +303,7 @@ fn run() -> RunFacts {
         cost: None,
         not_seen: Vec::new(),
         memory_max: None,
-        fixes: Vec::new(),
+        remedies: Vec::new(),
     }
 }
 

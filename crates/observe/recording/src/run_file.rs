@@ -107,7 +107,7 @@ fn unknown(path: &Path) -> RunFacts {
         cost: None,
         not_seen: vec!["run.json is damaged: the command and the outcome are not known".to_owned()],
         memory_max: None,
-        fixes: Vec::new(),
+        remedies: Vec::new(),
     }
 }
 

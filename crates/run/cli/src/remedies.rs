@@ -1,10 +1,11 @@
-//! Which remedies does `--fix` apply, and how? Each says in one line what it does.
+//! Which remedies does `--fix` apply, and how? Each says in one sentence what it does.
 //!
 //! The surprise: ullage raises its own soft limit, because a limit is what a child inherits; it changes nothing in
 //! the shell that started it. The arena itself is the job's: the agent asks the `ullage` package for it there.
 
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use std::fmt;
+use ullage_model::AskedRemedy;
 
 /// A remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,45 +69,43 @@ pub fn parse_remedies(text: &str) -> Result<Remedies, String> {
     Ok(Remedies(kept.collect()))
 }
 
-/// Applies what can be applied from outside; returns one line for each remedy.
-pub fn apply(remedies: &Remedies, agent: bool) -> Vec<String> {
+/// Applies what can be applied from outside, and says of each what became of it.
+pub fn apply(remedies: &Remedies, agent: bool) -> Vec<AskedRemedy> {
+    let outcome = |remedy: &Remedy| {
+        match remedy {
+        Remedy::Arena | Remedy::Zygote if !agent => {
+            Err("it needs the agent (--no-agent, or ULLAGE_DISABLE)".to_owned())
+        }
+        Remedy::Arena => Ok("every DataLoader with workers hands its batches over in one shared arena".to_owned()),
+        Remedy::Zygote => Ok("loader workers are forked from one process that takes over the dataset once, where no DataLoader asks for fork by name".to_owned()),
+        Remedy::Nofile => raise_open_files(),
+    }
+    };
     remedies
         .0
         .iter()
-        .map(|remedy| match remedy {
-            Remedy::Arena | Remedy::Zygote if !agent => {
-                let name = remedy.name();
-                format!("{name}: not applied, because it needs the agent (--no-agent, or ULLAGE_DISABLE)")
+        .map(|remedy| {
+            let outcome = outcome(remedy);
+            AskedRemedy {
+                name: remedy.name().to_owned(),
+                applied: outcome.is_ok(),
+                sentence: outcome.unwrap_or_else(|because| format!("not applied, because {because}")),
             }
-            Remedy::Arena => {
-                "arena: every DataLoader with workers hands its batches over in one shared arena".into()
-            }
-            Remedy::Zygote => {
-                "zygote: loader workers are forked from one process that takes over the dataset \
-                               once, where no DataLoader asks for fork by name"
-                    .into()
-            }
-            Remedy::Nofile => raise_open_files(),
         })
         .collect()
 }
 
-fn raise_open_files() -> String {
+fn raise_open_files() -> Result<String, String> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let words = |limit: Option<u64>| limit.map_or("unlimited".to_owned(), |limit| limit.to_string());
     if current == maximum {
-        return format!(
-            "nofile: the limit of open files is the highest allowed already ({})",
-            words(current)
-        );
+        return Ok(format!("the limit of open files is the highest allowed already ({})", words(current)));
     }
     match setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
         Ok(()) => {
-            format!("nofile: soft limit of open files raised from {} to {}", words(current), words(maximum))
+            Ok(format!("soft limit of open files raised from {} to {}", words(current), words(maximum)))
         }
-        Err(error) => {
-            format!("nofile: not applied, because the limit of open files could not be raised: {error}")
-        }
+        Err(error) => Err(format!("the limit of open files could not be raised: {error}")),
     }
 }
 

@@ -64,7 +64,7 @@ fn look(folder: &Path) -> Option<Seen> {
         cost: None,
         not_seen: Vec::new(),
         memory_max: None,
-        fixes: Vec::new(),
+        remedies: Vec::new(),
     };
     let limits = ullage_diagnosis::limits(&run, &timeline);
     let name = folder.file_name().unwrap().to_str().unwrap().to_owned();

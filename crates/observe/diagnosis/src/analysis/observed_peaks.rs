@@ -88,8 +88,8 @@ fn of_job(run: &RunFacts, timeline: &Timeline, facts: &mut Facts) {
     if let Some(budget) = run.memory_max {
         set("memory_max", budget.into());
     }
-    if !run.fixes.is_empty() {
-        set("fixes", run.fixes.join("; ").into());
+    if !run.remedies.is_empty() {
+        set("fixes", run.remedies.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ").into());
     }
     let loader = timeline
         .processes()

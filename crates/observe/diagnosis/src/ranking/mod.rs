@@ -78,7 +78,7 @@ pub fn diagnose(run: &RunFacts, timeline: &Timeline) -> Verdict {
 
 /// The remedies that were on, and how much went through the arena.
 fn fixes(run: &RunFacts, timeline: &Timeline) -> Vec<String> {
-    let mut fixes = run.fixes.clone();
+    let mut fixes: Vec<String> = run.remedies.iter().map(ToString::to_string).collect();
     let (through, past) = timeline.arena;
     let whole = through + past;
     if whole > 0.0 && whole.is_finite() {
@@ -97,8 +97,7 @@ fn fixes(run: &RunFacts, timeline: &Timeline) -> Vec<String> {
 }
 
 fn asked_for_arena(run: &RunFacts) -> bool {
-    let applied = |fix: &&String| !fix.contains("not applied");
-    run.fixes.iter().filter(applied).any(|fix| fix.starts_with("arena:") || fix.starts_with("zygote:"))
+    run.remedies.iter().any(|remedy| remedy.applied && ["arena", "zygote"].contains(&remedy.name.as_str()))
 }
 
 fn share(cost: Cost, duration_s: Option<f64>) -> Option<f64> {

@@ -161,7 +161,7 @@ impl Run {
             cost: None,
             not_seen: vec![],
             memory_max: None,
-            fixes: Vec::new(),
+            remedies: Vec::new(),
         };
         facts.machine.max_map_count = Measured::Known(65_530);
         facts.machine.overcommit_memory = Measured::Known(0);

@@ -2,9 +2,10 @@
 
 use super::build::*;
 use ullage_model::{
-    AgentMessage, Backlog, Bytes, Census, Creator, CreatorSource, Ending, EventKind, ExceptionReport,
-    Exclusive, Finding, Holder, KeptByIterators, Limit, LoaderSettings, Maker, Mappings, Measured, ProcessId,
-    ProcessMemory, ProcessReading, Role, Segment, SegmentKind, Severity, Status, Verdict, Weight,
+    AgentMessage, AskedRemedy, Backlog, Bytes, Census, Creator, CreatorSource, Ending, EventKind,
+    ExceptionReport, Exclusive, Finding, Holder, KeptByIterators, Limit, LoaderSettings, Maker, Mappings,
+    Measured, ProcessId, ProcessMemory, ProcessReading, Role, Segment, SegmentKind, Severity, Status,
+    Verdict, Weight,
 };
 
 fn of<'a>(verdict: &'a Verdict, cause: &str) -> Option<&'a Finding> {
@@ -827,19 +828,17 @@ fn bye(run: &mut Run, figures: &[(&str, f64)]) {
 
 #[test]
 fn an_arena_that_nothing_travelled_through_is_reported_where_it_was_asked_for() {
-    const ASKED: &str = "arena: every DataLoader with workers hands its batches over in one shared arena";
-    const NOT: &str = "arena: not applied, because it needs the agent (--no-agent, or ULLAGE_DISABLE)";
     let none: &[_] = &[("arena_copied", 0.0), ("arena_in_place", 0.0), ("arena_passed_by", 0.0)];
-    for (fixes, figures, last) in [
-        (vec![ASKED], none, "arena: nothing travelled"),
-        (vec!["zygote: loader workers"], none, "arena: nothing travelled"),
-        (vec![ASKED], &[("arena_copied", 1e6), ("arena_passed_by", 0.0)], "100 % of the"),
-        (vec![ASKED], &[("gc_collected_0", 1.0)], ASKED),
-        (vec![NOT], none, NOT),
-        (vec!["nofile: raised"], none, "nofile: raised"),
+    for (name, applied, figures, last) in [
+        ("arena", true, none, "arena: nothing travelled"),
+        ("zygote", true, none, "arena: nothing travelled"),
+        ("arena", true, &[("arena_copied", 1e6), ("arena_passed_by", 0.0)], "100 % of the"),
+        ("arena", true, &[("gc_collected_0", 1.0)], "arena: a sentence"),
+        ("arena", false, none, "arena: a sentence"),
+        ("nofile", true, none, "nofile: a sentence"),
     ] {
         let mut run = Run::new();
-        run.facts.fixes = fixes.into_iter().map(str::to_owned).collect();
+        run.facts.remedies = vec![AskedRemedy { name: name.into(), applied, sentence: "a sentence".into() }];
         run.tick(1.0, main_and([]), |_| {});
         bye(&mut run, figures);
         run.finish(2.0, Ending::Exited(0));

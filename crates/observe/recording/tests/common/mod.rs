@@ -30,7 +30,7 @@ pub fn run() -> RunFacts {
         cost: None,
         not_seen: Vec::new(),
         memory_max: None,
-        fixes: Vec::new(),
+        remedies: Vec::new(),
     }
 }
 

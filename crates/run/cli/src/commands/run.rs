@@ -43,9 +43,9 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     };
     facts.agent = agent.is_some();
     if let Some(remedies) = &arguments.fix {
-        facts.fixes = remedies::apply(remedies, agent.is_some());
+        facts.remedies = remedies::apply(remedies, agent.is_some());
         if !arguments.quiet {
-            facts.fixes.iter().for_each(|line| printer::note(&format!("fix: {line}")));
+            facts.remedies.iter().for_each(|line| printer::note(&format!("fix: {line}")));
         }
     }
 
@@ -161,7 +161,7 @@ pub(super) fn run_facts(
         cost: None,
         not_seen: Vec::new(),
         memory_max: None,
-        fixes: Vec::new(),
+        remedies: Vec::new(),
     }
 }
 
