@@ -112,8 +112,8 @@ class Run:
                 self.counts["kill-of-trainer"] = 1
             elif done is None or code != 0:
                 self.problems.append(f"failed: the job ended with {code} after {sum(self.counts.values())} events")
-            elif done["blocks"]:
-                self.problems.append(f"left: {done['blocks']} blocks of the arena")
+            elif done["holdings"]:
+                self.problems.append(f"left: blocks of the arena {done['holdings']}, of {done['pid']}'s job")
         self.judge_what_is_left()
         return self
 

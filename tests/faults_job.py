@@ -186,6 +186,9 @@ class Job:
         def sends():
             while True:
                 try:
+                    # What an exception between the two left on its way; else it would stay there to the end.
+                    while not queues[1].empty():
+                        self.check(queues[1].get(timeout=PATIENCE))
                     while True:
                         queues[1].put(sealed(os.urandom(300)))
                         self.check(queues[1].get(timeout=PATIENCE))
@@ -486,7 +489,7 @@ class Job:
         """Nothing is held any more."""
         self.asked.put(None)
         self.workers.join(PATIENCE)
-        blocks = 0
+        holdings = []
         if not self.plain:
             from ullage import _context
 
@@ -495,13 +498,14 @@ class Job:
             # What the two threads have in hand stays.
             deadline = time.monotonic() + SETTLE
             while time.monotonic() < deadline:
-                blocks = sum(held for pid, held, _, _ in _context.arena().report()["holdings"])
-                if blocks <= 2:
-                    blocks = 0
+                holdings = _context.arena().report()["holdings"]
+                if sum(held for _, held, _, _ in holdings) <= 2:
+                    holdings = []
                     break
                 gc.collect()
                 time.sleep(0.05)
-        self.say(done=True, blocks=blocks)
+        # As they are at last: who holds (0: on its way), how many blocks, bytes, seconds.
+        self.say(done=True, holdings=[list(one) for one in holdings], pid=os.getpid())
         sys.stdout.flush()
 
 
