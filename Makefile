@@ -150,6 +150,22 @@ growth: install
 test-cgroup-v1: install
 	$(BIN)/python tests/cgroup_v1.py --ullage $(BIN)/ullage
 
+# What `ullage compare` says of two machines that differ in one thing.
+.PHONY: test-two-machines
+test-two-machines: install
+	$(BIN)/python tests/two_machines.py --ullage $(BIN)/ullage --python $(BIN)/python
+
+# torch's own tests of its loader and its multiprocessing, with ullage and without: hours, in a venv with torch 2.6.0.
+.PHONY: test-torch-own
+test-torch-own: target/torch-own/torch-2.6.0
+	target/torch-own/bin/pip install -q .
+	target/torch-own/bin/python tests/torch_own.py
+
+target/torch-own/torch-2.6.0:
+	$(PYTHON) -m venv target/torch-own
+	target/torch-own/bin/pip install -q torch==2.6.0 numpy expecttest hypothesis psutil dill
+	touch $@
+
 lint: install
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --release -- -D warnings
@@ -180,6 +196,45 @@ bench-recording: install
 	$(BIN)/pip install -q pyarrow polars duckdb
 	$(CARGO) build --release -p ullage-recording --example footprint
 	$(BIN)/python benches/recording.py --ullage $(BIN)/ullage --python $(BIN)/python --footprint target/release/examples/footprint
+
+# What each promise of the package costs, beside torch alone: shared and frozen datasets, the zygote, rows, batches.
+BENCHES_TORCH := benches/share.py benches/freeze.py benches/zygote.py benches/rows.py benches/steady.py benches/limits.py
+.PHONY: bench-torch
+bench-torch: install
+	status=0; for one in $(BENCHES_TORCH); do $(BIN)/python $$one || status=1; done; exit $$status
+
+# Whether the memory that ullage attributes is what its page tables hold; as root, page frames are counted.
+.PHONY: bench-truth
+bench-truth: install
+	$(CARGO) build --release -p ullage-recording --example totals
+	$(BIN)/python benches/truth.py --ullage $(BIN)/ullage --totals target/release/examples/totals
+
+# How well the time is forecast that is left until a limit, in real leaks beside a straight line.
+.PHONY: bench-forecast
+bench-forecast: install
+	$(CARGO) build --release -p ullage-cli --example forecasts
+	$(BIN)/python benches/forecast.py --ullage $(BIN)/ullage --forecasts target/release/examples/forecasts
+
+# Whether each shared byte of a job has its true kind and maker (root).
+.PHONY: bench-segments
+bench-segments: install
+	$(BIN)/python benches/segments.py --ullage $(BIN)/ullage --python $(BIN)/python
+
+# Whether watching delays a job of 8 GB that probes its address space a thousand times a second (root): 20 minutes.
+.PHONY: bench-harmless
+bench-harmless: install
+	$(BIN)/python benches/harmless.py --ullage $(BIN)/ullage --python $(BIN)/python
+
+# A batch beside SPDL's shared-memory arena (Python 3.10 or newer).
+.PHONY: bench-spdl
+bench-spdl: install
+	$(BIN)/pip install -q --target target/spdl spdl-core
+	$(BIN)/python benches/spdl.py --spdl target/spdl
+
+# Every bench, one after the other: hours, and root for some. A target that fails does not keep the others from running.
+.PHONY: bench-all
+bench-all: install
+	$(MAKE) --keep-going --jobs=1 bench bench-memory bench-recording bench-torch bench-truth bench-forecast bench-segments bench-harmless bench-spdl
 
 fuzz:
 	fuzz/run.sh $(SECONDS_EACH)

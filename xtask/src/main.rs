@@ -8,6 +8,7 @@
 mod confidence;
 mod dependencies;
 mod docs;
+mod doors;
 mod generate;
 mod imports;
 mod layers;
@@ -23,7 +24,7 @@ const USAGE: &str = "\
 usage: cargo run -p xtask -- COMMAND
 
   check-architecture   hold the tree against ARCHITECTURE.md
-  check-docs           follow links, look for the marks of pasted output
+  check-docs           follow links, look for the marks of pasted output and for benches and tests that nothing names
   generate             write what is written from the folders of causes: their registry, their page
   check-generated      look whether those are as they would be written
   circles              files that import each other, the largest circle first
@@ -162,6 +163,8 @@ fn check_docs() -> Result<Report, String> {
     report.add(links, "links to files of the repository", problems);
     let readme = files.iter().find(|file| file.path == "README.md").ok_or("there is no README.md")?;
     report.add(1, "README with the pasted output marked", docs::pasted_output(&readme.text));
+    let (scripts, problems) = doors::without(&files);
+    report.add(scripts, "benches, tests and examples that something must name", problems);
     Ok(report)
 }
 
