@@ -166,24 +166,11 @@ def shm_names():
     return set(os.listdir("/dev/shm"))
 
 
-def leaked(before):
-    """Names that are new and that nobody uses: those of other programs of this machine are mapped by them."""
-    new = shm_names() - before
-    for pid in [name for name in os.listdir("/proc") if name.isdigit()] if new else []:
-        try:
-            with open(f"/proc/{pid}/maps") as file:
-                maps = file.read()
-        except OSError:
-            continue
-        new = {name for name in new if f"/dev/shm/{name}" not in maps}
-    return new & shm_names()
-
-
 def leaks(before):
     """What other programs of this machine make goes within moments; what is left stays."""
-    if watched.wait_for(lambda: not leaked(before), 30):
+    if watched.wait_for(lambda: not watched.unused_names(before), 30):
         return []
-    return [f"names in /dev/shm: {sorted(leaked(before))}"]
+    return [f"names in /dev/shm: {sorted(watched.unused_names(before))}"]
 
 
 def cell(victim, method, times, chance):

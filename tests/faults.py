@@ -146,7 +146,7 @@ class Run:
                 self.problems += [f"left: {name}{folder.rpartition(name)[2]}/{file}" for file in files]
         # What other programs of this machine make goes within moments; what is left stays.
         deadline = time.monotonic() + SETTLE
-        while (new := unused(self.names)) and time.monotonic() < deadline:
+        while (new := watched.unused_names(self.names)) and time.monotonic() < deadline:
             time.sleep(0.05)
         self.problems += [f"left: /dev/shm/{name}" for name in new]
         with open(f"{self.folder}/stderr", errors="replace") as file:
@@ -156,19 +156,6 @@ class Run:
         if self.problems:
             print("\n".join(f"        {line[:200]}" for line in lines[-60:]), flush=True)
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def unused(before):
-    """New names in /dev/shm that no process maps."""
-    new = set(os.listdir("/dev/shm")) - before
-    for pid in filter(str.isdigit, os.listdir("/proc") if new else []):
-        try:
-            with open(f"/proc/{pid}/maps") as file:
-                maps = file.read()
-        except OSError:
-            continue
-        new = {name for name in new if f"/dev/shm/{name}" not in maps}
-    return new & set(os.listdir("/dev/shm"))
 
 
 def main():

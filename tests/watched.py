@@ -74,6 +74,19 @@ def marked(variable, token):
     return found
 
 
+def unused_names(before):
+    """New names in /dev/shm that no process maps; those of other programs of this machine are mapped by them."""
+    new = set(os.listdir("/dev/shm")) - before
+    for pid in filter(str.isdigit, os.listdir("/proc") if new else []):
+        try:
+            with open(f"/proc/{pid}/maps") as file:
+                maps = file.read()
+        except OSError:
+            continue
+        new = {name for name in new if f"/dev/shm/{name}" not in maps}
+    return new & set(os.listdir("/dev/shm"))
+
+
 def wait_for(condition, seconds=300):
     """Whether it comes true; only a failure takes so long."""
     deadline = time.monotonic() + seconds
