@@ -32,7 +32,7 @@ test:
 
 # What `make test` leaves out because it takes long.
 test-all:
-	@$(PYTHON) tests/parts.py "$(MAKE)" $(PARTS:test-side-by-side=test-side-by-side-all) test-batches test-faults-all growth
+	@$(PYTHON) tests/parts.py "$(MAKE)" $(PARTS:test-side-by-side=test-side-by-side-all) test-batches test-faults-all test-two-machines growth
 
 # One profile, so that what the command needs is compiled once.
 test-rust:
