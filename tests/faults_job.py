@@ -495,9 +495,10 @@ class Job:
 
             self.drain()
             gc.collect()
-            # What the two threads have in hand stays.
+            # What the two threads have in hand stays; what the killed held comes back when memory is asked for, or here.
             deadline = time.monotonic() + SETTLE
             while time.monotonic() < deadline:
+                _context.arena().trim()
                 holdings = _context.arena().report()["holdings"]
                 if sum(held for _, held, _, _ in holdings) <= 2:
                     holdings = []
