@@ -47,7 +47,7 @@ test-python: install
 
 # What the outside sees: the same command with and without ullage, every process found, ullage killed and stopped.
 # Together but for the last two: one reads the clock of the kernel's counters, one what is left in /dev/shm.
-OUTSIDE := transparency discovery outage commands clean check arena-kills arena-points
+OUTSIDE := transparency discovery outage commands snippets clean check arena-kills arena-points
 .PHONY: $(OUTSIDE:%=test-%) test-kill-recorder test-faults
 test-outside: install
 	status=0; $(MAKE) --keep-going --jobs=$(TOGETHER) --output-sync=target $(OUTSIDE:%=test-%) || status=1; \
@@ -70,6 +70,9 @@ test-clean: install
 
 test-commands: install
 	$(BIN)/python tests/commands.py --ullage $(BIN)/ullage --python $(BIN)/python
+
+test-snippets: install
+	$(BIN)/python tests/snippets.py --python $(BIN)/python
 
 test-check: install
 	$(BIN)/python tests/check.py --ullage $(BIN)/ullage --python $(BIN)/python
