@@ -23,7 +23,11 @@ fn judge(analysis: &Analysis) -> Judgement {
         return Judgement::Nothing;
     }
     let found = analysis.timeline.processes().filter_map(|process| touched(analysis, process));
-    let Some((process, rise, said)) = found.max_by(|a, b| a.1.by.total_cmp(&b.1.by)) else {
+    // A buffer that the program touches as it starts is what this cause's remedy asks for.
+    let later = found.filter(|(process, rise, _)| {
+        rise.until > loaded(process) + start(analysis, process.last_seen.since(process.first_seen))
+    });
+    let Some((process, rise, said)) = later.max_by(|a, b| a.1.by.total_cmp(&b.1.by)) else {
         return Judgement::Nothing;
     };
     let at = At::from_seconds(rise.since);
@@ -46,7 +50,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     Judgement::one(finding)
 }
 
-/// What rises in a process is a buffer that it had from the beginning.
+/// What rises in a process is a buffer that it had from the beginning, also where it does so as it starts.
 pub(super) fn touches(analysis: &Analysis, process: &ProcessHistory) -> bool {
     touched(analysis, process).is_some()
 }
@@ -59,10 +63,7 @@ fn touched<'a>(
     process: &'a ProcessHistory,
 ) -> Option<(&'a ProcessHistory, Rise, Option<Said>)> {
     let private = process.private();
-    let loaded = loaded(process);
-    // A buffer that the program touches as it starts is what this cause's remedy asks for.
-    let start = loaded + start(analysis, process.last_seen.since(process.first_seen));
-    let rise = rise(&private, loaded, GROWTH_WARN_BYTES as f64).filter(|rise| rise.until > start)?;
+    let rise = rise(&private, loaded(process), GROWTH_WARN_BYTES as f64)?;
     let most = private.peak().map_or(0.0, |(_, bytes)| bytes);
     // It may have been made when the rise had begun already.
     let (begin, end) = (rise.since + TOUCHED_MADE * (rise.until - rise.since), process.last_seen);

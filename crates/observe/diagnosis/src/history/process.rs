@@ -5,7 +5,7 @@ use super::memory_readings::MemoryReadings;
 use super::series::Series;
 use super::torch_counters::TorchCounters;
 use crate::policy::given::CLOCK_TICKS;
-use crate::policy::trends::FILES_MOVED_BYTES;
+use crate::policy::trends::{FILES_MOVED_BYTES, RUNNABLE_ERRORS};
 use std::borrow::Cow;
 use ullage_model::process::DescriptorKinds;
 use ullage_model::{
@@ -110,6 +110,8 @@ pub struct ProcessHistory {
     cpu: Series,
     /// Seconds in which its main thread could have run, over time, by the state at each reading.
     runnable: Series,
+    /// Sum of the squares of the seconds between readings, over time: how far the states at a few readings may mislead.
+    apart: Series,
     /// Probes of its pages, in order.
     pub probes: Vec<Probe>,
     /// Lasting zombie children over time.
@@ -177,6 +179,7 @@ impl ProcessHistory {
             faults: Series::default(),
             cpu: Series::default(),
             runnable: Series::default(),
+            apart: Series::default(),
             probes: Vec::new(),
             zombies: Series::default(),
             zombie_since: None,
@@ -257,19 +260,28 @@ impl ProcessHistory {
         let before = self.runnable.last().map_or(0.0, |(_, seconds)| seconds);
         let could = if reading.state == ProcessState::Running { since } else { 0.0 };
         self.runnable.push(at, before + could);
+        let before = self.apart.last().map_or(0.0, |(_, squares)| squares);
+        self.apart.push(at, before + since * since);
         if reading.cpu.0 > 0 {
             self.cpu.push(at, reading.cpu.0 as f64 / CLOCK_TICKS);
         }
     }
 
     /// Seconds between two times in which it could have run and waited for a core: on a busy machine everything takes longer by
-    /// them. 0 where it computed in several threads: then nobody knows.
+    /// them. At least so many: a process that sleeps is found runnable now and then, and a reading stands for the time since the
+    /// one before. 0 where it computed in several threads: then nobody knows.
     pub(crate) fn waited_for_core(&self, from: At, to: At) -> f64 {
         let between = |series: &Series| {
-            let at = |when| series.at_or_before(when).or(series.first()).map(|(_, seconds)| seconds);
-            at(to).zip(at(from)).map(|(after, before)| after - before)
+            let at = |when| series.at_or_before(when).or(series.first()).map(|(_, sum)| sum);
+            at(to).zip(at(from)).map_or(0.0, |(after, before)| after - before)
         };
-        between(&self.runnable).zip(between(&self.cpu)).map_or(0.0, |(could, ran)| (could - ran).max(0.0))
+        let (could, lasted) = (between(&self.runnable), to.since(from));
+        if self.cpu.last().is_none() || lasted <= 0.0 {
+            return 0.0;
+        }
+        let share = (could / lasted).min(1.0);
+        let error = (between(&self.apart) * share * (1.0 - share)).sqrt();
+        (could - between(&self.cpu) - RUNNABLE_ERRORS * error).max(0.0)
     }
 
     /// Private memory wherever it is, in memory and in swap, over time.

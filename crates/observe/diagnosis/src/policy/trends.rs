@@ -23,6 +23,8 @@ pub(crate) const ERROR_OF_MEDIAN: f64 = 1.25;
 pub(crate) const LINE_QUARTER: f64 = 0.25;
 /// It goes on where the last eighth lies so much of its own rise above all before.
 pub(crate) const LINE_GOES_ON: f64 = 0.3;
+/// What the states at a few readings say of a time between them, less so many standard errors: what is sure of it.
+pub(crate) const RUNNABLE_ERRORS: f64 = 2.0;
 /// One n-th of all readings, the last: where they are all alike, nothing grows.
 pub(crate) const AT_REST_PART: f64 = 3.0;
 /// A limit is met when it is as likely met as not: at so many failures foreseen (the logarithm of 2).

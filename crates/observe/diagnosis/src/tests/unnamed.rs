@@ -160,6 +160,24 @@ fn a_start_lasts_longer_where_it_waits_for_a_core_and_not_where_it_sleeps() {
 }
 
 #[test]
+fn a_few_readings_that_find_it_runnable_do_not_make_the_machine_busy() {
+    // A second between readings, of which one in three finds it runnable; it computes a tenth of the time.
+    for runnable in [[1, 4], [2, 4], [3, 4]] {
+        let mut run = Run::new();
+        run.facts.agent = false;
+        for at in 0..=5 {
+            let mut process = sized(MAIN, 50.0 + 40.0 * at as f64, 100.0, 3050.0 + 40.0 * at as f64);
+            process.state =
+                if runnable.contains(&at) { ProcessState::Running } else { ProcessState::Sleeping };
+            process.cpu = ClockTicks(1 + 10 * at);
+            run.tick(at as f64, vec![process], |_| {});
+        }
+        let verdict = run.finish(5.2, Ending::Exited(0)).verdict();
+        is_told(&verdict, &format!("runnable at {runnable:?}"));
+    }
+}
+
+#[test]
 fn what_was_freed_before_the_end_was_freed_by_the_work() {
     let freed_before = |seconds: f64| move |t: f64| if t > 12.0 - seconds { 50.0 } else { 50.0 + 40.0 * t };
     is_left_in_peace(&job(12.0, 1.0, freed_before(2.5)), "a large temporary, then nothing for a while");
@@ -175,6 +193,18 @@ fn a_buffer_that_is_touched_bit_by_bit_is_the_note_that_says_so() {
     let verdict = run.finish(60.2, Ending::Exited(0)).verdict();
     is_left_in_peace(&verdict, "address space stands still");
     assert_eq!(verdict.findings[0].cause, "large-preallocation-lazy-touch");
+}
+
+#[test]
+fn a_buffer_whose_last_touch_is_near_the_start_is_no_growth_either() {
+    for seconds in [4.2, 4.8, 5.4, 6.0, 7.0] {
+        let mut run = Run::new();
+        for at in ticks(seconds, 0.2) {
+            run.tick(at, vec![sized(MAIN, 50.0 + 160.0 * at, 100.0, 3000.0)], |_| {});
+        }
+        let verdict = run.finish(seconds + 0.2, Ending::Exited(0)).verdict();
+        is_left_in_peace(&verdict, &format!("{seconds} s"));
+    }
 }
 
 #[test]
