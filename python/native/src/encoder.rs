@@ -10,6 +10,7 @@ use crate::error::ArenaError;
 use crate::incoming;
 use crate::message::{Part, Source, ALONE};
 use crate::once::intern;
+use crate::thread_end::call;
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
@@ -186,7 +187,7 @@ impl Encoder {
         }
         let kind: Bound<'py, PyType> = object.get_type();
         match this.reducers.bind(py).get_item(kind)? {
-            Some(reducer) => reducer.call1((slf, object)),
+            Some(reducer) => call(&reducer, (slf, object)),
             None => Ok(py.NotImplemented().into_bound(py)),
         }
     }

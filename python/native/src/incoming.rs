@@ -9,6 +9,7 @@ use crate::keep::{Keep, Mapped};
 use crate::message::ALONE;
 use crate::once::SetOnce;
 use crate::piece::Piece;
+use crate::thread_end::call;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::cell::RefCell;
@@ -104,7 +105,7 @@ impl Incoming {
         }
         let offset = first / u64::from(dtype.bits / 8);
         let tuple = |sizes: &[i64]| pyo3::types::PyTuple::new(py, sizes.iter().copied());
-        torch.over_shared.bind(py).call1((number, name, tuple(shape)?, tuple(&strides[..ndim])?, offset, 0))
+        call(torch.over_shared.bind(py), (number, name, tuple(shape)?, tuple(&strides[..ndim])?, offset, 0))
     }
 }
 
@@ -151,7 +152,7 @@ impl Incoming {
         let before = READING.replace(Some(slf.clone().unbind()));
         let result = (|| {
             let data = Bound::new(py, Piece::of(this.text.clone(), this.pickle.0, this.pickle.1))?;
-            loads.call1((data,))
+            call(loads, (data,))
         })();
         drop(READING.replace(before));
         result

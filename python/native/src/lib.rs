@@ -22,6 +22,7 @@ mod piece;
 mod queue;
 mod shared;
 mod stack;
+mod thread_end;
 mod watch;
 
 /// The module.

@@ -7,6 +7,7 @@ use super::pack::{changed, Packed, Packer, PATIENCE};
 use super::refusal::Refusal;
 use super::tables::{seam, PLAIN_KINDS};
 use crate::dlpack::{self, Dtype, DIMENSIONS};
+use crate::thread_end::call;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyList};
@@ -201,7 +202,7 @@ impl<'py> Packer<'py> {
             let (address, nbytes) = (plain.address, plain.bytes as usize);
             return Ok(Some(Tensor { kind, shape, dimensions, address, nbytes, _kept: None }));
         }
-        let parts = seam(self.py)?.tensor_parts.bind(self.py).call1((object,))?;
+        let parts = call(seam(self.py)?.tensor_parts.bind(self.py), (object,))?;
         if parts.is_none() {
             return Ok(None);
         }

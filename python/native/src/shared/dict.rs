@@ -8,6 +8,7 @@ use super::keys::{canonical_key, is_same};
 use super::pages::Pages;
 use super::read;
 use super::tables::seam;
+use crate::thread_end::call;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -103,7 +104,7 @@ impl SharedDict {
     }
 
     fn view<'py>(slf: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("collections.abc")?.getattr(name)?.call1((slf,))
+        call(&slf.py().import("collections.abc")?.getattr(name)?, (slf,))
     }
 }
 
@@ -182,7 +183,7 @@ impl SharedDict {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let (this, py) = (slf.get(), slf.py());
-        seam(py)?.reduce.bind(py).call1((&this.pages, this.at))
+        call(seam(py)?.reduce.bind(py), (&this.pages, this.at))
     }
 
     fn __copy__(slf: Bound<'_, Self>) -> Bound<'_, Self> {

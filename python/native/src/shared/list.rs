@@ -6,6 +6,7 @@ use super::pages::Pages;
 use super::read::{self, Shape};
 use super::scalar;
 use super::tables::seam;
+use crate::thread_end::call;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
@@ -263,7 +264,7 @@ impl SharedList {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let this = slf.get();
         let py = slf.py();
-        seam(py)?.reduce.bind(py).call1((&this.pages, this.at, this.first, this.step, this.length))
+        call(seam(py)?.reduce.bind(py), (&this.pages, this.at, this.first, this.step, this.length))
     }
 
     fn __copy__(slf: Bound<'_, Self>) -> Bound<'_, Self> {

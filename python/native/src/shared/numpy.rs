@@ -3,6 +3,7 @@
 //! The fields are numpy's public C ABI (ndarraytypes.h, `PyArrayObject_fields`), the same in 1.x and 2.x.
 
 use super::format::damaged;
+use crate::thread_end::call;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::os::raw::c_int;
@@ -76,7 +77,7 @@ impl Numpy {
 
     /// The same array, in C order.
     pub(crate) fn contiguous<'py>(&self, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.contiguous.bind(object.py()).call1((object,))
+        call(self.contiguous.bind(object.py()), (object,))
     }
 
     /// None for anything but an array.

@@ -14,6 +14,7 @@ use super::pages::Pages;
 use super::refusal::Refusal;
 use super::scalar::{put_int, put_text};
 use super::tables::{seam, Written};
+use crate::thread_end::call;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyComplex, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
@@ -175,7 +176,7 @@ impl<'py> Packer<'py> {
                 Ok(())
             });
         }
-        let advice: String = seam(self.py)?.advise.bind(self.py).call1((object,))?.extract()?;
+        let advice: String = call(seam(self.py)?.advise.bind(self.py), (object,))?.extract()?;
         Err(Refusal::says(advice))
     }
 
@@ -425,7 +426,7 @@ impl<'py> Packer<'py> {
     fn class(&mut self, class: &Bound<'py, PyType>) -> Result<Option<Class>, Refusal> {
         let key = class.as_ptr() as usize;
         if !self.classes.contains_key(&key) {
-            let described = seam(self.py)?.describe.bind(self.py).call1((class,))?;
+            let described = call(seam(self.py)?.describe.bind(self.py), (class,))?;
             let described: Option<Vec<Py<PyString>>> = match described.extract::<String>() {
                 Ok(advice) => return Err(Refusal::says(advice)),
                 Err(_) => described.extract()?,

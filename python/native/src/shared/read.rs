@@ -13,6 +13,7 @@ use super::tables::seam;
 use crate::dlpack;
 use crate::once::SetOnce;
 use crate::piece::Piece;
+use crate::thread_end::call;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -67,18 +68,18 @@ pub(crate) fn value<'py>(
         SCALAR => {
             let (dtype, size) = pages.get().tables.dtypes.get(from.length()?).ok_or_else(damaged)?;
             let bytes = PyBytes::new(py, from.take(*size)?);
-            let array = numpy(py)?.getattr("frombuffer")?.call1((bytes, dtype.bind(py)))?;
+            let array = call(&numpy(py)?.getattr("frombuffer")?, (bytes, dtype.bind(py)))?;
             array.get_item(0)
         }
         OBJECT => {
             let class = pages.get().tables.classes.get(from.length()?).ok_or_else(damaged)?.bind(py);
-            let described = seam(py)?.describe.bind(py).call1((class,))?;
+            let described = call(seam(py)?.describe.bind(py), (class,))?;
             let count = described.len()?;
             let mut values = Vec::with_capacity(count);
             for _ in 0..count {
                 values.push(value(pages, from, plain)?);
             }
-            seam(py)?.make.bind(py).call1((class, described, values, plain))
+            call(seam(py)?.make.bind(py), (class, described, values, plain))
         }
         SAME => {
             let at = from.size()?;
@@ -164,7 +165,7 @@ impl Shape {
             let ndarray = NDARRAY.get_or_try_init(|| Numpy::import(py).map(|numpy| numpy.ndarray))?;
             let dtype = &this.tables.dtypes[self.number].0;
             let shape = PyTuple::new(py, &self.sizes)?;
-            let array = ndarray.bind(py).call1((shape, dtype, piece()?, at))?;
+            let array = call(ndarray.bind(py), (shape, dtype, piece()?, at))?;
             return if plain { array.call_method0("copy") } else { Ok(array) };
         }
         let (name, _, dtype) = &this.tables.kinds[self.number];
@@ -179,7 +180,7 @@ impl Shape {
             }
             _ => {
                 let shape = PyTuple::new(py, &self.sizes)?;
-                seam(py)?.tensor_over.bind(py).call1((piece()?, at, name, shape))?
+                call(seam(py)?.tensor_over.bind(py), (piece()?, at, name, shape))?
             }
         };
         if plain {

@@ -2,6 +2,7 @@
 
 use super::tables::seam;
 use crate::error::ArenaError;
+use crate::thread_end::call;
 use pyo3::prelude::*;
 
 /// What stopped the packing, with the way to it, innermost step first.
@@ -37,7 +38,7 @@ impl Refusal {
         match self.what {
             What::Says(text) => {
                 let text = format!("{way} cannot be shared: {text}");
-                let made = seam(py).and_then(|seam| seam.refused.bind(py).call1((text,)));
+                let made = seam(py).and_then(|seam| call(seam.refused.bind(py), (text,)));
                 made.map_or_else(|error| error, PyErr::from_value)
             }
             What::Memory(text) => ArenaError::new_err(format!("no memory to share this, at {way}: {text}")),

@@ -3,6 +3,7 @@
 use super::format::damaged;
 use crate::dlpack::Dtype;
 use crate::once::SetOnce;
+use crate::thread_end::call;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
 
@@ -96,7 +97,7 @@ impl Tables {
     pub(crate) fn load(py: Python<'_>, pickled: &[u8]) -> PyResult<Tables> {
         let loads = py.import("pickle")?.getattr("loads")?;
         let (schemas, classes, dtypes, others): Loaded =
-            loads.call1((PyBytes::new(py, pickled),))?.extract()?;
+            call(&loads, (PyBytes::new(py, pickled),))?.extract()?;
         let plain = Dtype::ALL
             .iter()
             .filter_map(|dtype| Some((dtype.name()?.to_owned(), usize::from(dtype.bits / 8), Some(*dtype))));
