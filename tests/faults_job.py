@@ -17,7 +17,7 @@ import time
 import weakref
 import zlib
 
-from faults_signals import CHILD, PATIENCE, SETTLE, Asynchronous, Late, Signals, Timer
+from faults_signals import CHILD, PACKAGE, PATIENCE, SETTLE, Asynchronous, Late, Signals, Timer
 
 FORKED = 99  # how a forked child ends
 
@@ -208,7 +208,7 @@ class Job:
             if ident != threading.get_ident():
                 while frame is not None:
                     name = frame.f_code.co_filename
-                    if "/ullage/" in name or "ullage_" in os.path.basename(name):
+                    if name.startswith(PACKAGE) or "ullage_" in os.path.basename(name):
                         return f"{os.path.basename(name)}:{frame.f_code.co_name}"
                     frame = frame.f_back
         return None
@@ -370,7 +370,7 @@ class Job:
         frame = sys._current_frames().get(self.sender)
         while frame is not None and inside is None:
             name = frame.f_code.co_filename
-            inside = os.path.basename(name) if "/ullage/" in name else None
+            inside = os.path.basename(name) if name.startswith(PACKAGE) else None
             frame = frame.f_back
         self.hit.clear()
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.sender), ctypes.py_object(Asynchronous))

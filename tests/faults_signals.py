@@ -5,11 +5,14 @@ import faulthandler
 import os
 import signal
 import sys
+import sysconfig
 import time
 
 PATIENCE = 40  # seconds without an event after which a job is called hanging: a failure, never waited for otherwise
 SETTLE = 20  # for processes to end that were about to
 CHILD = "a child"
+# The installed package. Not "/ullage/": a clone may be called so, and the jobs lie in it.
+PACKAGE = os.path.join(sysconfig.get_path("platlib"), "ullage") + os.sep
 
 
 class Late(Exception):
@@ -70,7 +73,7 @@ class Signals:
         name = getattr(code, "co_filename", "") or str(getattr(where, "__module__", ""))
         # The one hook of ours that is of Python's: docs/decisions/0013-locks-and-forks.md.
         known = name.endswith("/_zygote/trainer.py") and where.__name__ == "_in_forked_child"
-        if isinstance(told.exc_value, tuple(self.KINDS.values())) and ("/ullage/" not in name or known):
+        if isinstance(told.exc_value, tuple(self.KINDS.values())) and (not name.startswith(PACKAGE) or known):
             self.by_python += 1
         os.write(2, f"unraisable in {where!r} ({name}): {told.exc_value!r}\n".encode())
 
@@ -104,7 +107,7 @@ class Signals:
             _, _, rest = line.partition('File "')
             path, _, name = rest.partition('"')
             name = name.rpartition(" in ")[2]
-            if "/ullage/" in path:
+            if path.startswith(PACKAGE):
                 return f"{os.path.basename(path)}:{name}"
             if name.startswith("agent_"):  # does nothing but what makes the agent look
                 return name
