@@ -25,8 +25,9 @@ demo: install
 	ULLAGE_HOME=$(CURDIR)/$(DEMO)/runs $(BIN)/ullage run --json $(DEMO)/verdict.json -- $(BIN)/python examples/crash.py; test $$? -eq 1
 	@$(BIN)/python examples/check_demo.py $(DEMO)/verdict.json
 
-# Each part runs whatever became of those before it; the end says how each of them went.
-PARTS := install test-rust test-loom test-python test-outside test-side-by-side test-scenarios
+# Each part runs whatever became of those before it; the end says how each of them went. Those with a + between them run
+# side by side: two compile while one mostly waits.
+PARTS := install test-python+test-rust+test-loom test-outside test-side-by-side test-scenarios
 test:
 	@$(PYTHON) tests/parts.py "$(MAKE)" $(PARTS)
 

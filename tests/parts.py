@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Runs parts of the tests one after the other, whatever becomes of each, and says at the end how each of them went.
 
-    tests/parts.py MAKE PART [PART...]      a part is a target of the Makefile
+    tests/parts.py MAKE PART[+PART...] [PART...]      a part is a target of the Makefile; A+B+C run side by side
 
-The counts are those that a part's own programs print: cargo, pytest, and the programs beside this one.
+What runs beside the first of such a group is printed when the group has ended. The counts are those that a part's own
+programs print: cargo, pytest, and the programs beside this one.
 """
 
+import concurrent.futures
+import os
 import re
-import resource
 import subprocess
 import sys
 import time
@@ -29,13 +31,9 @@ def counted(lines):
     return passed, failed
 
 
-def cpu_seconds():
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def run(make, part):
-    """(status, lines) of one part; its output passes through as it comes."""
+def run(make, part, echo):
+    """(part, its row in the table, whether it passed, its lines); `echo`: its output is passed on as it comes."""
+    begin = time.monotonic()
     process = subprocess.Popen(
         [*make.split(), "--keep-going", "--no-print-directory", part],
         stdout=subprocess.PIPE,
@@ -46,29 +44,34 @@ def run(make, part):
     )
     lines = []
     for line in process.stdout:
-        sys.stdout.write(line)
-        sys.stdout.flush()
+        if echo:
+            sys.stdout.write(line)
+            sys.stdout.flush()
         lines.append(line.rstrip("\n"))
-    return process.wait(), lines
+    _, status, used = os.wait4(process.pid, 0)  # with its children's CPU time
+    process.returncode = status
+    passed, failed = counted(lines)
+    took = f"{time.monotonic() - begin:5.0f} s, {used.ru_utime + used.ru_stime:5.0f} s of CPU time"
+    word = "ok" if status == 0 else "FAILED"
+    return part, f"{part:<18} {word:<7} {passed:>5} passed {failed:>4} failed   {took}", status == 0, lines
 
 
 def main():
-    make, *parts = sys.argv[1:]
-    if not parts:
+    make, *groups = sys.argv[1:]
+    if not groups:
         sys.exit(__doc__)
-    rows, bad = [], 0
-    for part in parts:
-        print(f"== {part}", flush=True)
-        wall, cpu = time.monotonic(), cpu_seconds()
-        status, lines = run(make, part)
-        passed, failed = counted(lines)
-        bad += status != 0
-        took = f"{time.monotonic() - wall:5.0f} s, {cpu_seconds() - cpu:5.0f} s of CPU time"
-        word = "ok" if status == 0 else "FAILED"
-        rows.append(f"{part:<18} {word:<7} {passed:>5} passed {failed:>4} failed   {took}")
-    print("\n" + "\n".join(rows))
-    print(f"{len(parts) - bad} of {len(parts)} parts passed")
-    return 1 if bad else 0
+    begin, done = time.monotonic(), []
+    for group in groups:
+        first, *beside = group.split("+")
+        print(f"== {first}{''.join(f', and beside it {part}' for part in beside)}", flush=True)
+        with concurrent.futures.ThreadPoolExecutor(len(beside) + 1) as threads:
+            runs = [threads.submit(run, make, part, part == first) for part in (first, *beside)]
+        done += [one.result() for one in runs]
+        for part, _, _, lines in done[-len(beside) :] if beside else ():
+            print("\n".join([f"== {part}", *lines]), flush=True)
+    print("\n" + "\n".join(row for _, row, _, _ in done))
+    print(f"{sum(well for _, _, well, _ in done)} of {len(done)} parts passed in {time.monotonic() - begin:.0f} s")
+    return 0 if all(well for _, _, well, _ in done) else 1
 
 
 if __name__ == "__main__":
