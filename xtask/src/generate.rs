@@ -10,6 +10,7 @@ use std::path::Path;
 
 const MARK: &str = "Written by `cargo run -p xtask -- generate`";
 const CAUSES: &str = "crates/observe/diagnosis/causes/";
+const FAMILIES: &str = "crates/observe/diagnosis/families.txt";
 const REGISTRY: &str = "crates/observe/diagnosis/src/causes/mod.rs";
 const COMPARED: &str = "crates/observe/comparison/src/table/causes.rs";
 const PAGE: &str = "docs/reference/causes.md";
@@ -31,19 +32,22 @@ impl Written {
 /// Every file with a part that is written, and how many causes it was written from.
 pub(crate) fn all(root: &Path, files: &[File]) -> Result<(usize, Vec<Written>), String> {
     let causes = causes(files)?;
+    let families_text = read(&root.join(FAMILIES))?;
+    let families = families(&families_text);
     let written = |path: &str, part: String| -> Result<Written, String> {
         let before = read(&root.join(path))?;
         Ok(Written { path: path.to_owned(), text: behind_mark(path, &before, &part)?, before })
     };
-    let registry = written(REGISTRY, registry(&causes)?)?;
+    let registry = written(REGISTRY, registry(&causes, &families)?)?;
     let compared = written(COMPARED, compared(&causes, files)?)?;
-    Ok((causes.len(), vec![registry, compared, written(PAGE, page(&causes)?)?]))
+    Ok((causes.len(), vec![registry, compared, written(PAGE, page(&causes, &families))?]))
 }
 
 struct Cause {
     id: String,
     title: String,
-    happened: Option<String>,
+    /// A name of families.txt.
+    family: String,
     group: Option<String>,
     /// Names of causes or of groups.
     explains: Vec<String>,
@@ -78,7 +82,7 @@ fn causes(files: &[File]) -> Result<Vec<Cause>, String> {
         let cause = Cause {
             id: id.to_owned(),
             title: key("title")?.ok_or_else(|| format!("{CAUSES}{id}/cause.yaml has no title"))?,
-            happened: key("happened")?,
+            family: key("family")?.ok_or_else(|| format!("{CAUSES}{id}/cause.yaml has no family"))?,
             group: key("group")?,
             explains: list("explains")?,
             facts: list("facts")?,
@@ -106,7 +110,15 @@ fn value(yaml: &str, key: &str) -> Result<Option<String>, String> {
     }
 }
 
-fn registry(causes: &[Cause]) -> Result<String, String> {
+/// Name and heading of each line, in the order of lists.
+fn families(text: &str) -> Vec<(&str, &str)> {
+    text.lines()
+        .filter_map(|line| line.split_once(' '))
+        .map(|(name, heading)| (name, heading.trim()))
+        .collect()
+}
+
+fn registry(causes: &[Cause], families: &[(&str, &str)]) -> Result<String, String> {
     let module = |cause: &Cause| cause.id.replace('-', "_");
     let mut rules: Vec<&Cause> = causes.iter().filter(|cause| cause.has_rule).collect();
     rules.sort_by_key(|cause| module(cause));
@@ -118,9 +130,14 @@ fn registry(causes: &[Cause]) -> Result<String, String> {
         let explained = explained(cause, causes)?;
         let rule = if cause.has_rule { format!("Some({}::RULE)", module(cause)) } else { "None".to_owned() };
         let (id, title, group) = (&cause.id, &cause.title, &cause.group);
-        rows.push_str(&format!("    {id:?}, {title:?}, {group:?}, {explained:?}, {rule};\n"));
+        let family = families.iter().find(|(name, _)| *name == cause.family);
+        let (_, family) =
+            family.ok_or_else(|| format!("{CAUSES}{id}: {FAMILIES} has no {}", cause.family))?;
+        rows.push_str(&format!("    {id:?}, {title:?}, {family:?}, {group:?}, {explained:?}, {rule};\n"));
     }
-    Ok(format!("\n{modules}\nconst ALL: &[Cause] = table! {{\n{rows}}};\n"))
+    let headings: String = families.iter().map(|(_, heading)| format!("    {heading:?},\n")).collect();
+    let families = format!("#[rustfmt::skip]\nconst FAMILIES: &[&str] = &[\n{headings}];\n");
+    Ok(format!("\n{modules}\n{families}\nconst ALL: &[Cause] = table! {{\n{rows}}};\n"))
 }
 
 /// The causes that one names, a group being all that are of it.
@@ -164,14 +181,17 @@ fn compared(causes: &[Cause], files: &[File]) -> Result<String, String> {
     Ok(table("OF_FACT", facts) + &table("FIGURES", figures))
 }
 
-fn page(causes: &[Cause]) -> Result<String, String> {
-    let mut page = "\n| id | what happened |\n|---|---|\n".to_owned();
-    for cause in causes.iter().filter(|cause| cause.has_rule) {
-        let happened = cause.happened.as_ref();
-        let happened = happened.ok_or_else(|| format!("{CAUSES}{}: a rule, and no `happened`", cause.id))?;
-        page.push_str(&format!("| `{}` | {happened} |\n", cause.id));
+/// Families under their headings; a star marks what is known from messages only.
+fn page(causes: &[Cause], families: &[(&str, &str)]) -> String {
+    let mut page = String::new();
+    for (name, heading) in families {
+        page.push_str(&format!("\n## {heading}\n\n"));
+        for cause in causes.iter().filter(|cause| cause.family == *name) {
+            let star = if cause.has_rule { "" } else { " *" };
+            page.push_str(&format!("- `{}`{star}\n  {}\n", cause.id, cause.title));
+        }
     }
-    Ok(page)
+    page
 }
 
 fn behind_mark(path: &str, before: &str, part: &str) -> Result<String, String> {
@@ -190,7 +210,7 @@ mod tests {
             text: text.into(),
         };
         let of = |(id, yaml): &(&str, &str)| {
-            let rule = yaml.contains("happened").then(|| file(id, "rule.rs", ""));
+            let rule = yaml.contains("place").then(|| file(id, "rule.rs", ""));
             [file(id, "page.md", ""), file(id, "cause.yaml", yaml)]
                 .into_iter()
                 .chain(rule)
@@ -202,17 +222,19 @@ mod tests {
     #[test]
     fn causes_are_read_from_their_folders_and_stand_by_place() {
         let found = causes(&files(&[
-            ("a", "title: x\nmessages:\n- id: y\n"),
-            ("b-c", "title: 'of: two'\nhappened: 'it''s `b`'\nplace: 20\nexplains: [g, a]  # both\nfacts: [f.x, f.y*]\nfigures: [m]\n"),
-            ("d", "title: z\nplace: 10\ngroup: g\nfacts: [f.x]\n"),
+            ("a", "title: x\nfamily: e\nmessages:\n- id: y\n"),
+            ("b-c", "title: 'of: it''s `two`'\nfamily: f\nplace: 20\nexplains: [g, a]  # both\nfacts: [f.x, f.y*]\nfigures: [m]\n"),
+            ("d", "title: z\nfamily: e\nplace: 10\ngroup: g\nfacts: [f.x]\n"),
         ]))
         .expect("causes");
         let ids: Vec<&str> = found.iter().map(|cause| cause.id.as_str()).collect();
         assert_eq!(ids, ["d", "b-c", "a"]);
-        assert_eq!((found[1].title.as_str(), found[1].happened.as_deref()), ("of: two", Some("it's `b`")));
-        let registry = registry(&found).expect("registry");
+        assert_eq!(found[1].title, "of: it's `two`");
+        let families = families("e   First\nf  Then: two\n");
+        let registry = registry(&found, &families).expect("registry");
+        assert!(registry.contains("    \"First\",\n    \"Then: two\",\n"), "{registry}");
         assert!(registry.contains("#[path = \"../../causes/b-c/rule.rs\"]\nmod b_c;\n"), "{registry}");
-        let row = "    \"b-c\", \"of: two\", None, [\"d\", \"a\"], Some(b_c::RULE);\n";
+        let row = "    \"b-c\", \"of: it's `two`\", \"Then: two\", None, [\"d\", \"a\"], Some(b_c::RULE);\n";
         assert!(registry.contains(row), "{registry}");
         let rows = File { path: COMPARED.into(), text: "fact: \"f.x\",\nfact: \"f.y*\",\n".into() };
         let compared = compared(&found, &[rows]).expect("what compare knows");
@@ -222,29 +244,34 @@ mod tests {
         );
         assert!(compared.contains("    (\"b-c\", &[\"m\"]),\n"), "{compared}");
         assert!(super::compared(&found, &[]).is_err_and(|error| error.contains("no row")));
-        assert!(page(&found).is_ok_and(|page| page.ends_with("|---|---|\n| `b-c` | it's `b` |\n")));
+        let page = page(&found, &families);
+        assert_eq!(
+            page,
+            "\n## First\n\n- `d`\n  z\n- `a` *\n  x\n\n## Then: two\n\n- `b-c`\n  of: it's `two`\n"
+        );
     }
 
     #[test]
     fn a_folder_that_lacks_something_is_an_error() {
         let error = |files: &[File]| {
             let causes = causes(files)?;
-            registry(&causes)?;
-            page(&causes)
+            registry(&causes, &families("e  First\n"))
         };
         let without = |name: &str| -> Vec<File> {
-            let all = files(&[("a", "title: x\nhappened: y\n")]);
+            let all = files(&[("a", "title: x\nfamily: e\nplace: 1\n")]);
             all.into_iter().filter(|file| !file.path.ends_with(name)).collect()
         };
         assert!(error(&without("none")).is_ok());
         assert!(error(&without("page.md")).is_err_and(|error| error.contains("a has no page.md")));
         assert!(error(&without("cause.yaml")).is_err());
-        assert!(error(&files(&[("a", "happened: y\n")])).is_err());
-        assert!(
-            error(&files(&[("a", "title: x\nfacts:\n- b\n")])).is_err_and(|error| error.contains("one line"))
-        );
-        assert!(error(&files(&[("a", "title: x\nexplains: [b]\n")]))
+        assert!(error(&files(&[("a", "family: e\n")])).is_err());
+        assert!(error(&files(&[("a", "title: x\nfamily: e\nfacts:\n- b\n")]))
+            .is_err_and(|error| error.contains("one line")));
+        assert!(error(&files(&[("a", "title: x\nfamily: e\nexplains: [b]\n")]))
             .is_err_and(|error| error.contains("b, which")));
+        assert!(
+            error(&files(&[("a", "title: x\nfamily: g\n")])).is_err_and(|error| error.contains("has no g"))
+        );
     }
 
     #[test]

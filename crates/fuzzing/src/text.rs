@@ -32,7 +32,13 @@ pub(crate) fn page(bytes: &[u8]) {
 /// What a log tells can be shown, whatever the log holds.
 pub(crate) fn log(bytes: &[u8]) {
     let Ok(verdict) = ullage_diagnosis::explain_log(bytes) else { return };
-    let view = LogView { source: "x.log", lines: verdict.lines, findings: &verdict.findings, notes: &[] };
+    let view = LogView {
+        source: "x.log",
+        lines: verdict.lines,
+        findings: &verdict.findings,
+        gpu_out_of_memory_line: verdict.gpu_out_of_memory_line,
+        notes: &[],
+    };
     let shown = ullage_report::text::log(&view, &Style::plain(80));
     assert!(!shown.contains('\u{1b}'));
 }

@@ -36,6 +36,7 @@ pub fn log(log: &LogView<'_>) -> Value {
         "lines": log.lines,
         "findings": serde_json::to_value(findings).unwrap_or_else(failure),
         "notes": log.notes,
+        "gpu_out_of_memory_line": log.gpu_out_of_memory_line,
     })
 }
 

@@ -83,7 +83,13 @@ fn what_comes_of_a_finding_stands_under_it_and_says_so() {
 fn a_log_has_no_percentages() {
     let mut finding = verdicts::crash_established().findings.remove(0);
     finding.proof = ullage_model::Proof::MessageOnly;
-    let view = LogView { source: "a.log", lines: 2, findings: &[finding.clone(), finding], notes: &[] };
+    let view = LogView {
+        source: "a.log",
+        lines: 2,
+        findings: &[finding.clone(), finding],
+        gpu_out_of_memory_line: None,
+        notes: &[],
+    };
     let screen = text::log(&view, &Style::plain(80));
     let told = screen.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
@@ -146,10 +152,19 @@ fn a_log_with_and_without_a_finding() {
         said: false,
     }];
     let notes = ["3 lines were not text.".to_owned()];
-    let view = LogView { source: "train.log", lines: 1210, findings: &verdict.findings, notes: &notes };
+    let view = LogView {
+        source: "train.log",
+        lines: 1210,
+        findings: &verdict.findings,
+        gpu_out_of_memory_line: Some(1198),
+        notes: &notes,
+    };
     insta::assert_snapshot!("log_finding", text::log(&view, &Style::plain(80)));
-    let none = LogView { source: "train.log", lines: 3, findings: &[], notes: &[] };
+    let none =
+        LogView { source: "train.log", lines: 3, findings: &[], gpu_out_of_memory_line: None, notes: &[] };
     insta::assert_snapshot!("log_nothing", text::log(&none, &Style::plain(80)));
+    let gpu = LogView { gpu_out_of_memory_line: Some(2), ..none };
+    insta::assert_snapshot!("log_gpu", text::log(&gpu, &Style::plain(80)));
     let json = ullage_report::json::log(&view);
     assert_eq!(json["findings"][0]["cause"], "max-map-count-exhausted");
     assert_eq!(json["lines"], 1210);

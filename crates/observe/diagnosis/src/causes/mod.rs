@@ -11,6 +11,11 @@ pub fn causes() -> &'static [Cause] {
     ALL
 }
 
+/// The headings under which causes are listed, in their order.
+pub fn families() -> &'static [&'static str] {
+    FAMILIES
+}
+
 /// The cause of an id.
 pub fn cause(id: &str) -> Option<&'static Cause> {
     ALL.iter().find(|cause| cause.id == id)
@@ -27,10 +32,11 @@ pub(crate) fn yield_to_others(analysis: &Analysis, findings: &mut Vec<Finding>) 
 }
 
 macro_rules! table {
-    ($($id:literal, $title:literal, $group:expr, $explains:expr, $rule:expr;)*) => {
+    ($($id:literal, $title:literal, $family:literal, $group:expr, $explains:expr, $rule:expr;)*) => {
         &[$(Cause {
             id: $id,
             title: $title,
+            family: $family,
             group: $group,
             explains: &$explains,
             page: include_str!(concat!("../../causes/", $id, "/page.md")),
@@ -40,7 +46,7 @@ macro_rules! table {
     };
 }
 
-// Written by `cargo run -p xtask -- generate` from here on: id, title, group, what it explains, rule.
+// Written by `cargo run -p xtask -- generate` from here on: id, title, family, group, what it explains, rule.
 
 #[path = "../../causes/accumulate-metrics-outputs/rule.rs"]
 mod accumulate_metrics_outputs;
@@ -233,123 +239,137 @@ mod wsl2_vm_limits;
 #[path = "../../causes/zombie-children/rule.rs"]
 mod zombie_children;
 
+#[rustfmt::skip]
+const FAMILIES: &[&str] = &[
+    "The kernel refuses: a limit is reached",
+    "Memory ran out: killed, or slowed down",
+    "Python code keeps objects",
+    "Every worker or rank has its own copy",
+    "Loaders, queues and processes",
+    "The allocator retains freed memory",
+    "A library, or its version",
+    "Looks like a leak, and is none",
+    "The GPU and its driver use host memory",
+    "It happens on one machine only",
+];
+
 const ALL: &[Cause] = table! {
-    "max-map-count-exhausted", "vm.max_map_count exhausted by many shared tensors or mmaps", None, ["checkpoint-load-copies", "checkpoint-save-staging", "cpu-offload-budget", "model-copies-on-cpu", "numpy-object-pandas-conversion", "object-collectives-pickle", "pil-image-decode", "subprocess-in-workers"], Some(max_map_count_exhausted::RULE);
-    "nofile-exhausted-shared-tensors", "RLIMIT_NOFILE exhausted by the file_descriptor sharing strategy", None, [], Some(nofile_exhausted_shared_tensors::RULE);
-    "forkserver-too-many-fds", "forkserver hands a child at most 256 descriptors, torch sends one per tensor", None, [], Some(forkserver_too_many_fds::RULE);
-    "fd-leak-files-sockets", "File or socket descriptors leaked by the dataset or a library", None, [], Some(fd_leak_files_sockets::RULE);
-    "shm-full-bytes", "/dev/shm has no bytes left (docker 64 MiB default, k8s 64 MiB, half of RAM)", None, [], Some(shm_full_bytes::RULE);
-    "tmpfs-inodes", "tmpfs inode limit reached although bytes are free", None, [], Some(tmpfs_inodes::RULE);
-    "disk-full-tmp", "TMPDIR/cache disk (or tmpfs) full mistaken for memory", None, [], Some(disk_full_tmp::RULE);
-    "pids-limit-cgroup", "cgroup pids.max (docker --pids-limit, systemd TasksMax, k8s podPidsLimit) reached", None, [], Some(pids_limit_cgroup::RULE);
-    "nproc-rlimit", "RLIMIT_NPROC (ulimit -u) reached by threads of the same user", None, ["checkpoint-load-copies", "checkpoint-save-staging", "cpu-offload-budget", "model-copies-on-cpu", "numpy-object-pandas-conversion", "object-collectives-pickle", "pil-image-decode", "subprocess-in-workers"], Some(nproc_rlimit::RULE);
-    "rlimit-as-virtual-memory", "RLIMIT_AS (ulimit -v, h_vmem) smaller than the address space torch/CUDA reserve", None, ["checkpoint-load-copies", "checkpoint-save-staging", "cpu-offload-budget", "model-copies-on-cpu", "numpy-object-pandas-conversion", "object-collectives-pickle", "pil-image-decode", "subprocess-in-workers"], Some(rlimit_as_virtual_memory::RULE);
-    "strict-overcommit", "vm.overcommit_memory=2 (or heuristic refusal): CommitLimit reached while memory is free", None, ["checkpoint-load-copies", "checkpoint-save-staging", "cpu-offload-budget", "model-copies-on-cpu", "numpy-object-pandas-conversion", "object-collectives-pickle", "pil-image-decode", "subprocess-in-workers"], Some(strict_overcommit::RULE);
-    "memcg-oom-kill", "Memory cgroup limit reached: kernel OOM-kills a process of the job", None, [], Some(memcg_oom_kill::RULE);
-    "host-oom-kill", "Whole host out of memory: global OOM killer", None, [], Some(host_oom_kill::RULE);
-    "invisible-child-oom", "A worker is OOM-killed but the container lives on (or the reverse)", None, [], Some(invisible_child_oom::RULE);
-    "refcount-cow-fork-workers", "Fork workers un-share the dataset by refcount writes (copy-on-read)", Some("private-growth"), [], Some(refcount_cow_fork_workers::RULE);
-    "spawn-forkserver-full-copy", "spawn/forkserver workers each get a full pickled copy of the dataset", Some("private-growth"), [], Some(spawn_forkserver_full_copy::RULE);
-    "worker-import-overhead", "Base cost per worker/rank: imports, CUDA libraries, per-process copies of models/tokenizers", None, [], Some(worker_import_overhead::RULE);
-    "accumulate-tensors-with-graph", "Losses/outputs kept with their autograd graph", Some("private-growth"), [], Some(accumulate_tensors_with_graph::RULE);
-    "accumulate-metrics-outputs", "Predictions, metric states or step outputs kept for the whole epoch or run", Some("private-growth"), [], Some(accumulate_metrics_outputs::RULE);
-    "unbounded-caches", "lru_cache(maxsize=None), memo dicts, dataset 'cache=True' and class-level lists", Some("private-growth"), [], Some(unbounded_caches::RULE);
-    "view-retains-base", "A small view keeps a large base buffer alive (slices, numpy views, torch.save of slices)", Some("private-growth"), [], Some(view_retains_base::RULE);
-    "exception-traceback-holds-frames", "A stored exception/traceback keeps all frames and their tensors", Some("private-growth"), [], Some(exception_traceback_holds_frames::RULE);
-    "hooks-and-closures-leak", "Forward/backward hooks, closures and bound methods keep activations/modules", Some("private-growth"), [], Some(hooks_and_closures_leak::RULE);
-    "gc-disabled-or-deferred", "Cyclic garbage is not collected (gc disabled, frozen, high threshold, other thread)", Some("private-growth"), [], Some(gc_disabled_or_deferred::RULE);
-    "unnamed-growth", "Memory grows to the end of the run; cause not found", None, [], Some(unnamed_growth::RULE);
-    "orphan-workers", "Workers, ranks or compile processes survive a killed parent", None, [], Some(orphan_workers::RULE);
-    "zombie-children", "Zombies from subprocess/os.system in workers are not memory, but exhaust pids", None, [], Some(zombie_children::RULE);
-    "fork-parent-rewrites", "Forked children pin old parent pages (parent frees or rewrites after fork)", Some("private-growth"), [], Some(fork_parent_rewrites::RULE);
-    "queue-backlog-unbounded", "Unbounded queues between producer and consumer", Some("private-growth"), [], Some(queue_backlog_unbounded::RULE);
-    "threads-per-task", "New threads per step/sample: stacks, arenas, thread-local torch state", Some("private-growth"), [], Some(threads_per_task::RULE);
-    "leaked-semaphore-warning", "resource_tracker 'leaked semaphore/shared_memory objects' is a symptom, not a cause", None, [], Some(leaked_semaphore_warning::RULE);
-    "python-314-incremental-gc", "Python 3.14.0-3.14.4 incremental GC uses much more memory", Some("private-growth"), [], Some(python_314_incremental_gc::RULE);
-    "prefetch-times-workers", "In-flight batches: num_workers x prefetch_factor x batch x loaders x ranks", Some("private-growth"), [], Some(prefetch_times_workers::RULE);
-    "out-of-order-reorder-buffer", "Slow sample makes main buffer finished out-of-order batches", Some("private-growth"), [], Some(out_of_order_reorder_buffer::RULE);
-    "streaming-shuffle-buffer", "Shuffle/bucket buffers of iterable datasets multiply by workers and ranks", Some("private-growth"), [], Some(streaming_shuffle_buffer::RULE);
-    "persistent-workers-growth", "persistent_workers keeps every worker-side leak/cache for the whole run", Some("private-growth"), [], Some(persistent_workers_growth::RULE);
-    "worker-processes-accumulate", "DataLoader or iterator re-created inside the loop: worker processes pile up", None, [], Some(worker_processes_accumulate::RULE);
-    "itertools-cycle-caches", "itertools.cycle / tee on a DataLoader stores every batch", Some("private-growth"), [], Some(itertools_cycle_caches::RULE);
-    "file-system-strategy-shm-manager", "file_system sharing strategy: torch_shm_manager processes and leaked names", None, [], Some(file_system_strategy_shm_manager::RULE);
-    "sampler-index-lists", "Sampler and index lists of huge datasets", Some("private-growth"), [], Some(sampler_index_lists::RULE);
-    "subprocess-in-workers", "os.system/subprocess in __getitem__: fork cost, COW and pipes", Some("refused-work"), [], Some(subprocess_in_workers::RULE);
-    "onednn-primitive-cache-shapes", "oneDNN primitive cache grows with every new input shape (CPU conv/linear/RNN)", Some("private-growth"), [], Some(onednn_primitive_cache_shapes::RULE);
-    "mkl-fast-mm-buffers", "MKL per-thread buffers (fast memory manager) look like a leak", None, [], None;
-    "openblas-threads-buffers", "OpenBLAS: per-thread buffers and region limit on many-core machines", None, [], None;
-    "torch-compile-recompiles", "torch.compile: recompilation, guards and compiled-code caches grow host memory", Some("private-growth"), [], Some(torch_compile_recompiles::RULE);
-    "autograd-function-ctx-leak", "custom autograd.Function stores tensors on ctx; create_graph cycles", Some("private-growth"), [], Some(autograd_function_ctx_leak::RULE);
-    "torch-known-bad-versions", "Known torch/CUDA version leaks", None, [], Some(torch_known_bad_versions::RULE);
-    "inductor-compile-workers", "Inductor compile worker pool: min(32, cores) processes per rank", Some("private-growth"), [], Some(inductor_compile_workers::RULE);
-    "checkpoint-load-copies", "Checkpoint load: every rank loads the whole file to CPU, plus double copies", Some("refused-work"), [], Some(checkpoint_load_copies::RULE);
-    "checkpoint-save-staging", "Checkpoint save: full CPU copy, pickling and async staging buffers", Some("refused-work"), [], Some(checkpoint_save_staging::RULE);
-    "model-copies-on-cpu", "EMA, best-state deepcopy, optimizer state moves pile up on CPU", Some("refused-work"), [], Some(model_copies_on_cpu::RULE);
-    "glibc-arenas-per-core", "glibc malloc arenas: 8 x cores arenas keep freed memory", Some("private-growth"), [], Some(glibc_arenas_per_core::RULE);
-    "glibc-dynamic-mmap-threshold", "glibc dynamic mmap/trim threshold keeps large freed blocks", Some("private-growth"), [], Some(glibc_dynamic_mmap_threshold::RULE);
-    "jemalloc-retention", "jemalloc (preloaded or embedded in pyarrow/redis/ray) holds dirty/retained extents", Some("private-growth"), [], Some(jemalloc_retention::RULE);
-    "tcmalloc-mimalloc-retention", "tcmalloc/mimalloc thread caches and page heap keep memory", Some("private-growth"), [], Some(tcmalloc_mimalloc_retention::RULE);
-    "pymalloc-fragmentation", "CPython small-object arenas pinned by survivors", Some("private-growth"), [], Some(pymalloc_fragmentation::RULE);
-    "mkl-openmp-isa-leak", "MKL/OpenMP leak on one CPU type (AVX2/AMD vs AVX-512)", Some("private-growth"), [], Some(mkl_openmp_isa_leak::RULE);
-    "logging-and-experiment-trackers", "Logger/tracker keeps data in RAM (W&B, TensorBoard, MLflow, profiler text, notebooks)", Some("private-growth"), ["accumulate-metrics-outputs", "unbounded-caches"], Some(logging_and_experiment_trackers::RULE);
-    "dual-openmp-runtime", "Two OpenMP runtimes in one process", None, [], Some(dual_openmp_runtime::RULE);
-    "large-preallocation-lazy-touch", "Preallocated buffer is touched step by step: looks like a leak, ends at its size", Some("private-growth"), [], Some(large_preallocation_lazy_touch::RULE);
-    "mmap-dataset-rss-illusion", "Memory-mapped dataset (Arrow/HF, LMDB, np.memmap, safetensors) inflates RSS: cache, not leak", None, [], Some(mmap_dataset_rss_illusion::RULE);
-    "arrow-memory-pool-retention", "pyarrow/pandas parquet reading: pool retention and bad versions", Some("private-growth"), [], Some(arrow_memory_pool_retention::RULE);
-    "pil-image-decode", "Image decode: lazy PIL files, huge decoded size, caches", Some("refused-work"), [], Some(pil_image_decode::RULE);
-    "uva-vsz-illusion", "Huge VIRT is address space (CUDA UVA, arenas, mmaps), not memory", None, [], Some(uva_vsz_illusion::RULE);
-    "preload-allocator-mismatch", "LD_PRELOAD allocator on one machine only / two allocators mixed (crash look-alike)", None, [], Some(preload_allocator_mismatch::RULE);
-    "per-rank-copies", "Every rank loads its own dataset/metadata/model copy on the node", Some("private-growth"), [], Some(per_rank_copies::RULE);
-    "object-collectives-pickle", "all_gather_object / gather of Python objects to every rank", Some("refused-work"), [], Some(object_collectives_pickle::RULE);
-    "gloo-and-process-group-growth", "Gloo buffers per new tensor size and process groups created in a loop", Some("private-growth"), [], Some(gloo_and_process_group_growth::RULE);
-    "nccl-shm-segments", "NCCL shared-memory transport cannot create /dev/shm/nccl-* segments", None, ["shm-full-bytes"], Some(nccl_shm_segments::RULE);
-    "ray-object-store", "Ray object store (plasma) fills /dev/shm or spills; workers killed by Ray monitor", None, [], Some(ray_object_store::RULE);
-    "joblib-loky-memmap", "joblib/loky memmaps arrays into /dev/shm and leaves folders", None, ["shm-full-bytes", "disk-full-tmp"], Some(joblib_loky_memmap::RULE);
-    "stack-ulimit-thread-stacks", "Large ulimit -s multiplies thread stacks", None, ["rlimit-as-virtual-memory", "strict-overcommit"], Some(stack_ulimit_thread_stacks::RULE);
-    "cuda-ipc-consumer-leak", "CUDA tensors sent between processes are held by the producer (IPC refcount)", None, [], None;
-    "clone3-seccomp-eperm", "Old Docker seccomp profile denies clone3 to glibc >= 2.34 (look-alike of exhaustion)", None, [], Some(clone3_seccomp_eperm::RULE);
-    "cudnn-plan-cache-shapes", "cuDNN v8 execution-plan cache: host RAM per distinct conv shape per thread", None, [], None;
-    "fork-enomem-large-parent", "os.fork of workers fails with ENOMEM when memory is nearly gone or the parent is huge", None, [], Some(fork_enomem_large_parent::RULE);
-    "memlock-rdma-registration", "RLIMIT_MEMLOCK too small for RDMA / pinned registration", None, [], Some(memlock_rdma_registration::RULE);
-    "pinned-host-cache", "Caching host (pinned) allocator: power-of-two rounding, never returned", None, [], None;
-    "cuda-context-host-ram", "CUDA context and libraries cost host RAM per process and GPU", None, [], None;
-    "machine-neighbour-load", "Other processes or background services take the memory", None, [], Some(machine_neighbour_load::RULE);
-    "swap-thrash", "Working set in swap: the job is slow, not leaking; or swap hides the leak on one machine", None, [], Some(swap_thrash::RULE);
-    "thp-always-rss-bloat", "Transparent huge pages 'always': sparse heaps and thread stacks become fully resident", Some("private-growth"), [], Some(thp_always_rss_bloat::RULE);
-    "cpu-offload-budget", "CPU offload (ZeRO-Offload/FSDP cpu_offload/activation offload/paged optimizers) needs more host RAM than there is", Some("refused-work"), [], Some(cpu_offload_budget::RULE);
-    "sigbus-file-truncated-or-netfs", "SIGBUS from a memory-mapped data/checkpoint file (truncated, overwritten, network fs fault)", None, [], Some(sigbus_file_truncated_or_netfs::RULE);
-    "profiler-and-debug-hooks", "Profilers, anomaly mode, memory history keep events in host RAM", None, [], None;
-    "jit-profiling-executor", "TorchScript profiling executor specialises per shape", None, [], None;
-    "shm-stale-files", "Left-over /dev/shm files from killed runs fill shm and memory", None, [], Some(shm_stale_files::RULE);
-    "shm-no-access", "/dev/shm missing, not writable or noexec/readonly", None, [], Some(shm_no_access::RULE);
-    "sysv-shm-msg-limits", "SysV/POSIX message or semaphore limits (kernel.shmall, shmmni, fs.mqueue, sem)", None, [], Some(sysv_shm_msg_limits::RULE);
-    "hugetlb-reserved", "Reserved hugetlb pages take RAM away from everything else", None, ["host-oom-kill", "fork-enomem-large-parent", "machine-neighbour-load", "swap-thrash"], Some(hugetlb_reserved::RULE);
-    "numa-membind-oom", "NUMA/cpuset binding: one node full while others are free", None, [], Some(numa_membind_oom::RULE);
-    "shmem-counts-twice-limits", "Memory-backed emptyDir / --shm-size counts against the container memory limit", None, [], Some(shmem_counts_twice_limits::RULE);
-    "page-cache-charged", "Page cache of dataset/checkpoint files fills the cgroup (mostly harmless, sometimes fatal)", None, [], Some(page_cache_charged::RULE);
-    "cgroup-leftover-charge", "Memory charged to the wrong or a dead cgroup (page cache/tmpfs of earlier jobs)", None, [], Some(cgroup_leftover_charge::RULE);
-    "kmem-slab-growth", "Kernel memory charged to the job: dentries/inodes of millions of small files, sockets, page tables", None, [], Some(kmem_slab_growth::RULE);
-    "memory-high-throttle", "memory.high (or MemoryHigh=) throttles the job: stall instead of crash", None, [], Some(memory_high_throttle::RULE);
-    "cgroup-sizing-by-host-view", "Software sizes itself by host CPUs/RAM, not by the cgroup", None, [], Some(cgroup_sizing_by_host_view::RULE);
-    "h5py-leaks-and-cache", "h5py/HDF5: regression leaks, chunk caches, handles inherited by fork", None, [], None;
-    "video-decoder-leaks", "Video decoding (decord, torchvision.io/PyAV, AVReader) leaks or decodes ahead", None, [], None;
-    "opencv-threads-opencl", "OpenCV in workers: thread pools, OpenCL contexts, fork deadlocks", None, [], None;
-    "userspace-oom-daemon", "Killed by a user-space policy: systemd-oomd, earlyoom, Ray memory monitor, Nomad/kubelet eviction", None, [], Some(userspace_oom_daemon::RULE);
-    "s3-client-per-sample", "boto3/s3fs/gcsfs clients and sessions created per sample or thread", None, [], None;
-    "hf-streaming-growth", "HF datasets streaming / fsspec growth per shard", None, [], None;
-    "slurm-rss-sum-overcount", "Scheduler kills on its own accounting (RSS sum counts shared pages many times)", None, [], Some(slurm_rss_sum_overcount::RULE);
-    "numpy-object-pandas-conversion", "Object dtype arrays, pandas strings, tolist() and float64 explode", Some("refused-work"), [], Some(numpy_object_pandas_conversion::RULE);
-    "hf-tokenizer-cache", "HF fast tokenizers: BPE word cache grows with long unique strings", None, [], None;
-    "transform-objects-per-sample", "Transforms/models/plans constructed per sample", None, [], None;
-    "nvidia-kernel611-hostalloc-leak", "Linux 6.11.x with NVIDIA driver: cudaMallocHost pages leak in the kernel", None, [], None;
-    "nvidia-driver-kernel-leaks", "GPU driver versions leaking kernel memory (slab/vmalloc) or NVML polling leaks", None, [], None;
-    "kmem-v1-bug-old-kernel", "cgroup v1 kmem accounting leak on 3.10-era kernels (RHEL/CentOS 7)", None, [], Some(kmem_v1_bug_old_kernel::RULE);
-    "machine-core-count-effects", "Leak only on the big machine: everything sized by cores", None, [], None;
-    "machine-allocator-env-difference", "Different allocator environment: LD_PRELOAD, MALLOC_*, glibc vs musl, GLIBC_TUNABLES, PYTHONMALLOC", None, [], None;
-    "machine-limits-difference", "Different limits by launcher: ssh shell vs systemd vs slurm vs docker vs k8s", None, [], None;
-    "machine-cgroup-version-difference", "cgroup v1 vs v2 vs none: other counters, other kill behaviour", None, [], None;
-    "machine-library-build-difference", "Different builds: MKL vs OpenBLAS, libgomp vs libiomp5, cu118 vs cu121, ffmpeg/HDF5, Python patch", None, [], None;
-    "wsl2-vm-limits", "WSL2/VM balloon: guest memory cap, pinned-memory limits and cache never returned to Windows", None, [], Some(wsl2_vm_limits::RULE);
-    "machine-storage-speed-backlog", "Slow storage/network/GPU on one machine changes queue depth and dirty cache", None, [], None;
-    "unaccounted-kernel-memory", "Memory used but owned by no process: what to subtract", None, [], Some(unaccounted_kernel_memory::RULE);
+    "max-map-count-exhausted", "A process has no memory mappings left (vm.max_map_count)", "The kernel refuses: a limit is reached", None, ["checkpoint-load-copies", "checkpoint-save-staging", "cpu-offload-budget", "model-copies-on-cpu", "numpy-object-pandas-conversion", "object-collectives-pickle", "pil-image-decode", "subprocess-in-workers"], Some(max_map_count_exhausted::RULE);
+    "nofile-exhausted-shared-tensors", "Shared tensors use up all open files: one descriptor for each", "The kernel refuses: a limit is reached", None, [], Some(nofile_exhausted_shared_tensors::RULE);
+    "forkserver-too-many-fds", "The dataset has more tensors than forkserver can pass to a worker (256)", "The kernel refuses: a limit is reached", None, [], Some(forkserver_too_many_fds::RULE);
+    "fd-leak-files-sockets", "The program opens files or sockets and never closes them", "The kernel refuses: a limit is reached", None, [], Some(fd_leak_files_sockets::RULE);
+    "shm-full-bytes", "/dev/shm is full", "The kernel refuses: a limit is reached", None, [], Some(shm_full_bytes::RULE);
+    "tmpfs-inodes", "A tmpfs has no inodes left, although it has free bytes", "The kernel refuses: a limit is reached", None, [], Some(tmpfs_inodes::RULE);
+    "disk-full-tmp", "The disk for temporary files is full; memory is not", "The kernel refuses: a limit is reached", None, [], Some(disk_full_tmp::RULE);
+    "pids-limit-cgroup", "The cgroup allows no more processes and threads (pids.max)", "The kernel refuses: a limit is reached", None, [], Some(pids_limit_cgroup::RULE);
+    "nproc-rlimit", "The user may start no more processes and threads (ulimit -u)", "The kernel refuses: a limit is reached", None, ["checkpoint-load-copies", "checkpoint-save-staging", "cpu-offload-budget", "model-copies-on-cpu", "numpy-object-pandas-conversion", "object-collectives-pickle", "pil-image-decode", "subprocess-in-workers"], Some(nproc_rlimit::RULE);
+    "rlimit-as-virtual-memory", "The address space limit (ulimit -v) is below what torch reserves", "The kernel refuses: a limit is reached", None, ["checkpoint-load-copies", "checkpoint-save-staging", "cpu-offload-budget", "model-copies-on-cpu", "numpy-object-pandas-conversion", "object-collectives-pickle", "pil-image-decode", "subprocess-in-workers"], Some(rlimit_as_virtual_memory::RULE);
+    "strict-overcommit", "The kernel refuses to promise more memory (vm.overcommit_memory)", "The kernel refuses: a limit is reached", None, ["checkpoint-load-copies", "checkpoint-save-staging", "cpu-offload-budget", "model-copies-on-cpu", "numpy-object-pandas-conversion", "object-collectives-pickle", "pil-image-decode", "subprocess-in-workers"], Some(strict_overcommit::RULE);
+    "memcg-oom-kill", "The kernel killed a process at the memory limit of its cgroup", "Memory ran out: killed, or slowed down", None, [], Some(memcg_oom_kill::RULE);
+    "host-oom-kill", "The machine ran out of memory, and the kernel killed a process", "Memory ran out: killed, or slowed down", None, [], Some(host_oom_kill::RULE);
+    "invisible-child-oom", "A worker was killed for memory, and the job does not report it", "Memory ran out: killed, or slowed down", None, [], Some(invisible_child_oom::RULE);
+    "refcount-cow-fork-workers", "Forked workers copy the dataset page by page, just by reading it", "Every worker or rank has its own copy", Some("private-growth"), [], Some(refcount_cow_fork_workers::RULE);
+    "spawn-forkserver-full-copy", "Each worker unpickles its own copy of the dataset (spawn, forkserver)", "Every worker or rank has its own copy", Some("private-growth"), [], Some(spawn_forkserver_full_copy::RULE);
+    "worker-import-overhead", "Every worker builds the same large objects for itself", "Every worker or rank has its own copy", None, [], Some(worker_import_overhead::RULE);
+    "accumulate-tensors-with-graph", "Python code keeps every loss or output with its autograd graph", "Python code keeps objects", Some("private-growth"), [], Some(accumulate_tensors_with_graph::RULE);
+    "accumulate-metrics-outputs", "A container collects the output of every step and is never emptied", "Python code keeps objects", Some("private-growth"), [], Some(accumulate_metrics_outputs::RULE);
+    "unbounded-caches", "A cache only grows: no entry ever leaves it", "Python code keeps objects", Some("private-growth"), [], Some(unbounded_caches::RULE);
+    "view-retains-base", "Small slices stay alive, and each keeps its whole storage", "Python code keeps objects", Some("private-growth"), [], Some(view_retains_base::RULE);
+    "exception-traceback-holds-frames", "Stored exceptions keep the variables of every frame they passed", "Python code keeps objects", Some("private-growth"), [], Some(exception_traceback_holds_frames::RULE);
+    "hooks-and-closures-leak", "Hooks or closures pile up and keep modules and activations", "Python code keeps objects", Some("private-growth"), [], Some(hooks_and_closures_leak::RULE);
+    "gc-disabled-or-deferred", "Reference cycles pile up, because the garbage collector does not run", "Python code keeps objects", Some("private-growth"), [], Some(gc_disabled_or_deferred::RULE);
+    "unnamed-growth", "Memory grows to the end of the run; the cause is unknown", "Python code keeps objects", None, [], Some(unnamed_growth::RULE);
+    "orphan-workers", "Workers outlive the process that started them", "Loaders, queues and processes", None, [], Some(orphan_workers::RULE);
+    "zombie-children", "Exited children were never waited for: no memory, but one pid each", "Loaders, queues and processes", None, [], Some(zombie_children::RULE);
+    "fork-parent-rewrites", "Forked processes keep old pages that the parent has freed or rewritten", "Every worker or rank has its own copy", Some("private-growth"), [], Some(fork_parent_rewrites::RULE);
+    "queue-backlog-unbounded", "An unbounded queue fills faster than it is emptied", "Loaders, queues and processes", Some("private-growth"), [], Some(queue_backlog_unbounded::RULE);
+    "threads-per-task", "Threads are started again and again, and never end", "Loaders, queues and processes", Some("private-growth"), [], Some(threads_per_task::RULE);
+    "leaked-semaphore-warning", "The \"leaked semaphore\" warning only says that its owner was killed", "Loaders, queues and processes", None, [], Some(leaked_semaphore_warning::RULE);
+    "python-314-incremental-gc", "Python 3.14.0 to 3.14.4 collects reference cycles late", "Python code keeps objects", Some("private-growth"), [], Some(python_314_incremental_gc::RULE);
+    "prefetch-times-workers", "Prefetched batches of all workers fill memory or /dev/shm", "Loaders, queues and processes", Some("private-growth"), [], Some(prefetch_times_workers::RULE);
+    "out-of-order-reorder-buffer", "Finished batches wait for one slow batch, and fill memory or /dev/shm", "Loaders, queues and processes", Some("private-growth"), [], Some(out_of_order_reorder_buffer::RULE);
+    "streaming-shuffle-buffer", "Shuffle buffers in the loader workers fill the memory", "Loaders, queues and processes", Some("private-growth"), [], Some(streaming_shuffle_buffer::RULE);
+    "persistent-workers-growth", "Persistent workers grow for the whole run", "Loaders, queues and processes", Some("private-growth"), [], Some(persistent_workers_growth::RULE);
+    "worker-processes-accumulate", "Loaders are created again and again, and their workers pile up", "Loaders, queues and processes", None, [], Some(worker_processes_accumulate::RULE);
+    "itertools-cycle-caches", "itertools.cycle or tee keeps every batch of a loader", "Python code keeps objects", Some("private-growth"), [], Some(itertools_cycle_caches::RULE);
+    "file-system-strategy-shm-manager", "torch_shm_manager cannot be started or reached", "Loaders, queues and processes", None, [], Some(file_system_strategy_shm_manager::RULE);
+    "sampler-index-lists", "The sampler's list of indices is large", "Loaders, queues and processes", Some("private-growth"), [], Some(sampler_index_lists::RULE);
+    "subprocess-in-workers", "Loader workers start a program for each sample", "Loaders, queues and processes", Some("refused-work"), [], Some(subprocess_in_workers::RULE);
+    "onednn-primitive-cache-shapes", "oneDNN generates and keeps code for every new input shape", "A library, or its version", Some("private-growth"), [], Some(onednn_primitive_cache_shapes::RULE);
+    "mkl-fast-mm-buffers", "MKL keeps a buffer for each thread, which looks like a leak", "The allocator retains freed memory", None, [], None;
+    "openblas-threads-buffers", "OpenBLAS needs a buffer for each thread, and has too few on many cores", "The allocator retains freed memory", None, [], None;
+    "torch-compile-recompiles", "torch.compile recompiles again and again, and keeps every graph", "A library, or its version", Some("private-growth"), [], Some(torch_compile_recompiles::RULE);
+    "autograd-function-ctx-leak", "A custom autograd function stores its output on ctx: a reference cycle", "Python code keeps objects", Some("private-growth"), [], Some(autograd_function_ctx_leak::RULE);
+    "torch-known-bad-versions", "An installed version is known to leak memory", "A library, or its version", None, [], Some(torch_known_bad_versions::RULE);
+    "inductor-compile-workers", "torch.compile's pool of compile workers takes much memory", "A library, or its version", Some("private-growth"), [], Some(inductor_compile_workers::RULE);
+    "checkpoint-load-copies", "Memory ran out while a checkpoint was loaded", "Every worker or rank has its own copy", Some("refused-work"), [], Some(checkpoint_load_copies::RULE);
+    "checkpoint-save-staging", "Memory ran out while a checkpoint was saved", "Every worker or rank has its own copy", Some("refused-work"), [], Some(checkpoint_save_staging::RULE);
+    "model-copies-on-cpu", "Memory ran out while a model or its state was copied", "Every worker or rank has its own copy", Some("refused-work"), [], Some(model_copies_on_cpu::RULE);
+    "glibc-arenas-per-core", "malloc retains freed memory in the arenas of many threads", "The allocator retains freed memory", Some("private-growth"), [], Some(glibc_arenas_per_core::RULE);
+    "glibc-dynamic-mmap-threshold", "malloc's main heap retains freed memory", "The allocator retains freed memory", Some("private-growth"), [], Some(glibc_dynamic_mmap_threshold::RULE);
+    "jemalloc-retention", "jemalloc retains freed memory", "The allocator retains freed memory", Some("private-growth"), [], Some(jemalloc_retention::RULE);
+    "tcmalloc-mimalloc-retention", "tcmalloc or mimalloc retains freed memory", "The allocator retains freed memory", Some("private-growth"), [], Some(tcmalloc_mimalloc_retention::RULE);
+    "pymalloc-fragmentation", "Python retains the memory of deleted small objects", "The allocator retains freed memory", Some("private-growth"), [], Some(pymalloc_fragmentation::RULE);
+    "mkl-openmp-isa-leak", "An old torch with MKL leaks on CPUs without AVX-512", "A library, or its version", Some("private-growth"), [], Some(mkl_openmp_isa_leak::RULE);
+    "logging-and-experiment-trackers", "A logger or experiment tracker keeps all logged data in memory", "Python code keeps objects", Some("private-growth"), ["accumulate-metrics-outputs", "unbounded-caches"], Some(logging_and_experiment_trackers::RULE);
+    "dual-openmp-runtime", "Two OpenMP runtimes are loaded into one process", "A library, or its version", None, [], Some(dual_openmp_runtime::RULE);
+    "large-preallocation-lazy-touch", "A large buffer fills step by step, and stops at its size", "Looks like a leak, and is none", Some("private-growth"), [], Some(large_preallocation_lazy_touch::RULE);
+    "mmap-dataset-rss-illusion", "Pages of a mapped data file count as resident memory", "Looks like a leak, and is none", None, [], Some(mmap_dataset_rss_illusion::RULE);
+    "arrow-memory-pool-retention", "Arrow's memory pool retains the memory of deleted tables", "The allocator retains freed memory", Some("private-growth"), [], Some(arrow_memory_pool_retention::RULE);
+    "pil-image-decode", "An image is too large to decode", "Every worker or rank has its own copy", Some("refused-work"), [], Some(pil_image_decode::RULE);
+    "uva-vsz-illusion", "The virtual size (VIRT) is huge, and is address space only", "Looks like a leak, and is none", None, [], Some(uva_vsz_illusion::RULE);
+    "preload-allocator-mismatch", "A library has no room for thread-local storage; memory is not short", "A library, or its version", None, [], Some(preload_allocator_mismatch::RULE);
+    "per-rank-copies", "Every rank on the node holds its own copy of the dataset", "Every worker or rank has its own copy", Some("private-growth"), [], Some(per_rank_copies::RULE);
+    "object-collectives-pickle", "Memory ran out while Python objects were gathered from all ranks", "Every worker or rank has its own copy", Some("refused-work"), [], Some(object_collectives_pickle::RULE);
+    "gloo-and-process-group-growth", "Process groups are created again and again, and never destroyed", "A library, or its version", Some("private-growth"), [], Some(gloo_and_process_group_growth::RULE);
+    "nccl-shm-segments", "NCCL cannot create or open its segments in /dev/shm", "A library, or its version", None, ["shm-full-bytes"], Some(nccl_shm_segments::RULE);
+    "ray-object-store", "Ray's object store is full", "Loaders, queues and processes", None, [], Some(ray_object_store::RULE);
+    "joblib-loky-memmap", "joblib has no room for the arrays that its workers share", "Loaders, queues and processes", None, ["shm-full-bytes", "disk-full-tmp"], Some(joblib_loky_memmap::RULE);
+    "stack-ulimit-thread-stacks", "Thread stacks fill the address space, because ulimit -s is large", "The kernel refuses: a limit is reached", None, ["rlimit-as-virtual-memory", "strict-overcommit"], Some(stack_ulimit_thread_stacks::RULE);
+    "cuda-ipc-consumer-leak", "CUDA tensors sent to another process stay alive in the sender", "The GPU and its driver use host memory", None, [], None;
+    "clone3-seccomp-eperm", "An old container runtime forbids the call that starts threads", "The kernel refuses: a limit is reached", None, [], Some(clone3_seccomp_eperm::RULE);
+    "cudnn-plan-cache-shapes", "cuDNN keeps a plan for every new convolution shape", "A library, or its version", None, [], None;
+    "fork-enomem-large-parent", "The kernel refuses to fork: the parent is too large, or memory is nearly gone", "The kernel refuses: a limit is reached", None, [], Some(fork_enomem_large_parent::RULE);
+    "memlock-rdma-registration", "A process may not lock as much memory as it needs (ulimit -l)", "The kernel refuses: a limit is reached", None, [], Some(memlock_rdma_registration::RULE);
+    "pinned-host-cache", "torch never returns pinned host memory, and rounds it up", "The allocator retains freed memory", None, [], None;
+    "cuda-context-host-ram", "Every process that uses CUDA takes host memory for its context", "The GPU and its driver use host memory", None, [], None;
+    "machine-neighbour-load", "Other programs on the machine take the memory", "Memory ran out: killed, or slowed down", None, [], Some(machine_neighbour_load::RULE);
+    "swap-thrash", "The job needs more memory than the machine has, and swaps", "Memory ran out: killed, or slowed down", None, [], Some(swap_thrash::RULE);
+    "thp-always-rss-bloat", "Transparent huge pages make sparse memory fully resident", "The allocator retains freed memory", Some("private-growth"), [], Some(thp_always_rss_bloat::RULE);
+    "cpu-offload-budget", "CPU offload needs more memory than the machine has", "Every worker or rank has its own copy", Some("refused-work"), [], Some(cpu_offload_budget::RULE);
+    "sigbus-file-truncated-or-netfs", "A mapped file was truncated or its filesystem failed: bus error", "Memory ran out: killed, or slowed down", None, [], Some(sigbus_file_truncated_or_netfs::RULE);
+    "profiler-and-debug-hooks", "A profiler or debug mode keeps its events in memory", "Python code keeps objects", None, [], None;
+    "jit-profiling-executor", "TorchScript specialises code for every new input shape", "A library, or its version", None, [], None;
+    "shm-stale-files", "Files that killed runs left in /dev/shm take its space", "The kernel refuses: a limit is reached", None, [], Some(shm_stale_files::RULE);
+    "shm-no-access", "/dev/shm is missing, read-only or not accessible", "The kernel refuses: a limit is reached", None, [], Some(shm_no_access::RULE);
+    "sysv-shm-msg-limits", "A System V limit is reached, or a killed run left a segment behind", "The kernel refuses: a limit is reached", None, [], Some(sysv_shm_msg_limits::RULE);
+    "hugetlb-reserved", "Memory reserved for huge pages (hugetlb) is missing everywhere else", "Memory ran out: killed, or slowed down", None, ["host-oom-kill", "fork-enomem-large-parent", "machine-neighbour-load", "swap-thrash"], Some(hugetlb_reserved::RULE);
+    "numa-membind-oom", "The NUMA nodes that a process is bound to are full, others are free", "Memory ran out: killed, or slowed down", None, [], Some(numa_membind_oom::RULE);
+    "shmem-counts-twice-limits", "Files in /dev/shm count against the container's memory limit, and fill it", "Memory ran out: killed, or slowed down", None, [], Some(shmem_counts_twice_limits::RULE);
+    "page-cache-charged", "Page cache fills the cgroup up to its limit, which is harmless", "Looks like a leak, and is none", None, [], Some(page_cache_charged::RULE);
+    "cgroup-leftover-charge", "The cgroup was partly full before the job started", "Looks like a leak, and is none", None, [], Some(cgroup_leftover_charge::RULE);
+    "kmem-slab-growth", "The kernel's own memory grows: file names, sockets, page tables", "Looks like a leak, and is none", None, [], Some(kmem_slab_growth::RULE);
+    "memory-high-throttle", "memory.high slows the job down instead of killing it", "Memory ran out: killed, or slowed down", None, [], Some(memory_high_throttle::RULE);
+    "cgroup-sizing-by-host-view", "The job starts workers or threads for cores that it may not use", "Loaders, queues and processes", None, [], Some(cgroup_sizing_by_host_view::RULE);
+    "h5py-leaks-and-cache", "h5py or HDF5 leaks, or keeps chunk caches and handles", "A library, or its version", None, [], None;
+    "video-decoder-leaks", "A video decoder leaks, or decodes far ahead", "A library, or its version", None, [], None;
+    "opencv-threads-opencl", "OpenCV starts threads or OpenCL in the workers", "A library, or its version", None, [], None;
+    "userspace-oom-daemon", "A daemon or scheduler, not the kernel, killed the job for memory", "Memory ran out: killed, or slowed down", None, [], Some(userspace_oom_daemon::RULE);
+    "s3-client-per-sample", "A storage client (boto3, s3fs, gcsfs) is created for each sample or thread", "Loaders, queues and processes", None, [], None;
+    "hf-streaming-growth", "Streaming a Hugging Face dataset takes more memory with every shard", "A library, or its version", None, [], None;
+    "slurm-rss-sum-overcount", "The scheduler counts shared pages once per process, and kills the job for it", "Memory ran out: killed, or slowed down", None, [], Some(slurm_rss_sum_overcount::RULE);
+    "numpy-object-pandas-conversion", "Memory ran out while data was converted to Python objects", "Every worker or rank has its own copy", Some("refused-work"), [], Some(numpy_object_pandas_conversion::RULE);
+    "hf-tokenizer-cache", "A Hugging Face tokenizer caches every new long word", "A library, or its version", None, [], None;
+    "transform-objects-per-sample", "A transform, model or plan is created anew for each sample", "Loaders, queues and processes", None, [], None;
+    "nvidia-kernel611-hostalloc-leak", "Linux 6.11 with the NVIDIA driver leaks pinned host memory", "The GPU and its driver use host memory", None, [], None;
+    "nvidia-driver-kernel-leaks", "The NVIDIA driver or NVML polling leaks kernel memory", "The GPU and its driver use host memory", None, [], None;
+    "kmem-v1-bug-old-kernel", "Kernel 3.10 never frees the kernel memory that it charges to a cgroup", "Looks like a leak, and is none", None, [], Some(kmem_v1_bug_old_kernel::RULE);
+    "machine-core-count-effects", "The larger machine needs more, because everything is sized by its cores", "It happens on one machine only", None, [], None;
+    "machine-allocator-env-difference", "The machines use different allocators or MALLOC_ settings", "It happens on one machine only", None, [], None;
+    "machine-limits-difference", "The launchers set different limits (ssh, systemd, Slurm, Docker, Kubernetes)", "It happens on one machine only", None, [], None;
+    "machine-cgroup-version-difference", "The machines differ in cgroup v1, v2 or none", "It happens on one machine only", None, [], None;
+    "machine-library-build-difference", "The machines have different library builds", "It happens on one machine only", None, [], None;
+    "wsl2-vm-limits", "The WSL2 virtual machine gets only half of the computer's memory", "It happens on one machine only", None, [], Some(wsl2_vm_limits::RULE);
+    "machine-storage-speed-backlog", "Slow storage, network or GPU makes queues longer on one machine", "It happens on one machine only", None, [], None;
+    "unaccounted-kernel-memory", "Drivers, a balloon or ZFS use memory that no process owns", "Looks like a leak, and is none", None, [], Some(unaccounted_kernel_memory::RULE);
 };

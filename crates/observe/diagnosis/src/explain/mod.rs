@@ -46,6 +46,8 @@ pub struct LogVerdict {
     pub findings: Vec<Finding>,
     /// Per finding, the exact command that would settle it.
     pub settle: Vec<String>,
+    /// The first line that says that the memory of a GPU ran out: no cause of ours, and the one that people ask about.
+    pub gpu_out_of_memory_line: Option<u64>,
 }
 
 impl LogVerdict {
@@ -144,7 +146,8 @@ pub fn explain_log(reader: impl BufRead) -> Result<LogVerdict, LogError> {
     matches.sort_by_key(|found| found.line);
     weigh::mark_what_follows(&mut matches, &others);
     let (findings, settle) = weigh::findings(&matches);
-    Ok(LogVerdict { lines: number, matches, findings, settle })
+    let gpu_out_of_memory_line = others.gpu_out_of_memory_line;
+    Ok(LogVerdict { lines: number, matches, findings, settle, gpu_out_of_memory_line })
 }
 
 /// So many bytes of a text at most, and whole characters.

@@ -22,10 +22,14 @@ const HANDED_ON: [&str; 6] = [
     r"can only test a child process|Timeout: ",
 ];
 
+/// The memory of a GPU ran out.
+const GPU_MEMORY: &str = r"(?:CUDA|HIP|XPU) out of memory|\b(?:CUBLAS|CUDNN)_STATUS_ALLOC_FAILED";
+
 /// Failures that are told without a traceback, or whose end is told like one of ours.
-const TOLD_OTHERWISE: [&str; 9] = [
+const TOLD_OTHERWISE: [&str; 10] = [
+    GPU_MEMORY,
     r"is killed by signal: (?:Terminated|Interrupt|Hangup)",
-    r"device-side assert|CUDA error: (?:an illegal|misaligned|unspecified|invalid|no kernel|CUBLAS)|CUDA out of memory|CUBLAS_STATUS_|CUDNN_STATUS_",
+    r"device-side assert|CUDA error: (?:an illegal|misaligned|unspecified|invalid|no kernel|CUBLAS)|CUBLAS_STATUS_|CUDNN_STATUS_",
     r"^Fatal Python error: (?:Segmentation fault|Aborted|Illegal instruction|Floating point)",
     r"^(?:\S+: line \d+:\s+\d+\s+)?(?:Segmentation fault|Illegal instruction|Floating point exception)(?: \(core dumped\)|\s{2,}|\s*$)",
     r"(?i)\bDUE TO (?:TIME LIMIT|PREEMPTION|NODE FAILURE)",
@@ -43,9 +47,9 @@ const TRACEBACK: &str = "Traceback (most recent call last)";
 const HANDLED: &str = "During handling of the above exception";
 
 /// Lines that match none of these say nothing here, but in a traceback.
-pub(crate) const LOOKED_FOR: [&str; 13] = {
-    let [a, b, c, d, e, f, g, h, i] = TOLD_OTHERWISE;
-    [a, b, c, d, e, f, g, h, i, NETWORK, IGNORED, r"Traceback \(most recent call last\)", HANDLED]
+pub(crate) const LOOKED_FOR: [&str; 14] = {
+    let [a, b, c, d, e, f, g, h, i, j] = TOLD_OTHERWISE;
+    [a, b, c, d, e, f, g, h, i, j, NETWORK, IGNORED, r"Traceback \(most recent call last\)", HANDLED]
 };
 
 /// The failures of other kinds in the lines that were taken.
@@ -58,6 +62,8 @@ pub(crate) struct Others {
     ignored: Option<u64>,
     /// A network refused what NCCL then calls a system error.
     pub(crate) network: bool,
+    /// The first line that says that the memory of a GPU ran out.
+    pub(crate) gpu_out_of_memory_line: Option<u64>,
 }
 
 impl Others {
@@ -66,6 +72,9 @@ impl Others {
         let looks = looks();
         let said = &text[looks.speaker.find(text).map_or(0, |speaker| speaker.end())..];
         self.network |= looks.network.is_match(text);
+        if self.gpu_out_of_memory_line.is_none() && looks.gpu_memory.is_match(text) {
+            self.gpu_out_of_memory_line = Some(number);
+        }
         if text.contains(IGNORED) {
             self.ignored = Some(number);
         } else if text.contains(TRACEBACK) {
@@ -111,6 +120,7 @@ struct MemoryReadings {
     handed_on: RegexSet,
     otherwise: RegexSet,
     network: Regex,
+    gpu_memory: Regex,
 }
 
 fn looks() -> &'static MemoryReadings {
@@ -124,6 +134,7 @@ fn looks() -> &'static MemoryReadings {
             exception: Regex::new(exception).expect("a constant, compiled by every test of a log"),
             handed_on: RegexSet::new(HANDED_ON).expect("a constant, compiled by every test of a log"),
             network: Regex::new(NETWORK).expect("a constant, compiled by every test of a log"),
+            gpu_memory: Regex::new(GPU_MEMORY).expect("a constant, compiled by every test of a log"),
             otherwise: RegexSet::new(TOLD_OTHERWISE).expect("a constant, compiled by every test of a log"),
         }
     })

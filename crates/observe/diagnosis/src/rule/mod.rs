@@ -46,8 +46,10 @@ pub(crate) struct Rule {
 pub struct Cause {
     /// The name of its folder.
     pub id: &'static str,
-    /// One line.
+    /// One sentence that a person would say.
     pub title: &'static str,
+    /// Heading of the causes that it is listed with: one of [`families`](crate::families).
+    pub family: &'static str,
     /// What several causes are: `private-growth`, `refused-work`.
     pub(crate) group: Option<&'static str>,
     /// Causes whose findings come of this one, wherever both are found.
@@ -89,11 +91,16 @@ impl Cause {
             .collect()
     }
 
+    /// Whether it is known from messages in logs only, and no rule judges a recording for it.
+    pub fn is_from_messages_only(&self) -> bool {
+        self.rule.is_none()
+    }
+
     /// The manual page, in Markdown.
     pub fn page(&self) -> String {
         let known = match self.rule {
             Some(_) => "",
-            None => "\n\nNo rule judges recordings for this cause yet: it is known from messages only.\n",
+            None => "\n\nullage knows this cause from messages in logs only. It does not detect it in a recording.\n",
         };
         format!("{}{known}", self.page)
     }

@@ -2,18 +2,22 @@
 //! has a page.
 
 use crate::causes::similar::similar_cause;
-use crate::causes::{cause, causes, explains_growth};
+use crate::causes::{cause, causes, explains_growth, families};
 use crate::explain::messages::{messages, settles};
 use crate::explain_log;
 use regex::Regex;
 use serde::Deserialize;
+
+/// A title is the headline of a screen, and stands there on two lines at most.
+const LONGEST_TITLE: usize = 84;
 
 /// All that a cause.yaml may say.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Facts {
     title: String,
-    happened: Option<String>,
+    #[serde(rename = "family")]
+    _family: String,
     #[serde(rename = "place")]
     _place: Option<u32>,
     group: Option<String>,
@@ -36,7 +40,8 @@ fn every_file_of_facts_is_read_as_it_is_meant() {
             serde_yaml_ng::from_str(cause.facts).unwrap_or_else(|error| panic!("{}: {error}", cause.id));
         assert_eq!(facts.title, cause.title);
         assert_eq!(facts.group.as_deref(), cause.group, "{}", cause.id);
-        assert_eq!(facts.happened.is_some(), cause.rule.is_some(), "{}", cause.id);
+        assert!(families().contains(&cause.family), "{}", cause.id);
+        assert!(cause.title.len() <= LONGEST_TITLE && !cause.title.ends_with('.'), "{}", cause.title);
         for name in &facts.explains {
             let named: Vec<_> =
                 causes().iter().filter(|other| other.id == name || other.group == Some(name)).collect();

@@ -65,6 +65,8 @@ fn crashes_of_other_kinds_get_no_answer() {
         for (how, text) in dressed.chain([("nothing", text.clone())]) {
             all += 1;
             let verdict = explain_log(text.as_bytes()).unwrap();
+            let of_the_gpu = log.path().ends_with("gpu-out-of-memory.log");
+            assert_eq!(verdict.gpu_out_of_memory_line.is_some(), of_the_gpu, "{:?}", log.path());
             if !verdict.findings.is_empty() {
                 let name = log.file_name();
                 answered.push(format!("{name:?} with {how}: {}, {:?}", first(&verdict), verdict.matches));

@@ -1,5 +1,6 @@
 //! Reports for a screen: the verdict, a cause's page, what a log says, and the tables of runs and checks.
 
+mod causes;
 mod comparison;
 mod grew;
 mod layout;
@@ -12,6 +13,7 @@ mod style;
 mod tables;
 mod verdict;
 
+pub use causes::{causes, CauseFamily};
 pub use comparison::comparison;
 pub use grew::going_on;
 pub use leftovers::{leftovers, LeftoverList, LeftoverRow};

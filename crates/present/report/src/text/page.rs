@@ -32,6 +32,10 @@ pub fn page(markdown: &str, style: &Style) -> String {
             out.flush();
             out.hang = 2;
             out.paragraph = format!("- {item}");
+        } else if let Some(number) = numbered(trimmed) {
+            out.flush();
+            out.hang = number;
+            out.paragraph = trimmed.to_owned();
         } else {
             if !out.paragraph.is_empty() {
                 out.paragraph.push(' ');
@@ -41,6 +45,12 @@ pub fn page(markdown: &str, style: &Style) -> String {
     }
     out.flush();
     screen.finish()
+}
+
+/// Columns of the number that begins an item, with its dot and space.
+fn numbered(line: &str) -> Option<usize> {
+    let (number, _) = line.split_once(". ")?;
+    (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())).then_some(number.len() + 2)
 }
 
 struct Writer<'a> {
@@ -104,6 +114,12 @@ mod tests {
             "The title\n\nFirst line, second `line` of one paragraph.\n\nWhat to do\n- one\n\
              - two, which is a long item that needs another\n  line to be told\n\n  sysctl  -w  x\n"
         );
+    }
+
+    #[test]
+    fn the_items_of_a_numbered_list_stand_apart() {
+        let text = page("Do:\n1. `one` of\n   two lines\n2. another\n", &Style::plain(80));
+        assert_eq!(text, "Do:\n1. `one` of two lines\n2. another\n");
     }
 
     #[test]

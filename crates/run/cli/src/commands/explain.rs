@@ -8,6 +8,13 @@ use std::io::{BufRead, BufReader};
 use ullage_diagnosis::Cause;
 use ullage_report::{json, text};
 
+/// What stands below the list.
+const LIST_END: &str = "
+* known from messages in logs only, not detected in a recording
+
+ullage explain CAUSE shows a cause's page; the beginning of its name is enough.
+";
+
 /// Prints it.
 pub fn run(arguments: &ExplainArguments) -> anyhow::Result<u8> {
     let Some(what) = arguments.what.as_deref() else {
@@ -32,11 +39,25 @@ pub fn run(arguments: &ExplainArguments) -> anyhow::Result<u8> {
 fn list(arguments: &ExplainArguments) -> anyhow::Result<()> {
     let causes = ullage_diagnosis::causes();
     if arguments.json {
-        let causes: Vec<_> =
-            causes.iter().map(|cause| serde_json::json!({"id": cause.id, "title": cause.title})).collect();
+        let causes: Vec<_> = causes
+            .iter()
+            .map(|cause| serde_json::json!({"id": cause.id, "title": cause.title, "family": cause.family}))
+            .collect();
         return printer::out(&json::text(&serde_json::json!({"schema": 1, "causes": causes})));
     }
-    printer::out(&causes.iter().map(|cause| format!("{:34} {}\n", cause.id, cause.title)).collect::<String>())
+    let star = |cause: &Cause| if cause.is_from_messages_only() { " *" } else { "" };
+    let families: Vec<_> = ullage_diagnosis::families()
+        .iter()
+        .map(|heading| text::CauseFamily {
+            heading,
+            causes: causes
+                .iter()
+                .filter(|cause| cause.family == *heading)
+                .map(|cause| (format!("{}{}", cause.id, star(cause)), cause.title))
+                .collect(),
+        })
+        .collect();
+    printer::out(&format!("{}{LIST_END}", text::causes(&families, &printer::stdout_style())))
 }
 
 fn page(arguments: &ExplainArguments, cause: &Cause) -> anyhow::Result<u8> {
@@ -58,15 +79,13 @@ fn meant(typed: &str) -> anyhow::Result<&'static Cause> {
         ([one], _) => Ok(one),
         ([_, _, ..], _) => {
             let ids: Vec<&str> = begun.iter().map(|cause| cause.id).collect();
-            bail!("`{typed}` is the beginning of several causes: {}", ids.join(", "))
+            bail!("several causes begin with `{typed}`: {}", ids.join(", "))
         }
         ([], Some(similar)) => {
-            bail!(
-                "`{typed}` is neither a cause nor a file; is it `{similar}`? Type: ullage explain {similar}"
-            )
+            bail!("no cause and no file is named `{typed}`; did you mean: ullage explain {similar}")
         }
         ([], None) => {
-            bail!("`{typed}` is neither a cause nor a file; `ullage explain` alone lists the causes")
+            bail!("no cause and no file is named `{typed}`; `ullage explain` lists all causes")
         }
     }
 }
@@ -78,10 +97,15 @@ fn log(arguments: &ExplainArguments, name: &str, reader: impl BufRead) -> anyhow
         .iter()
         // "Run it under ullage" is the last fix of every finding already.
         .filter(|command| !command.starts_with("ullage run"))
-        .map(|command| format!("To tell which: {command}"))
+        .map(|command| format!("To find out which: {command}"))
         .collect();
-    let view =
-        text::LogView { source: name, lines: verdict.lines, findings: &verdict.findings, notes: &notes };
+    let view = text::LogView {
+        source: name,
+        lines: verdict.lines,
+        findings: &verdict.findings,
+        gpu_out_of_memory_line: verdict.gpu_out_of_memory_line,
+        notes: &notes,
+    };
     if arguments.json {
         printer::out(&json::text(&json::log(&view)))?;
     } else {
@@ -100,7 +124,7 @@ mod tests {
         let said = |typed: &str| meant(typed).err().unwrap().to_string();
         assert!(said("max-mpa-count-exausted").ends_with("ullage explain max-map-count-exhausted"));
         assert!(said("shm").contains("shm-full-bytes, ") && said("shm").contains("several"));
-        assert!(said("zzz").ends_with("lists the causes"));
-        assert!(said("").ends_with("lists the causes"));
+        assert!(said("zzz").ends_with("lists all causes"));
+        assert!(said("").ends_with("lists all causes"));
     }
 }
