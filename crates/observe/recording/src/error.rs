@@ -50,19 +50,19 @@ impl WriteError {
 #[non_exhaustive]
 pub enum OpenError {
     /// There is no such directory.
-    #[error("there is no recording at {}; `ullage runs` lists those there are", path.display())]
+    #[error("no recording at {}; `ullage runs` lists all recordings", path.display())]
     NotFound {
         /// Where one was looked for.
         path: PathBuf,
     },
     /// No `run.json`, so not (or not yet) a recording.
-    #[error("{} is not a recording: it holds no run.json; `ullage runs` lists the recordings there are", path.display())]
+    #[error("{} is not a recording: it has no run.json; `ullage runs` lists all recordings", path.display())]
     NotARecording {
         /// The directory.
         path: PathBuf,
     },
     /// Usually another user's, or a broken disk.
-    #[error("cannot read {}: {source}; recordings are readable by the user who made them", path.display())]
+    #[error("cannot read {}: {source}; only the user who made a recording can read it", path.display())]
     Unreadable {
         /// The file or directory.
         path: PathBuf,
@@ -70,7 +70,7 @@ pub enum OpenError {
         source: io::Error,
     },
     /// Written by a later version of ullage.
-    #[error("{} is a recording of format {format}, and this ullage reads up to {}; open it with a newer ullage", path.display(), FORMAT)]
+    #[error("{} is a recording of format {format}, but this ullage reads formats up to {}; install a newer ullage", path.display(), FORMAT)]
     Newer {
         /// The directory.
         path: PathBuf,

@@ -40,19 +40,21 @@ pub enum RunState {
 #[non_exhaustive]
 pub enum FindError {
     /// There is none at all.
-    #[error("there is no recording in {} yet; `ullage run -- COMMAND` makes one", home.display())]
+    #[error("no recordings in {} yet; `ullage run -- COMMAND` makes one", home.display())]
     None {
         /// Where they would be.
         home: PathBuf,
     },
     /// No name begins so, and no path leads to one.
-    #[error("there is no recording `{wanted}`; `ullage runs` lists those there are")]
+    #[error("no recording is named `{wanted}`{}; `ullage runs` lists all recordings", meant(similar))]
     NotFound {
         /// What was asked for.
         wanted: String,
+        /// The newest one that may have been meant.
+        similar: Option<String>,
     },
     /// Several names begin so.
-    #[error("`{wanted}` is the beginning of several recordings: {}; give more of the name", names.join(", "))]
+    #[error("several recordings begin with `{wanted}`: {}; type more of the name", names.join(", "))]
     Ambiguous {
         /// What was asked for.
         wanted: String,
@@ -67,6 +69,10 @@ pub enum FindError {
         /// What the system said.
         source: io::Error,
     },
+}
+
+fn meant(similar: &Option<String>) -> String {
+    similar.as_ref().map_or(String::new(), |name| format!("; did you mean `{name}`?"))
 }
 
 /// Why a recording was not removed.
@@ -163,6 +169,7 @@ pub fn find(home: &Path, wanted: Option<&str>) -> Result<PathBuf, FindError> {
     if !wanted.is_empty() && Path::new(wanted).join(FILE_RUN).is_file() {
         return Ok(PathBuf::from(wanted));
     }
+    let similar = similar(&runs, wanted);
     let mut meant = runs.into_iter().filter(|run| !wanted.is_empty() && run.name.starts_with(wanted));
     match (meant.next(), meant.next()) {
         (Some(one), None) => Ok(one.path),
@@ -170,8 +177,20 @@ pub fn find(home: &Path, wanted: Option<&str>) -> Result<PathBuf, FindError> {
             let names = [one.name, other.name].into_iter().chain(meant.map(|run| run.name)).collect();
             Err(FindError::Ambiguous { wanted: wanted.to_owned(), names })
         }
-        (None, _) => Err(FindError::NotFound { wanted: wanted.to_owned() }),
+        (None, _) => Err(FindError::NotFound { wanted: wanted.to_owned(), similar }),
     }
+}
+
+/// Letters that a mistyped name must have in common with the beginning of a run's: its day.
+const LEAST_IN_COMMON: usize = 8;
+
+/// The newest run whose name holds what was typed (`train` for 20261121-035512-train-4711), else the one that begins most like it.
+fn similar(runs: &[Run], typed: &str) -> Option<String> {
+    let holds = runs.iter().find(|run| !typed.is_empty() && run.name.contains(typed));
+    let common = |run: &&Run| run.name.bytes().zip(typed.bytes()).take_while(|(a, b)| a == b).count();
+    // The newest come first, and `max_by_key` takes the last of several.
+    let alike = || runs.iter().rev().max_by_key(common).filter(|run| common(run) >= LEAST_IN_COMMON);
+    holds.or_else(alike).map(|run| run.name.clone())
 }
 
 /// Removes a recording: its files by name, then the directory. Anything else is left alone.

@@ -55,6 +55,15 @@ fn a_run_is_found_by_name_beginning_path_or_as_the_newest() {
     for nothing in ["notes", "", "..", "/"] {
         assert!(matches!(found(Some(nothing)), Err(FindError::NotFound { .. })), "{nothing:?}");
     }
+    let said = |typed| found(Some(typed)).unwrap_err().to_string();
+    for (typed, meant) in [
+        ("train", "20261121-110000-train-4"),
+        ("eval", "20261121-100000-eval-3"),
+        ("20261121-100000-evil-3", "20261121-100000-eval-3"),
+    ] {
+        assert!(said(typed).contains(&format!("did you mean `{meant}`?")), "{}", said(typed));
+    }
+    assert!(!said("zzz").contains("did you mean"));
     let empty = find(&home.path().join("none"), None).unwrap_err().to_string();
     assert!(empty.contains("ullage run -- COMMAND"), "{empty}");
 }

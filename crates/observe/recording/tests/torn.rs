@@ -136,7 +136,7 @@ fn what_is_no_recording_is_refused_with_what_to_do() {
     let error = |image: Image| Recording::from_image(image).err().unwrap();
     assert!(matches!(error(Image::new()), OpenError::NotARecording { .. }));
     let newer = error(Image::from([("run.json".into(), br#"{"format":2,"new":true}"#.to_vec())]));
-    assert!(newer.to_string().contains("open it with a newer ullage"), "{newer}");
+    assert!(newer.to_string().contains("install a newer ullage"), "{newer}");
     let other = error(Image::from([("run.json".into(), br#"{"scripts":{}}"#.to_vec())]));
     assert!(matches!(other, OpenError::NotARecording { .. }));
     assert!(matches!(Recording::open("/nonexistent/x"), Err(OpenError::NotFound { .. })));

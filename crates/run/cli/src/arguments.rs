@@ -7,10 +7,21 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Sees where every byte of host memory of a multi-process PyTorch job goes, says which limit it meets next,
-/// and names the cause when it dies.
+/// Examples below the help of a command; each is a text of its own, so that `tests/commands.py` finds and types it.
+macro_rules! examples {
+    ($($line:literal),* $(,)?) => { concat!("Examples:\n", $("  ", $line, "\n"),*) };
+}
+
+/// Track host memory across a multi-process PyTorch job, warn which limit it will hit next, and name the cause
+/// when it dies.
 #[derive(Debug, Parser)]
-#[command(name = "ullage", version, disable_help_subcommand = true, max_term_width = 100)]
+#[command(name = "ullage", version, max_term_width = 100)]
+#[command(after_help = examples![
+    "ullage run -- python train.py",
+    "ullage explain train.log",
+    "ullage check",
+    "ullage help run",
+])]
 pub struct Arguments {
     /// What to do.
     #[command(subcommand)]
@@ -20,57 +31,62 @@ pub struct Arguments {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run COMMAND, watch it, and say why it died or grew
+    /// Run COMMAND and report why it died or grew
     Run(RunArguments),
-    /// Watch a job that runs already, or see again how a recorded run went
+    /// Attach to a running job, or replay a recording
     Watch(WatchArguments),
-    /// Show the verdict of a run (default: the newest)
+    /// Show the verdict of a recorded run (default: the newest)
     Report(ReportArguments),
-    /// Explain a cause, or a log of a job that failed without ullage
+    /// Explain a cause, or find known messages in the log of a failed job
     Explain(ExplainArguments),
-    /// Say whether this machine or container is fit for a multi-process PyTorch job
+    /// Check whether this machine or container is fit for a multi-process PyTorch job
     Check(CheckArguments),
-    /// Write the facts of this machine that change how memory behaves, to compare it with another
+    /// Save the facts of this machine that affect memory, to compare it with another
     Snapshot(SnapshotArguments),
-    /// Rank the differences between a good machine or run and others by what they explain
+    /// Rank the differences between a good machine or run and others by how well they explain the failure
     Compare(CompareArguments),
-    /// List the recorded runs, or remove some
+    /// List or remove recordings
     Runs(RunsArguments),
-    /// Give everything that a recording holds to other tools
+    /// Export a recording as Parquet, CSV or JSON
     Export(ExportArguments),
 }
 
 /// `ullage run`.
 #[derive(Debug, Args)]
+#[command(after_help = examples![
+    "ullage run -- python train.py",
+    "ullage run --fix -- python train.py",
+    "ullage run --memory-max 16GiB --json verdict.json -- python train.py",
+])]
 pub struct RunArguments {
-    /// Remove causes as well: apply the remedies in LIST (arena, nofile, zygote; -NAME leaves one out), or all but zygote
+    /// Also remove known causes: apply the remedies in LIST (arena, nofile, zygote; -NAME excludes one). Without LIST: all but zygote
     #[arg(long, value_name = "LIST", env = "ULLAGE_FIX", num_args = 0..=1, require_equals = true, default_missing_value = "all", value_parser = parse_remedies)]
     pub fix: Option<Remedies>,
-    /// Budget for the whole job: at 90 % a warning, then SIGTERM, a grace, SIGKILL, and exit status 53
+    /// Memory budget of the whole job: a warning at 90 %; above it SIGTERM, then SIGKILL, and exit status 53
     #[arg(long, value_name = "SIZE", env = "ULLAGE_MEMORY_MAX", value_parser = parse_size)]
     pub memory_max: Option<u64>,
-    /// Give the job the limits, variables, cores and /dev/shm of another machine, as far as they can be had here
+    /// Run the job under another machine's limits, variables, cores and /dev/shm, as far as possible here
     #[arg(long = "as", value_name = "SNAPSHOT", env = "ULLAGE_AS")]
     pub as_machine: Option<PathBuf>,
     /// Time between two samples
     #[arg(long, value_name = "TIME", env = "ULLAGE_INTERVAL", default_value = "1s", value_parser = parse_interval)]
     pub interval: f64,
-    /// CPU time that watching may take, in percent of one core
+    /// CPU time that ullage may use, in percent of one core
     #[arg(long, value_name = "PERCENT", env = "ULLAGE_WATCH_CPU", default_value = "0.5", value_parser = parse_percent)]
     pub watch_cpu: f64,
     /// Record into this directory instead of a new one under $ULLAGE_HOME
     #[arg(long, value_name = "DIR", env = "ULLAGE_RECORD")]
     pub record: Option<PathBuf>,
-    /// Write the verdict as JSON to FILE (- for standard output) when the job has ended
+    /// Write the verdict as JSON to FILE when the job exits (- for standard output)
     #[arg(long, value_name = "FILE", env = "ULLAGE_JSON")]
     pub json: Option<PathBuf>,
     /// Keep the agent out of the job's Pythons
     #[arg(long, env = "ULLAGE_NO_AGENT", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0, default_missing_value = "true")]
     pub no_agent: bool,
-    /// Store arguments, addresses and messages as they are; otherwise what looks like a secret in them is replaced
+    /// Store arguments, addresses and messages unchanged, even if they look like secrets
     #[arg(long, env = "ULLAGE_KEEP_ARGUMENTS", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0, default_missing_value = "true")]
     pub keep_arguments: bool,
-    /// Print nothing but errors
+    /// Print only errors
     #[arg(short, long, env = "ULLAGE_QUIET", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0, default_missing_value = "true")]
     pub quiet: bool,
     /// The job: a program and its arguments
@@ -80,11 +96,16 @@ pub struct RunArguments {
 
 /// `ullage watch`.
 #[derive(Debug, Args)]
+#[command(after_help = examples![
+    "ullage watch PID",
+    "ullage watch --for 10s --json verdict.json PID",
+    "ullage watch RUN",
+])]
 pub struct WatchArguments {
-    /// The pid of a job's first process, or the name of a run, the beginning of one, or a directory (default: the newest run)
+    /// Pid of the job's first process; or name of a run, its beginning, or a directory (default: the newest run)
     #[arg(value_name = "RUN|PID")]
     pub what: Option<String>,
-    /// Watch so long, then give the verdict; without it until the job ends, or Ctrl-C
+    /// Stop after TIME and show the verdict (default: when the job exits, or at Ctrl-C)
     #[arg(long, value_name = "TIME", value_parser = parse_length)]
     pub r#for: Option<f64>,
     /// Time between two lines
@@ -93,95 +114,109 @@ pub struct WatchArguments {
     /// Time between two samples
     #[arg(long, value_name = "TIME", env = "ULLAGE_INTERVAL", default_value = "1s", value_parser = parse_interval)]
     pub interval: f64,
-    /// CPU time that watching may take, in percent of one core
+    /// CPU time that ullage may use, in percent of one core
     #[arg(long, value_name = "PERCENT", env = "ULLAGE_WATCH_CPU", default_value = "0.5", value_parser = parse_percent)]
     pub watch_cpu: f64,
     /// Record into this directory instead of a new one under $ULLAGE_HOME
     #[arg(long, value_name = "DIR")]
     pub record: Option<PathBuf>,
-    /// Store arguments, addresses and messages as they are; otherwise what looks like a secret in them is replaced
+    /// Store arguments, addresses and messages unchanged, even if they look like secrets
     #[arg(long, env = "ULLAGE_KEEP_ARGUMENTS", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0, default_missing_value = "true")]
     pub keep_arguments: bool,
-    /// Write the verdict as JSON to FILE (- for standard output instead of the text)
+    /// Write the verdict as JSON to FILE (-: to standard output, instead of the text)
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 }
 
 /// `ullage report`.
 #[derive(Debug, Args)]
+#[command(after_help = examples!["ullage report", "ullage report RUN", "ullage report --json"])]
 pub struct ReportArguments {
-    /// Name of a run, the beginning of one, or a directory
+    /// Name of a run, its beginning, or a directory (default: the newest run)
     pub run: Option<String>,
-    /// As JSON, schema 1
+    /// Print JSON (docs/reference/verdict-json.md)
     #[arg(long, conflicts_with = "text")]
     pub json: bool,
-    /// As text (the default)
+    /// Print text (the default)
     #[arg(long)]
     pub text: bool,
 }
 
 /// `ullage explain`.
 #[derive(Debug, Args)]
+#[command(after_help = examples![
+    "ullage explain",
+    "ullage explain max-map-count-exhausted",
+    "ullage explain train.log",
+])]
 pub struct ExplainArguments {
-    /// A cause (max-map-count-exhausted), a log file, or - for standard input; nothing: the list of causes
+    /// Id of a cause, or its beginning; or a log file, or - for standard input (default: list all causes)
     pub what: Option<String>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 /// `ullage check`.
 #[derive(Debug, Args)]
+#[command(after_help = examples![
+    "ullage check",
+    "ullage check --python .venv/bin/python",
+    "ullage check --clean",
+])]
 pub struct CheckArguments {
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// List the shared memory that dead processes of yours left, and remove what you confirm
+    /// List shared memory left by your dead processes, and remove it after you confirm
     #[arg(long)]
     pub clean: bool,
-    /// With --clean: remove all that is listed, and ask nothing
+    /// With --clean: remove everything listed, without asking
     #[arg(long, requires = "clean")]
     pub yes: bool,
-    /// The Python that runs the jobs, whose libraries are looked at (default: python3 on $PATH)
+    /// The jobs' Python, whose libraries are checked (default: python3 on $PATH)
     #[arg(long, value_name = "PATH", conflicts_with = "clean")]
     pub python: Option<PathBuf>,
 }
 
 /// `ullage snapshot`.
 #[derive(Debug, Args)]
+#[command(after_help = examples!["ullage snapshot -o good.json", "ullage snapshot --python .venv/bin/python --deadline 30s"])]
 pub struct SnapshotArguments {
     /// Write to FILE instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// The Python that runs the jobs (default: python3 on $PATH)
+    /// The jobs' Python (default: python3 on $PATH)
     #[arg(long, value_name = "PATH")]
     pub python: Option<PathBuf>,
-    /// How long to wait for Python, which imports torch and numpy to look at them
+    /// How long to wait for Python, which imports torch and numpy
     #[arg(long, value_name = "TIME", default_value = "1.8s", value_parser = parse_interval)]
     pub deadline: f64,
-    /// Keep paths, host and user names, which are left out otherwise
+    /// Keep paths, host names and user names (default: removed)
     #[arg(long)]
     pub full: bool,
 }
 
 /// `ullage compare`.
 #[derive(Debug, Args)]
+#[command(after_help = examples!["ullage compare good.json bad.json", "ullage compare good bad --json"])]
 pub struct CompareArguments {
-    /// The good one: a snapshot, the name of a run, the beginning of one, or a directory
+    /// The good one: a snapshot file, the name of a run or its beginning, or a directory
     #[arg(value_name = "GOOD")]
     pub good: String,
-    /// The others
+    /// The bad ones
     #[arg(required = true, value_name = "BAD")]
     pub others: Vec<String>,
-    /// As JSON, schema 1
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 /// `ullage runs`.
 #[derive(Debug, Args)]
+#[command(after_help = examples!["ullage runs", "ullage runs rm RUN"])]
 pub struct RunsArguments {
-    /// What to do with them (default: list)
+    /// What to do with the recordings (default: list them)
     #[command(subcommand)]
     pub action: Option<RunsAction>,
 }
@@ -191,7 +226,7 @@ pub struct RunsArguments {
 pub enum RunsAction {
     /// Remove recordings
     Rm {
-        /// Names of runs, or the beginnings of names
+        /// Names of runs, or their beginnings
         #[arg(required = true, value_name = "RUN")]
         runs: Vec<String>,
     },
@@ -199,16 +234,17 @@ pub enum RunsAction {
 
 /// `ullage export`.
 #[derive(Debug, Args)]
+#[command(after_help = examples!["ullage export RUN --format parquet", "ullage export RUN --format csv -o DIR"])]
 pub struct ExportArguments {
-    /// Name of a run, the beginning of one, or a directory
+    /// Name of a run, its beginning, or a directory
     pub run: String,
-    /// How
+    /// Output format
     #[arg(long, value_enum)]
     pub format: ExportFormat,
-    /// Directory for the files; default: RUN-parquet or RUN-csv here, and standard output for JSON
+    /// Directory for the files (default: RUN-parquet or RUN-csv here; standard output for JSON)
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// Replace files that are there already
+    /// Replace existing files
     #[arg(long)]
     pub force: bool,
 }
@@ -216,11 +252,11 @@ pub struct ExportArguments {
 /// Formats of `ullage export`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum ExportFormat {
-    /// One file a table, for data tools
+    /// One file per table, for data tools
     Parquet,
-    /// One file a table, with a header; an empty field is a null
+    /// One file per table, with a header; an empty field is a null
     Csv,
-    /// One JSON object a line: {"sample": …} or {"event": …}
+    /// One JSON object per line: {"sample": …} or {"event": …}
     Json,
 }
 
@@ -251,6 +287,17 @@ mod tests {
         assert!(run.quiet);
         assert_eq!(run.memory_max, Some(1 << 30));
         assert_eq!(run.job, ["a", "--", "b"]);
+    }
+
+    #[test]
+    fn every_command_has_help_with_examples() {
+        for command in Arguments::command().get_subcommands() {
+            let name = command.get_name();
+            let help = Arguments::try_parse_from(["ullage", "help", name]).unwrap_err().to_string();
+            assert!(help.contains("Examples:\n  ullage "), "{help}");
+            let longest = help.lines().find(|line| line.starts_with("  ullage ") && line.len() > 80);
+            assert_eq!(longest, None, "{name}");
+        }
     }
 
     #[test]
