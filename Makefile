@@ -176,6 +176,7 @@ lint: install
 	$(CARGO) run -q --release -p xtask -- check-architecture
 	$(CARGO) run -q --release -p xtask -- check-docs
 	$(CARGO) run -q --release -p xtask -- check-generated
+	$(CARGO) run -q --release -p xtask -- check-words
 	$(BIN)/ruff check python examples
 	$(BIN)/ruff format --check python examples
 	$(BIN)/mypy

@@ -24,6 +24,11 @@ pub(crate) struct Written {
 }
 
 impl Written {
+    /// A file that is written as a whole.
+    pub(crate) fn whole(path: &str, text: String, before: &str) -> Written {
+        Written { path: path.to_owned(), text, before: before.to_owned() }
+    }
+
     pub(crate) fn is_stale(&self) -> bool {
         self.text != self.before
     }

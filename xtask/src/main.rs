@@ -1,5 +1,5 @@
-//! The chores of the repository: `cargo run -p xtask -- check-architecture`, `… check-docs`, `… circles`, `… generate`
-//! and `… check-generated`.
+//! The chores of the repository: `cargo run -p xtask -- check-architecture`, `… check-docs`, `… check-words`, `… circles`,
+//! `… sentences`, `… generate` and `… check-generated`.
 //!
 //! A check prints how many things it looked at, so that one that looks at nothing is seen, and exits with 1
 //! when it finds a problem. The rules themselves stand in ARCHITECTURE.md, which is read here.
@@ -12,10 +12,13 @@ mod doors;
 mod generate;
 mod imports;
 mod layers;
+mod literals;
 mod rules;
 mod safety;
+mod sentences;
 mod thresholds;
 mod tree;
+mod words;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -25,8 +28,10 @@ usage: cargo run -p xtask -- COMMAND
 
   check-architecture   hold the tree against ARCHITECTURE.md
   check-docs           follow links, look for the marks of pasted output and for benches and tests that nothing names
-  generate             write what is written from the folders of causes: their registry, their page
-  check-generated      look whether those are as they would be written
+  check-words          find words that the style avoids, in pages, on screens and in names
+  sentences            write docs/sentences.txt, every sentence that reaches a screen, and say how they read
+  generate             write all that is written from other files: registry and list of causes, sentences, words left
+  check-generated      check that those are as they would be written
   circles              files that import each other, the largest circle first
 
 An import of Rust is a path that the code of a file names, by `use`, `pub use` or in place: an edge to the file that
@@ -39,6 +44,8 @@ fn main() -> ExitCode {
     let result = match (arguments.next().as_deref(), arguments.next()) {
         (Some("check-architecture"), None) => check_architecture(),
         (Some("check-docs"), None) => check_docs(),
+        (Some("check-words"), None) => check_words(),
+        (Some("sentences"), None) => sentences(),
         (Some("circles"), None) => circles(),
         (Some("generate"), None) => generate(true),
         (Some("check-generated"), None) => generate(false),
@@ -124,7 +131,17 @@ fn check_architecture() -> Result<Report, String> {
 /// Writes what is written from other files, or says what of it is stale.
 fn generate(write: bool) -> Result<Report, String> {
     let root = tree::root()?;
-    let (causes, written) = generate::all(&root, &tree::tracked(&root)?)?;
+    let files = tree::tracked(&root)?;
+    let (causes, mut written) = generate::all(&root, &files)?;
+    let before = |path: &str| files.iter().find(|file| file.path == path).map_or("", |file| &file.text);
+    let mut whole =
+        |path: &str, text: String| written.push(generate::Written::whole(path, text, before(path)));
+    whole(sentences::PATH, sentences::file(&sentences::all(&files)));
+    if write {
+        // What is left may be less than the table says: that is no reason to fail.
+        let left = words::lowered(&words::find(&files)?.left, before(words::LEFT));
+        whole(words::LEFT, words::table(&left));
+    }
     let mut problems = Vec::new();
     for file in written.iter().filter(|file| file.is_stale()) {
         if write {
@@ -136,6 +153,34 @@ fn generate(write: bool) -> Result<Report, String> {
     }
     let mut report = Report::default();
     report.add(causes, "folders of causes", problems);
+    Ok(report)
+}
+
+fn check_words() -> Result<Report, String> {
+    let files = tree::tracked(&tree::root()?)?;
+    let found = words::find(&files)?;
+    let table = files.iter().find(|file| file.path == words::LEFT).map_or("", |file| &file.text);
+    let mut problems = found.pages;
+    problems.extend(words::risen(&found.left, table));
+    let mut report = Report::default();
+    report.add(found.files, "pages and sources for words that the style avoids", problems);
+    report.counted.push((found.left.values().sum(), "of them left on screens and in names"));
+    Ok(report)
+}
+
+/// Writes the sentences of the screens, and prints how they read.
+fn sentences() -> Result<Report, String> {
+    let root = tree::root()?;
+    let files = tree::tracked(&root)?;
+    let all = sentences::all(&files);
+    let path = root.join(sentences::PATH);
+    std::fs::write(&path, sentences::file(&all)).map_err(|error| format!("{}: {error}", sentences::PATH))?;
+    let readability = sentences::readability(&all);
+    for (kind, of) in &readability {
+        say(&format!("{kind:22} {of}\n"));
+    }
+    let mut report = Report::default();
+    report.add(readability.get("all").map_or(0, |of| of.sentences), "sentences", Vec::new());
     Ok(report)
 }
 

@@ -93,7 +93,7 @@ fn every_cause_has_a_page_that_begins_with_its_id_and_a_remedy() {
             Some(_) => &[
                 "What it does",
                 "Why it happens",
-                "How it is told apart",
+                "How to tell it apart",
                 "Known problems",
                 "Example",
                 "Remedy",
