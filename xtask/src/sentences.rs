@@ -15,6 +15,8 @@ const SCREENS: [&str; 3] = ["crates/observe/", "crates/present/", "crates/run/"]
 /// Its doc comments are the help.
 const HELP: &str = "crates/run/cli/src/arguments.rs";
 const CAUSES: &str = "crates/observe/diagnosis/causes/";
+/// Repeats their titles.
+const REGISTRY: &str = "crates/observe/diagnosis/src/causes/mod.rs";
 /// Words of a sentence that is long.
 const LONG: usize = 20;
 /// Words of a string that is prose.
@@ -30,7 +32,8 @@ pub(crate) struct Texts<'a> {
 pub(crate) fn all(files: &[File]) -> Vec<Texts<'_>> {
     let texts = |file: &File| -> Vec<String> {
         let path = file.path.as_str();
-        if !SCREENS.iter().any(|folder| path.starts_with(folder)) || path.contains("/tests/") {
+        let test = path.contains("/tests/") || path.ends_with("/tests.rs");
+        if !SCREENS.iter().any(|folder| path.starts_with(folder)) || test || path == REGISTRY {
             Vec::new()
         } else if path.starts_with(CAUSES) && path.ends_with("/page.md") {
             prose(&file.text)
