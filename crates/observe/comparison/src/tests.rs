@@ -11,6 +11,7 @@ fn run(side: Side, cause: Option<&str>, peaks: &[(&str, f64)]) -> Side {
     let finding = |cause: &str| Finding {
         cause: cause.into(),
         title: format!("title of {cause}"),
+        headline: format!("title of {cause}"),
         severity: Severity::Fatal,
         proof: Proof::SeenInside,
         process: None,

@@ -122,3 +122,44 @@ pub struct Evidence {
     /// The sentence says the value, and its limit: a screen need not say them again.
     pub said: bool,
 }
+
+impl Evidence {
+    /// Its sentence up to the first full stop that ends one, without that stop.
+    pub fn first_sentence(&self) -> &str {
+        let text = self.sentence.trim_end();
+        let ends = |at: usize| text[at + 2..].starts_with(|c: char| c.is_uppercase() || c == '`');
+        let end = text.match_indices(". ").map(|(at, _)| at).find(|at| ends(*at));
+        text[..end.unwrap_or(text.len())].trim_end_matches('.')
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_first_sentence_ends_at_a_full_stop_that_another_one_follows() {
+        let first = |sentence: &str| {
+            let value = EvidenceValue::Text(String::new());
+            let evidence = Evidence {
+                what: String::new(),
+                value,
+                limit: None,
+                source: "".into(),
+                at: None,
+                sentence: sentence.into(),
+                said: true,
+            };
+            evidence.first_sentence().to_owned()
+        };
+        assert_eq!(
+            first("It grew at leak2.py:9 (list). It is never emptied."),
+            "It grew at leak2.py:9 (list)"
+        );
+        assert_eq!(
+            first("memory.max of a.b is 1.5 GiB vs. 2 GiB."),
+            "memory.max of a.b is 1.5 GiB vs. 2 GiB"
+        );
+        assert_eq!(first(""), "");
+    }
+}

@@ -94,6 +94,8 @@ pub struct Finding {
     pub cause: String,
     /// One line.
     pub title: String,
+    /// What was seen in this run, in one sentence; the title where nothing was.
+    pub headline: String,
     /// How bad.
     pub severity: Severity,
     /// What it rests on: how it is known, and how sure it is, follow.

@@ -110,6 +110,8 @@ pub struct Growth {
     pub until: Option<GrowthLimit>,
     /// All that grew, by class, largest first.
     pub parts: Vec<GrowthPart>,
+    /// The cause among the findings that explains it, a note too.
+    pub explained_by: Option<String>,
 }
 
 /// A limit that growth runs into.

@@ -53,8 +53,8 @@ pub enum FindError {
         /// The newest one that may have been meant.
         similar: Option<String>,
     },
-    /// Several names begin so.
-    #[error("several recordings begin with `{wanted}`: {}; type more of the name", names.join(", "))]
+    /// Several names begin so, or are of that time.
+    #[error("several recordings match `{wanted}`: {}; type more of the name", names.join(", "))]
     Ambiguous {
         /// What was asked for.
         wanted: String,
@@ -152,7 +152,7 @@ fn run_at(path: PathBuf, alive: &impl Fn(&ProcessId) -> bool) -> Run {
 }
 
 /// The directory of the recording that is meant: the newest one for `None`; else a path with a `run.json`, the name
-/// of a run in `home`, or the unambiguous beginning of one.
+/// of a run in `home`, the unambiguous beginning of one, or the time in it.
 ///
 /// # Errors
 /// Where there is none or more than one.
@@ -170,7 +170,10 @@ pub fn find(home: &Path, wanted: Option<&str>) -> Result<PathBuf, FindError> {
         return Ok(PathBuf::from(wanted));
     }
     let similar = similar(&runs, wanted);
-    let mut meant = runs.into_iter().filter(|run| !wanted.is_empty() && run.name.starts_with(wanted));
+    let begins = |run: &Run| !wanted.is_empty() && run.name.starts_with(wanted);
+    let of_time = |run: &Run| time_of(&run.name).is_some_and(|time| time == wanted);
+    let by_name = runs.iter().any(begins);
+    let mut meant = runs.into_iter().filter(|run| if by_name { begins(run) } else { of_time(run) });
     match (meant.next(), meant.next()) {
         (Some(one), None) => Ok(one.path),
         (Some(one), Some(other)) => {
@@ -191,6 +194,14 @@ fn similar(runs: &[Run], typed: &str) -> Option<String> {
     // The newest come first, and `max_by_key` takes the last of several.
     let alike = || runs.iter().rev().max_by_key(common).filter(|run| common(run) >= LEAST_IN_COMMON);
     holds.or_else(alike).map(|run| run.name.clone())
+}
+
+/// The time of day in the name of a recording: `194058` of `20261124-194058-train-4711`.
+pub fn time_of(name: &str) -> Option<&str> {
+    let mut parts = name.split('-');
+    let (date, time) = (parts.next()?, parts.next()?);
+    let digits = |text: &str, n: usize| text.len() == n && text.bytes().all(|b| b.is_ascii_digit());
+    (digits(date, 8) && digits(time, 6)).then_some(time)
 }
 
 /// Removes a recording: its files by name, then the directory. Anything else is left alone.

@@ -48,6 +48,8 @@ fn a_run_is_found_by_name_beginning_path_or_as_the_newest() {
     assert_eq!(found(None).unwrap(), "20261121-110000-train-4");
     assert_eq!(found(Some("20261121-10")).unwrap(), "20261121-100000-eval-3");
     assert_eq!(found(Some("20261121-090000-train-2")).unwrap(), "20261121-090000-train-2");
+    assert_eq!(found(Some("100000")).unwrap(), "20261121-100000-eval-3", "its time of day");
+    assert!(matches!(found(Some("1000")), Err(FindError::NotFound { .. })), "the whole of it");
     let path = home.path().join("20261121-090000-train-2");
     assert_eq!(find(Path::new("/nowhere"), path.to_str()).unwrap(), path);
     let Err(FindError::Ambiguous { names, .. }) = found(Some("2026")) else { panic!() };

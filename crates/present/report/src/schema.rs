@@ -36,6 +36,7 @@ pub(crate) struct VerdictJson<'a> {
     duration_s: Value<f64>,
     growth: Value<GrowthJson<'a>>,
     first_failure: Option<FirstFailureJson<'a>>,
+    headline: String,
 }
 
 #[derive(Serialize)]
@@ -146,6 +147,7 @@ struct GrowthJson<'a> {
     process: Option<ProcessJson<'a>>,
     until: Option<GrowthLimitJson>,
     parts: Vec<GrowthPartJson>,
+    explained_by: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -285,6 +287,7 @@ impl<'a> From<&'a Verdict> for VerdictJson<'a> {
             duration_s: Value::or(verdict.duration_s.filter(finite), "the end was not seen"),
             growth: Value::or(verdict.growth.as_ref().map(GrowthJson::from), "too little was read"),
             first_failure: verdict.first_failure.as_ref().map(FirstFailureJson::from),
+            headline: crate::text::headline(verdict),
         }
     }
 }
@@ -438,6 +441,7 @@ impl<'a> From<&'a Growth> for GrowthJson<'a> {
                 .iter()
                 .map(|part| GrowthPartJson { class: part.class.id(), bytes: part.bytes, share: part.share })
                 .collect(),
+            explained_by: growth.explained_by.as_deref(),
         }
     }
 }

@@ -86,6 +86,9 @@ pub struct RunArguments {
     /// Store arguments, addresses and messages unchanged, even if they look like secrets
     #[arg(long, env = "ULLAGE_KEEP_ARGUMENTS", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0, default_missing_value = "true")]
     pub keep_arguments: bool,
+    /// Print the whole report when the job has ended, as `ullage report` does
+    #[arg(short, long, env = "ULLAGE_VERBOSE", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0, default_missing_value = "true", conflicts_with = "quiet")]
+    pub verbose: bool,
     /// Print only errors
     #[arg(short, long, env = "ULLAGE_QUIET", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0, default_missing_value = "true")]
     pub quiet: bool,

@@ -1,7 +1,8 @@
 //! Where the recordings are, as the environment says.
 
 use anyhow::Context;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use ullage_model::RunId;
 
 /// `$ULLAGE_HOME`, else `$XDG_STATE_HOME/ullage`, else `~/.local/state/ullage`.
 pub fn home() -> anyhow::Result<PathBuf> {
@@ -10,7 +11,31 @@ pub fn home() -> anyhow::Result<PathBuf> {
     )
 }
 
-/// The recording that is meant by a name, the beginning of one, or a path; the newest for none.
+/// The recording that is meant by a name, the beginning of one, the time in it, or a path; the newest for none.
 pub fn find(wanted: Option<&str>) -> anyhow::Result<PathBuf> {
     Ok(ullage_recording::find(&home()?, wanted)?)
+}
+
+/// By what `ullage report` finds a recording: the directory that was asked for, else the time in its name, `194058`, or
+/// the whole name where another recording is of that time too.
+pub fn name_of(run: &RunId, record: Option<&Path>) -> String {
+    if let Some(directory) = record {
+        return directory.display().to_string();
+    }
+    let names = || home().ok().and_then(|home| std::fs::read_dir(home).ok()).into_iter().flatten().flatten();
+    let alone = |time: &&str| {
+        let of_it = |name: &str| {
+            name != run.0 && (ullage_recording::time_of(name) == Some(*time) || name.starts_with(*time))
+        };
+        !names().any(|entry| entry.file_name().to_str().is_some_and(of_it))
+    };
+    ullage_recording::time_of(&run.0).filter(alone).unwrap_or(&run.0).to_owned()
+}
+
+/// The same of a recording that was found in this directory.
+pub fn name_in(run: &RunId, directory: &Path) -> String {
+    match home() {
+        Ok(home) if directory == home.join(&run.0) => name_of(run, None),
+        _ => directory.display().to_string(),
+    }
 }

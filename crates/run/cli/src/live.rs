@@ -26,6 +26,9 @@ const SURVIVORS_LEAVE_WITHIN: Duration = Duration::from_secs(6);
 /// The same where the job is ended for its budget.
 const ENDED_LEAVE_WITHIN: Duration = Duration::from_millis(700);
 
+/// How long a job runs before a line says that it is recorded.
+const ANNOUNCED_AFTER: Duration = Duration::from_secs(1);
+
 /// How soon a tick follows when a Python says that it has started: many start together, and one tick sees them.
 const AFTER_A_NEWCOMER: Duration = Duration::from_millis(200);
 
@@ -41,6 +44,8 @@ pub struct Watch {
     warnings: Warnings,
     /// Tells how the job stands, where somebody looks on.
     narrator: Option<Narrator>,
+    /// What is said once the job has run for a moment.
+    announcement: Option<String>,
     next_tick: Instant,
     told: HashSet<ProcessId>,
     /// A process was killed since the last look.
@@ -81,6 +86,7 @@ impl Watch {
             keep_arguments: false,
             warnings: Warnings::new(run),
             narrator: None,
+            announcement: None,
             next_tick: Instant::now(),
             told: HashSet::new(),
             killed: false,
@@ -91,6 +97,12 @@ impl Watch {
     /// Prints lines about how the job stands.
     pub fn narrated(mut self, narrator: Narrator) -> Watch {
         self.narrator = Some(narrator);
+        self
+    }
+
+    /// Says once by which name the job is recorded.
+    pub fn announced(mut self, recording: Option<&str>) -> Watch {
+        self.announcement = recording.map(|name| format!("recording {name} · ullage watch shows it live"));
         self
     }
 
@@ -138,7 +150,7 @@ impl Watch {
             self.sampler.used_of_budget(tick.sample.at, used, budget.bytes());
             if let Some(what) = budget.observe(used, &alive) {
                 if let (EventKind::Budget { action, used, budget }, false) = (&what, self.quiet) {
-                    printer::note(&budget_line(action, *used, *budget));
+                    printer::remark(&budget_line(action, *used, *budget));
                 }
                 self.event(what);
             }
@@ -146,11 +158,14 @@ impl Watch {
         self.next_tick = Instant::now() + tick.next_after;
         let line = self.narrator.as_mut().and_then(|narrator| narrator.look(&tick.sample, &self.timeline));
         self.store_tick(tick, supervisor);
+        if self.started.elapsed() >= ANNOUNCED_AFTER {
+            self.announcement.take().iter().for_each(|text| printer::announce(text));
+        }
         if let Some(line) = line {
             printer::say(&format!("{line}\n"));
         }
         if !self.quiet {
-            self.warnings.new_ones(self.now(), &self.timeline).iter().for_each(|line| printer::note(line));
+            self.warnings.new_ones(self.now(), &self.timeline).iter().for_each(|line| printer::remark(line));
         }
     }
 

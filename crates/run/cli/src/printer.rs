@@ -18,6 +18,33 @@ pub fn say(text: &str) {
     let _ = std::io::stderr().lock().write_all(format::clean_screen(text).as_bytes());
 }
 
+/// Writes to standard error, in a terminal from the beginning of a line: a progress bar of the job's may stand on this one.
+///
+/// So many spaces as the terminal is wide end on the next line where the cursor was within one, and on the same where it was
+/// at its beginning: as zsh sets its prompt.
+pub fn on_a_line_of_its_own(text: &str) {
+    let stderr = std::io::stderr();
+    let known = std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
+    if known && stderr.is_terminal() {
+        if let Some(columns) = columns(rustix::stdio::stderr()) {
+            let _ = stderr.lock().write_all(format!("{}\r\x1b[K", " ".repeat(columns)).as_bytes());
+        }
+    }
+    say(text);
+}
+
+/// Says something that nobody asked for, where a person sees it and nothing is disturbed: in a terminal that this job is in the
+/// foreground of, and that no program has taken for itself, as an editor or a prompt does.
+pub fn announce(text: &str) {
+    let stderr = rustix::stdio::stderr();
+    let ours = rustix::termios::tcgetpgrp(stderr).is_ok_and(|group| group == rustix::process::getpgrp());
+    let in_lines = rustix::termios::tcgetattr(stderr)
+        .is_ok_and(|terminal| terminal.local_modes.contains(rustix::termios::LocalModes::ICANON));
+    if ours && in_lines {
+        remark(text);
+    }
+}
+
 /// An error of ullage's own, with its causes.
 pub fn error(error: &anyhow::Error) {
     note(&format!("{error:#}"));
@@ -26,6 +53,11 @@ pub fn error(error: &anyhow::Error) {
 /// A remark; what it quotes sets no colours.
 pub fn note(text: &str) {
     say(&format!("ullage: {}\n", format::clean_lines(text)));
+}
+
+/// The same while the job runs, whose line stays whole.
+pub fn remark(text: &str) {
+    on_a_line_of_its_own(&format!("ullage: {}\n", format::clean_lines(text)));
 }
 
 /// True where the reader of our standard output has gone.
@@ -47,12 +79,17 @@ pub fn stderr_style() -> Style {
 }
 
 fn style(terminal: bool, stream: rustix::fd::BorrowedFd<'_>) -> Style {
-    let columns = rustix::termios::tcgetwinsize(stream).ok().map(|size| usize::from(size.ws_col));
     let variable = |name| std::env::var(name).ok();
     Style::decide(
         variable("NO_COLOR").as_deref(),
         variable("CLICOLOR_FORCE").as_deref(),
         terminal,
-        columns.filter(|columns| *columns >= 20),
+        columns(stream),
     )
+}
+
+/// The width of a terminal, where it has one that text fits into.
+fn columns(stream: rustix::fd::BorrowedFd<'_>) -> Option<usize> {
+    let columns = rustix::termios::tcgetwinsize(stream).ok().map(|size| usize::from(size.ws_col));
+    columns.filter(|columns| *columns >= 20)
 }

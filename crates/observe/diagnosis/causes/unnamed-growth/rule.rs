@@ -212,10 +212,29 @@ fn finding(analysis: &Analysis, all: &[Grower], limit: Option<&LimitState>) -> F
         settle(&why, analysis.growth.as_ref().map(|(growth, _)| growth.class), context.command.as_deref());
     let running = analysis.plain_outcome().kind == OutcomeKind::StillRunning;
     let end = if running { "is growing" } else { "grows to the end" };
-    finding.title = format!("Memory {end}, by {} a second; cause not found", evidence::bytes(rate as u64));
+    finding.title = format!(
+        "Memory {end}, by {} a second{}{}; cause not found",
+        evidence::bytes(rate as u64),
+        kind(analysis),
+        limit.and_then(|limit| deadline(limit, rate)).unwrap_or_default()
+    );
     finding.process = Some(evidence::process_ref(first.process));
     finding.at = Some(At::from_seconds(first.rise.since));
     finding
+}
+
+/// Of which kind, where the class of the growth says one: ` (live tensors)`.
+fn kind(analysis: &Analysis) -> String {
+    let class = analysis.growth.as_ref().map(|(growth, _)| growth.class);
+    match class {
+        None | Some(GrowthClass::LiveGrowth | GrowthClass::None) => String::new(),
+        Some(class) => format!(" ({})", class.id().replace('-', " ")),
+    }
+}
+
+fn deadline(limit: &LimitState, rate: f64) -> Option<String> {
+    let left = evidence::seconds(limit.headroom()? as f64 / rate.max(1.0));
+    Some(format!("; {} of {} full in {left}", limit.kind.name(), limit.scope))
 }
 
 fn others_sentence(all: &[Grower]) -> Option<Evidence> {

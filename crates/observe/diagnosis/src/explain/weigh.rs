@@ -115,6 +115,7 @@ fn finding(id: &'static str, found: &LogMatch) -> Finding {
     Finding {
         cause: id.into(),
         title: known.map_or(id, |cause| cause.title).into(),
+        headline: known.map_or(id, |cause| cause.title).into(),
         severity: Severity::Fatal,
         proof: Proof::MessageOnly,
         process: None,

@@ -15,8 +15,8 @@ use crate::policy::sizes::NOT_THE_WHOLE_PERCENT;
 use crate::rule::Judgement;
 use std::cmp::Ordering;
 use ullage_model::{
-    BudgetUse, Cost, EndedBy, Finding, Outcome, OutcomeKind, RunFacts, Severity, Status, Undetermined,
-    Verdict,
+    BudgetUse, Cost, EndedBy, Finding, Growth, Outcome, OutcomeKind, ProcessRef, RunFacts, Severity, Status,
+    Undetermined, Verdict,
 };
 
 /// Judges a run by every rule.
@@ -53,7 +53,10 @@ pub fn diagnose(run: &RunFacts, timeline: &Timeline) -> Verdict {
     }
     let cost = run.cost;
     let limits = analysis.limits.to_vec();
-    let growth = analysis.growth.as_ref().map(|(growth, _)| growth.clone());
+    let mut growth = analysis.growth.as_ref().map(|(growth, _)| growth.clone());
+    if let Some(growth) = &mut growth {
+        growth.explained_by = explained_by(growth, &findings);
+    }
     let first_failure = crate::analysis::first_failure::first_failure(&analysis);
     let duration_s = run.duration_s.or_else(|| (timeline.samples() > 0).then(|| timeline.end().seconds()));
     Verdict {
@@ -74,6 +77,15 @@ pub fn diagnose(run: &RunFacts, timeline: &Timeline) -> Verdict {
         cost_peak_rss: cost.map(|cost| cost.peak_rss.0),
         duration_s,
     }
+}
+
+/// The first finding of the process that grew which is about growth of private memory.
+fn explained_by(growth: &Growth, findings: &[Finding]) -> Option<String> {
+    let of = |process: &Option<ProcessRef>| process.as_ref().map(|process| process.id);
+    let explains = |finding: &&Finding| {
+        crate::causes::explains_growth(&finding.cause) && of(&finding.process) == of(&growth.process)
+    };
+    findings.iter().find(explains).map(|finding| finding.cause.clone())
 }
 
 /// The remedies that were on, and how much went through the arena.

@@ -23,6 +23,7 @@ pub(crate) fn finding(
     Finding {
         cause: String::new(),
         title: String::new(),
+        headline: String::new(),
         severity: failure.severity(analysis),
         proof,
         process: failure.process.map(evidence::process_ref),
@@ -44,6 +45,7 @@ pub(crate) fn of_job(
     Finding {
         cause: String::new(),
         title: String::new(),
+        headline: String::new(),
         severity,
         proof,
         process: None,

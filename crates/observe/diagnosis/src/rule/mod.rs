@@ -33,6 +33,12 @@ impl Judgement {
     }
 }
 
+/// Of the first evidence: the most telling reading, in words.
+fn first_sentence(finding: &Finding) -> Option<&str> {
+    let sentence = finding.evidence.first()?.first_sentence();
+    (!sentence.is_empty()).then_some(sentence)
+}
+
 /// How a cause is told from a recording.
 #[derive(Clone, Copy)]
 pub(crate) struct Rule {
@@ -71,7 +77,10 @@ impl Cause {
                 finding.cause = self.id.into();
                 // A rule that has the figures may say more.
                 if finding.title.is_empty() {
+                    finding.headline = first_sentence(finding).unwrap_or(self.title).to_owned();
                     finding.title = self.title.into();
+                } else {
+                    finding.headline = finding.title.clone();
                 }
                 finding.explains.extend(self.explains.iter().map(|id| (*id).to_owned()));
             }

@@ -9,6 +9,7 @@ fn finding(cause: &str, severity: Severity, at: Option<f64>, proof: Proof) -> Fi
     Finding {
         cause: cause.into(),
         title: String::new(),
+        headline: String::new(),
         severity,
         proof,
         process: None,

@@ -88,7 +88,7 @@ fn whole(screen: &mut Screen, one: &Difference, style: &Style) {
     screen.prose(3, 0, &because(one));
     screen.prose(3, 0, &one.mechanism);
     screen.prose(3, 0, "To settle it:");
-    screen.code(5, &one.test);
+    screen.paste(5, &one.test);
     if !one.with.is_empty() {
         let named: Vec<String> = one.with.iter().take(NAMED).map(change).collect();
         let more = one.with.len().saturating_sub(NAMED);

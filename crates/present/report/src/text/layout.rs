@@ -2,7 +2,7 @@
 //! screen the heading stands above. The surprise: words are never broken, so a long path or command may
 //! stick out on the right and still be copied whole.
 
-use super::style::{glue_units, Ink, Style, GLUE};
+use super::style::{carry_spans, glue_units, Ink, Style, GLUE};
 use textwrap::{core::display_width, wrap, Options, WordSplitter, WrapAlgorithm};
 
 /// Width of the margin that holds the headings.
@@ -16,12 +16,19 @@ pub(super) struct Screen {
     out: String,
     heading: Option<(String, Ink)>,
     margin: usize,
+    /// No empty line between sections.
+    tight: bool,
 }
 
 impl Screen {
     pub(super) fn new(style: Style) -> Screen {
         let margin = if style.width < NARROW { 2 } else { MARGIN };
-        Screen { style, out: String::new(), heading: None, margin }
+        Screen { style, out: String::new(), heading: None, margin, tight: false }
+    }
+
+    /// Without empty lines, and with a margin that `heading` just fits into, on narrow screens too.
+    pub(super) fn block(style: Style, heading: &str) -> Screen {
+        Screen { margin: display_width(heading) + 1, tight: true, ..Screen::new(style) }
     }
 
     /// Without a margin: for text whose headings stand on lines of their own.
@@ -34,6 +41,11 @@ impl Screen {
         self.heading = Some((heading.to_owned(), ink));
     }
 
+    /// Lines so far.
+    pub(super) fn lines(&self) -> usize {
+        self.out.lines().count()
+    }
+
     /// Columns beside the margin.
     pub(super) fn columns(&self) -> usize {
         self.style.width.saturating_sub(self.margin).max(20)
@@ -44,11 +56,11 @@ impl Screen {
         let margin = self.margin;
         let mut lead = " ".repeat(margin);
         if let Some((heading, ink)) = self.heading.take() {
-            if !self.out.is_empty() {
+            if !self.out.is_empty() && !self.tight {
                 self.out.push('\n');
             }
             let painted = self.style.paint(ink, &heading);
-            if margin < MARGIN {
+            if margin < MARGIN && !self.tight {
                 self.out.push_str(&painted);
                 self.out.push('\n');
             } else {
@@ -62,18 +74,43 @@ impl Screen {
 
     /// Prose, wrapped; lines after the first stand `hang` columns further in.
     pub(super) fn prose(&mut self, indent: usize, hang: usize, text: &str) {
+        self.prose_in(usize::MAX, indent, hang, text);
+    }
+
+    /// The same in so many lines at most; what is left out ends in `…` behind a whole word.
+    pub(super) fn prose_in(&mut self, most: usize, indent: usize, hang: usize, text: &str) {
         let hanging = " ".repeat(hang);
         let options = Options::new(self.columns().saturating_sub(indent).max(20))
             .subsequent_indent(&hanging)
             .word_splitter(WordSplitter::NoHyphenation)
             .wrap_algorithm(WrapAlgorithm::FirstFit)
             .break_words(false);
-        for line in wrap(&glue_units(text), options) {
+        let width = options.width;
+        let text = glue_units(text);
+        let mut lines: Vec<String> = wrap(&text, options).into_iter().map(String::from).collect();
+        if lines.len() > most {
+            lines.truncate(most);
+            if let Some(last) = lines.last_mut() {
+                while display_width(last) + 1 >= width && last.trim_start().contains(' ') {
+                    last.truncate(last.rfind(' ').unwrap_or(0));
+                }
+                *last = format!("{}…", last.trim_end_matches([',', ';', ':', ' ', '.']));
+            }
+        }
+        for line in carry_spans(lines.iter().map(String::as_str)) {
             self.line(indent, &line);
         }
     }
 
-    /// Commands or code: every line as it is.
+    /// Commands or code to paste: a line that is too wide is broken where a shell, or Python, reads on.
+    pub(super) fn paste(&mut self, indent: usize, code: &str) {
+        for line in pasteable(code, self.columns().saturating_sub(indent)) {
+            let painted = self.style.paint(Ink::Code, &line);
+            self.line(indent, &painted);
+        }
+    }
+
+    /// Text in which every line stays as it is.
     pub(super) fn code(&mut self, indent: usize, code: &str) {
         for line in crate::format::clean_lines(code).trim_end().lines() {
             let painted = self.style.paint(Ink::Code, line);
@@ -122,6 +159,90 @@ impl Screen {
     }
 }
 
+/// Code in lines of `width` columns, but for single words that are wider: broken at spaces outside of quotes, behind a
+/// backslash, or as it is inside the brackets of a call.
+pub(super) fn pasteable(code: &str, width: usize) -> Vec<String> {
+    let mut out = Vec::new();
+    for line in crate::format::clean_lines(code).trim_end().lines() {
+        let indent = line.len() - line.trim_start().len();
+        let deeper = " ".repeat(indent + 4);
+        let mut rest = line.to_owned();
+        if display_width(&rest) > width && !rest.trim_start().starts_with('#') {
+            // A remark at its end stands before it instead.
+            if let Some(remark) = remark(&rest) {
+                let text = rest.split_off(remark);
+                out.push(format!("{}{text}", " ".repeat(indent)));
+                rest.truncate(rest.trim_end().len());
+            }
+        }
+        let mut inside = Brackets::default();
+        while display_width(&rest) > width {
+            let Some((at, call)) = inside.break_in(&rest, width) else { break };
+            let tail = rest.split_off(at);
+            inside.read(&rest);
+            out.push(if call { rest } else { format!("{rest} \\") });
+            rest = format!("{deeper}{}", tail.trim_start());
+        }
+        out.push(rest);
+    }
+    out
+}
+
+/// Where the remark of a line begins, `#` behind a space and outside of quotes.
+fn remark(line: &str) -> Option<usize> {
+    let mut quotes = Brackets::default();
+    line.char_indices().find_map(|(at, c)| {
+        quotes.next(c);
+        (c == '#' && quotes.quote.is_none() && at > 0 && line[..at].ends_with(' ')).then_some(at)
+    })
+}
+
+/// Where a line of code stands: in which quotes, and in how many brackets of calls.
+#[derive(Clone, Copy, Default)]
+struct Brackets {
+    quote: Option<char>,
+    before: Option<char>,
+    calls: usize,
+}
+
+impl Brackets {
+    fn next(&mut self, c: char) {
+        let escaped = self.before == Some('\\');
+        match self.quote {
+            Some(open) if c == open && !escaped => self.quote = None,
+            None if matches!(c, '"' | '\'') && !escaped => self.quote = Some(c),
+            None if c == '(' => {
+                let of_call = self.before.is_some_and(|b| b.is_alphanumeric() || b == '_' || b == '(');
+                self.calls += usize::from(of_call || self.calls > 0);
+            }
+            None if c == ')' => self.calls = self.calls.saturating_sub(1),
+            _ => {}
+        }
+        self.before = Some(c);
+    }
+
+    fn read(&mut self, text: &str) {
+        text.chars().for_each(|c| self.next(c));
+    }
+
+    /// The last space of the text at which it may be broken and still fit, else the first one behind that.
+    fn break_in(mut self, text: &str, width: usize) -> Option<(usize, bool)> {
+        let begins = text.len() - text.trim_start().len();
+        let mut best = None;
+        for (at, c) in text.char_indices() {
+            let fits = display_width(&text[..at]) + if self.calls > 0 { 0 } else { 2 } <= width;
+            if best.is_some() && !fits {
+                break;
+            }
+            if c == ' ' && at > begins && self.quote.is_none() {
+                best = Some((at, self.calls > 0));
+            }
+            self.next(c);
+        }
+        best.filter(|(at, _)| !text[*at..].trim().is_empty())
+    }
+}
+
 /// The text, or its head and tail around `…` where it is wider than `width`.
 pub(super) fn middle_cut(text: &str, width: usize) -> String {
     if display_width(text) <= width {
@@ -161,6 +282,39 @@ mod tests {
         let text = screen.finish();
         assert!(text.contains(path), "{text}");
         assert!(text.lines().count() >= 3);
+    }
+
+    #[test]
+    fn code_is_broken_where_it_can_still_be_pasted() {
+        let broken = |code: &str, width| pasteable(code, width).join("\n");
+        let call = "DataLoader(dataset, num_workers=1, context=ullage.context(\"forkserver\"))";
+        assert_eq!(
+            broken(call, 40),
+            "DataLoader(dataset, num_workers=1,\n    context=ullage.context(\"forkserver\"))"
+        );
+        assert_eq!(
+            broken("ullage run --fix -- /a/long/path/to/python train.py", 40),
+            "ullage run --fix -- \\\n    /a/long/path/to/python train.py"
+        );
+        assert_eq!(
+            broken("python -c 'one two three four five six'", 20),
+            "python -c \\\n    'one two three four five six'"
+        );
+        assert_eq!(
+            broken("outputs.clear()  # a metric: metric.reset()", 30),
+            "# a metric: metric.reset()\noutputs.clear()"
+        );
+        let path = "/a/very/long/path/that/does/not/fit/on/the/screen";
+        assert_eq!(broken(path, 20), path);
+        assert_eq!(broken("if x:\n    y = 1", 20), "if x:\n    y = 1");
+    }
+
+    #[test]
+    fn prose_that_is_too_long_ends_behind_a_whole_word() {
+        let mut screen = Screen::block(Style::plain(28), "Why");
+        screen.section("Why", Ink::Strong);
+        screen.prose_in(2, 0, 0, "one two three four five six seven eight nine ten eleven");
+        assert_eq!(screen.finish(), "Why one two three four five\n    six seven eight nine…\n");
     }
 
     #[test]

@@ -46,11 +46,7 @@ pub fn log(log: &LogView<'_>, style: &Style) -> String {
     };
     screen.section("Verdict", Ink::Bad);
     screen.prose(0, 0, &style.paint(Ink::Bad, &format::clean(&first.title)));
-    screen.prose(
-        0,
-        0,
-        &style.paint(Ink::Quiet, &format!("{}, {}.", format::clean(&first.cause), known(first.proof))),
-    );
+    screen.prose(0, 0, &format!("{}, {}.", format::clean(&first.cause), known(first.proof)));
     screen.prose(0, 0, &format!("From {read}."));
     screen.section("Why", Ink::Strong);
     for evidence in &first.evidence {
@@ -64,7 +60,7 @@ pub fn log(log: &LogView<'_>, style: &Style) -> String {
     screen.section("Do", Ink::Strong);
     for (i, fix) in first.fixes.iter().enumerate() {
         screen.prose(0, 3, &format!("{}. {}", i + 1, format::clean(&fix.title)));
-        screen.code(3, &fix.command);
+        screen.paste(3, &fix.command);
     }
     if first.status() != Status::Established {
         let n = first.fixes.len() + 1;

@@ -77,10 +77,10 @@ fn managed_words(left: &LeftBehind) -> String {
 }
 
 /// The same in half a line, for a healthy run; none where nothing was left.
-pub fn left_behind(summary: &SegmentSummary) -> Option<String> {
+pub(super) fn left_behind(summary: &SegmentSummary) -> Option<String> {
     let left = summary.left_behind.as_ref().filter(|left| left.total.count + left.managed.count > 0)?;
     Some(if left.total.count > 0 {
-        format!("left {} of shared memory: ullage check --clean", amount(left.total))
+        format!("shared memory, {}: ullage check --clean", amount(left.total))
     } else {
         format!("not gone yet: {}", managed_words(left))
     })

@@ -49,7 +49,7 @@ pub(super) enum Ink {
 }
 
 impl Style {
-    /// Each word in its own escapes: a line break inside coloured text then cannot colour the margin.
+    /// One span; where lines are broken inside of it, [`carry_spans`] ends it and begins it again.
     pub(super) fn paint(self, ink: Ink, text: &str) -> String {
         let code = match ink {
             _ if !self.color => return text.to_owned(),
@@ -61,12 +61,33 @@ impl Style {
             Ink::Good => "1;32",
             Ink::Code => "36",
         };
-        glue_units(text)
-            .split(' ')
-            .map(|word| if word.is_empty() { String::new() } else { format!("\x1b[{code}m{word}\x1b[0m") })
-            .collect::<Vec<_>>()
-            .join(" ")
+        if text.is_empty() {
+            return String::new();
+        }
+        format!("\x1b[{code}m{}{RESET}", glue_units(text))
     }
+}
+
+const RESET: &str = "\x1b[0m";
+
+/// Lines that were broken apart, each with the colours that it has: none reaches into the margin of the next.
+pub(super) fn carry_spans<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut open = String::new();
+    let mut out = Vec::new();
+    for line in lines {
+        // The indent of a line that hangs is no text.
+        let text = line.trim_start_matches(' ');
+        let mut whole = format!("{}{open}{text}", &line[..line.len() - text.len()]);
+        for (at, _) in text.match_indices("\x1b[") {
+            let end = text[at..].find('m').map_or(text.len(), |m| at + m + 1);
+            open = if &text[at..end] == RESET { String::new() } else { text[at..end].to_owned() };
+        }
+        if !open.is_empty() {
+            whole.push_str(RESET);
+        }
+        out.push(whole);
+    }
+    out
 }
 
 /// Stands for a space at which no line may break.
@@ -125,6 +146,12 @@ mod tests {
     fn plain_text_has_no_escapes() {
         assert_eq!(Style::plain(80).paint(Ink::Bad, "a b"), "a b");
         let style = Style { color: true, width: 80 };
-        assert_eq!(style.paint(Ink::Quiet, "a b"), "\u{1b}[2ma\u{1b}[0m \u{1b}[2mb\u{1b}[0m");
+        assert_eq!(style.paint(Ink::Quiet, "a b"), "\u{1b}[2ma b\u{1b}[0m");
+    }
+
+    #[test]
+    fn a_span_ends_with_its_line_and_begins_again_behind_the_indent() {
+        let lines = carry_spans(["a \u{1b}[2mb", "  c\u{1b}[0m d", "e"].into_iter());
+        assert_eq!(lines, ["a \u{1b}[2mb\u{1b}[0m", "  \u{1b}[2mc\u{1b}[0m d", "e"]);
     }
 }

@@ -108,7 +108,7 @@ pub fn check(rows: &[CheckRow], style: &Style) -> String {
             }
             screen.prose(0, 2, &text);
             if state != CheckState::Fine {
-                screen.code(2, &row.fix);
+                screen.paste(2, &row.fix);
             }
         }
     }

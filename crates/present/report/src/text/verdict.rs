@@ -2,12 +2,13 @@
 //! screen. The most severe finding is told in full; those behind it get a line or two.
 
 use super::layout::Screen;
+use super::outcome::outcome;
 use super::segments::segments;
 use super::style::{Ink, Style};
 use crate::format;
 use ullage_model::{
-    caused_by, Cost, EndedBy, Evidence, Finding, Limit, LimitState, Outcome, OutcomeKind, ProcessRef, Proof,
-    Role, Scope, Severity, Status, Undetermined, Verdict,
+    caused_by, Cost, Evidence, Finding, Limit, LimitState, OutcomeKind, ProcessRef, Proof, Role, Scope,
+    Severity, Status, Undetermined, Verdict,
 };
 
 /// Readings told of the first finding; the rest is in the JSON.
@@ -61,7 +62,7 @@ fn head(screen: &mut Screen, style: Style, verdict: &Verdict) {
     match first {
         Some(finding) if finding.severity > Severity::Note => {
             screen.prose(0, 0, &style.paint(ink, &format::clean(&finding.title)));
-            screen.prose(0, 0, &style.paint(Ink::Quiet, &standing(finding)));
+            screen.prose(0, 0, &standing(finding));
             screen.prose(0, 0, &ending);
         }
         _ if verdict.healthy => {
@@ -109,58 +110,6 @@ fn standing(finding: &Finding) -> String {
     format!("{cause}{process}, {}.", known(finding.proof))
 }
 
-/// How the command's own process ended, as a sentence.
-pub fn outcome(outcome: &Outcome, duration_s: Option<f64>) -> String {
-    let after = duration_s.map(|s| format!(" after {}", format::duration(s))).unwrap_or_default();
-    let signal = || match outcome.signal {
-        Some(n) => format!("{} (signal {n})", format::signal(n)),
-        None => "a signal".into(),
-    };
-    match outcome.kind {
-        OutcomeKind::Exit => match outcome.code {
-            Some(code) => format!("The command ended with exit status {code}{after}."),
-            None => format!("The command exited{after}; its exit status is not known."),
-        },
-        OutcomeKind::Signal => {
-            format!("The command was killed by {}{after}; who sent it is not known.", signal())
-        }
-        OutcomeKind::OomKill => {
-            let whose = match outcome.by {
-                Some(EndedBy::CgroupLimit) => " at the memory limit of its cgroup",
-                Some(EndedBy::HostMemory) => " because the machine ran out of memory",
-                _ => "",
-            };
-            format!("The kernel's out-of-memory killer ended the command{whose}{after}.")
-        }
-        OutcomeKind::Budget if outcome.by == Some(EndedBy::CgroupLimit) => {
-            let of = outcome
-                .budget
-                .map_or_else(String::new, |spent| format!(" of {}", format::bytes(spent.budget)));
-            format!("The kernel killed the job at the --memory-max budget{of}{after}, without a grace.")
-        }
-        OutcomeKind::Budget => match outcome.budget {
-            None => format!("ullage ended the command at the --memory-max budget{after}."),
-            Some(spent) => {
-                let over = match spent.overshoot() {
-                    0 => String::new(),
-                    bytes => {
-                        format!(
-                            "; it was seen at {}, {} over",
-                            format::bytes(spent.used),
-                            format::bytes(bytes)
-                        )
-                    }
-                };
-                let budget = format::bytes(spent.budget);
-                format!("ullage ended the command at the --memory-max budget of {budget}{after}{over}.")
-            }
-        },
-        OutcomeKind::StillRunning => format!("The command still ran when the recording ends{after}."),
-        OutcomeKind::NotStarted => "The command could not be started.".into(),
-        OutcomeKind::Unknown => format!("The command ended{after}; how was not seen."),
-    }
-}
-
 fn process_words(process: &ProcessRef) -> String {
     let role = match &process.role {
         Role::Main => "the main process".to_owned(),
@@ -201,7 +150,7 @@ fn what_to_do(screen: &mut Screen, style: Style, finding: &Finding) {
     let shown = finding.fixes.iter().take(FIXES_SHOWN);
     for (i, fix) in shown.enumerate() {
         screen.prose(0, 3, &format!("{}. {}", i + 1, format::clean(&fix.title)));
-        screen.code(3, &fix.command);
+        screen.paste(3, &fix.command);
     }
     let page = format!("ullage explain {}", format::clean(&finding.cause));
     if finding.fixes.len() > FIXES_SHOWN || finding.fixes.is_empty() {
@@ -243,8 +192,8 @@ fn notes(screen: &mut Screen, style: Style, findings: &[Finding]) {
     more(screen, style, findings.len(), ALSO_SHOWN, "notes: ullage report --json");
 }
 
-/// What a finding saw, in its first sentence.
-pub fn note(finding: &Finding) -> String {
+/// What a finding saw, in its first evidence.
+fn note(finding: &Finding) -> String {
     let seen =
         finding.evidence.first().map(|evidence| evidence.sentence.as_str()).filter(|text| !text.is_empty());
     format::clean(seen.unwrap_or(&finding.title))
@@ -314,12 +263,53 @@ pub fn growth(state: &LimitState) -> String {
     text
 }
 
-/// `nearest limit: mappings of process 4711 at 83 %`; none where it is not known how much of it is used.
+/// `nearest limit: mappings of trainer 4711, 83 %`; none where it is not known how much of it is used.
 pub fn nearest(state: &LimitState) -> Option<String> {
     let (used, most) = (state.used.as_known()?, state.limit.as_known()?.at()?);
     let share = format::share(*used as f64 / most as f64);
-    let (name, scope) = (state.kind.name(), format::clean(&state.scope.to_string()));
-    (most > 0).then(|| format!("nearest limit: {name} of {scope} at {share}"))
+    let left = until_met(state).map(|left| format!(", {left}")).unwrap_or_default();
+    (most > 0).then(|| format!("nearest limit: {}, {share}{left}", limit_name(state)))
+}
+
+/// `memory and swap of the host: 2.72 GiB of 23.5 GiB, met in about 18 min at this rate`.
+pub(super) fn limit_words(state: &LimitState) -> String {
+    let unit = state.kind.unit();
+    let used = state.used.as_known().map_or_else(|| "?".into(), |n| format::quantity(*n, unit));
+    let limit = state.limit.as_known().map_or_else(|| "?".into(), |limit| format::limit(*limit, unit));
+    let share = || Some(format::share(*state.used.as_known()? as f64 / state.limit.as_known()?.at()? as f64));
+    let left = until_met(state).or_else(share).map(|left| format!(", {left}")).unwrap_or_default();
+    format!("{}: {used} of {limit}{left}", limit_name(state))
+}
+
+fn until_met(state: &LimitState) -> Option<String> {
+    match (state.headroom(), state.time_left_s) {
+        (Some(0), _) => Some("met".into()),
+        (_, Some(left)) if left < 1.0 => Some("met within a second".into()),
+        (_, Some(left)) => Some(format!("met in about {} at this rate", format::duration(left.round()))),
+        _ => None,
+    }
+}
+
+/// `memory and swap of the host`, `mappings of trainer 4742`, `cgroup memory of …/job`.
+fn limit_name(state: &LimitState) -> String {
+    let name = state.kind.name();
+    match &state.scope {
+        Scope::Process(id, role) => format!("{name} of {} {}", role.label(), id.pid),
+        Scope::Host => format!("{name} of the host"),
+        Scope::Job => format!("{name} of the job"),
+        Scope::Filesystem(path) if name.starts_with(path.as_str()) => name.to_owned(),
+        Scope::Filesystem(path) => format!("{name} in {}", format::clean(path)),
+        Scope::User(_) => format!("{name} of the user"),
+        Scope::Cgroup(path) => format!("{name} of {}", format::clean(&last_name(path))),
+    }
+}
+
+/// `…/job` of `/user.slice/user-0.slice/job`.
+pub(super) fn last_name(path: &str) -> String {
+    match path.trim_end_matches('/').rsplit_once('/') {
+        Some((front, last)) if !front.is_empty() => format!("…/{last}"),
+        _ => path.to_owned(),
+    }
 }
 
 /// `mappings, trainer 4742`; a scope that is no process's as it is.

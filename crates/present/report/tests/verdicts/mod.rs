@@ -196,6 +196,7 @@ pub(crate) fn crash_established() -> Verdict {
             Finding {
                 cause: "max-map-count-exhausted".into(),
                 title: "The trainer has used up its memory mappings: 65,530 of 65,530, nearly all of them torch's shared tensors.".into(),
+                headline: "The trainer had 65,530 mappings as the exception left it; the kernel allows 65,530 (vm.max_map_count)".into(),
                 severity: Severity::Fatal,
                 proof: Proof::SeenInside,
                 process: Some(ProcessRef {
@@ -231,6 +232,7 @@ pub(crate) fn crash_established() -> Verdict {
             Finding {
                 cause: "orphan-workers".into(),
                 title: "A loader worker outlived the trainer".into(),
+                headline: "A loader worker outlived the trainer".into(),
                 severity: Severity::Warning,
                 proof: Proof::Estimated,
                 process: Some(ProcessRef { id: ProcessId { pid: 4750, start: ClockTicks(123_999) }, role: Role::LoaderWorker(Some(0)), name: "pt_data_worker".into() }),
@@ -290,6 +292,7 @@ pub(crate) fn growing() -> Verdict {
     far.growing_for_s = Some(300.0);
     let still = limit(LimitKind::Mappings, process(4711, Role::Main), 1_210, Limit::At(65_530));
     let growth = Growth {
+        explained_by: None,
         class: GrowthClass::LiveTensors,
         because: "The main (pid 4711) grew by 230 MiB in the last 30.0 s of the run, and did so to its end: tensors that Python still refers to, as the collector's list and malloc say.".into(),
         bytes: 230 << 20,
@@ -340,6 +343,7 @@ pub(crate) fn memcg() -> Verdict {
         findings: vec![Finding {
             cause: "memcg-oom-kill".into(),
             title: "The kernel killed the main process at the memory limit of its cgroup: 1 GiB.".into(),
+            headline: "The kernel killed the main process at the memory limit of its cgroup: 1 GiB".into(),
             severity: Severity::Fatal,
             proof: Proof::KernelSaid,
             process: None,

@@ -17,7 +17,10 @@ pub fn run(arguments: &ReportArguments) -> anyhow::Result<u8> {
     if arguments.json {
         printer::out(&ullage_report::json::verdict_text(&verdict))?;
     } else {
-        printer::out(&ullage_report::text::verdict(&verdict, &printer::stdout_style()))?;
+        let style = printer::stdout_style();
+        let summary =
+            ullage_report::text::summary(&verdict, Some(&home::name_in(&verdict.run, &directory)), &style);
+        printer::out(&format!("{}\n{summary}", ullage_report::text::verdict(&verdict, &style)))?;
     }
     Ok(0)
 }

@@ -15,8 +15,7 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ullage_kernel::KernelRoot;
 use ullage_model::{
-    names, Ending, EventKind, Facts, MachineFacts, Missing, Outcome, OutcomeKind, ProcessRef, RunFacts,
-    Verdict,
+    names, Ending, EventKind, Facts, MachineFacts, Missing, Outcome, OutcomeKind, RunFacts, Verdict,
 };
 use ullage_recording::Writer;
 use ullage_report::{format, secrets};
@@ -72,6 +71,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     }
 
     let writer = open_recording(arguments.record.as_deref(), &facts, &mut not_seen);
+    let recording = writer.is_some().then(|| home::name_of(&facts.run, arguments.record.as_deref()));
     let settings = SamplerSettings {
         interval: Duration::from_secs_f64(arguments.interval),
         cpu_share: arguments.watch_cpu,
@@ -85,7 +85,8 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     };
     let sampler = Sampler::new(root, settings, main);
     let mut watch = Watch::new(facts.clone(), started, sampler, writer, budget, arguments.quiet)
-        .keeping_arguments(arguments.keep_arguments);
+        .keeping_arguments(arguments.keep_arguments)
+        .announced(recording.as_deref().filter(|_| !arguments.quiet));
     // What only a comparison reads stands in run.json alone.
     let machine = MachineFacts { others: Facts::new(), ..facts.machine.clone() };
     watch.event(EventKind::Machine { facts: Box::new(machine) });
@@ -104,7 +105,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     match watched.watch {
         Some(watch) => {
             let verdict = watch.conclude(&mut facts, outcome);
-            tell(arguments, &verdict);
+            tell(arguments, &verdict, recording.as_deref());
             write_torchelastic_error(&verdict);
         }
         None => printer::note(&format!(
@@ -198,49 +199,18 @@ fn not_started(arguments: &RunArguments, mut facts: RunFacts, error: &StartError
     }
 }
 
-/// Shows the verdict on standard error: standard output belongs to the job.
-fn tell(arguments: &RunArguments, verdict: &Verdict) {
+/// Shows the verdict on standard error, the short block last: standard output belongs to the job.
+fn tell(arguments: &RunArguments, verdict: &Verdict, recording: Option<&str>) {
     write_json(arguments.json.as_deref(), verdict);
     if arguments.quiet {
         return;
     }
     let style = printer::stderr_style();
-    let text =
-        if verdict.healthy { healthy_line(verdict) } else { ullage_report::text::verdict(verdict, &style) };
-    printer::say(&text);
-}
-
-/// A healthy run gets one line: nobody reads a page that says that nothing is wrong.
-fn healthy_line(verdict: &Verdict) -> String {
-    let nearest =
-        verdict.limits.first().and_then(ullage_report::text::nearest).map(|text| format!("; {text}"));
-    let peak = match verdict.memory.peak_bytes {
-        // Over before its first reading.
-        0 => String::new(),
-        bytes => format!(", peak {} ({})", format::bytes(bytes), verdict.memory.source),
-    };
-    let left = verdict.segments.as_ref().and_then(ullage_report::text::left_behind);
-    let left = left.map(|left| format!("; {left}")).unwrap_or_default();
-    let warnings = verdict.limits.iter().filter(|limit| limit.warning).map(ullage_report::text::growth);
-    let lines: String = warnings.chain(growth_of(verdict)).map(|line| format!("ullage: {line}\n")).collect();
-    format!("ullage: healthy{peak}{}{left}\n{lines}", nearest.unwrap_or_default())
-}
-
-/// What a run that went well grew by to its end; growth of a few seconds is a job that had not begun.
-fn growth_of(verdict: &Verdict) -> Option<String> {
-    const WORTH_A_LINE_S: f64 = 20.0;
-    let growth = verdict.growth.as_ref()?;
-    // A note that explains it stands for it.
-    let note = verdict.findings.iter().find(|finding| {
-        let of = |process: &Option<ProcessRef>| process.as_ref().map(|process| process.id);
-        ullage_diagnosis::explains_growth(&finding.cause) && of(&finding.process) == of(&growth.process)
+    let summary = ullage_report::text::summary(verdict, recording, &style);
+    printer::on_a_line_of_its_own(&match arguments.verbose {
+        true => format!("{}\n{summary}", ullage_report::text::verdict(verdict, &style)),
+        false => summary,
     });
-    let lasted = verdict.duration_s? - growth.since?.seconds();
-    let line = ullage_report::text::going_on(growth).filter(|_| lasted >= WORTH_A_LINE_S)?;
-    Some(match note {
-        Some(note) => format!("note: {}", ullage_report::text::note(note)),
-        None => format!("growth: {line} (ullage report shows more)"),
-    })
 }
 
 /// A verdict that could not be written is worth an error before the job has run for a week.

@@ -26,8 +26,8 @@ const LINES_OF_A_REPLAY: f64 = 20.0;
 pub fn run(arguments: &WatchArguments) -> anyhow::Result<u8> {
     let pid = arguments.what.as_deref().and_then(|what| what.parse().ok()).filter(|pid: &i32| *pid > 0);
     refuse_unwritable(arguments.json.as_deref())?;
-    let verdict = match (pid, arguments.what.as_deref()) {
-        (Some(pid), _) => match recorded_by(pid)? {
+    let (verdict, recording) = match (pid, arguments.what.as_deref()) {
+        (Some(pid), what) => match recorded_by(pid)?.or_else(|| of_time(pid, what)) {
             Some(directory) => recorded(arguments, &directory)?,
             None => process(arguments, pid)?,
         },
@@ -36,9 +36,18 @@ pub fn run(arguments: &WatchArguments) -> anyhow::Result<u8> {
     };
     run::write_json(arguments.json.as_deref(), &verdict);
     if arguments.json.as_deref().is_none_or(|file| file != Path::new("-")) {
-        printer::out(&ullage_report::text::verdict(&verdict, &printer::stdout_style()))?;
+        printer::out(&ullage_report::text::summary(
+            &verdict,
+            recording.as_deref(),
+            &printer::stdout_style(),
+        ))?;
     }
     Ok(0)
+}
+
+/// A recording that is named by a number, its time, where no process has it.
+fn of_time(pid: i32, what: Option<&str>) -> Option<PathBuf> {
+    machine::identity(&KernelRoot::live(), pid).is_none().then(|| home::find(what).ok()).flatten()
 }
 
 /// The run that goes on, the newest of several; else the newest that is over.
@@ -74,7 +83,7 @@ fn is_ullage_run(command: &[String]) -> bool {
 }
 
 /// A process that runs, and what descends from it.
-fn process(arguments: &WatchArguments, pid: i32) -> anyhow::Result<Verdict> {
+fn process(arguments: &WatchArguments, pid: i32) -> anyhow::Result<(Verdict, Option<String>)> {
     let started = Instant::now();
     let root = KernelRoot::live();
     let main = machine::identity(&root, pid)
@@ -91,6 +100,7 @@ fn process(arguments: &WatchArguments, pid: i32) -> anyhow::Result<Verdict> {
         "Process {pid} was watched from the outside, and not from its start: no agent is in it, and what ended before was not seen."
     )];
     let writer = run::open_recording(arguments.record.as_deref(), &facts, &mut not_seen);
+    let recording = writer.is_some().then(|| home::name_of(&facts.run, arguments.record.as_deref()));
     let settings = SamplerSettings {
         interval: Duration::from_secs_f64(arguments.interval),
         cpu_share: arguments.watch_cpu,
@@ -112,7 +122,7 @@ fn process(arguments: &WatchArguments, pid: i32) -> anyhow::Result<Verdict> {
         None => Outcome::of(OutcomeKind::StillRunning),
     };
     match watched.watch {
-        Some(watch) => Ok(watch.conclude(&mut facts, outcome)),
+        Some(watch) => Ok((watch.conclude(&mut facts, outcome), recording)),
         None => bail!(
             "watching failed ({}); the job was not touched",
             watched.failure.as_deref().unwrap_or("no reason given")
@@ -121,7 +131,7 @@ fn process(arguments: &WatchArguments, pid: i32) -> anyhow::Result<Verdict> {
 }
 
 /// A recorded run: its lines again, and where it runs still, those to come.
-fn recorded(arguments: &WatchArguments, directory: &Path) -> anyhow::Result<Verdict> {
+fn recorded(arguments: &WatchArguments, directory: &Path) -> anyhow::Result<(Verdict, Option<String>)> {
     let begun = Instant::now();
     let recording = Recording::open(directory)?;
     let runs = |recording: &Recording| {
@@ -148,7 +158,9 @@ fn recorded(arguments: &WatchArguments, directory: &Path) -> anyhow::Result<Verd
         }
         recording = Recording::open(directory)?;
     }
-    report::verdict_of(directory)
+    let verdict = report::verdict_of(directory)?;
+    let name = home::name_in(&verdict.run, directory);
+    Ok((verdict, Some(name)))
 }
 
 /// Lines for what is new in a recording since the narrator last looked.

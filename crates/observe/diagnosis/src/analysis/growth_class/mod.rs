@@ -111,6 +111,7 @@ impl Answer<'_, '_> {
         let rise = &counted.rise;
         let bytes = counted.bytes.max(0.0) as u64;
         Growth {
+            explained_by: None,
             class: counted.class,
             because: words::counted(self.run, counted),
             bytes,
@@ -158,6 +159,7 @@ impl Answer<'_, '_> {
         let speed = |(source, bytes): &(&GrowthSource, f64)| source.rise.per_second * bytes / source.rise.by;
         let share = |bytes: f64| if whole > 0.0 { bytes / whole } else { 0.0 };
         Growth {
+            explained_by: None,
             class,
             because: words::grew(self.run, class, bytes, share(bytes), &these, self.end),
             bytes: bytes as u64,
@@ -180,6 +182,7 @@ impl Answer<'_, '_> {
 
     fn nothing(&self) -> Growth {
         Growth {
+            explained_by: None,
             class: GrowthClass::None,
             because: words::nothing(self.run),
             bytes: 0,
