@@ -4,17 +4,30 @@ pub(crate) use crate::history::process_ref;
 use crate::history::ProcessHistory;
 pub(crate) use ullage_model::figures::{bytes, count, duration as seconds, plural, share};
 pub(crate) use ullage_model::EvidenceSource as Source;
-use ullage_model::{At, Evidence, EvidenceValue, Limit, Unit};
+use ullage_model::{figures, At, Evidence, EvidenceValue, Limit, Unit};
 
-/// `the trainer (pid 4711)`.
+/// `the trainer (pid 4711)`, `loader worker 3 (pid 4712)`.
 pub(crate) fn describe(process: &ProcessHistory) -> String {
     match process.role {
         ullage_model::Role::Other if !process.name().is_empty() => {
             format!("{} (pid {})", process.name(), process.id.pid)
         }
         ullage_model::Role::Other => format!("process {}", process.id.pid),
+        ullage_model::Role::Main => format!("the main process (pid {})", process.id.pid),
+        // Its number is its name.
+        ref role @ (ullage_model::Role::Rank(_) | ullage_model::Role::LoaderWorker(Some(_))) => {
+            format!("{} (pid {})", role.label(), process.id.pid)
+        }
         ref role => format!("the {} (pid {})", role.label(), process.id.pid),
     }
+}
+
+/// `SIGSEGV`; a number where it has no common name.
+pub(crate) fn signal_name(signal: i32) -> String {
+    let names = [(1, "HUP"), (2, "INT"), (3, "QUIT"), (4, "ILL"), (6, "ABRT"), (7, "BUS"), (8, "FPE")];
+    let more = [(9, "KILL"), (11, "SEGV"), (13, "PIPE"), (14, "ALRM"), (15, "TERM"), (24, "XCPU")];
+    let name = names.iter().chain(&more).find(|name| name.0 == signal);
+    name.map_or_else(|| format!("signal {signal}"), |(_, name)| format!("SIG{name}"))
 }
 
 /// With a capital, for the beginning of a sentence.
@@ -33,15 +46,7 @@ pub(crate) fn number(
     sentence: String,
 ) -> Evidence {
     let unit = if unit == "bytes" { Unit::Bytes } else { Unit::Of(unit) };
-    Evidence {
-        what: what.to_owned(),
-        value: EvidenceValue::Number(value as f64, unit),
-        limit: None,
-        source: source.into(),
-        at: Some(at),
-        sentence,
-        said: true,
-    }
+    made(what, EvidenceValue::Number(value as f64, unit), source.into(), Some(at), sentence)
 }
 
 /// A text, as a message or a setting.
@@ -52,44 +57,30 @@ pub(crate) fn text(
     at: Option<At>,
     sentence: String,
 ) -> Evidence {
-    Evidence {
-        what: what.to_owned(),
-        value: EvidenceValue::Text(value.to_owned()),
-        limit: None,
-        source: source.into(),
-        at,
-        sentence,
-        said: true,
-    }
-}
-
-/// A text that its sentence quotes, without the full stops at its end.
-pub(crate) fn quoted(
-    what: &str,
-    value: &str,
-    source: impl Into<Source>,
-    at: Option<At>,
-    sentence: String,
-) -> Evidence {
-    Evidence { said: !value.ends_with('.'), ..text(what, value, source, at, sentence) }
+    made(what, EvidenceValue::Text(value.to_owned()), source.into(), at, sentence)
 }
 
 /// The same with its limit.
 pub(crate) fn with_limit(evidence: Evidence, limit: u64) -> Evidence {
-    Evidence { limit: Some(Limit::At(limit)), said: false, ..evidence }
+    let limit = Some(Limit::At(limit));
+    Evidence { said: says(&evidence.sentence, &evidence.value, limit), limit, ..evidence }
 }
 
-/// The same with its limit, where the sentence says both as a report would: `63 MiB of 64 MiB`.
-pub(crate) fn out_of(evidence: Evidence, limit: u64) -> Evidence {
-    Evidence { limit: Some(Limit::At(limit)), ..evidence }
+fn made(what: &str, value: EvidenceValue, source: Source, at: Option<At>, sentence: String) -> Evidence {
+    let said = says(&sentence, &value, None);
+    Evidence { what: what.to_owned(), value, limit: None, source, at, sentence, said }
 }
 
-/// So many bytes look like so many.
-pub(crate) fn alike(one: u64, other: u64) -> bool {
-    bytes(one) == bytes(other)
-}
-
-/// The same, of which the sentence does not say the value.
-pub(crate) fn apart(evidence: Evidence) -> Evidence {
-    Evidence { said: false, ..evidence }
+/// The sentence spells the reading as a report would: `63 MiB of 64 MiB`. A report need not repeat it then.
+fn says(sentence: &str, value: &EvidenceValue, limit: Option<Limit>) -> bool {
+    let spelt = match (value, limit.and_then(Limit::at)) {
+        (EvidenceValue::Text(text), _) => text.trim_end_matches('.').to_owned(),
+        (EvidenceValue::Missing(..), _) => return false,
+        (EvidenceValue::Number(n, unit), None) => figures::amount(*n, unit.word()),
+        (EvidenceValue::Number(n, unit), Some(limit)) => {
+            let used = if *unit == Unit::Bytes { figures::amount(*n, "bytes") } else { figures::number(*n) };
+            format!("{used} of {}", figures::amount(limit as f64, unit.word()))
+        }
+    };
+    sentence.contains(&spelt)
 }

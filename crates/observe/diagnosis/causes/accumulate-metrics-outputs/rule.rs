@@ -16,15 +16,12 @@ fn judge(analysis: &Analysis) -> Judgement {
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Empty it at the end of each epoch, when it has been used",
-            match &context.path {
-                Some(name) => format!("{name}.clear()  # a metric: metric.reset()"),
-                None => "outputs.clear()  # a metric: metric.reset()".to_owned(),
-            },
+            "Empty it at the end of each epoch",
+            format!("{}  # a metric: metric.reset()", context.empty("outputs")),
         ),
         Fix::new(
-            "Or keep what is needed of each output, not all of it",
-            "outputs.append(logits.argmax(-1).to(torch.int16))  # instead of the logits",
+            "Or store a digest of each output instead of the whole output",
+            context.put("logits.argmax(-1).to(torch.int16)", "outputs"),
         ),
     ]
 }

@@ -3,7 +3,7 @@
 use crate::rule::retainers;
 
 use crate::analysis::retainers::Kind;
-use crate::analysis::{Analysis, RemedyContext};
+use crate::analysis::{Analysis, Collection, RemedyContext};
 use crate::rule::{Judgement, Rule};
 use ullage_model::Fix;
 
@@ -15,16 +15,18 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix::new(
-            "Keep the number and not the graph",
-            match &context.path {
-                Some(name) => format!("{name}.append(loss.item())  # or: total += loss.item()"),
-                None => "losses.append(loss.item())  # or: total += loss.item()".to_owned(),
-            },
-        ),
-        Fix::new(
-            "Or keep a tensor without its graph",
-            "kept = output.detach()  # a hidden state too: hidden = hidden.detach()",
-        ),
+        match context.retained_by(&[Collection::Tensor]) {
+            true => Fix::new(
+                "Detach it from its graph in each step",
+                format!("{0} = {0}.detach()", context.retainer_name("hidden")),
+            ),
+            false => Fix::new("Store the number without its graph", context.put("loss.item()", "losses")),
+        },
+        match context.retained_by(&[Collection::Tensor]) {
+            true => Fix::new("Or add up numbers without their graphs", "total += loss.item()"),
+            false => {
+                Fix::new("Or store tensors without their graph", context.put("output.detach()", "outputs"))
+            }
+        },
     ]
 }

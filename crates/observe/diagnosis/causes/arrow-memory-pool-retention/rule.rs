@@ -16,17 +16,17 @@ fn judge(analysis: &Analysis) -> Judgement {
         Allocator::Arrow,
         |kept| {
             format!(
-                "Arrow's pool in {} had handed out {}, and {} of what it had before were still in its {} of private memory.",
+                "Arrow's pool retained {} that the program had freed, in {} ({} in use, {} private).",
+                evidence::bytes(kept.retained.bytes as u64),
                 evidence::describe(kept.process),
                 evidence::bytes(kept.retained.used as u64),
-                evidence::bytes(kept.retained.bytes as u64),
                 evidence::bytes(kept.retained.anonymous as u64)
             )
         },
         |_| {
             let version =
                 analysis.timeline.inside().get("package.pyarrow").and_then(Fact::text).map(|version| {
-                    let sentence = format!("pyarrow {version} is installed.");
+                    let sentence = format!("It uses pyarrow {version}.");
                     evidence::text("pyarrow", version, "agent", None, sentence)
                 });
             version.into_iter().chain(allocators::variable(analysis, "ARROW_DEFAULT_MEMORY_POOL")).collect()
@@ -37,12 +37,12 @@ fn judge(analysis: &Analysis) -> Judgement {
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Give back what is not in use, after each file",
+            "Return unused memory after each file",
             "pyarrow.default_memory_pool().release_unused()",
         ),
         Fix::new("Or let Arrow use malloc", "export ARROW_DEFAULT_MEMORY_POOL=system MALLOC_ARENA_MAX=2"),
         Fix::new(
-            "Or read in pieces, by one thread",
+            "Or read in pieces, on one thread",
             "for batch in pyarrow.parquet.ParquetFile(path, pre_buffer=False).iter_batches(use_threads=False):\n    ...",
         ),
     ]

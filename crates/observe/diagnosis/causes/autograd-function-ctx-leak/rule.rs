@@ -31,7 +31,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         return Judgement::Nothing;
     };
     let sentence = format!(
-        "{} held {} of {} in circles: each was made by an autograd function (most by {}) whose context keeps it as an attribute.",
+        "{} held {} in {} that refer to their own autograd context, most of {}.",
         evidence::capital(&evidence::describe(process)),
         evidence::bytes(bytes),
         evidence::plural(kept.count, "tensor", "tensors"),
@@ -45,13 +45,10 @@ fn judge(analysis: &Analysis) -> Judgement {
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Let torch keep what backward needs: it lets it go afterwards",
+            "Let torch save what backward needs, and free it afterwards",
             "ctx.save_for_backward(y)  # in forward, instead of ctx.y = y\n\
                       (y,) = ctx.saved_tensors  # in backward",
         ),
-        Fix::new(
-            "Something that is neither input nor output may stay an attribute, without its graph",
-            "ctx.mask = mask.detach()",
-        ),
+        Fix::new("Store any other tensor as an attribute, without its graph", "ctx.mask = mask.detach()"),
     ]
 }

@@ -21,12 +21,12 @@ fn judge(analysis: &Analysis) -> Judgement {
             continue;
         }
         let sentence = format!(
-            "The cgroup {} held {} before the job did anything: {} of page cache and {} of shared memory (/dev/shm and the like), of the {} that its limit allows.",
+            "The cgroup {} held {} of {} before the job began: {} page cache, {} shared memory.",
             group.path(),
             evidence::bytes(left as u64),
+            evidence::bytes(limit),
             evidence::bytes(cache as u64),
-            evidence::bytes(shared as u64),
-            evidence::bytes(limit)
+            evidence::bytes(shared as u64)
         );
         let source = evidence::Source::Cgroup("memory.stat", group.path().to_owned());
         let met = evidence::number("memory at the start", left as u64, "bytes", source, at, sentence);
@@ -48,12 +48,9 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
+        Fix::new("List the files of /dev/shm that no process uses, and remove them", "ullage check --clean"),
         Fix::new(
-            "See the files of /dev/shm that nobody uses, and remove them one by one",
-            "ullage check --clean",
-        ),
-        Fix::new(
-            "Before two runs are compared: let the kernel drop the cache of the own cgroup (v2, kernel 5.19 or newer)",
+            "Before you compare two runs: drop the cgroup's page cache (v2, kernel 5.19 or newer)",
             "echo 10G > /sys/fs/cgroup/memory.reclaim",
         ),
     ]

@@ -26,7 +26,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let mut evidence: Vec<Evidence> = Vec::new();
     if let Some((at, workers)) = workers.filter(|(_, workers)| *workers >= cores && *workers > allowed) {
         let sentence = format!(
-            "The job ran {} at once, as many as the machine has cores ({}); it may use {how}.",
+            "The job ran {} at once on a machine with {} cores, but may use {how}.",
             evidence::plural(workers, "loader worker", "loader workers"),
             evidence::count(cores)
         );
@@ -39,7 +39,7 @@ fn judge(analysis: &Analysis) -> Judgement {
             return Judgement::Nothing;
         }
         let sentence = format!(
-            "{} ran {}, and the machine has {} cores; it may use {how}.",
+            "{} ran {} on a machine with {} cores, but may use {how}.",
             evidence::capital(&evidence::describe(process)),
             evidence::plural(threads as u64, "thread", "threads"),
             evidence::count(cores)
@@ -69,7 +69,7 @@ fn allowed(analysis: &Analysis) -> Option<(u64, String)> {
         (Some(affinity), Some(by_quota)) if affinity <= by_quota => Some((affinity, by_affinity(affinity))),
         (_, Some(by_quota)) => {
             let cores = quota.unwrap_or(0) as f64 / THOUSAND;
-            Some((by_quota, format!("the time of {cores:.1} cores (the cgroup's quota)")))
+            Some((by_quota, format!("{cores:.1} cores (its cgroup's quota)")))
         }
         (Some(affinity), None) => Some((affinity, by_affinity(affinity))),
         (None, None) => None,
@@ -107,7 +107,7 @@ fn cost_of_a_worker(analysis: &Analysis, workers: u64) -> Option<Evidence> {
         .filter_map(peak)
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
     let sentence = format!(
-        "A worker held up to {} of anonymous memory, as far as it is its own {} for all of them.",
+        "A worker held up to {} of anonymous memory; {} at most for all workers.",
         evidence::bytes(each as u64),
         evidence::bytes((each as u64).saturating_mul(workers))
     );
@@ -118,18 +118,18 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let allowed = context.bytes.unwrap_or(4);
     vec![
         Fix::new(
-            "As many workers as cores may be used",
+            "Run as many workers as the job has cores",
             format!("DataLoader(dataset, num_workers=min({allowed}, len(os.sched_getaffinity(0))))"),
         )
         .only(Place::Loader),
         Fix::new(
-            "The same for the threads of the numeric libraries",
+            "Run as many threads in the numeric libraries",
             format!(
                 "export OMP_NUM_THREADS={allowed} OPENBLAS_NUM_THREADS={allowed} MKL_NUM_THREADS={allowed}"
             ),
         ),
         Fix::new(
-            "Python 3.13 or newer: let os.cpu_count() say so",
+            "Python 3.13 or newer: make os.cpu_count() return it",
             format!("export PYTHON_CPU_COUNT={allowed}"),
         ),
     ]

@@ -9,8 +9,8 @@ use ullage_model::Fix;
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
-    no_memory_in(analysis, &RULE, "a checkpoint was being loaded", loads, |failure| {
-        ranks_beside(analysis, failure, "load it, each for itself")
+    no_memory_in(analysis, &RULE, "loading a checkpoint", loads, |failure| {
+        ranks_beside(analysis, failure, "were there, and each loads the whole file")
     })
 }
 
@@ -29,13 +29,16 @@ fn loads(failure: &Failure) -> bool {
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Map the file, and give the model its tensors instead of copying them",
+            "Map the file and assign its tensors to the model, without copies",
             "state = torch.load(path, mmap=True, map_location=\"cpu\", weights_only=True)\n\
                       model.load_state_dict(state, assign=True)",
         ),
-        Fix::new("Make the model without memory first", "with torch.device(\"meta\"):\n    model = Model()"),
         Fix::new(
-            "Several ranks: load on one, and let it send; or load shards",
+            "Create the model without memory first",
+            "with torch.device(\"meta\"):\n    model = Model()",
+        ),
+        Fix::new(
+            "Several ranks: load a shard on each",
             "torch.distributed.checkpoint.load(state, checkpoint_id=path)",
         ),
     ]

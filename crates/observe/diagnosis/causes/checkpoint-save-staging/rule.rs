@@ -9,7 +9,7 @@ use ullage_model::Fix;
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
-    no_memory_in(analysis, &RULE, "a checkpoint was being saved", saves, |_| None)
+    no_memory_in(analysis, &RULE, "saving a checkpoint", saves, |_| None)
 }
 
 fn saves(failure: &Failure) -> bool {
@@ -25,15 +25,15 @@ fn saves(failure: &Failure) -> bool {
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Save to the file itself, without a copy in memory",
+            "Save straight to the file, without a copy in memory",
             "torch.save(model.state_dict(), path)  # no .cpu() of all, no io.BytesIO()",
         ),
         Fix::new(
-            "Several ranks: let each save its own shard",
+            "Several ranks: save one shard on each",
             "torch.distributed.checkpoint.save(state, checkpoint_id=path)",
         ),
         Fix::new(
-            "Asynchronous saves: wait for the one before",
+            "Asynchronous saves: wait for the previous one",
             "if saving is not None:\n    saving.result()\n\
                       saving = torch.distributed.checkpoint.async_save(state, checkpoint_id=path)",
         ),

@@ -30,7 +30,7 @@ fn judge(analysis: &Analysis) -> Judgement {
             Some(SECCOMP_FILTER) => Ok(Some(told(analysis, failure, &name))),
             Some(_) => Ok(None),
             None => Err(format!(
-                "{name} could not start its first thread, with no limit near; whether a filter of system calls is on could not be read"
+                "{name} could not start its first thread, with no limit near; its seccomp state could not be read"
             )),
         }
     })
@@ -56,7 +56,7 @@ fn unexplained(failure: &Failure) -> Result<Option<Finding>, String> {
     let alone = process.threads.peak().is_some_and(|(_, threads)| threads <= 1.0);
     match filtered && alone {
         true => Err(format!(
-            "{} ended on its own with a filter of system calls on, and never had a second thread; the agent reported no exception from it",
+            "{} ended on its own behind a seccomp filter, never had a second thread, and reported no exception",
             evidence::describe(process)
         )),
         false => Ok(None),
@@ -64,15 +64,12 @@ fn unexplained(failure: &Failure) -> Result<Option<Finding>, String> {
 }
 
 fn told(analysis: &Analysis, failure: &Failure, name: &str) -> Finding {
-    let sentence = format!(
-        "{} could not start its first thread: it had one, and no other limit is near.",
-        evidence::capital(name)
-    );
+    let sentence =
+        format!("{} could not start a second thread, and no limit was near.", evidence::capital(name));
     let source = failure.agent_source();
-    let mut evidence =
-        vec![evidence::apart(evidence::number("threads", 1, "threads", source, failure.at, sentence))];
+    let mut evidence = vec![evidence::number("threads", 1, "threads", source, failure.at, sentence)];
     let source = evidence::Source::Process(failure.process.map_or(0, |process| process.id.pid), "status");
-    let sentence = "A filter of system calls is on (Seccomp: 2), which may refuse clone3.".to_owned();
+    let sentence = "Its seccomp filter (Seccomp: 2) can refuse clone3.".to_owned();
     evidence.push(evidence::text("seccomp", "filter", source, Some(failure.at), sentence));
     evidence.extend(sharing::exception_sentence(failure));
     let says_so = failure.text().contains("Operation not permitted");
@@ -83,12 +80,12 @@ fn told(analysis: &Analysis, failure: &Failure, name: &str) -> Finding {
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Settle it: with no filter it works (on a host that you trust the image with)",
+            "Confirm it: run without the filter (only with an image that you trust)",
             "docker run --security-opt seccomp=unconfined IMAGE",
         )
         .only(Place::Container),
         Fix::new(
-            "Update what starts the containers",
+            "Update the container runtime",
             "apt-get install --only-upgrade docker-ce containerd.io libseccomp2",
         ),
     ]

@@ -9,9 +9,9 @@ use ullage_model::Fix;
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
-    let doing = "activations, parameters or optimizer states were being moved to host memory";
+    let doing = "moving activations, parameters or optimizer states to host memory";
     no_memory_in(analysis, &RULE, doing, offloads, |failure| {
-        ranks_beside(analysis, failure, "share its memory")
+        ranks_beside(analysis, failure, "share this machine's memory")
     })
 }
 
@@ -25,16 +25,16 @@ fn offloads(failure: &Failure) -> bool {
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "DeepSpeed: offload the optimizer only, and do not pin",
+            "DeepSpeed: offload only the optimizer, unpinned",
             "\"zero_optimization\": {\"stage\": 2, \"offload_optimizer\": {\"device\": \"cpu\", \"pin_memory\": false}}",
         ),
         Fix::new(
-            "DeepSpeed: see what a model needs before it runs",
+            "DeepSpeed: estimate the memory before the run",
             "from deepspeed.runtime.zero.stage3 import estimate_zero3_model_states_mem_needs_all_live\n\
                       estimate_zero3_model_states_mem_needs_all_live(model, num_gpus_per_node=8, num_nodes=1)",
         ),
         Fix::new(
-            "Compute activations again instead of keeping them",
+            "Recompute activations instead of storing them",
             "torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)  # instead of save_on_cpu()",
         ),
     ]

@@ -38,7 +38,7 @@ fn told(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     let counts = failure.counts()?;
     let path = counts.path.clone();
     let (free, of) = match (counts.path_free, counts.tmp_free) {
-        (Some(free), _) => (Some(free), path.clone().unwrap_or_else(|| "its path".into())),
+        (Some(free), _) => (Some(free), path.clone().unwrap_or_else(|| "the failed path".into())),
         (None, tmp) => (tmp, "the temporary directory".into()),
     };
     let mut evidence = Vec::new();
@@ -81,7 +81,7 @@ fn read(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     let mut evidence = vec![space::reading(&history.last.path, "bytes", used, size, at, failure.at)];
     evidence.extend(space::bus_error_sentence(failure).filter(|_| bus));
     if history.last.tmpfs {
-        let sentence = format!("{} is a tmpfs: its files are memory.", history.last.path);
+        let sentence = format!("{} is a tmpfs: its files use memory.", history.last.path);
         evidence.push(evidence::text(
             "filesystem",
             "tmpfs",
@@ -99,10 +99,10 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let path = context.path.as_deref().unwrap_or("/tmp");
     vec![
         Fix::new(
-            "Put temporary files where there is room",
+            "Put temporary files on a filesystem with room",
             "mkdir -p \"$HOME/tmp\" && export TMPDIR=\"$HOME/tmp\"",
         ),
-        Fix::new("See what fills it", format!("df -h {path}; du -xsh /tmp/* 2>/dev/null | sort -h | tail")),
+        Fix::new("Find what fills it", format!("df -h {path}; du -xsh /tmp/* 2>/dev/null | sort -h | tail")),
         Fix::new(
             "Put the caches of compilers and data sets there too",
             "export TORCHINDUCTOR_CACHE_DIR=\"$TMPDIR/inductor\" TRITON_CACHE_DIR=\"$TMPDIR/triton\" HF_HOME=\"$TMPDIR/hf\"",

@@ -21,13 +21,13 @@ fn judge(analysis: &Analysis) -> Judgement {
     let pools = threads.map_or(String::new(), |(_, threads)| {
         let number = evidence::plural(threads as u64, "thread", "threads");
         format!(
-            " The program had {number} at most, on {}.",
+            " It ran up to {number} on {}.",
             evidence::plural(analysis.machine().cores.into(), "core", "cores")
         )
     });
-    let copies = if families.len() == 1 { " They are copies of one." } else { "" };
+    let copies = if families.len() == 1 { " They are copies of one runtime." } else { "" };
     let sentence = format!(
-        "The program had {} OpenMP runtimes loaded: {loaded}.{copies} Each keeps threads of its own.{pools}",
+        "The program loaded {} OpenMP runtimes, each with its own threads: {loaded}.{copies}{pools}",
         evidence::count(runtimes.len() as u64)
     );
     let at = threads.map(|(at, _)| at);
@@ -45,19 +45,19 @@ fn family(library: &str) -> Option<&'static str> {
     ["libgomp", "libiomp", "libomp"].into_iter().find(|family| name.starts_with(family))
 }
 
-fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "See who brings which (pip install threadpoolctl)",
+            "List the libraries that load them (pip install threadpoolctl)",
             "python -m threadpoolctl -i torch numpy",
         ),
         Fix::new(
-            "Take all of them from one place, pip or conda; for MKL of conda beside torch's libgomp",
+            "Install all from pip or all from conda; with conda's MKL, use torch's libgomp",
             "export MKL_THREADING_LAYER=GNU",
         ),
         Fix::new(
-            "Workers that stand still after a fork: start them afresh",
-            "DataLoader(dataset, num_workers=4, multiprocessing_context=\"forkserver\")",
+            "If workers hang after a fork: start them by forkserver",
+            context.loader("multiprocessing_context=\"forkserver\""),
         )
         .only(Place::Loader),
     ]

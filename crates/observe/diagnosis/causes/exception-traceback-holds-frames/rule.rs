@@ -15,13 +15,7 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix::new(
-            "Keep the text of the exception",
-            match &context.path {
-                Some(name) => format!("{name}.append(traceback.format_exc())"),
-                None => "errors.append(traceback.format_exc())".to_owned(),
-            },
-        ),
-        Fix::new("Or let go of the frames", "traceback.clear_frames(error.__traceback__)"),
+        Fix::new("Store the text of each exception", context.put("traceback.format_exc()", "errors")),
+        Fix::new("Or clear the frames it retains", "traceback.clear_frames(error.__traceback__)"),
     ]
 }

@@ -16,19 +16,28 @@ fn judge(analysis: &Analysis) -> Judgement {
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = vec![
         Fix::new(
-            "Close each file when its sample is read",
+            "Close each file after its sample is read",
             "with open(path, \"rb\") as file:\n    data = file.read()",
         ),
         Fix::new(
-            "See where they are opened: Python names each object that is dropped unclosed",
-            "python -X dev -W always::ResourceWarning train.py",
+            "Find where they are opened: Python names each object dropped unclosed",
+            warn_of_resources(context),
         ),
         Fix::new(
-            "Bound the leak to one epoch: end the workers after each",
-            "DataLoader(dataset, num_workers=4, persistent_workers=False)",
+            "Bound the leak: end the workers after each epoch",
+            context.loader("persistent_workers=False"),
         )
         .only(Place::Loader),
     ];
     fixes.extend(descriptors::raise_soft_limit(context));
     fixes
+}
+
+/// The job's command with Python's own warnings of files that were dropped unclosed.
+fn warn_of_resources(context: &RemedyContext) -> String {
+    let flags = "-X dev -W always::ResourceWarning";
+    match context.typed().split_once(' ') {
+        Some((program, rest)) if program.contains("python") => format!("{program} {flags} {rest}"),
+        _ => format!("python {flags} train.py"),
+    }
 }

@@ -32,7 +32,7 @@ fn failed(analysis: &Analysis, failure: &Failure) -> Finding {
     let mut evidence: Vec<_> = sharing::exception_sentence(failure).into_iter().collect();
     let report = failure.exception.map(|seen| &seen.report);
     if let Some(strategy) = report.and_then(|report| report.sharing_strategy.as_deref()) {
-        let sentence = format!("The sharing strategy of this process is {strategy}.");
+        let sentence = format!("Its sharing strategy is {strategy}.");
         let source = failure.agent_source();
         evidence.push(evidence::text("sharing strategy", strategy, source, Some(failure.at), sentence));
     }
@@ -56,26 +56,19 @@ fn left_over(analysis: &Analysis) -> Option<Finding> {
         return None;
     }
     let sentence = format!(
-        "{} torch_shm_manager lived at once, beside {} of the job.",
+        "{} torch_shm_manager processes lived at once, beside {} of the job.",
         evidence::count(number as u64),
         evidence::plural(sharing as u64, "other process", "other processes")
     );
-    let evidence = evidence::apart(evidence::number(
-        "managers",
-        number as u64,
-        "processes",
-        "/proc/PID/stat",
-        at,
-        sentence,
-    ));
+    let evidence = evidence::number("managers", number as u64, "processes", "/proc/PID/stat", at, sentence);
     Some(of_job(&RULE, Severity::Note, Proof::Estimated, vec![evidence], &analysis.remedy_context(None)))
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = vec![
-        Fix::new("Give the manager a short directory that exists and has room", "export TMPDIR=/tmp"),
+        Fix::new("Give the manager a short, existing directory with room", "export TMPDIR=/tmp"),
         Fix::new(
-            "Or share by descriptors, which needs no manager, and allow enough of them",
+            "Or share by descriptors, without a manager, and raise their limit",
             "torch.multiprocessing.set_sharing_strategy(\"file_descriptor\")\n\
                       resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)",
         ),

@@ -30,7 +30,7 @@ fn unexplained(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>
     let name = failure.process.map_or_else(|| "the process".to_owned(), evidence::describe);
     match larger_than_memory(analysis, failure, &name) {
         Some(_) => Err(format!(
-            "{name} ended on its own with an address space larger than memory and swap, which cannot be forked; the agent reported no exception from it"
+            "{name} ended on its own, too large to fork (address space above memory and swap), and reported no exception"
         )),
         None => Ok(None),
     }
@@ -62,7 +62,7 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, St
         evidence.push(larger);
     } else {
         return Err(format!(
-            "a fork of {name} was refused for memory, while memory was free and its address space not larger than memory and swap"
+            "a fork of {name} was refused although memory was free and its address space fits memory and swap"
         ));
     };
     evidence.extend(parent_sentence(failure, &name));
@@ -84,11 +84,11 @@ fn host_low(analysis: &Analysis, failure: &Failure) -> Option<Evidence> {
         return None;
     }
     let sentence = format!(
-        "The machine had {} of {} available: memory was nearly gone, and the fork is its victim, not its cause.",
+        "The machine had {} of {} available when the fork was refused.",
         evidence::bytes(available as u64),
         evidence::bytes(total)
     );
-    Some(evidence::out_of(
+    Some(evidence::with_limit(
         evidence::number("available memory", available as u64, "bytes", "/proc/meminfo", at, sentence),
         total,
     ))
@@ -102,13 +102,16 @@ fn group_low(analysis: &Analysis, failure: &Failure) -> Option<Evidence> {
             return None;
         }
         let sentence = format!(
-            "The cgroup {} held {} of the {} that it may: memory was nearly gone, and the fork is its victim, not its cause.",
+            "The cgroup {} held {} of {} when the fork was refused.",
             group.path(),
             evidence::bytes(used as u64),
             evidence::bytes(limit)
         );
         let source = evidence::Source::CgroupMemory(group.path().to_owned());
-        Some(evidence::with_limit(evidence::number("cgroup memory", used as u64, "bytes", source, at, sentence), limit))
+        Some(evidence::with_limit(
+            evidence::number("cgroup memory", used as u64, "bytes", source, at, sentence),
+            limit,
+        ))
     })
 }
 
@@ -129,7 +132,7 @@ fn larger_than_memory(analysis: &Analysis, failure: &Failure, name: &str) -> Opt
         return None;
     }
     let sentence = format!(
-        "{} maps {}, more than the {} of memory and swap of this machine: the kernel does not promise that a second time (vm.overcommit_memory=0).",
+        "{} maps {}, above the {} of memory and swap; a fork needs it twice (vm.overcommit_memory=0).",
         evidence::capital(name),
         evidence::bytes(size),
         evidence::bytes(whole)
@@ -145,7 +148,7 @@ fn parent_sentence(failure: &Failure, name: &str) -> Option<Evidence> {
     let grown = memory.anonymous.0 as f64 - first;
     let since = if grown > first.max(1.0) {
         format!(
-            ", {} more than {} before",
+            ", {} more than {} earlier",
             evidence::bytes(grown as u64),
             evidence::seconds(at.since(first_at))
         )
@@ -153,7 +156,7 @@ fn parent_sentence(failure: &Failure, name: &str) -> Option<Evidence> {
         String::new()
     };
     let sentence = format!(
-        "{} held {} of private memory{since}, and page tables of {}.",
+        "{} held {} of private memory{since}, and {} of page tables.",
         evidence::capital(name),
         evidence::bytes(memory.anonymous.0),
         evidence::bytes(memory.page_tables.0)
@@ -165,19 +168,23 @@ fn parent_sentence(failure: &Failure, name: &str) -> Option<Evidence> {
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = vec![
         Fix::new(
-            "Start the workers before anything large is there, and keep them",
-            "loader = DataLoader(dataset, num_workers=4, persistent_workers=True)\nnext(iter(loader))  # before anything large",
+            "Start the workers before you load anything large, and keep them",
+            format!(
+                "loader = {}\nnext(iter(loader))  # before anything large",
+                context.loader("persistent_workers=True")
+            ),
         )
         .only(Place::Loader),
+        Fix::new("Start them from a small process", context.loader("multiprocessing_context=\"forkserver\""))
+            .only(Place::Loader),
         Fix::new(
-            "Start them from a small process instead of the large one",
-            "DataLoader(dataset, num_workers=4, multiprocessing_context=\"forkserver\")",
-        )
-        .only(Place::Loader),
+            "Start any process from a small one",
+            "multiprocessing.set_start_method(\"forkserver\")  # first line of the program",
+        ),
     ];
     if context.is_root() {
         fixes.push(Fix::new(
-            "Let the kernel promise a large parent's memory twice (where /proc/sys is writable)",
+            "Let the kernel overcommit (needs a writable /proc/sys)",
             "sysctl -w vm.overcommit_memory=1",
         ));
     }

@@ -93,11 +93,10 @@ fn rewritten<'a>(
 }
 
 fn sentence(kept: &Kept) -> Evidence {
-    let what = if kept.freed { "has given back since then" } else { "has written anew since then" };
+    let what = if kept.freed { "has freed since" } else { "has rewritten since" };
     let sentence = format!(
-        "{} was forked from {} and still holds at least {} of its old pages, which {} {what}.",
+        "{} still holds at least {} of old pages that {} {what}.",
         evidence::capital(&evidence::describe(kept.child)),
-        evidence::describe(kept.parent),
         evidence::bytes(kept.bytes),
         evidence::describe(kept.parent),
     );
@@ -112,28 +111,29 @@ fn sentence(kept: &Kept) -> Evidence {
 /// The child did nothing for it.
 fn faults(kept: &Kept) -> Evidence {
     let faults = kept.child.faults.at_or_before(kept.at).map_or(0.0, |(_, faults)| faults) as u64;
-    let sentence = format!(
-        "It took {} minor faults up to then: it did not copy them, it only keeps them until it ends.",
-        evidence::count(faults)
-    );
+    let sentence =
+        format!("It took {} minor faults by then, too few to have copied them.", evidence::count(faults));
     let source = evidence::Source::Process(kept.child.id.pid, "stat");
-    evidence::apart(evidence::number("minor faults", faults, "faults", source, kept.at, sentence))
+    evidence::number("minor faults", faults, "faults", source, kept.at, sentence)
 }
 
-fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Start the workers before the memory is filled: they inherit what is there then",
-            "batches = iter(DataLoader(dataset, num_workers=4, persistent_workers=True))  # before torch.load(...)",
+            "Start the workers before you fill the memory",
+            format!(
+                "batches = iter({})  # before torch.load(...)",
+                context.loader("persistent_workers=True")
+            ),
         )
         .only(Place::Loader),
         Fix::new(
-            "Or start them with nothing of the parent's memory",
-            "DataLoader(dataset, num_workers=4, multiprocessing_context=\"forkserver\")",
+            "Or start them without the parent's memory",
+            context.loader("multiprocessing_context=\"forkserver\""),
         )
         .only(Place::Loader),
         Fix::new(
-            "Or free and rewrite while no forked process lives",
+            "Or free and rewrite only while no forked process lives",
             "del batches  # ends the loader's workers\ndel checkpoint",
         ),
     ]

@@ -36,10 +36,10 @@ fn told(analysis: &Analysis, failure: &Failure) -> Finding {
             known = Proof::SeenInside;
         }
         let far = failure.counts().and_then(|counts| counts.nofile).map_or(String::new(), |nofile| {
-            format!("; its own limit of open files is {}", evidence::count(nofile))
+            format!(" (its limit of open files: {})", evidence::count(nofile))
         });
         let sentence = format!(
-            "{} had {} descriptors of torch's shared tensors to send, and the forkserver passes at most {FORKSERVER_DESCRIPTORS} to a new process{far}.",
+            "{} had {} torch descriptors to send; a forkserver passes at most {FORKSERVER_DESCRIPTORS}{far}.",
             evidence::capital(&name),
             evidence::count(torch)
         );
@@ -55,7 +55,7 @@ fn told(analysis: &Analysis, failure: &Failure) -> Finding {
     }
     evidence.extend(sharing::exception_sentence(failure));
     if failure.passes("forkserver") {
-        let text = "The exception was raised in multiprocessing/forkserver.py, as a worker was started.";
+        let text = "The exception came from multiprocessing/forkserver.py, while starting a worker.";
         evidence.push(evidence::text(
             "stack",
             "multiprocessing/forkserver.py",
@@ -98,7 +98,7 @@ fn seen(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, Strin
         if few.is_some() {
             return Ok(None);
         }
-        return Err(format!("{name} has a forkserver and ended on its own; the kinds of its descriptors were not read, and the agent reported no exception from it"));
+        return Err(format!("{name} has a forkserver and ended on its own; its descriptors were not read, and it reported no exception"));
     };
     let age = failure.at.since(at);
     let grown = kinds.torch_shared as f64 + age * SHARED_A_SECOND >= FORKSERVER_TENSORS as f64;
@@ -107,13 +107,13 @@ fn seen(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, Strin
     }
     if kinds.torch_shared < FORKSERVER_TENSORS || other_limit {
         return Err(format!(
-            "{name} has a forkserver and ended on its own, {} after its descriptors were last read ({} of torch's); the agent reported no exception from it",
+            "{name} has a forkserver and ended on its own, {} after it had {} torch descriptors, and reported no exception",
             evidence::seconds(age),
             evidence::count(kinds.torch_shared)
         ));
     }
     let sentence = format!(
-        "{} had {} descriptors of torch's shared tensors, read {} before it ended; a forkserver passes at most {FORKSERVER_DESCRIPTORS} to a new process, and no other limit was near.",
+        "{} had {} torch descriptors {} before it ended; a forkserver passes at most {FORKSERVER_DESCRIPTORS}.",
         evidence::capital(&name),
         evidence::count(kinds.torch_shared),
         evidence::seconds(age)
@@ -132,7 +132,7 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     fixes.extend(sharing::fork_context(context));
     fixes.push(sharing::one_tensor());
     fixes.push(Fix::new(
-        "Send names instead of descriptors (the next limit is then vm.max_map_count, at about 65,000 tensors)",
+        "Share by names (the next limit is vm.max_map_count, near 65,000 tensors)",
         "torch.multiprocessing.set_sharing_strategy(\"file_system\")",
     ));
     fixes

@@ -34,37 +34,28 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
     let severity = if is_much(process, &rise) { Severity::Warning } else { Severity::Note };
     let source = evidence::Source::Agent(process.id.pid);
     let waits = if census.collects {
-        format!("collects only after {} new objects", evidence::count(census.collects_after))
+        format!("waits for {} new objects", evidence::count(census.collects_after))
     } else {
-        "is switched off".into()
+        "is off".into()
     };
     let state = format!(
-        "Its garbage collector {waits}; {} objects came since its last collection.",
+        "Its garbage collector {waits}; {} objects came since the last collection.",
         evidence::count(garbage.objects)
     );
     let circles = format!(
-        "Of {} of these, {} refer to each other only, and nothing else refers to them: it would free them. All such objects keep about {}, of {} that came: {:.0} %.",
-        evidence::count(garbage.looked),
-        evidence::count(garbage.garbage),
+        "Uncollected garbage retains {} of {} that came ({:.0} %): {} of {} inspected objects.",
         evidence::bytes(garbage.bytes),
         evidence::bytes(census.grown),
-        100.0 * share
+        100.0 * share,
+        evidence::count(garbage.garbage),
+        evidence::count(garbage.looked)
     );
-    let evidence = vec![
-        growth_sentence(process, &rise),
-        evidence::number(
-            "objects since the last collection",
-            garbage.objects,
-            "objects",
-            source.clone(),
-            *at,
-            state,
-        ),
-        evidence::with_limit(
-            evidence::number("memory kept by garbage", garbage.bytes, "bytes", source, *at, circles),
-            census.grown,
-        ),
-    ];
+    let retained =
+        evidence::number("memory kept by garbage", garbage.bytes, "bytes", source.clone(), *at, circles);
+    let waiting =
+        evidence::number("objects since the last collection", garbage.objects, "objects", source, *at, state);
+    let evidence =
+        vec![evidence::with_limit(retained, census.grown), waiting, growth_sentence(process, &rise)];
     let mut finding = of_process(analysis, &RULE, severity, known, evidence, process);
     finding.at = Some(At::from_seconds(rise.since));
     Some(finding)
@@ -72,9 +63,9 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix::new("Collect every so many steps", "if step % 100 == 0: gc.collect()"),
+        Fix::new("Collect every 100 steps", "if step % 100 == 0: gc.collect()"),
         Fix::new(
-            "Or leave the collector on, and freeze what is there when training begins",
+            "Or leave the collector on, and freeze the objects that exist before training",
             "gc.collect(); gc.freeze(); gc.enable()",
         ),
     ]

@@ -16,11 +16,11 @@ fn judge(analysis: &Analysis) -> Judgement {
         Allocator::Arenas,
         |kept| {
             format!(
-                "Of {} private memory in {}, {} lay free in {} of malloc beside its first heap, {} were in use in all of them; {}.",
-                evidence::bytes(kept.retained.anonymous as u64),
-                evidence::describe(kept.process),
+                "malloc holds {} free in {} of {} ({} private, {} in use); {}.",
                 evidence::bytes(kept.retained.bytes as u64),
                 evidence::plural(kept.retained.arenas.saturating_sub(1), "arena", "arenas"),
+                evidence::describe(kept.process),
+                evidence::bytes(kept.retained.anonymous as u64),
                 evidence::bytes(kept.retained.used as u64),
                 allocators::trim(&kept.retained)
             )
@@ -28,7 +28,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         |kept| {
             let threads = kept.process.threads.peak().map(|(at, threads)| {
                 let sentence = format!(
-                    "It had {} at most, on {}; each of them may have an arena, up to eight for a core.",
+                    "It ran up to {} on {}; each thread may get an arena, up to eight a core.",
                     evidence::plural(threads as u64, "thread", "threads"),
                     evidence::plural(analysis.machine().cores.into(), "core", "cores")
                 );
@@ -45,15 +45,15 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
         context.bytes.map_or(String::new(), |bytes| format!(" (about {} here)", evidence::bytes(bytes)));
     vec![
         Fix::new(
-            "Let all threads share two arenas, set before the program starts",
+            "Let all threads share two arenas (set before the program starts)",
             "export MALLOC_ARENA_MAX=2",
         ),
         Fix::new(
-            format!("Or give it back at times, at the end of an epoch{gives}"),
+            format!("Or return it at the end of each epoch{gives}"),
             "import ctypes\nctypes.CDLL(\"libc.so.6\").malloc_trim(0)",
         ),
         Fix::new(
-            "Or an allocator that gives memory back by itself (Debian: libjemalloc2)",
+            "Or use an allocator that returns memory itself (Debian: libjemalloc2)",
             "export LD_PRELOAD=libjemalloc.so.2 MALLOC_CONF=background_thread:true,dirty_decay_ms:1000",
         ),
     ]

@@ -19,10 +19,10 @@ fn judge(analysis: &Analysis) -> Judgement {
         Allocator::Heap,
         |kept| {
             format!(
-                "Of {} private memory in {}, {} lay free in the first heap of malloc, below blocks that live on; {} were in use in its heaps; {}.",
-                evidence::bytes(kept.retained.anonymous as u64),
-                evidence::describe(kept.process),
+                "malloc holds {} free below live blocks in {} ({} private, {} in use); {}.",
                 evidence::bytes(kept.retained.bytes as u64),
+                evidence::describe(kept.process),
+                evidence::bytes(kept.retained.anonymous as u64),
                 evidence::bytes(kept.retained.used as u64),
                 allocators::trim(&kept.retained)
             )
@@ -36,15 +36,15 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
         context.bytes.map_or(String::new(), |bytes| format!(" (about {} here)", evidence::bytes(bytes)));
     vec![
         Fix::new(
-            "Where blocks are large: let each of 128 KiB or more be a mapping of its own, for good; each counts against vm.max_map_count while it lives",
+            "Large blocks: map each block of 128 KiB or more by itself (counts against vm.max_map_count)",
             "export MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072",
         ),
         Fix::new(
-            format!("Or, whatever their size: give it back at times, at the end of an epoch{gives}"),
+            format!("Or return it at the end of each epoch{gives}"),
             "import ctypes\nctypes.CDLL(\"libc.so.6\").malloc_trim(0)",
         ),
         Fix::new(
-            "Or an allocator that gives memory back by itself (Debian: libjemalloc2)",
+            "Or use an allocator that returns memory itself (Debian: libjemalloc2)",
             "export LD_PRELOAD=libjemalloc.so.2 MALLOC_CONF=background_thread:true,dirty_decay_ms:1000",
         ),
     ]

@@ -19,23 +19,17 @@ fn judge(analysis: &Analysis) -> Judgement {
     };
     let who = match found.len() {
         1 => evidence::capital(&evidence::describe(most.process)),
-        more => format!("Each of {more} processes, {} most,", evidence::describe(most.process)),
+        more => format!("Each of {more} processes ({} most)", evidence::describe(most.process)),
     };
     let sentence = format!(
-        "{who} had {} process groups of torch.distributed, {} more than {} before, and none was destroyed for them.",
+        "{who} had {} process groups, {} more than {} before, and destroyed none of them.",
         evidence::count(most.last.count),
         evidence::count(most.more()),
         evidence::seconds(most.at.since(most.since))
     );
     let source = evidence::Source::Agent(most.process.id.pid);
-    let mut evidence = vec![evidence::apart(evidence::number(
-        "process groups",
-        most.last.count,
-        "groups",
-        source,
-        most.at,
-        sentence,
-    ))];
+    let mut evidence =
+        vec![evidence::number("process groups", most.last.count, "groups", source, most.at, sentence)];
     evidence.extend(with_them(most));
     // What was refused in the end was refused to one of them.
     let refused = analysis.failures.iter().find(|failure| {
@@ -76,7 +70,7 @@ fn with_them(rising: &RisingCounter) -> Option<Evidence> {
     let and = descriptors
         .map_or(String::new(), |number| format!(", {} descriptors", evidence::count(number as u64)));
     let sentence = format!(
-        "In that time it took {} threads{and} and {} of private memory.",
+        "They brought {} threads{and} and {} of private memory.",
         evidence::count(threads as u64),
         evidence::bytes(memory as u64)
     );
@@ -87,12 +81,9 @@ fn with_them(rising: &RisingCounter) -> Option<Evidence> {
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Make the group once, and use it in each step",
+            "Make the group once, and use it in every step",
             "group = torch.distributed.new_group(ranks)  # outside of the loop",
         ),
-        Fix::new(
-            "Or destroy it: forgetting the variable does not",
-            "torch.distributed.destroy_process_group(group)",
-        ),
+        Fix::new("Or destroy it explicitly", "torch.distributed.destroy_process_group(group)"),
     ]
 }

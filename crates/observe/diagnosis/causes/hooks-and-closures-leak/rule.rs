@@ -16,7 +16,7 @@ fn judge(analysis: &Analysis) -> Judgement {
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Remove each hook when it has done its work",
+            "Remove each hook after use",
             "handle = module.register_forward_hook(hook)\ntry:\n    module(batch)\nfinally:\n    handle.remove()",
         ),
         Fix::new(

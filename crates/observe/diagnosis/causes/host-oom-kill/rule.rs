@@ -5,8 +5,9 @@ use crate::evidence;
 use crate::policy::given::SIGKILL;
 use crate::policy::limits::HOST_LEFT;
 use crate::rule::finding::{logged, of_victim};
+use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Ending, Evidence, Fix, OutcomeKind, Place};
+use ullage_model::{Ending, Evidence, Fix, OutcomeKind};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -16,7 +17,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     };
     let log = logged(victim, |line| {
         format!(
-            "The kernel log says that the machine itself was out of memory (global_oom) and that it killed {} (pid {}), which held {} anonymous and {} shared memory.",
+            "The machine ran out of memory and the kernel killed {} (pid {}): {} anonymous, {} shared.",
             line.task,
             line.pid,
             evidence::bytes(line.anonymous),
@@ -27,12 +28,12 @@ fn judge(analysis: &Analysis) -> Judgement {
     if let Some((at, available)) = analysis.timeline.host().available.at_or_before(victim.at) {
         let total = analysis.machine().memory_total.known().map_or(0, |bytes| bytes.0);
         let sentence = format!(
-            "The machine had {} of {} available, last read {} before.",
+            "The machine had {} of {} available, {} before the kill.",
             evidence::bytes(available as u64),
             evidence::bytes(total),
             evidence::seconds(victim.at.since(at))
         );
-        evidence.push(evidence::out_of(
+        evidence.push(evidence::with_limit(
             evidence::number("available memory", available as u64, "bytes", "/proc/meminfo", at, sentence),
             total,
         ));
@@ -58,7 +59,7 @@ fn suspected(analysis: &Analysis) -> Judgement {
         return Judgement::Nothing;
     }
     Judgement::cannot_tell(format!(
-        "{} was ended by SIGKILL, sender unknown, {} after the machine was read with {} available; the kernel log shows no kill of it or could not be read",
+        "{} was killed by SIGKILL, {} after the machine had {} available; the kernel log shows no such kill",
         evidence::describe(process),
         evidence::seconds(at.since(read)),
         evidence::bytes(available as u64)
@@ -70,13 +71,9 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let size = context.bytes.map_or_else(|| "SIZE".to_owned(), size);
     vec![
         Fix::new(
-            "Keep this job inside a budget, so that it is ended in order, before the machine is",
-            format!("ullage run --memory-max {size} -- python train.py"),
+            "Give the job a budget: ullage ends it in order before the machine runs out",
+            format!("ullage run --memory-max {size} -- {}", context.typed()),
         ),
-        Fix::new(
-            "Hold less: fewer workers, fewer batches in flight",
-            "DataLoader(dataset, num_workers=2, prefetch_factor=1)",
-        )
-        .only(Place::Loader),
+        sharing::fewer_batches(context),
     ]
 }

@@ -26,16 +26,16 @@ fn judge(analysis: &Analysis) -> Judgement {
     let severity = if analysis.ended_well() { severity.min(Severity::Warning) } else { severity };
     let at = failed.map_or(analysis.timeline.end(), |(at, _)| at);
     let sentence = format!(
-        "{} of the machine's {} are set aside for hugetlb pages, and {} of them are used by nobody: nothing else can have them.",
-        evidence::bytes(kernel.hugetlb.0),
+        "{} of {} of memory are reserved for huge pages that no process uses ({} reserved in all).",
+        evidence::bytes(unused),
         evidence::bytes(total),
-        evidence::bytes(unused)
+        evidence::bytes(kernel.hugetlb.0)
     );
     let met = evidence::number("unused hugetlb pages", unused, "bytes", "/proc/meminfo", at, sentence);
     let mut evidence = vec![evidence::with_limit(met, total)];
     if let Some((at, available)) = failed {
         let sentence = format!(
-            "{} of memory were available when the job ran out of it.",
+            "The machine had {} available when the job ran out of memory.",
             evidence::bytes(available as u64)
         );
         evidence.push(evidence::number(
@@ -72,10 +72,10 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = Vec::new();
     if context.is_root() {
         fixes.push(Fix::new(
-            "Give back what is unused (whoever set it may need it)",
+            "Release the unused pages (check first who reserved them)",
             "sysctl -w vm.nr_hugepages=0",
         ));
     }
-    fixes.push(Fix::new("See what is set aside", "grep -i -e huge /proc/meminfo"));
+    fixes.push(Fix::new("Show the reservation", "grep -i -e huge /proc/meminfo"));
     fixes
 }

@@ -26,7 +26,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         cores => format!(" on {cores} cores"),
     };
     let sentence = format!(
-        "{} of torch.compile, compilers counted, lived at once{cores}; together they held up to {} of anonymous memory, of {} that the job held at its peak.",
+        "{} of torch.compile held {} of the job's {} at once{cores}.",
         evidence::plural(number as u64, "compile worker", "compile workers"),
         evidence::bytes(bytes),
         evidence::bytes(held)
@@ -78,8 +78,8 @@ fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new("Compile in fewer processes", "export TORCHINDUCTOR_COMPILE_THREADS=2"),
         Fix::new(
-            "Compile once, and let all ranks and later runs take it from the cache",
-            "export TORCHINDUCTOR_CACHE_DIR=/scratch/inductor TORCHINDUCTOR_FX_GRAPH_CACHE=1",
+            "Compile once: all ranks and later runs then read the cache",
+            "export TORCHINDUCTOR_CACHE_DIR=\"$HOME/.cache/inductor\" TORCHINDUCTOR_FX_GRAPH_CACHE=1",
         ),
     ]
 }

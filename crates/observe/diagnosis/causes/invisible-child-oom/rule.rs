@@ -17,28 +17,32 @@ fn judge(analysis: &Analysis) -> Judgement {
     let after = match main.and_then(|main| main.ended) {
         Some((at, Ending::Exited(code), _)) => {
             format!(
-                "COMMAND ran on for {} and ended with exit code {code}",
+                "The command ran on for {} and exited with status {code}",
                 evidence::seconds(at.since(victim.at))
             )
         }
         Some((at, Ending::Signaled(signal), _)) => {
             format!(
-                "COMMAND ran on for {} until signal {signal} ended it",
-                evidence::seconds(at.since(victim.at))
+                "The command ran on for {} until {} killed it",
+                evidence::seconds(at.since(victim.at)),
+                evidence::signal_name(signal)
             )
         }
         _ => {
-            format!("COMMAND still ran {} later", evidence::seconds(analysis.timeline.end().since(victim.at)))
+            format!(
+                "The command was still running {} later",
+                evidence::seconds(analysis.timeline.end().since(victim.at))
+            )
         }
     };
-    let sentence = format!("{after}; no process of the job failed in the ten seconds after the kill.");
-    finding.evidence.push(evidence::apart(evidence::text(
+    let sentence = format!("{after}; no process failed in the ten seconds after the kill.");
+    finding.evidence.push(evidence::text(
         "COMMAND",
         "lived on",
         "how processes ended",
         Some(victim.at),
         sentence,
-    )));
+    ));
     Judgement::one(finding)
 }
 
@@ -48,15 +52,12 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
             "Fail when a child fails",
             "p.join()\nif p.exitcode != 0:\n    raise RuntimeError(f\"{p.name} ended with {p.exitcode}\")",
         ),
-        Fix::new(
-            "Let a loader that waits for a lost worker fail",
-            "DataLoader(dataset, num_workers=4, timeout=120)",
-        )
-        .only(Place::Loader),
+        Fix::new("Let the loader fail when it waits for a lost worker", context.loader("timeout=120"))
+            .only(Place::Loader),
     ];
     if let (true, Some(path)) = (context.is_root(), context.path.as_deref().filter(|path| *path != "/")) {
         fixes.push(Fix::new(
-            "On cgroup v2: let the kernel end the whole group instead of one process",
+            "On cgroup v2: let the kernel kill the whole group instead of one process",
             format!("echo 1 > /sys/fs/cgroup{path}/memory.oom.group"),
         ));
     }

@@ -35,7 +35,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         let (length, size) = (settings.dataset_len?, settings.batch_size?.max(1));
         let epoch = length.div_ceil(size);
         let sentence = format!(
-            "An epoch of its loader of {} has {}.",
+            "One epoch of its loader over {} has {}.",
             settings.dataset.as_deref().unwrap_or("the dataset"),
             evidence::plural(epoch, "batch", "batches")
         );
@@ -58,7 +58,9 @@ fn unheard(analysis: &Analysis) -> Judgement {
     });
     keeps.map_or(Judgement::Nothing, |process| {
         let who = evidence::describe(process);
-        Judgement::cannot_tell(format!("{who} keeps many of torch's segments; whether an iterator keeps them is known from inside only, and the agent did not speak"))
+        Judgement::cannot_tell(format!(
+            "{who} retains many torch segments; no agent was inside to see whether an iterator does"
+        ))
     })
 }
 
@@ -69,7 +71,7 @@ fn bytes(kept: &KeptByIterators) -> u64 {
 fn sentence(process: &ProcessHistory, at: At, kept: &KeptByIterators, bytes: u64) -> ullage_model::Evidence {
     let (name, items) = if kept.cycle >= kept.tee { ("cycle", kept.cycle) } else { ("tee", kept.tee) };
     let sentence = format!(
-        "itertools.{name} in {} kept {} of about {} for later.",
+        "itertools.{name} in {} retained {}, about {}.",
         evidence::describe(process),
         evidence::plural(items, "item", "items"),
         evidence::bytes(bytes)
@@ -81,11 +83,11 @@ fn sentence(process: &ProcessHistory, at: At, kept: &KeptByIterators, bytes: u64
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Begin the loader anew for each pass: nothing is kept, and it is shuffled again",
+            "Iterate the loader anew for each pass: it stores nothing and shuffles again",
             "def forever(loader):\n    while True:\n        yield from loader\n\nbatches = forever(loader)",
         ),
         Fix::new(
-            "tee: read both branches in step, or make two loaders",
+            "For tee: read both branches in step, or make two loaders",
             "for batch in loader:\n    first(batch)\n    second(batch)",
         ),
     ]

@@ -16,11 +16,11 @@ fn judge(analysis: &Analysis) -> Judgement {
         Allocator::Jemalloc,
         |kept| {
             format!(
-                "jemalloc in {} had handed out {} and held {} more in memory, of {} private memory.",
-                evidence::describe(kept.process),
-                evidence::bytes(kept.retained.used as u64),
+                "jemalloc holds {} free in {} ({} private, {} in use).",
                 evidence::bytes(kept.retained.bytes as u64),
-                evidence::bytes(kept.retained.anonymous as u64)
+                evidence::describe(kept.process),
+                evidence::bytes(kept.retained.anonymous as u64),
+                evidence::bytes(kept.retained.used as u64)
             )
         },
         |_| {
@@ -35,11 +35,11 @@ fn judge(analysis: &Analysis) -> Judgement {
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Let it give pages back after a second, by a thread of its own",
+            "Let its background thread return pages after a second",
             "export MALLOC_CONF=background_thread:true,dirty_decay_ms:1000,muzzy_decay_ms:0,narenas:4",
         ),
         Fix::new(
-            "In forked workers, which have no such thread: at once",
+            "In forked workers, which lack that thread: return pages at once",
             "export MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0",
         ),
     ]

@@ -31,14 +31,14 @@ fn told(analysis: &Analysis, failure: &Failure) -> Finding {
     let counts = failure.counts();
     if let Some(path) = counts.and_then(|counts| counts.path.as_deref()) {
         let free = counts.and_then(|counts| counts.path_free).map_or("unknown room".into(), evidence::bytes);
-        let sentence = format!("joblib was writing {path}; its filesystem has {free} free.");
+        let sentence = format!("joblib was writing {path}, with {free} free on its filesystem.");
         evidence.push(evidence::text("path", path, failure.agent_source(), Some(failure.at), sentence));
     }
     if let Some((used, size, at, source)) = sharing::shm(analysis, failure) {
         let whole = size.map_or("no limit".to_owned(), evidence::bytes);
         let sentence = format!("/dev/shm had {} of {whole} in use.", evidence::bytes(used));
         let met = evidence::number("/dev/shm in use", used, "bytes", source, at, sentence);
-        evidence.push(size.map_or(met.clone(), |size| evidence::out_of(met, size)));
+        evidence.push(size.map_or(met.clone(), |size| evidence::with_limit(met, size)));
     }
     let context = analysis.remedy_context(Some(failure));
     finding(analysis, &RULE, failure, Proof::SeenInside, evidence, &context)
@@ -46,10 +46,10 @@ fn told(analysis: &Analysis, failure: &Failure) -> Finding {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix::new("Give it a folder on a disk with room", "export JOBLIB_TEMP_FOLDER=/scratch"),
+        Fix::new("Give joblib a folder on a disk with room", "export JOBLIB_TEMP_FOLDER=\"$HOME/tmp\""),
         Fix::new("Or send the arrays instead of mapping them", "joblib.Parallel(n_jobs=2, max_nbytes=None)"),
         Fix::new(
-            "Remove folders that killed runs have left",
+            "Remove the folders of killed runs",
             "rm -r /dev/shm/joblib_memmapping_folder_*  # while no joblib job runs",
         ),
     ]

@@ -25,11 +25,9 @@ fn judge(analysis: &Analysis) -> Judgement {
         if !large && grown < SLAB_BYTES {
             continue;
         }
-        let of = limit.map_or(String::new(), |limit| {
-            format!(" of the {} that its limit allows", evidence::bytes(limit))
-        });
+        let of = limit.map_or(String::new(), |limit| format!(" of {}", evidence::bytes(limit)));
         let sentence = format!(
-            "The kernel itself held {}{of} in the cgroup {}, {} more than at the start: names and inodes of files, page tables, sockets. No process shows it.",
+            "The kernel itself held {}{of} in the cgroup {}, {} more than at the start.",
             evidence::bytes(peak as u64),
             group.path(),
             evidence::bytes(grown as u64)
@@ -41,9 +39,9 @@ fn judge(analysis: &Analysis) -> Judgement {
             None => met,
         }];
         if let Some((at, tables)) = analysis.timeline.job_totals().page_tables.at_or_before(at) {
-            let part = if tables >= peak / 2.0 { "most of it" } else { "a small part of it" };
+            let part = if tables >= peak / 2.0 { "most of that" } else { "a small part of that" };
             let sentence = format!(
-                "Page tables of the job's processes were {}, {part}.",
+                "Page tables were {}, {part}; the rest is file names, inodes and sockets.",
                 evidence::bytes(tables as u64)
             );
             evidence.push(evidence::number(
@@ -72,12 +70,12 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = vec![Fix::new(
-        "Pack the samples: a few large files leave few names in the kernel",
+        "Pack the samples into a few large files: the kernel then caches few names",
         "tar --create --file=shard-0000.tar --directory=samples .",
     )];
     if context.is_root() {
         fixes.push(Fix::new(
-            "See what it is: names and inodes are given back by this, page tables are not",
+            "Identify it: this releases names and inodes, not page tables",
             "slabtop -o | head -15; echo 2 > /proc/sys/vm/drop_caches",
         ));
     }

@@ -35,7 +35,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         return Judgement::Nothing;
     };
     let sentence = format!(
-        "Memory was refused on kernel {kernel} while the cgroup {} held {} of the {} that it may: kernels 3.10 do not free what they account of kernel memory.",
+        "Kernel {kernel} refused memory although the cgroup {} held only {} of {}.",
         group.path(),
         evidence::bytes(used as u64),
         evidence::bytes(limit)
@@ -61,10 +61,10 @@ fn far_below(group: &CgroupHistory, limit: u64, at: At) -> Option<(At, f64)> {
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes =
-        vec![Fix::new("Settle it: the kernel says so", "dmesg | grep 'SLUB: Unable to allocate memory'")];
+        vec![Fix::new("Confirm it in the kernel log", "dmesg | grep 'SLUB: Unable to allocate memory'")];
     if context.is_root() {
         fixes.push(Fix::new(
-            "From kernel 3.10.0-1062.4.1.el7 on: switch the accounting off, and restart",
+            "From kernel 3.10.0-1062.4.1.el7: switch the accounting off and reboot",
             "grubby --update-kernel=ALL --args=cgroup.memory=nokmem && reboot",
         ));
     }

@@ -34,8 +34,8 @@ fn judge(analysis: &Analysis) -> Judgement {
     let space =
         process.virtual_size.at_or_before(At::from_seconds(rise.until)).map_or(0.0, |(_, bytes)| bytes);
     let sentence = format!(
-        "Private memory of {} rose by {} in {}, while its address space stood still at {}: pages of memory that it had from the beginning were touched for the first time.",
-        evidence::describe(process),
+        "{} touched {} of a buffer it already had, in {}; its address space stayed at {}.",
+        evidence::capital(&evidence::describe(process)),
         evidence::bytes(rise.by as u64),
         evidence::seconds(rise.until - rise.since),
         evidence::bytes(space as u64)
@@ -114,14 +114,11 @@ fn allocator<'a>(analysis: &'a Analysis) -> Option<&'a str> {
 fn told(process: &ProcessHistory, rise: &Rise, (before, after): Said) -> Evidence {
     let open = (after.0 - after.1).max(0.0);
     let more = match open >= MIB as f64 {
-        true => format!(
-            " At least {} of it were still untouched at the end, and may come.",
-            evidence::bytes(open as u64)
-        ),
+        true => format!(" At least {} was still untouched at the end.", evidence::bytes(open as u64)),
         false => String::new(),
     };
     let sentence = format!(
-        "malloc had {} when it began and {} when it was over: nothing was allocated for it meanwhile.{more}",
+        "malloc held {} before and {} after: nothing new was allocated.{more}",
         evidence::bytes(before.0 as u64),
         evidence::bytes(after.0 as u64)
     );
@@ -132,15 +129,15 @@ fn told(process: &ProcessHistory, rise: &Rise, (before, after): Said) -> Evidenc
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Touch all of it at the start: a buffer that does not fit fails there",
+            "Touch all of it at the start: a buffer that does not fit then fails at once",
             "buffer = numpy.zeros(shape, numpy.uint8)\nbuffer.fill(0)",
         ),
         Fix::new(
-            "Or make it smaller: bytes in place of floats, each frame once",
+            "Or make it smaller: bytes instead of floats, each frame once",
             "frames = numpy.zeros((count, 84, 84), numpy.uint8)  # stack four of them when a batch is made",
         ),
         Fix::new(
-            "Or let it lie in a file, whose pages the kernel can take back",
+            "Or put it into a file, whose pages the kernel can take back",
             "frames = numpy.memmap(path, numpy.uint8, \"w+\", shape=(count, 84, 84))",
         ),
     ]

@@ -20,8 +20,9 @@ fn judge(analysis: &Analysis) -> Judgement {
         .min_by_key(|(at, owner, _, _)| (*at, owner.id));
     let Some((at, owner, signal, tracker)) = owner else { return Judgement::Nothing };
     let sentence = format!(
-        "{} was ended by signal {signal}, so that its resource tracker (pid {}) removes what it left; a warning of leaked semaphores or shared memory says that, and no more.",
+        "{} was killed by {}; the 'leaked semaphore' warning only reports its cleanup (pid {}).",
         evidence::capital(&evidence::describe(owner)),
+        evidence::signal_name(signal),
         tracker.id.pid
     );
     let evidence = evidence::text(
@@ -39,9 +40,9 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix::new("See what killed it: the other findings of this run", "ullage report"),
+        Fix::new("Read in this run's other findings what killed it", "ullage report"),
         Fix::new(
-            "A segment of one's own: remove it in any case",
+            "Your own segments: remove them in a finally block",
             "try:\n    ...\nfinally:\n    segment.close()\n    segment.unlink()",
         ),
     ]

@@ -55,9 +55,9 @@ fn logged(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<F
         true => Severity::Warning,
         false => Severity::Note,
     };
-    let mut evidence = vec![growth_sentence(process, &most.rise)];
-    evidence.extend(what_grows(process));
+    let mut evidence: Vec<ullage_model::Evidence> = what_grows(process).into_iter().collect();
     evidence.push(owner_sentence(&most, holder));
+    evidence.push(growth_sentence(process, &most.rise));
     let proof = if sure { Proof::SeenInside } else { Proof::InPart };
     let mut finding = of_process(analysis, &RULE, severity, proof, evidence, process);
     finding.at = Some(At::from_seconds(most.rise.since));
@@ -66,23 +66,26 @@ fn logged(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<F
 
 fn owner_sentence(most: &RetainedGrowth, holder: &Holder) -> ullage_model::Evidence {
     let sentence = format!(
-        "{} takes what the program logs, and lets none of it go: of the {} by which the process grew between two censuses, this explains {}.",
+        "{} stores what the program logs; this explains {} of {} that came between two readings.",
         holder.owner,
-        evidence::bytes(most.of),
-        evidence::bytes(most.explained)
+        evidence::bytes(most.explained),
+        evidence::bytes(most.of)
     );
     let source = evidence::Source::Agent(most.process.id.pid);
     let explained = evidence::number("growth explained", most.explained, "bytes", source, most.at, sentence);
     evidence::with_limit(explained, most.of)
 }
 
-fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new("Log numbers, not tensors or arrays", "logger.info(\"loss %f\", loss.item())"),
         Fix::new(
-            "A handler that keeps records: with a bound, and a target that takes them",
+            "Give a handler that stores records a bound and a target",
             "logging.handlers.MemoryHandler(capacity=1000, target=logging.FileHandler(\"train.log\"))",
         ),
-        Fix::new("Settle it for a tracker: the same run without it", "WANDB_MODE=disabled python train.py"),
+        Fix::new(
+            "Confirm it for a tracker: run without it",
+            format!("WANDB_MODE=disabled {}", context.typed()),
+        ),
     ]
 }

@@ -35,10 +35,8 @@ fn judge(analysis: &Analysis) -> Judgement {
     }
     let others = after.bytes.saturating_sub(before.bytes) as f64;
     let short = format!(
-        "Available memory of the machine fell by {} between {} and {} after the start, to {} of {}, while the job grew by {}, to {}",
+        "The machine's available memory fell by {} to {} of {}, while the job grew by {} to {}",
         evidence::bytes(fell as u64),
-        evidence::seconds(began.seconds()),
-        evidence::seconds(looked.seconds()),
         evidence::bytes(at_last as u64),
         evidence::bytes(total as u64),
         evidence::bytes(took as u64),
@@ -46,7 +44,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     );
     if others < MOST * fell {
         return Judgement::cannot_tell(format!(
-            "{short}; the {} that can be seen beside it grew by {}: the rest is of other containers, of a tmpfs or the kernel's",
+            "{short}; the {} visible beside it grew by {}, so containers, a tmpfs or the kernel hold the rest",
             evidence::plural(after.processes, "process", "processes"),
             evidence::bytes(others as u64)
         ));
@@ -59,7 +57,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         *looked,
         format!("{short}."),
     );
-    let mut evidence = vec![evidence::out_of(fall, total as u64), grew(*looked, others, after)];
+    let mut evidence = vec![evidence::with_limit(fall, total as u64), grew(*looked, others, after)];
     evidence.extend(after.largest.iter().take(MOST_NAMED).map(|one| ranked(one, before, *looked)));
     let mut context = analysis.remedy_context(None);
     context.pids = after.largest.iter().map(|one| one.id.pid).take(1).collect();
@@ -69,7 +67,7 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn grew(at: At, others: f64, after: &Neighbours) -> Evidence {
     let sentence = format!(
-        "The {} of the machine that are not of the job grew by {} meanwhile, and held {} then.",
+        "{} outside the job grew by {} to {}.",
         evidence::plural(after.processes, "process", "processes"),
         evidence::bytes(others as u64),
         evidence::bytes(after.bytes)
@@ -85,7 +83,7 @@ fn ranked(one: &Neighbour, before: &Neighbours, at: At) -> Evidence {
             format!(", {} more than before", evidence::bytes(one.bytes - earlier))
         }
         Some(_) => ", no more than before".into(),
-        None => ", and was not among the largest before".into(),
+        None => ", and was small before".into(),
     };
     let sentence =
         format!("{} (pid {}{owner}) held {}{grew}.", one.name, one.id.pid, evidence::bytes(one.bytes));
@@ -97,18 +95,18 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = Vec::new();
     if let Some(pid) = context.pids.first() {
         fixes.push(Fix::new(
-            "See what the largest of them is, and end it or let it wait",
+            "Look at the largest of them, and end or postpone it",
             format!("ps -o pid,user,rss,lstart,args -p {pid}"),
         ));
     }
     if context.is_root() {
         fixes.push(Fix::new(
-            "Give the other work a limit of its own",
+            "Give the other work its own limit",
             "systemd-run --scope -p MemoryMax=8G -- COMMAND",
         ));
     } else {
         fixes.push(Fix::new(
-            "Start the other work, where it is yours, with a limit of its own",
+            "If the other work is yours: start it with its own limit",
             "systemd-run --user --scope -p MemoryMax=8G -- COMMAND",
         ));
     }

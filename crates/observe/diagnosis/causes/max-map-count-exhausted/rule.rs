@@ -1,6 +1,5 @@
 //! Does a run show max-map-count-exhausted? What that is, and how it is told apart, says page.md.
 
-use crate::policy::counts::MANY_SEGMENTS;
 use crate::policy::given::{PAGE_BYTES, SHARED_A_SECOND};
 use crate::policy::limits::{counted_at_limit, reaches, FAR_FROM_LIMIT};
 use crate::policy::machine::SHM_NEARLY_FULL;
@@ -43,11 +42,11 @@ fn counted(analysis: &Analysis, failure: &Failure, machine_limit: Option<u64>) -
     let (known, mut evidence) = match counts.mappings {
         Some(mappings) if counted_at_limit(mappings, limit) => {
             let sentence = format!(
-                "{} held {} of the {} memory mappings that vm.max_map_count allows, counted inside it at the exception{}.",
+                "{} had {} of {} (vm.max_map_count) at the exception{}.",
                 evidence::capital(&name),
                 evidence::count(mappings),
-                evidence::count(limit),
-                if mappings > limit { " (the kernel refuses the next one after that number)" } else { "" }
+                evidence::plural(limit, "mapping", "mappings"),
+                if mappings > limit { "; the kernel refuses the next one" } else { "" }
             );
             let source = failure.agent_source();
             let met = evidence::number("mappings", mappings, "mappings", source, failure.at, sentence);
@@ -66,7 +65,7 @@ fn counted(analysis: &Analysis, failure: &Failure, machine_limit: Option<u64>) -
     };
     let torch = counts.mappings_torch.or_else(|| Some(process?.mappings?.1.torch_shared));
     evidence.extend(torch.and_then(|torch| torch_sentence(failure, torch)));
-    evidence.extend(shm_sentence(analysis, failure, torch.unwrap_or(0)));
+    evidence.extend(shm_sentence(analysis, failure));
     evidence.extend(sharing::exception_sentence(failure));
     evidence.extend(sharing::loader_sentence(failure));
     Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure))))
@@ -88,18 +87,27 @@ fn read(
             let Some((_, mut evidence)) = around(failure, limit, &name) else { return Ok(None) };
             let torch = process.mappings.map_or(0, |(_, mappings)| mappings.torch_shared);
             evidence.extend(torch_sentence(failure, torch));
-            evidence.extend(shm_sentence(analysis, failure, torch));
+            evidence.extend(shm_sentence(analysis, failure));
             let proof = proof_of(how);
-            Ok(Some(finding(analysis, &RULE, failure, proof, evidence, &analysis.remedy_context(Some(failure)))))
+            Ok(Some(finding(
+                analysis,
+                &RULE,
+                failure,
+                proof,
+                evidence,
+                &analysis.remedy_context(Some(failure)),
+            )))
         }
         Reach::Possible => Err(match process.mapping_count.last() {
             Some((at, value)) => format!(
-                "{name} ended on its own; its mappings were last counted {} before ({} of {}), and the agent reported no exception from it",
+                "{name} ended on its own, {} after it had {} of {} mappings, and reported no exception",
                 evidence::seconds(failure.at.since(at)),
                 evidence::count(value as u64),
                 evidence::count(limit)
             ),
-            None => format!("{name} ended on its own before its mappings were counted, and the agent reported no exception from it"),
+            None => {
+                format!("{name} ended on its own before its mappings were counted, and reported no exception")
+            }
         }),
         Reach::Excluded => Ok(None),
     }
@@ -111,16 +119,16 @@ fn around(failure: &Failure, limit: u64, name: &str) -> Option<(Reach, Vec<Evide
     let how = reach(&process.mapping_count, limit, failure.at, 0.0);
     let growth = match (how, process.mapping_count.rate_at_end()) {
         (Reach::Projected, Some(rate)) => {
-            format!(" and grew by {} a second", evidence::count(rate.max(0.0) as u64))
+            format!(", growing by {} a second", evidence::count(rate.max(0.0) as u64))
         }
         (Reach::Met, _) => String::new(),
         _ => return None,
     };
     let sentence = format!(
-        "{} held {} of the {} memory mappings that vm.max_map_count allows{growth}, last counted {} before it ended.",
+        "{} had {} of {} (vm.max_map_count){growth}, {} before it ended.",
         evidence::capital(name),
         evidence::count(value as u64),
-        evidence::count(limit),
+        evidence::plural(limit, "mapping", "mappings"),
         evidence::seconds(failure.at.since(at)),
     );
     let source = evidence::Source::Process(process.id.pid, "maps");
@@ -133,8 +141,8 @@ fn torch_sentence(failure: &Failure, torch: u64) -> Option<Evidence> {
         return None;
     }
     let each = asked_bytes(&failure.text()).filter(|bytes| *bytes < PAGE_BYTES).map_or_else(
-        || "Each takes at least one page of 4 KiB, however small its tensor is".to_owned(),
-        |bytes| format!("The one that failed asked for {bytes} bytes; each, a few hundred bytes of tensor, takes a whole page of 4 KiB"),
+        || "Each takes at least a page of 4 KiB".to_owned(),
+        |bytes| format!("The failed one asked for {bytes} bytes; each takes a whole page of 4 KiB"),
     );
     let source = match failure.exception {
         Some(_) => failure.agent_source(),
@@ -145,40 +153,22 @@ fn torch_sentence(failure: &Failure, torch: u64) -> Option<Evidence> {
         _ => failure.at,
     };
     let sentence = format!(
-        "{} of these mappings are torch's shared segments, one for each tensor. {each}.",
+        "{} of these mappings are torch's shared segments, one per tensor. {each}.",
         evidence::count(torch)
     );
-    Some(evidence::apart(evidence::number(
-        "mappings of torch's segments",
-        torch,
-        "mappings",
-        source,
-        at,
-        sentence,
-    )))
+    Some(evidence::number("mappings of torch's segments", torch, "mappings", source, at, sentence))
 }
 
-fn shm_sentence(analysis: &Analysis, failure: &Failure, torch: u64) -> Option<Evidence> {
+fn shm_sentence(analysis: &Analysis, failure: &Failure) -> Option<Evidence> {
     let (used, size, at, source) = sharing::shm(analysis, failure)?;
     if size.is_some_and(|size| reaches(SHM_NEARLY_FULL, used, size)) {
         return None;
     }
     let whole = size.map_or("no limit".to_owned(), evidence::bytes);
-    let pages = if torch > MANY_SEGMENTS {
-        format!(
-            " {} segments may take one page of 4 KiB each, whatever the size of /dev/shm.",
-            evidence::count(torch)
-        )
-    } else {
-        String::new()
-    };
-    let sentence = format!(
-        "Around the failure /dev/shm held {} of {whole} and was not full: the number of mappings is the limit, not bytes.{pages}",
-        evidence::bytes(used)
-    );
+    let sentence = format!("/dev/shm was not full: {} of {whole} in use.", evidence::bytes(used));
     let evidence = evidence::number("/dev/shm in use", used, "bytes", source, at, sentence);
     Some(match size {
-        Some(size) => evidence::out_of(evidence, size),
+        Some(size) => evidence::with_limit(evidence, size),
         None => evidence,
     })
 }
@@ -195,7 +185,7 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     fixes.push(sharing::one_tensor());
     if context.is_root() {
         fixes.push(Fix::new(
-            "Raise the number of mappings for every process of this machine (where /proc/sys is writable)",
+            "Raise the limit for every process of this machine (needs a writable /proc/sys; gone after a reboot)",
             "sysctl -w vm.max_map_count=1048576",
         ));
     }

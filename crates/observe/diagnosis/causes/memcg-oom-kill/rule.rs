@@ -6,6 +6,7 @@ use crate::evidence;
 use crate::history::{CgroupHistory, ProcessHistory};
 use crate::policy::given::SIGKILL;
 use crate::rule::finding::of_job;
+use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Ending, Evidence, Finding, Fix, Measured, OutcomeKind, Place, Proof, Severity};
 
@@ -34,7 +35,7 @@ fn unseen(analysis: &Analysis) -> Option<Judgement> {
         .find(|line| line.task_cgroup.as_deref().is_some_and(|path| path.ends_with(group.path())));
     let whom = line.map_or("a process".to_owned(), |line| format!("{} (pid {})", line.task, line.pid));
     Some(Judgement::cannot_tell(format!(
-        "the kernel killed {whom} in the job's cgroup {} for its memory limit; it lived between two looks, so that whether it was of the job was not seen",
+        "the kernel killed {whom} in the job's cgroup {} at its memory limit; it was too short-lived to be read",
         group.path()
     )))
 }
@@ -56,7 +57,7 @@ fn unreadable(analysis: &Analysis) -> Judgement {
         return Judgement::Nothing;
     }
     Judgement::cannot_tell(format!(
-        "{} was ended by SIGKILL, sender unknown; the oom_kill counter of its cgroup could not be read afterwards",
+        "{} was killed by SIGKILL; its cgroup's oom_kill counter could not be read afterwards",
         evidence::describe(process)
     ))
 }
@@ -76,10 +77,9 @@ pub(super) fn killed(analysis: &Analysis, rule: &Rule, victim: &Victim, victims:
     if let Some((group, limit)) = limiting {
         let held = group.memory.at_or_before(before);
         if let Some((at, used)) = held {
-            let whose =
-                budget.map_or_else(|| format!("The cgroup {}", group.path()), |_| "The job".to_owned());
+            let whose = budget.map_or("The cgroup", |_| "The job");
             let sentence = format!(
-                "{whose} held {} of the {} that its limit allows, last read {} before the kill.",
+                "{whose} held {} of {}, {} before the kill.",
                 evidence::bytes(used as u64),
                 evidence::bytes(limit),
                 evidence::seconds(victim.at.since(at))
@@ -95,7 +95,7 @@ pub(super) fn killed(analysis: &Analysis, rule: &Rule, victim: &Victim, victims:
     evidence.extend(victim.process.and_then(|process| process_sentence(process, victim, before)));
     if victims > 1 {
         let sentence = format!(
-            "{} of the job were killed so; this is the first.",
+            "The kernel killed {} of the job this way; this is the first.",
             evidence::plural(victims as u64, "process", "processes")
         );
         evidence.push(evidence::number(
@@ -122,11 +122,9 @@ pub(super) fn killed(analysis: &Analysis, rule: &Rule, victim: &Victim, victims:
     };
     let mut finding = of_job(rule, severity, known, evidence, &context);
     if let Some(budget) = budget {
-        finding.title = format!(
-            "The job met its budget of {} (--memory-max), and the kernel killed a process of it",
-            evidence::bytes(budget)
-        );
-        finding.fixes = within_budget(budget, context.command.as_deref());
+        finding.title =
+            format!("The job reached its memory budget of {} (--memory-max)", evidence::bytes(budget));
+        finding.fixes = within_budget(budget, &context);
     }
     finding.process = victim.process.map(evidence::process_ref);
     finding.at = Some(victim.at);
@@ -138,19 +136,12 @@ fn own_budget(analysis: &Analysis, limit: u64) -> Option<u64> {
     analysis.facts.memory_max.filter(|budget| budget >> 12 == limit >> 12)
 }
 
-fn within_budget(budget: u64, command: Option<&str>) -> Vec<Fix> {
+fn within_budget(budget: u64, context: &RemedyContext) -> Vec<Fix> {
     let more = (budget / 2).saturating_add(budget) >> 20;
     vec![
-        Fix::new(
-            "Raise the budget",
-            format!("ullage run --memory-max {more}MiB -- {}", command.unwrap_or("COMMAND...")),
-        ),
-        Fix::new("Or let the job hold less: what took the memory", "ullage report"),
-        Fix::new(
-            "Fewer workers, fewer batches in flight",
-            "DataLoader(dataset, num_workers=2, prefetch_factor=1)",
-        )
-        .only(Place::Loader),
+        Fix::new("Raise the budget", format!("ullage run --memory-max {more}MiB -- {}", context.typed())),
+        Fix::new("Or reduce what the job holds: the report names it", "ullage report"),
+        sharing::fewer_batches(context),
     ]
 }
 
@@ -161,7 +152,7 @@ fn process_sentence(process: &ProcessHistory, victim: &Victim, before: At) -> Op
     match process.memory.filter(|(at, _)| *at <= before) {
         Some((at, memory)) => {
             let sentence = format!(
-                "{who} held {} of resident memory ({} anonymous, {} shared), last read {} before it was killed.",
+                "{who} held {} resident ({} anonymous, {} shared), {} before the kill.",
                 evidence::bytes(memory.resident().0),
                 evidence::bytes(memory.anonymous.0),
                 evidence::bytes(memory.shared.0),
@@ -172,7 +163,7 @@ fn process_sentence(process: &ProcessHistory, victim: &Victim, before: At) -> Op
         None => {
             let (at, anonymous) = process.anonymous.at_or_before(before)?;
             let sentence = format!(
-                "{who} held {} of anonymous memory, last read {} before it was killed.",
+                "{who} held {} of anonymous memory, {} before the kill.",
                 evidence::bytes(anonymous as u64),
                 evidence::seconds(victim.at.since(at))
             );
@@ -186,7 +177,7 @@ fn line_sentence(victim: &Victim) -> Option<Evidence> {
     let whose =
         line.oom_cgroup.as_ref().map_or("its cgroup".to_owned(), |group| format!("the cgroup {group}"));
     let sentence = format!(
-        "The kernel log says that it killed {} (pid {}) because {whose} met its memory limit: {} anonymous, {} shared.",
+        "The kernel killed {} (pid {}) when {whose} met its limit: {} anonymous, {} shared.",
         line.task,
         line.pid,
         evidence::bytes(line.anonymous),
@@ -200,21 +191,21 @@ fn counter_sentence(victim: &Victim) -> Option<Evidence> {
     let (before, shown) = group.oom_kills.moved?;
     let grown = group.oom_kills.growth()?;
     let sentence = format!(
-        "The kernel counted {} in the cgroup {} between {} and {} after the start.",
+        "The kernel counted {} in the cgroup {} from {} to {} after the start.",
         evidence::plural(grown, "OOM kill", "OOM kills"),
         group.path(),
         evidence::seconds(before.seconds()),
         evidence::seconds(shown.seconds())
     );
     let source = if group.is_v2() { "memory.events" } else { "memory.oom_control" };
-    Some(evidence::apart(evidence::number(
+    Some(evidence::number(
         "OOM kills",
         grown,
         "kills",
         evidence::Source::Cgroup(source, group.path().to_owned()),
         shown,
         sentence,
-    )))
+    ))
 }
 
 fn parts_sentence(group: &CgroupHistory, before: At) -> Option<Evidence> {
@@ -222,11 +213,11 @@ fn parts_sentence(group: &CgroupHistory, before: At) -> Option<Evidence> {
     let memory = reading.memory.as_known()?;
     let parts = memory.parts.known()?;
     let whole = match memory.oom_group {
-        Measured::Known(true) => " memory.oom.group is 1: the kernel kills the whole group at once.",
+        Measured::Known(true) => " It kills the whole group at once (memory.oom.group is 1).",
         _ => "",
     };
     let sentence = format!(
-        "At the last reading before it was {} anonymous, {} shared (/dev/shm and the like), {} page cache.{whole}",
+        "Before the kill {} was anonymous, {} shared (/dev/shm), {} page cache.{whole}",
         evidence::bytes(parts.anonymous.0),
         evidence::bytes(parts.shared.0),
         evidence::bytes(parts.file.0.saturating_sub(parts.shared.0))
@@ -241,24 +232,20 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let size = |unit: &str| size.map_or_else(|| "SIZE".to_owned(), |gib| format!("{gib}{unit}"));
     let mut fixes = vec![
         Fix::new(
-            "In a container: start it with a larger limit than the peak that was seen",
+            "Start the container with a limit above the peak",
             format!("docker run --memory={} IMAGE", size("g")),
         )
         .only(Place::Container),
-        Fix::new("Under Slurm", format!("sbatch --mem={} train.sh", size("G"))).only(Place::Slurm),
+        Fix::new("Under Slurm: ask for more than the peak", format!("sbatch --mem={} train.sh", size("G")))
+            .only(Place::Slurm),
     ];
     if context.path.as_ref().is_some_and(|path| path.len() > 1) {
         fixes.push(Fix::new(
-            "Ask whoever set the limit of the cgroup for more, or start the job in one with a larger limit",
-            format!("systemd-run --user --scope -p MemoryMax={} python train.py", size("G")),
+            "Start the job in a cgroup with a larger limit, or have its limit raised",
+            format!("systemd-run --user --scope -p MemoryMax={} {}", size("G"), context.typed()),
         ));
     }
-    fixes.push(
-        Fix::new(
-            "Hold less: fewer workers, fewer batches in flight",
-            "DataLoader(dataset, num_workers=2, prefetch_factor=1)",
-        )
-        .only(Place::Loader),
-    );
+    fixes.push(sharing::fewer_batches(context));
+    fixes.push(Fix::new("Reduce what the job holds: the report names it", "ullage report"));
     fixes
 }

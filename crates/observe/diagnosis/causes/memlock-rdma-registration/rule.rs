@@ -30,7 +30,7 @@ fn unexplained(failure: &Failure) -> Result<Option<Finding>, String> {
     };
     match failure.process.filter(small) {
         Some(process) => Err(format!(
-            "{} ended on its own, and may lock little memory (ulimit -l); the agent reported no exception from it",
+            "{} ended on its own, may lock little memory (ulimit -l), and reported no exception",
             evidence::describe(process)
         )),
         None => Ok(None),
@@ -51,10 +51,10 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     }
     let (at, locked) = process.locked.peak().unwrap_or((failure.at, 0.0));
     let sentence = format!(
-        "{} may lock {} (ulimit -l) and held {} locked; {call} asks for more.",
+        "{} had locked {} of {} (ulimit -l), and {call} asked for more.",
         evidence::capital(&evidence::describe(process)),
-        evidence::bytes(limit),
-        evidence::bytes(locked as u64)
+        evidence::bytes(locked as u64),
+        evidence::bytes(limit)
     );
     let source = evidence::Source::Process(process.id.pid, "limits");
     let met = evidence::number("locked memory", locked as u64, "bytes", source, at, sentence);
@@ -66,13 +66,16 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = vec![
-        Fix::new("In a container", "docker run --ulimit memlock=-1:-1 --cap-add IPC_LOCK IMAGE")
-            .only(Place::Container),
-        Fix::new("Up to the hard limit everybody may", "ulimit -S -l $(ulimit -H -l)"),
+        Fix::new(
+            "In a container: lift the limit",
+            "docker run --ulimit memlock=-1:-1 --cap-add IPC_LOCK IMAGE",
+        )
+        .only(Place::Container),
+        Fix::new("Raise the soft limit to the hard limit", "ulimit -S -l $(ulimit -H -l)"),
     ];
     if context.is_root() {
         fixes.push(Fix::new(
-            "For a daemon that starts jobs: limits.conf is not read by systemd",
+            "For a daemon that starts jobs: set it in its unit (systemd ignores limits.conf)",
             "mkdir -p /etc/systemd/system/slurmd.service.d && printf '[Service]\\nLimitMEMLOCK=infinity\\n' > /etc/systemd/system/slurmd.service.d/memlock.conf && systemctl daemon-reload",
         ));
     }

@@ -7,8 +7,9 @@ use crate::policy::given::US_PER_S;
 use crate::policy::limits::NEAR_LIMIT;
 use crate::policy::machine::{HIGH_HITS, HIGH_WAITED};
 use crate::rule::finding::of_job;
+use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Fix, Measured, Place, Proof, Severity};
+use ullage_model::{At, Fix, Measured, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -29,11 +30,11 @@ fn judge(analysis: &Analysis) -> Judgement {
     }
     let (at, peak) = group.working_set.peak().unwrap_or_default();
     let sentence = format!(
-        "The cgroup {} slowed its processes down {} because they went beyond memory.high, {}: they held {} that cannot be dropped.",
+        "The kernel throttled the cgroup {} {}: it held {}, above memory.high of {}.",
         group.path(),
         evidence::plural(hits, "time", "times"),
-        evidence::bytes(high),
-        evidence::bytes(peak as u64)
+        evidence::bytes(peak as u64),
+        evidence::bytes(high)
     );
     let source = evidence::Source::Cgroup("memory.events", group.path().to_owned());
     let met = evidence::number("times slowed down", hits, "times", source, at, sentence);
@@ -41,17 +42,17 @@ fn judge(analysis: &Analysis) -> Judgement {
     if let Some(share) = stalled {
         let percent = (share * 100.0).round() as u64;
         let sentence = format!(
-            "From {} after the start on, something waited for memory in {percent} % of the time.",
+            "Processes waited for memory {percent} % of the time from {} after the start.",
             evidence::seconds(from.seconds())
         );
-        evidence.push(evidence::apart(evidence::number(
+        evidence.push(evidence::number(
             "time waited",
             percent,
             "percent",
             "/proc/pressure/memory",
             at,
             sentence,
-        )));
+        ));
     }
     let context = RemedyContext { path: Some(group.path().to_owned()), ..analysis.remedy_context(None) };
     let mut finding = of_job(&RULE, Severity::Warning, Proof::KernelSaid, evidence, &context);
@@ -77,20 +78,14 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     if context.is_root() {
         let path = context.path.as_deref().unwrap_or("/GROUP").trim_end_matches('/').to_owned();
         fixes.push(Fix::new(
-            "Take the line away, and keep memory.max",
+            "Remove memory.high, and keep memory.max",
             format!("echo max > /sys/fs/cgroup{path}/memory.high"),
         ));
     }
     fixes.push(Fix::new(
-        "Under systemd: the same for a unit of the user's own",
+        "Under systemd: the same for your own unit",
         "systemctl --user set-property UNIT MemoryHigh=infinity",
     ));
-    fixes.push(
-        Fix::new(
-            "Hold less: fewer workers, fewer batches in flight",
-            "DataLoader(dataset, num_workers=2, prefetch_factor=1)",
-        )
-        .only(Place::Loader),
-    );
+    fixes.push(sharing::fewer_batches(context));
     fixes
 }

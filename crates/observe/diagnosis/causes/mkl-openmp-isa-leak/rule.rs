@@ -28,7 +28,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         return Judgement::Nothing;
     }
     let sentence = format!(
-        "torch {version} with MKL {mkl} runs its code for {capability}, in several threads: of this it is known that native memory leaks at each step."
+        "torch {version} with MKL {mkl} on {capability} in several threads is known to leak at each step."
     );
     let source =
         growth.process.as_ref().map_or("agent".into(), |process| evidence::Source::Agent(process.id.pid));
@@ -50,10 +50,10 @@ fn major_minor(version: &str) -> Option<(u32, u32)> {
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
-    let command = context.command.as_deref().unwrap_or("COMMAND...");
+    let command = context.typed();
     vec![
         Fix::new(
-            "Settle it: with one thread it stands still at once",
+            "Confirm it: with one thread the growth stops",
             format!("OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 {command}"),
         ),
         Fix::new("Use a newer torch", "pip install --upgrade torch"),

@@ -21,15 +21,15 @@ fn judge(analysis: &Analysis) -> Judgement {
     let others = match all.len() {
         1 => String::new(),
         number => format!(
-            " With {} that read it too, the resident sizes count {} of it; in memory it is once.",
+            " {} more read it too: their resident sizes count {}, memory holds it once.",
             evidence::plural(number as u64 - 1, "process", "processes"),
             evidence::bytes(all.iter().map(|(.., by)| *by).sum::<f64>() as u64)
         ),
     };
     let sentence = format!(
-        "The resident size of {} has {} of mapped files that came as it read them; the kernel takes them back when memory is short. Its private memory was {} at most.{others}",
-        evidence::describe(most),
+        "{} of the resident size of {} is mapped files, which the kernel can take back (private: {}).{others}",
         evidence::bytes(by as u64),
+        evidence::describe(most),
         evidence::bytes(private as u64)
     );
     let source = evidence::Source::Process(most.id.pid, "status");
@@ -57,11 +57,11 @@ fn touched<'a>(analysis: &Analysis, process: &'a ProcessHistory) -> Option<(&'a 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Nothing to do: look at private memory",
+            "Nothing to do: watch private memory instead",
             "grep -E 'RssAnon|RssFile|RssShmem' /proc/PID/status",
         ),
         Fix::new(
-            "Where somebody counts resident sizes: let go of the pages after each pass",
+            "If resident sizes are counted: drop the pages after each pass",
             "array._mmap.madvise(mmap.MADV_DONTNEED)  # array: a numpy.memmap that is only read",
         ),
     ]

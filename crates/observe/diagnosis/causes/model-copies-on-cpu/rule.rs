@@ -9,13 +9,7 @@ use ullage_model::Fix;
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
-    no_memory_in(
-        analysis,
-        &RULE,
-        "tensors were being copied whole, as copy.deepcopy of a model or its state does",
-        copies,
-        |_| None,
-    )
+    no_memory_in(analysis, &RULE, "copying whole tensors, as copy.deepcopy of a model does", copies, |_| None)
 }
 
 fn copies(failure: &Failure) -> bool {
@@ -28,11 +22,11 @@ fn copies(failure: &Failure) -> bool {
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Keep the best state on disk",
+            "Store the best state on disk",
             "torch.save(model.state_dict(), \"best.pt\")  # instead of copy.deepcopy(model.state_dict())",
         ),
         Fix::new(
-            "Or keep one copy, and write into it",
+            "Or write into one copy",
             "best = {k: torch.empty_like(v) for k, v in model.state_dict().items()}  # once\n\
                       for k, v in model.state_dict().items():\n    best[k].copy_(v)",
         ),

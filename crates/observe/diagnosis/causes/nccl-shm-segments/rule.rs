@@ -44,17 +44,14 @@ fn told(analysis: &Analysis, failure: &Failure, space: bool) -> Finding {
         let whole = size.map_or("no limit".to_owned(), evidence::bytes);
         let sentence = if space {
             format!(
-                "/dev/shm had {} of {whole} in use, and NCCL's next segment did not fit.",
+                "/dev/shm had {} of {whole} in use; NCCL's next segment did not fit.",
                 evidence::bytes(used)
             )
         } else {
-            format!(
-                "/dev/shm had {} of {whole} in use: the segment was not missing for lack of room.",
-                evidence::bytes(used)
-            )
+            format!("/dev/shm had {} of {whole} in use: it had room for the segment.", evidence::bytes(used))
         };
         let met = evidence::number("/dev/shm in use", used, "bytes", source, at, sentence);
-        evidence.push(size.map_or(met.clone(), |size| evidence::out_of(met, size)));
+        evidence.push(size.map_or(met.clone(), |size| evidence::with_limit(met, size)));
     }
     let bytes = sharing::shm(analysis, failure).and_then(|(_, size, _, _)| size);
     let context = RemedyContext { bytes, ..analysis.remedy_context(Some(failure)) };
@@ -65,14 +62,14 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let gib = (context.bytes.unwrap_or(0).saturating_mul(4) >> 30).max(4);
     vec![
         Fix::new(
-            "In a container: give all ranks of the node one /dev/shm that is large enough",
+            "In a container: give all ranks of the node one larger /dev/shm",
             format!("docker run --gpus all --shm-size={gib}g IMAGE"),
         )
         .only(Place::Container),
         Fix::new(
-            "Remove what crashed runs have left there",
+            "Remove the segments of crashed runs",
             "rm -f /dev/shm/nccl-*  # while no NCCL job runs on this node",
         ),
-        Fix::new("Or let NCCL do without shared memory (slower)", "export NCCL_SHM_DISABLE=1"),
+        Fix::new("Or run NCCL without shared memory (slower)", "export NCCL_SHM_DISABLE=1"),
     ]
 }

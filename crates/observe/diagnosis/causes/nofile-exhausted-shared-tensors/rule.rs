@@ -19,7 +19,7 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     fixes.extend(sharing::fork_context(context));
     fixes.push(sharing::one_tensor());
     fixes.push(Fix::new(
-        "Where batches are kept: copy what is kept, so that the worker's segment is released",
+        "If you store batches: store copies, so that their segments are released",
         "kept.append(batch.clone())",
     ));
     fixes.extend(descriptors::raise_soft_limit(context));

@@ -59,7 +59,7 @@ fn judge_failure(analysis: &Analysis, failure: &Failure, told: bool) -> Result<O
         (false, true) => Proof::ReadNearLimit,
         (false, false) if in_reach(failure, seen, limit) => {
             return Err(format!(
-                "{} ended on its own; the job had {} of {} tasks that its user is allowed, others of the user's are not counted, and the agent reported no exception",
+                "{} ended on its own with {} of {} tasks in use by the job (the user's others uncounted), and reported no exception",
                 failure.process.map_or_else(|| "a process".into(), evidence::describe),
                 evidence::count(seen),
                 evidence::count(limit)
@@ -70,15 +70,15 @@ fn judge_failure(analysis: &Analysis, failure: &Failure, told: bool) -> Result<O
     let user = uid.map_or("the user".to_owned(), |uid| format!("user {uid}"));
     let sentence = if near {
         format!(
-            "The job held {} of the {} tasks that its limit of processes (ulimit -u) allows to {user}.",
+            "The job had {} of {} tasks of {user} in use (ulimit -u).",
             evidence::count(seen),
             evidence::count(limit)
         )
     } else {
         format!(
-            "A new task was refused; {user} may have {} (ulimit -u), of which the job held {}; the pids counters of its cgroups did not move.",
-            evidence::count(limit),
-            evidence::count(seen)
+            "A new task was refused; the job had {} of {} tasks of {user} (ulimit -u).",
+            evidence::count(seen),
+            evidence::count(limit)
         )
     };
     let source = failure
@@ -128,7 +128,7 @@ fn tasks_of_job(analysis: &Analysis, uid: Option<u32>) -> (u64, Option<ullage_mo
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = vec![fewer_threads()];
     fixes.push(Fix::new(
-        "Raise the soft limit to the hard one before the job starts",
+        "Raise the soft limit to the hard limit before the job starts",
         "ulimit -S -u $(ulimit -H -u)",
     ));
     if context.is_root() {

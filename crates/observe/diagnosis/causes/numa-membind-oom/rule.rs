@@ -14,7 +14,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     };
     let log = logged(victim, |line| {
         format!(
-            "The kernel log says that it killed {} (pid {}) because the memory nodes that it was bound to were full; it held {} anonymous and {} shared memory.",
+            "The kernel killed {} (pid {}): its memory nodes were full ({} anonymous, {} shared).",
             line.task,
             line.pid,
             evidence::bytes(line.anonymous),
@@ -24,7 +24,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let mut evidence: Vec<Evidence> = log.into_iter().collect();
     if let Some((at, available)) = analysis.timeline.host().available.at_or_before(victim.at) {
         let sentence = format!(
-            "The machine as a whole had {} available, last read {} before.",
+            "The whole machine had {} available, {} before.",
             evidence::bytes(available as u64),
             evidence::seconds(victim.at.since(at))
         );
@@ -41,10 +41,10 @@ fn judge(analysis: &Analysis) -> Judgement {
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
-    let command = context.command.as_deref().unwrap_or("COMMAND...");
+    let command = context.typed();
     vec![
         Fix::new(
-            "Prefer the node, and take from others when it is full",
+            "Prefer the node, and use others when it is full",
             format!("numactl --preferred=0 {command}"),
         ),
         Fix::new("Or spread pages over all nodes", format!("numactl --interleave=all {command}")),

@@ -9,7 +9,7 @@ use ullage_model::Fix;
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
-    let doing = "a file or a table was being turned into Python objects";
+    let doing = "converting a file or table into Python objects";
     no_memory_in(analysis, &RULE, doing, converts, |_| None)
 }
 
@@ -30,11 +30,11 @@ fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
             "values = array.array(\"f\")\nfor line in open(path):  # one JSON value a line\n    values.extend(json.loads(line))",
         ),
         Fix::new(
-            "pandas: read in parts, with types that are no Python objects",
+            "pandas: read in parts, with types other than object",
             "for part in pd.read_csv(path, dtype={\"label\": \"category\", \"text\": \"string[pyarrow]\"}, chunksize=100_000):",
         ),
         Fix::new(
-            "Convert once, and map the file in every job after that",
+            "Convert once, and map the result in later jobs",
             "np.save(\"values.npy\", np.asarray(values, dtype=np.float32))\nvalues = np.load(\"values.npy\", mmap_mode=\"r\")",
         ),
     ]

@@ -22,10 +22,9 @@ struct Sent<'a> {
 }
 
 fn judge(analysis: &Analysis) -> Judgement {
-    let asked =
-        no_memory_in(analysis, &RULE, "an object was on its way from rank to rank", in_collective, |_| {
-            all(analysis, analysis.timeline.end()).into_iter().max_by_key(gathered).map(|sent| told(&sent))
-        });
+    let asked = no_memory_in(analysis, &RULE, "sending an object between ranks", in_collective, |_| {
+        all(analysis, analysis.timeline.end()).into_iter().max_by_key(gathered).map(|sent| told(&sent))
+    });
     if let Judgement::Found(found) = asked {
         return Judgement::Found(found);
     }
@@ -101,10 +100,10 @@ fn killed(analysis: &Analysis) -> Option<Finding> {
     let largest = ranks.iter().max_by_key(|sent| gathered(sent))?;
     let mut evidence = vec![told(largest)];
     let how = if unread {
-        format!("A process of the job was killed for memory {} after that.", evidence::seconds(since))
+        format!("A process of the job was killed for memory {} later.", evidence::seconds(since))
     } else {
         format!(
-            "In the {} until a process of the job was killed for memory, {} took {} of private memory.",
+            "In the {} before the kill, {} took {} of private memory.",
             evidence::seconds(since),
             evidence::plural(number, "rank", "ranks"),
             evidence::bytes(took)
@@ -112,7 +111,7 @@ fn killed(analysis: &Analysis) -> Option<Finding> {
     };
     let source = "/proc/PID/status of each, and the kernel log";
     let taken = evidence::number("taken since then", took, "bytes", source, at, how);
-    evidence.push(if unread { evidence::apart(taken) } else { taken });
+    evidence.push(taken);
     let known = if unread { Proof::Consistent } else { Proof::Estimated };
     Some(found(analysis, largest, Severity::Warning, known, evidence))
 }
@@ -159,12 +158,12 @@ fn found(
 
 fn told(sent: &Sent) -> Evidence {
     let object = sent.what.object.map_or(0, |weight| weight.bytes());
-    let place =
-        if sent.what.line.is_empty() { String::new() } else { format!(", called at {}", sent.what.line) };
+    let place = if sent.what.line.is_empty() { String::new() } else { format!(" at {}", sent.what.line) };
     let sentence = format!(
-        "{} began {} with an object of {} in a group of {} ranks{place}: {} of objects where all of them arrive, as bytes and then once more as objects.",
+        "{} called {}{} with an object of {} in {} ranks: {} arrive, as bytes and again as objects.",
         evidence::capital(&evidence::describe(sent.process)),
         sent.what.of,
+        place,
         evidence::bytes(object),
         sent.what.ranks,
         evidence::bytes(gathered(sent))
@@ -176,15 +175,15 @@ fn told(sent: &Sent) -> Evidence {
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Send figures instead of objects: what a metric needs is a few sums",
+            "Send sums instead of objects: most metrics need no more",
             "torch.distributed.all_reduce(sums)",
         ),
         Fix::new(
-            "Gather where it is needed, in one rank",
+            "Gather in one rank only",
             "torch.distributed.gather_object(part, parts if rank == 0 else None, dst=0)",
         ),
         Fix::new(
-            "Or write a file for each rank, and read them one after another",
+            "Or write a file per rank, and read them one after another",
             "torch.save(predictions, f\"predictions-{rank}.pt\")",
         ),
     ]

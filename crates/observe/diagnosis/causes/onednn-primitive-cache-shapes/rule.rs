@@ -36,18 +36,18 @@ fn judge(analysis: &Analysis) -> Judgement {
         _ => Severity::Note,
     };
     let sentence = format!(
-        "Generated code in {} grew from {} to {} of address space (mappings without a file that may be executed), and its anonymous memory by {} in that time{}.",
-        evidence::describe(most.process),
+        "{} generated code for new input shapes, from {} to {}; its memory grew by {}{}.",
+        evidence::capital(&evidence::describe(most.process)),
         evidence::bytes(most.before),
         evidence::bytes(most.code),
         evidence::bytes(most.memory),
-        if most.ongoing { "; it was still growing" } else { "" }
+        if most.ongoing { " and still grew at the end" } else { "" }
     );
     let source = evidence::Source::Process(most.process.id.pid, "maps");
     let mut evidence =
         vec![evidence::number("generated code", most.code, "bytes", source, most.at, sentence)];
     if let Some(capacity) = analysis.facts.environment.get("ONEDNN_PRIMITIVE_CACHE_CAPACITY") {
-        let sentence = format!("ONEDNN_PRIMITIVE_CACHE_CAPACITY={capacity} was set.");
+        let sentence = format!("ONEDNN_PRIMITIVE_CACHE_CAPACITY={capacity} is set.");
         evidence.push(evidence::text(
             "ONEDNN_PRIMITIVE_CACHE_CAPACITY",
             capacity,
@@ -69,7 +69,7 @@ fn judge(analysis: &Analysis) -> Judgement {
 /// The cache's objects are small, live on, and lie between the buffers of each call.
 fn between(kept: &Retention) -> Evidence {
     let sentence = format!(
-        "{} of its heap lay free between blocks that live on, and those that the cache keeps for each shape are such blocks.",
+        "{} of its heap is free but pinned between live blocks, such as the cache's.",
         evidence::bytes(kept.retained.bytes as u64)
     );
     let source = evidence::Source::Agent(kept.process.id.pid);
@@ -113,11 +113,11 @@ fn middle(from: At, to: At) -> At {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix::new("Keep fewer of them", "export ONEDNN_PRIMITIVE_CACHE_CAPACITY=16"),
+        Fix::new("Cache fewer primitives", "export ONEDNN_PRIMITIVE_CACHE_CAPACITY=16"),
         Fix::new(
-            "Or bring the inputs to few sizes",
+            "Or pad the inputs to a few sizes",
             "length = -(-length // 128) * 128  # pad to the next multiple of 128",
         ),
-        Fix::new("Or do without oneDNN (slower)", "torch.backends.mkldnn.enabled = False"),
+        Fix::new("Or switch oneDNN off (slower)", "torch.backends.mkldnn.enabled = False"),
     ]
 }

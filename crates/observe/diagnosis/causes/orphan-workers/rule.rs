@@ -46,10 +46,10 @@ fn judge(analysis: &Analysis) -> Judgement {
     let more = orphans.len().saturating_sub(6);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let sentence = format!(
-        "{} of the job outlived COMMAND: {}{more}; they hold {} of anonymous memory.",
+        "{} outlived the command and hold {} of anonymous memory: {}{more}.",
         evidence::plural(orphans.len() as u64, "process", "processes"),
-        names.join(", "),
-        evidence::bytes(memory)
+        evidence::bytes(memory),
+        names.join(", ")
     );
     let mut evidence: Vec<Evidence> = vec![evidence::number(
         "survivors",
@@ -60,9 +60,10 @@ fn judge(analysis: &Analysis) -> Judgement {
         sentence,
     )];
     if killed {
-        let how =
-            outcome.signal.map_or("was killed".to_owned(), |signal| format!("was ended by signal {signal}"));
-        let sentence = format!("COMMAND {how}, so that it could not end its children.");
+        let how = outcome.signal.map_or("was killed".to_owned(), |signal| {
+            format!("was killed by {}", evidence::signal_name(signal))
+        });
+        let sentence = format!("The command {how}, and could not end its children.");
         evidence.push(evidence::text("COMMAND", &how, "wait", Some(at), sentence));
     }
     let pids = orphans.iter().map(|process| process.id.pid).collect();
@@ -89,10 +90,10 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     }
     fixes.push(Fix::new(
         "Start the job in a scope that ends with it",
-        "systemd-run --user --scope -p KillMode=control-group python train.py",
+        format!("systemd-run --user --scope -p KillMode=control-group {}", context.typed()),
     ));
     fixes.push(Fix::new(
-        "In a child of one's own: end when the parent does",
+        "In your own child processes: end with the parent",
         "import ctypes, signal\nctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG, first thing in the child",
     ));
     fixes

@@ -26,12 +26,12 @@ fn judge(analysis: &Analysis) -> Judgement {
     };
     let worker = waiting.worker.map_or("a worker".to_owned(), |number| format!("loader worker {number}"));
     let sentence = format!(
-        "{} had waited {} for the batch of {worker}, and kept {} of the {} batches that it had asked for, finished and in its memory, until that one comes: {}.",
+        "{} held {} of {} finished batches ({}) for {}, waiting for {worker}.",
         evidence::capital(&evidence::describe(process)),
-        evidence::seconds(waiting.waited_s),
         evidence::count(waiting.batches),
         evidence::count(waiting.outstanding),
-        evidence::bytes(held)
+        evidence::bytes(held),
+        evidence::seconds(waiting.waited_s)
     );
     let source = evidence::Source::Agent(process.id.pid);
     let evidence = evidence::number("batches behind a late one", held, "bytes", source, at, sentence);
@@ -62,15 +62,14 @@ fn full(analysis: &Analysis, at: At) -> Option<u64> {
     (analysis.ran_out && soon(when)).then(|| analysis.timeline.memory().peak_bytes)
 }
 
-fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Hand batches on as they come (torch 2.6 or newer), where their order does not matter",
-            "DataLoader(dataset, num_workers=4, in_order=False)",
+            "If their order does not matter: take batches as they finish (torch 2.6 or newer)",
+            context.loader("in_order=False"),
         )
         .only(Place::Loader),
-        Fix::new("Let fewer wait", "DataLoader(dataset, num_workers=4, prefetch_factor=1)")
-            .only(Place::Loader),
+        Fix::new("Let fewer batches wait", context.loader("prefetch_factor=1")).only(Place::Loader),
         Fix::new(
             "Find the slow samples",
             "begin = time.monotonic()  # in the dataset's __getitem__\n...\n\

@@ -28,16 +28,16 @@ fn judge(analysis: &Analysis) -> Judgement {
             continue;
         }
         let sentence = format!(
-            "The cgroup {} met its limit of {} {}, and {} of it were page cache, which the kernel drops when it needs the room.",
+            "The cgroup {} held {} of {} as page cache, which the kernel drops on need; it met its limit {}.",
             group.path(),
+            evidence::bytes(cache as u64),
             evidence::bytes(limit),
-            evidence::plural(hits, "time", "times"),
-            evidence::bytes(cache as u64)
+            evidence::plural(hits, "time", "times")
         );
         let source = evidence::Source::Cgroup("memory.stat", group.path().to_owned());
         let met = evidence::number("page cache", cache as u64, "bytes", source.clone(), at, sentence);
         let sentence = format!(
-            "What cannot be dropped was {} at most: the limit is not in danger.",
+            "Memory other than cache stayed below {}: the limit is safe.",
             evidence::bytes(stays as u64)
         );
         let rest =
@@ -57,11 +57,11 @@ fn judge(analysis: &Analysis) -> Judgement {
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Watch what cannot be dropped instead of memory.current",
+            "Watch these lines instead of memory.current",
             "grep -E '^(anon|shmem|kernel) ' /sys/fs/cgroup/memory.stat",
         ),
         Fix::new(
-            "Drop the pages of a file that is read once",
+            "Drop the pages of files that you read once",
             "os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)",
         ),
     ]

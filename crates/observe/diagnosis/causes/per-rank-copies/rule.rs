@@ -65,7 +65,7 @@ fn copied(
         severity => severity,
     };
     let sentence = format!(
-        "{} processes hold a dataset {dataset} of {} each, of about {} in each: {} in all. One that all map would save {}, if they are the same.",
+        "{} processes each hold the dataset {dataset} ({}, about {}): {} in all, {} of it repeated.",
         evidence::count(together.len() as u64),
         evidence::plural(length, "item", "items"),
         evidence::bytes(most.bytes),
@@ -81,13 +81,13 @@ fn copied(
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Write arrays once, and map them in every rank: all read the same pages",
+            "Write arrays once, and map them in every rank",
             "if local_rank == 0:\n    numpy.save(\"data.npy\", data)\n\
                       torch.distributed.barrier()\n\
                       data = numpy.load(\"data.npy\", mmap_mode=\"r\")",
         ),
         Fix::new(
-            "Or load in each rank only what it reads",
+            "Or load in each rank only its own samples",
             "samples = samples[rank::world_size]  # instead of a DistributedSampler over all",
         ),
     ]

@@ -60,7 +60,7 @@ fn of_loader(analysis: &Analysis, cohort: &Cohort) -> Judgement {
         None if grown < WARN_BYTES as f64 => return Judgement::Nothing,
         None => {
             return Judgement::cannot_tell(format!(
-                "{} grow by {} a second together; whether they are persistent workers is known from inside only, and the agent did not speak",
+                "{} grow by {} a second together; no agent was inside to see whether they are persistent",
                 evidence::plural(growing.len() as u64, "loader worker", "loader workers"),
                 evidence::bytes(rate as u64)
             ))
@@ -69,7 +69,7 @@ fn of_loader(analysis: &Analysis, cohort: &Cohort) -> Judgement {
     let severity =
         if grown >= WARN_BYTES as f64 || analysis.ran_out { Severity::Warning } else { Severity::Note };
     let sentence = format!(
-        "{} of {} grew by {} together in the last {}, by {} a second, and did not stop; {} the fastest.",
+        "{} of {} grew by {} together in the last {} ({} a second), {} fastest.",
         evidence::plural(growing.len() as u64, "loader worker", "loader workers"),
         evidence::count(last.len() as u64),
         evidence::bytes(grown as u64),
@@ -82,7 +82,7 @@ fn of_loader(analysis: &Analysis, cohort: &Cohort) -> Judgement {
         vec![evidence::number("growth of workers", grown as u64, "bytes", source, end, sentence)];
     let dataset = settings.and_then(|settings| settings.dataset.as_deref()).unwrap_or("the dataset");
     let sentence = format!(
-        "The loader of {dataset} has persistent_workers=True, and these workers are {} old: what they keep stays until the run ends.",
+        "The loader over {dataset} has persistent_workers=True; its workers are {} old and retain all of it.",
         evidence::seconds(end.since(most.first_seen))
     );
     let source = starter.map_or("agent".into(), |starter| evidence::Source::Agent(starter.id.pid));
@@ -102,21 +102,21 @@ fn grows(worker: &ProcessHistory) -> Option<LineFit> {
     (growth.ongoing && much && growth.lasted_s >= WORKER_LASTED_S.max(WORKER_LASTED * life)).then_some(growth)
 }
 
-fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Find what the dataset keeps: each line that holds more memory than before",
+            "Find the dataset's lines that retain memory",
             "import tracemalloc  # in the dataset's __getitem__, in the worker\n\
                       if not tracemalloc.is_tracing():\n    tracemalloc.start()\n\
                       if index % 1000 == 0:\n    print(*tracemalloc.take_snapshot().statistics(\"lineno\")[:5], sep=\"\\n\")",
         ),
         Fix::new(
             "Bound a cache",
-            "functools.lru_cache(maxsize=1000)  # instead of a dict that every sample adds to",
+            "functools.lru_cache(maxsize=1000)  # instead of a dict that grows with every sample",
         ),
         Fix::new(
-            "Or end the workers after each epoch, and what they keep with them",
-            "DataLoader(dataset, num_workers=4, persistent_workers=False)",
+            "Or end the workers after each epoch, with all they retain",
+            context.loader("persistent_workers=False"),
         )
         .only(Place::Loader),
     ]

@@ -23,7 +23,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let mut evidence: Vec<Evidence> =
         refused.map(|group| counter_sentence(analysis, group)).into_iter().collect();
     evidence.extend(logged.map(|(at, cgroup)| {
-        let sentence = format!("The kernel log says that the pids controller refused a fork in {cgroup}.");
+        let sentence = format!("The kernel log shows a fork refused in {cgroup} by the pids controller.");
         evidence::text("fork rejected", cgroup, "kernel log", Some(*at), sentence)
     }));
     let known = if evidence.is_empty() {
@@ -108,7 +108,7 @@ fn counter_sentence(analysis: &Analysis, group: &CgroupHistory) -> Evidence {
     let at = group.refused.moved.map_or(group.last_at, |(_, at)| at);
     let limit = limit_above(analysis, group).unwrap_or(0);
     let sentence = format!(
-        "The cgroup {} refused {} because its {} tasks (pids.max) were all in use.",
+        "The cgroup {} refused {}: all of its {} tasks (pids.max) were in use.",
         group.path(),
         evidence::plural(grown, "new task", "new tasks"),
         evidence::count(limit)
@@ -137,12 +137,12 @@ fn near_sentence(group: &CgroupHistory) -> Evidence {
     let (at, peak) = group.tasks.peak().unwrap_or_default();
     let limit = limit(group).unwrap_or(0);
     let sentence = format!(
-        "The cgroup {} held {} of {} tasks; its counter of refused forks could not be read.",
+        "The cgroup {} had {} of {} in use; its counter of refused forks was unreadable.",
         group.path(),
         evidence::count(peak as u64),
-        evidence::count(limit)
+        evidence::plural(limit, "task", "tasks")
     );
-    evidence::out_of(
+    evidence::with_limit(
         evidence::number(
             "tasks",
             peak as u64,
@@ -161,28 +161,28 @@ pub(super) fn threads_sentence(analysis: &Analysis) -> Option<Evidence> {
     let (at, threads) = busiest.threads.peak()?;
     let processes = analysis.timeline.processes().filter(|process| process.last.is_some()).count() as u64;
     let sentence = format!(
-        "Of {} that were seen, {} had the most threads: {}.",
+        "Of {} in the job, {} had the most threads: {}.",
         evidence::plural(processes, "process", "processes"),
         evidence::describe(busiest),
         evidence::count(threads as u64)
     );
     let source = evidence::Source::Process(busiest.id.pid, "stat");
-    Some(evidence::apart(evidence::number("threads", threads as u64, "threads", source, at, sentence)))
+    Some(evidence::number("threads", threads as u64, "threads", source, at, sentence))
 }
 
 fn peak(process: &crate::history::ProcessHistory) -> f64 {
     process.threads.peak().map_or(0.0, |(_, threads)| threads)
 }
 
-fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = vec![fewer_threads()];
     fixes.push(
-        Fix::new("In a container: start it with a larger limit", "docker run --pids-limit=32768 IMAGE")
+        Fix::new("In a container: raise its limit", "docker run --pids-limit=32768 IMAGE")
             .only(Place::Container),
     );
     fixes.push(Fix::new(
-        "Under systemd: the same for a unit of the user's own",
-        "systemd-run --user --scope -p TasksMax=32768 python train.py",
+        "Under systemd: the same for your own unit",
+        format!("systemd-run --user --scope -p TasksMax=32768 {}", context.typed()),
     ));
     fixes
 }
@@ -190,7 +190,7 @@ fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
 /// Threads of the numeric libraries are the usual crowd.
 pub(super) fn fewer_threads() -> Fix {
     Fix::new(
-        "One thread a library and process; the workers are the parallelism",
+        "Run one thread per library and process: the workers already run in parallel",
         "export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1",
     )
 }

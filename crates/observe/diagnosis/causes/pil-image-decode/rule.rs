@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     match by_failure(analysis, |failure| Ok(refused(analysis, failure))) {
-        Judgement::Nothing => no_memory_in(analysis, &RULE, "an image was being decoded", decodes, |_| None),
+        Judgement::Nothing => no_memory_in(analysis, &RULE, "decoding an image", decodes, |_| None),
         found => found,
     }
 }
@@ -46,7 +46,7 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     }
     let mut evidence: Vec<Evidence> = sharing::exception_sentence(failure).into_iter().collect();
     if let Some(bytes) = pixels(&failure.text()).map(|pixels| pixels.saturating_mul(PIXEL_BYTES)) {
-        let sentence = format!("Decoded, it is {} of 3 bytes a pixel.", evidence::bytes(bytes));
+        let sentence = format!("Decoded, the image takes {} (3 bytes a pixel).", evidence::bytes(bytes));
         evidence.push(evidence::number(
             "decoded size",
             bytes,
@@ -69,15 +69,15 @@ fn pixels(text: &str) -> Option<u64> {
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Find such files before the training: opening reads the size, and decodes nothing",
+            "Find such files before training: opening one reads only its size",
             "with Image.open(path) as image:\n    if image.width * image.height > 50_000_000:\n        print(path)",
         ),
         Fix::new(
-            "Let the decoder make it small (JPEG)",
+            "Let the decoder shrink it (JPEG)",
             "image.draft(\"RGB\", (512, 512))  # before anything reads its pixels",
         ),
         Fix::new(
-            "Or leave large ones out",
+            "Or skip large images",
             "Image.MAX_IMAGE_PIXELS = 50_000_000  # and catch Image.DecompressionBombError",
         ),
     ]

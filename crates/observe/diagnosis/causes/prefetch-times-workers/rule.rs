@@ -7,6 +7,7 @@ use crate::policy::limits::reaches;
 use crate::policy::memory::{IN_FLIGHT, LOADER_BEGINS_S};
 use crate::policy::sizes::{NOTE_PART, WORK_NOTE_BYTES};
 use crate::rule::finding::of_process;
+use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Evidence, FilesystemUse, Fix, LoaderSettings, Place, Proof, Severity};
 
@@ -69,7 +70,7 @@ fn product(starter: &ProcessHistory, settings: &LoaderSettings) -> Evidence {
     let size =
         settings.batch_size.map_or("unknown size".into(), |size| evidence::plural(size, "sample", "samples"));
     let sentence = format!(
-        "The loader of {} has {} workers x prefetch_factor {} = {} of {size} ready ahead of the step.",
+        "The loader over {} keeps {} workers x prefetch_factor {} = {} of {size} ready.",
         settings.dataset.as_deref().unwrap_or("the dataset"),
         settings.workers,
         settings.prefetch_factor.unwrap_or(2),
@@ -83,9 +84,9 @@ fn product(starter: &ProcessHistory, settings: &LoaderSettings) -> Evidence {
 fn measured(batches: &segments::Batches) -> Evidence {
     let waiting = batches.bytes - batches.received;
     let sentence = format!(
-        "Of the {} that loader workers had put into shared memory, {} waited: no process that trains mapped them yet.",
-        evidence::bytes(batches.bytes),
-        evidence::bytes(waiting)
+        "{} of the workers' {} in shared memory waited for the training process.",
+        evidence::bytes(waiting),
+        evidence::bytes(batches.bytes)
     );
     evidence::number(
         "batches that wait",
@@ -102,17 +103,16 @@ fn in_shm(analysis: &Analysis, at: At) -> u64 {
     used.map(|(_, used)| used as u64).max().unwrap_or(0)
 }
 
-fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix::new("Keep fewer batches ready", "DataLoader(dataset, num_workers=2, prefetch_factor=1)")
-            .only(Place::Loader),
+        sharing::fewer_batches(context),
         Fix::new(
-            "Send bytes, and make floats of them where they are used: a quarter of the size",
+            "Send bytes, and convert to float in the training step: a quarter of the size",
             "return image  # uint8 in __getitem__\nbatch = batch.to(device).float().div_(255)  # in the step",
         ),
         Fix::new(
-            "Let the workers of one loader end before the next one begins (training, then validation)",
-            "DataLoader(dataset, num_workers=4, persistent_workers=False)",
+            "End the training workers before validation starts its own",
+            context.loader("persistent_workers=False"),
         )
         .only(Place::Loader),
     ]

@@ -39,11 +39,11 @@ fn library(text: &str) -> Option<String> {
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let library = context.path.as_deref().unwrap_or("/path/of/the/library.so");
     vec![
-        Fix::new("Let that library be loaded first", format!("export LD_PRELOAD={library}")),
+        Fix::new("Load that library first", format!("export LD_PRELOAD={library}")),
         Fix::new(
-            "Or make the reserve larger (glibc 2.32 or newer)",
+            "Or enlarge the reserve (glibc 2.32 or newer)",
             "export GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384",
         ),
-        Fix::new("Or import it before the others", "import torch  # first line of the program"),
+        Fix::new("Or import its package first", "import torch  # first line of the program"),
     ]
 }

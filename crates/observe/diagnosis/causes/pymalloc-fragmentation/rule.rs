@@ -16,7 +16,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         Allocator::Pymalloc,
         |kept| {
             format!(
-                "{} let go of small Python objects, and about {} of their memory stayed in its {} of private memory; none of it is malloc's, so that malloc_trim(0) gives nothing back.",
+                "{} freed small Python objects; about {} of their memory is still held (of {} private).",
                 evidence::capital(&evidence::describe(kept.process)),
                 evidence::bytes(kept.retained.bytes as u64),
                 evidence::bytes(kept.retained.anonymous as u64)
@@ -26,21 +26,21 @@ fn judge(analysis: &Analysis) -> Judgement {
     )
 }
 
-fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Build it in a process that ends, and take over arrays only",
+            "Build the objects in a process that ends, and return only arrays",
             "import concurrent.futures\n\
                       with concurrent.futures.ProcessPoolExecutor(1) as pool:\n    \
                       lengths, text = pool.submit(read_index, path).result()  # numpy arrays",
         ),
         Fix::new(
-            "Or keep columns in place of objects: no small piece for each row",
+            "Or store columns instead of one object per row",
             "labels = numpy.fromiter((row[\"label\"] for row in read_rows(path)), dtype=numpy.int32)",
         ),
         Fix::new(
-            "To settle it: the same with malloc in its place, which can be trimmed",
-            "PYTHONMALLOC=malloc python train.py",
+            "Confirm it: run with malloc, which can be trimmed",
+            format!("PYTHONMALLOC=malloc {}", context.typed()),
         ),
     ]
 }

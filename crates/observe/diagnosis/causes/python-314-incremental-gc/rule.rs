@@ -38,7 +38,7 @@ fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new("Use Python 3.14.5 or newer, or 3.13", "python3 -V"),
         Fix::new(
-            "Or collect by hand, which also shows whether it is this",
+            "Or collect by hand, which also confirms the cause",
             "if step % 100 == 0:\n    gc.collect()",
         ),
     ]

@@ -32,7 +32,9 @@ fn unheard(analysis: &Analysis) -> Judgement {
     });
     growing.map_or(Judgement::Nothing, |process| {
         let who = evidence::describe(process);
-        Judgement::cannot_tell(format!("the anonymous memory of {who} grows; whether that waits in a queue is known from inside only, and the agent did not speak"))
+        Judgement::cannot_tell(format!(
+            "the anonymous memory of {who} grows; no agent was inside to see its queues"
+        ))
     })
 }
 
@@ -93,16 +95,16 @@ fn in_flight(process: &ProcessHistory) -> u64 {
 
 fn length(process: &ProcessHistory, at: At, backlog: &Backlog, bytes: u64) -> Evidence {
     let bound = match backlog.maxsize {
-        Some(maxsize) => format!("its maxsize is {}", evidence::count(maxsize)),
-        None => "it has no bound".to_owned(),
+        Some(maxsize) => format!("maxsize {}", evidence::count(maxsize)),
+        None => "no maxsize".to_owned(),
     };
     let sentence = format!(
-        "A {} in {} held {} that nobody had taken, {} after it was made, about {} in all; {bound}.",
+        "A {} in {} holds {} that no process took, about {} ({bound}, {} old).",
         backlog.of,
         evidence::describe(process),
         evidence::plural(backlog.items, "item", "items"),
-        evidence::seconds(backlog.age_s),
-        evidence::bytes(bytes)
+        evidence::bytes(bytes),
+        evidence::seconds(backlog.age_s)
     );
     let source = evidence::Source::Agent(process.id.pid);
     let evidence = evidence::number("items in a queue", backlog.items, "items", source, at, sentence);
@@ -115,7 +117,7 @@ fn length(process: &ProcessHistory, at: At, backlog: &Backlog, bytes: u64) -> Ev
 fn memory(process: &ProcessHistory, rise: u64) -> Option<Evidence> {
     let (at, peak) = process.anonymous.peak()?;
     let sentence = format!(
-        "The anonymous memory of {} rose by {} since then, to {}.",
+        "Since then the anonymous memory of {} rose by {} to {}.",
         evidence::describe(process),
         evidence::bytes(rise),
         evidence::bytes(peak as u64)
@@ -131,7 +133,7 @@ fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
             "queue = multiprocessing.Queue(maxsize=16)",
         ),
         Fix::new(
-            "Pool.imap: let no more tasks be under way than are consumed",
+            "Pool.imap: start no more tasks than you consume",
             "room = threading.Semaphore(16)\n\
                       def limited(samples):\n    for sample in samples:\n        room.acquire()\n        yield sample\n\
                       for result in pool.imap(work, limited(samples)):\n    room.release()",

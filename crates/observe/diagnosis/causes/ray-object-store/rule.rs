@@ -34,7 +34,7 @@ fn told(analysis: &Analysis, failure: &Failure) -> Finding {
 fn store(raylet: &ProcessHistory) -> Option<Evidence> {
     let (at, memory) = raylet.memory?;
     let sentence = format!(
-        "raylet (pid {}), which keeps the object store, had {} of shared memory.",
+        "raylet (pid {}), which holds the object store, had {} of shared memory.",
         raylet.id.pid,
         evidence::bytes(memory.shared.0)
     );
@@ -45,14 +45,14 @@ fn store(raylet: &ProcessHistory) -> Option<Evidence> {
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "See who holds references, and drop those that are not needed",
+            "List the references, and drop those you do not need",
             "ray memory --group-by STACK_TRACE\ndel ref  # in the driver",
         ),
         Fix::new(
-            "Give the store more, of a /dev/shm that has it",
+            "Enlarge the store (needs room in /dev/shm)",
             "ray.init(object_store_memory=8 * 2**30)  # with docker run --shm-size=10g",
         )
         .only(Place::Container),
-        Fix::new("Run fewer tasks at once, each with its memory said", "@ray.remote(memory=4 * 2**30)"),
+        Fix::new("Run fewer tasks at once: declare the memory of each", "@ray.remote(memory=4 * 2**30)"),
     ]
 }

@@ -70,11 +70,14 @@ fn workers<'a>(analysis: &Analysis<'a>) -> impl Iterator<Item = &'a ProcessHisto
 
 fn copied_sentence(starter: Option<&ProcessHistory>, copies: &[Copy], whole: u64, most: &Copy) -> Evidence {
     let error = copies.iter().map(|copy| (copy.error as f64).powi(2)).sum::<f64>().sqrt() as u64;
-    let from = starter.map_or(String::new(), |starter| format!(" of {}", evidence::describe(starter)));
-    let each =
-        if copies.len() > 1 { format!(", {} the most", evidence::bytes(most.bytes)) } else { String::new() };
+    let from = starter.map_or("their parent".into(), evidence::describe);
+    let each = if copies.len() > 1 {
+        format!(", one of them {}", evidence::bytes(most.bytes))
+    } else {
+        String::new()
+    };
     let sentence = format!(
-        "{}{from} copied {} (give or take {}) of the memory that they shared with it since they were forked{each}.",
+        "{} copied {} (± {}) of memory shared with {from}{each}.",
         evidence::capital(&evidence::plural(copies.len() as u64, "forked worker", "forked workers")),
         evidence::bytes(whole),
         evidence::bytes(error),
@@ -98,26 +101,19 @@ fn faults_sentence(analysis: &Analysis, copies: &[Copy], most: &Copy) -> Option<
         let (_, before) = parent.faults.at_or_before(forked)?;
         let (_, after) = parent.faults.at_or_before(most.at)?;
         Some(format!(
-            ", {} {} in that time",
+            "; {} took {}",
             evidence::describe(parent),
             evidence::count((after - before).max(0.0) as u64)
         ))
     });
     let sentence = format!(
-        "Their resident size does not show it: it grew by at most {} since they were first seen. They took {} minor faults{}: it was they who wrote.",
+        "Their resident sizes grew by at most {}, yet they took {} minor faults{}: they wrote.",
         evidence::bytes(grown),
         evidence::count(theirs as u64),
         parents.unwrap_or_default()
     );
     let source = evidence::Source::Processes(most.process.id.pid, "stat");
-    Some(evidence::apart(evidence::number(
-        "minor faults",
-        theirs as u64,
-        "faults",
-        source,
-        most.at,
-        sentence,
-    )))
+    Some(evidence::number("minor faults", theirs as u64, "faults", source, most.at, sentence))
 }
 
 fn dataset_sentence(
@@ -134,14 +130,14 @@ fn dataset_sentence(
         .map_or(String::new(), |items| format!(" for {}", evidence::plural(items, "item", "items")));
     let sentence = if saved.saturating_mul(2) >= sum(copies) {
         format!(
-            "The dataset{name} holds about {} of Python objects{items}; reading one writes its reference count, and that copies its page. Read to the end by all of these workers that makes about {}; ullage.share(dataset) would have saved about {} so far.",
+            "The dataset{name} holds {} of Python objects{items}: reading one writes its reference count. Reading all copies {}; ullage.share(dataset) would have saved {} so far.",
             evidence::bytes(objects),
             evidence::bytes(objects.saturating_mul(copies.len() as u64)),
             evidence::bytes(saved)
         )
     } else {
         format!(
-            "The dataset{name} holds only about {} of Python objects{items}: the workers write into other memory that they inherited, or read objects that lie elsewhere; ullage.share(dataset) would have saved about {} so far.",
+            "The dataset{name} holds only {} of Python objects{items}: the workers write other inherited memory. ullage.share(dataset) would have saved {} so far.",
             evidence::bytes(objects),
             evidence::bytes(saved)
         )
@@ -152,7 +148,7 @@ fn dataset_sentence(
 
 fn unweighed_sentence(whole: u64, most: &Copy) -> Evidence {
     let sentence = format!(
-        "Reading a Python object writes its reference count, and that copies its page. What the dataset holds was not seen from inside; as far as it is the dataset, ullage.share(dataset) would have saved the {} copied so far.",
+        "Reading a Python object writes its reference count. ullage.share(dataset) would have saved up to {} so far.",
         evidence::bytes(whole)
     );
     let source = evidence::Source::Processes(most.process.id.pid, "pagemap");
@@ -172,7 +168,7 @@ fn unreadable(analysis: &Analysis) -> Judgement {
     });
     match hidden {
         Some((process, why)) => Judgement::cannot_tell(format!(
-            "the pages of {} could not be looked at ({}), so that what it copied of its parent's memory is not known",
+            "the pages of {} could not be read ({}), so its copies are unknown",
             evidence::describe(process),
             why.reason()
         )),
@@ -184,12 +180,12 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = vec![share()];
     if context.freezes() {
         fixes.push(Fix::new(
-            "Or keep the objects as they are, and make them immortal, so that reading them writes nothing (Python 3.12 or newer, workers by fork)",
+            "Or make the objects immortal: reading then writes nothing (Python 3.12 or newer, workers by fork)",
             "ullage.freeze(dataset)  # before the workers are forked",
         ));
     }
     fixes.push(Fix::new(
-        "Or store text as one array of bytes and one of offsets: reading an array writes nothing into it",
+        "Or store text as an array of bytes and one of offsets: reading arrays writes nothing",
         "data = [text.encode() for text in texts]\n\
                   blob = numpy.frombuffer(b\"\".join(data), numpy.uint8)\n\
                   ends = numpy.cumsum([0] + [len(item) for item in data])\n\

@@ -54,7 +54,7 @@ fn judge_failure(
         (false, _, Some((_, peak))) if reaches(SPACE_AT_LIMIT, peak, limit) => Proof::ReadNearLimit,
         (false, _, Some((at, peak))) if peak >= limit / ADDRESS_SPACE_PART => {
             return Err(format!(
-                "{name} ended on its own; its address space had reached {} of {}, read {} before, and the agent reported no exception from it",
+                "{name} ended on its own, with {} of {} of address space {} before, and reported no exception",
                 evidence::bytes(peak),
                 evidence::bytes(limit),
                 evidence::seconds(failure.at.since(at))
@@ -62,7 +62,7 @@ fn judge_failure(
         }
         (false, _, None) => {
             return Err(format!(
-                "{name} ended on its own before its address space was read; its limit (ulimit -v) is {}",
+                "{name} ended on its own before its address space was read (limit: ulimit -v {})",
                 evidence::bytes(limit)
             ));
         }
@@ -70,13 +70,10 @@ fn judge_failure(
     };
     let mut evidence: Vec<Evidence> = Vec::new();
     if let Some(size) = at_failure {
-        let more = if asked > 0 {
-            format!(", and asked for {} more", evidence::bytes(asked))
-        } else {
-            String::new()
-        };
+        let more =
+            if asked > 0 { format!(" and asked for {} more", evidence::bytes(asked)) } else { String::new() };
         let sentence = format!(
-            "{} had an address space of {} of the {} that its limit (ulimit -v) allows{more}, counted inside it at the exception.",
+            "{} used {} of {} of address space (ulimit -v){more} at the exception.",
             evidence::capital(&name),
             evidence::bytes(size),
             evidence::bytes(limit)
@@ -87,13 +84,13 @@ fn judge_failure(
     }
     if let (Some((at, peak)), Some(process)) = (peak, failure.process) {
         let sentence = format!(
-            "Its address space had reached {} of {} (VmPeak), read {} before the failure.",
+            "Its address space peaked at {} of {} (VmPeak), {} before the failure.",
             evidence::bytes(peak),
             evidence::bytes(limit),
             evidence::seconds(failure.at.since(at))
         );
         let source = evidence::Source::Process(process.id.pid, "status");
-        evidence.push(evidence::out_of(
+        evidence.push(evidence::with_limit(
             evidence::number("largest address space", peak, "bytes", source, at, sentence),
             limit,
         ));
@@ -101,23 +98,20 @@ fn judge_failure(
     if let Some(resident) =
         counts.and_then(|counts| counts.resident).or(memory.map(|(_, memory)| memory.resident().0))
     {
-        let sentence = format!("Only {} of it was memory in use.", evidence::bytes(resident));
+        let sentence = format!("Only {} of that was memory in use.", evidence::bytes(resident));
         evidence.push(evidence::number("resident memory", resident, "bytes", "VmRSS", failure.at, sentence));
     }
     evidence.extend(sharing::exception_sentence(failure));
     Ok(Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)))))
 }
 
-fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
     vec![
+        Fix::new("Raise the limit on address space to its hard limit", "ulimit -S -v $(ulimit -H -v)"),
         Fix::new(
-            "Take the limit on address space away (up to the hard limit everybody may)",
-            "ulimit -S -v $(ulimit -H -v)",
+            "To limit memory, limit memory in use instead",
+            format!("systemd-run --user --scope -p MemoryMax=SIZE {}", context.typed()),
         ),
-        Fix::new(
-            "Where memory shall be limited: limit what is in use",
-            "systemd-run --user --scope -p MemoryMax=16G python train.py",
-        ),
-        Fix::new("Reserve less: fewer arenas", "export MALLOC_ARENA_MAX=2 OMP_NUM_THREADS=1"),
+        Fix::new("Reserve less: use fewer arenas", "export MALLOC_ARENA_MAX=2 OMP_NUM_THREADS=1"),
     ]
 }

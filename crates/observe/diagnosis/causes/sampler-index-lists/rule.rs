@@ -26,7 +26,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let tenth = bytes.saturating_mul(WARN_PART) >= analysis.timeline.memory().peak_bytes;
     let severity = if tenth && analysis.ran_out { Severity::Warning } else { Severity::Note };
     let sentence = format!(
-        "The sampler of the loader of {} makes a list of {} for each epoch in {}: about {}, {LISTED_INT_BYTES} bytes each.",
+        "The sampler over {} lists {} every epoch in {}: about {}, {LISTED_INT_BYTES} bytes each.",
         settings.dataset.as_deref().unwrap_or("the dataset"),
         evidence::plural(length, "index", "indices"),
         evidence::describe(process),
@@ -58,16 +58,16 @@ fn rise(analysis: &Analysis, process: &ProcessHistory) -> Option<(u64, At)> {
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Shuffle an array: 8 bytes for each sample instead of 40",
+            "Shuffle an array: 8 bytes per sample instead of 40",
             "class Shuffled(torch.utils.data.Sampler):\n    def __init__(self, length):\n        self.length = length\n    \
                       def __len__(self):\n        return self.length\n    \
                       def __iter__(self):\n        for block in torch.randperm(self.length).split(10_000):\n            \
                       yield from block.tolist()\n\
                       DataLoader(dataset, sampler=Shuffled(len(dataset)), num_workers=4)",
         )
-        .only(Place::Loader),
+        ,
         Fix::new(
-            "Several ranks: let each shuffle its own share only",
+            "Several ranks: shuffle only its own share in each",
             "DataLoader(torch.utils.data.Subset(dataset, range(rank, len(dataset), world_size)), sampler=..., num_workers=4)",
         )
         .only(Place::Loader),

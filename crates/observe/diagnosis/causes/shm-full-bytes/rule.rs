@@ -44,13 +44,13 @@ fn told(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
             known = Proof::SeenInside;
         }
         let sentence = format!(
-            "/dev/shm had {} of {} in use at the exception, and the next segment did not fit.",
+            "/dev/shm had {} of {} in use at the exception; the next segment did not fit.",
             evidence::bytes(used),
             evidence::bytes(size)
         );
         let met =
             evidence::number("/dev/shm bytes", used, "bytes", failure.agent_source(), failure.at, sentence);
-        evidence.push(evidence::out_of(met, size));
+        evidence.push(evidence::with_limit(met, size));
     } else if let Some((history, at, used, size)) =
         space::fullest(analysis, &[FilesystemUse::Shm], failure, false)
     {
@@ -66,7 +66,7 @@ fn read(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, Strin
     let Some((history, at, used, size)) = space::fullest(analysis, &[FilesystemUse::Shm], failure, false)
     else {
         return if bus {
-            Err("a process was ended by SIGBUS, and /dev/shm could not be read".into())
+            Err("a process was killed by SIGBUS, and /dev/shm could not be read".into())
         } else {
             Ok(None)
         };
@@ -78,10 +78,9 @@ fn read(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, Strin
         return Ok(Some(finding(analysis, &RULE, failure, known, evidence, &context(analysis, failure))));
     }
     let someone = failure.process.map_or_else(|| "a process".into(), evidence::describe);
-    let last =
-        format!("/dev/shm was last read with {} of {} in use", evidence::bytes(used), evidence::bytes(size));
+    let last = format!("/dev/shm last had {} of {} in use", evidence::bytes(used), evidence::bytes(size));
     if bus {
-        return Err(format!("{someone} was ended by SIGBUS, but {last}; which mapping faulted was not seen"));
+        return Err(format!("{someone} was killed by SIGBUS, but {last}; the faulting mapping is unknown"));
     }
     if let Some(because) = space::may_have_filled(analysis, &[FilesystemUse::Shm], failure, false) {
         return Err(because);
@@ -91,9 +90,7 @@ fn read(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, Strin
         .peak()
         .is_some_and(|(_, peak)| history.used.first().is_some_and(|(_, first)| peak > first));
     if moved && (size <= FILLS_AT_ONCE_BYTES && used >= size / FILLS_AT_ONCE_PART) {
-        return Err(format!(
-            "{someone} ended on its own, {last}, and the agent reported no exception from it"
-        ));
+        return Err(format!("{someone} ended on its own and reported no exception; {last}"));
     }
     Ok(None)
 }
@@ -102,7 +99,7 @@ fn in_flight(failure: &Failure) -> Option<ullage_model::Evidence> {
     let loader = sharing::loader(failure)?;
     let prefetch = loader.prefetch_factor?;
     let sentence = format!(
-        "{} workers x prefetch_factor {prefetch} = {} batches of {} are in flight at once.",
+        "{} workers x prefetch_factor {prefetch} keep {} batches of {} in flight.",
         loader.workers,
         u64::from(loader.workers).saturating_mul(prefetch),
         loader.batch_size.map_or("unknown size".into(), |size| evidence::plural(size, "sample", "samples"))
@@ -131,21 +128,15 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = Vec::new();
     if context.is_root() {
         fixes.push(Fix::new(
-            "Make it larger now (needs the right to mount)",
+            "Enlarge it now (needs the right to mount)",
             format!("mount -o remount,size={gib}G /dev/shm"),
         ));
     }
     fixes.push(
-        Fix::new(
-            "In a container: start it with a larger /dev/shm",
-            format!("docker run --shm-size={gib}g IMAGE"),
-        )
-        .only(Place::Container),
+        Fix::new("Start the container with a larger /dev/shm", format!("docker run --shm-size={gib}g IMAGE"))
+            .only(Place::Container),
     );
-    fixes.push(
-        Fix::new("Keep fewer batches in flight", "DataLoader(dataset, num_workers=2, prefetch_factor=1)")
-            .only(Place::Loader),
-    );
+    fixes.push(sharing::fewer_batches(context));
     fixes.extend(sharing::arena(context));
     fixes
 }

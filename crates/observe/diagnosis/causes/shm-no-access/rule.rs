@@ -15,7 +15,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     by_failure(analysis, |failure| {
         match failure.unexplained_end() && !mounted && analysis.timeline.samples() > 0 {
             true => Err(format!(
-                "{} ended on its own, and no /dev/shm could be read; the agent reported no exception from it",
+                "{} ended on its own, /dev/shm could not be read, and it reported no exception",
                 failure.process.map_or_else(|| "a process".into(), evidence::describe)
             )),
             false => Ok(refused(analysis, failure)),
@@ -30,8 +30,8 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     let mounted = analysis.timeline.filesystems(FilesystemUse::Shm).next();
     let reason = match code {
         1 | 13 => "permission denied",
-        30 => "it is mounted read-only",
-        38 => "there is none that the C library would use",
+        30 => "/dev/shm is mounted read-only",
+        38 => "there is no usable /dev/shm",
         // Of a tensor: its sender may have ended. Of a semaphore: the place is not there.
         2 if mounted.is_none() => "there is none",
         _ => return None,
@@ -45,28 +45,24 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     if !makes {
         return None;
     }
-    let sentence =
-        format!("The job could not make an object in /dev/shm (error {code}): {reason}. No limit was met.");
+    let sentence = format!("The job could not create an object in /dev/shm: {reason} (error {code}).");
     let mut evidence =
         vec![evidence::text("error", &code.to_string(), failure.agent_source(), Some(failure.at), sentence)];
     evidence.extend(sharing::exception_sentence(failure));
     evidence.push(match mounted {
         Some(place) => {
-            let sentence = format!(
-                "{} was read with {} in use: it is not full.",
-                place.last.path,
-                evidence::bytes(place.last.used.0)
-            );
+            let sentence =
+                format!("{} is not full: {} in use.", place.last.path, evidence::bytes(place.last.used.0));
             let source = evidence::Source::Filesystem(place.last.path.clone());
             evidence::number("/dev/shm in use", place.last.used.0, "bytes", source, place.last_at, sentence)
         }
-        None => evidence::apart(evidence::text(
+        None => evidence::text(
             "/dev/shm",
             "not there",
             "statvfs /dev/shm",
             Some(failure.at),
             "The job sees no /dev/shm at all.".into(),
-        )),
+        ),
     });
     Some(finding(
         analysis,
@@ -104,8 +100,8 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
         Fix::new("In a container: give it one", "docker run --tmpfs /dev/shm:rw,mode=1777,size=8g IMAGE")
             .only(Place::Container),
     );
-    fixes.push(
-        Fix::new("Work without other processes", "DataLoader(dataset, num_workers=0)").only(Place::Loader),
-    );
+    fixes.push(Fix::new("Check the mount", "findmnt /dev/shm; ls -ld /dev/shm"));
+    fixes
+        .push(Fix::new("Load in the main process", "DataLoader(dataset, num_workers=0)").only(Place::Loader));
     fixes
 }

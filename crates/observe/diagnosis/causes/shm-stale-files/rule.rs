@@ -72,7 +72,7 @@ fn filled_before(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
         return None;
     }
     let sentence = format!(
-        "/dev/shm held {} of its {} when the job began: files of earlier runs, or of another one; they were not listed.",
+        "/dev/shm already held {} of {} when the job began: files of other runs.",
         evidence::bytes(before as u64),
         evidence::bytes(size)
     );
@@ -106,12 +106,12 @@ fn known(stale: &Stale) -> Proof {
 fn sentence(stale: &Stale, size: Option<u64>) -> Evidence {
     let of = size.map_or(String::new(), |size| format!(" of its {}", evidence::bytes(size)));
     let gone = if stale.makers_gone >= stale.bytes / 2 {
-        "; whoever made them has ended"
+        "; their creator has exited"
     } else {
-        "; who made them is not known, so that another job may use them"
+        "; their creator is unknown, so another job may use them"
     };
     let text = format!(
-        "/dev/shm held {} in {} from before this run that no process of it uses{of}{gone} (the largest: {}).",
+        "/dev/shm holds {} in {} from before this run, unused by it{of}{gone} (largest: {}).",
         evidence::bytes(stale.bytes),
         evidence::plural(stale.count, "file", "files"),
         stale.names.join(", ")
@@ -125,13 +125,13 @@ fn sentence(stale: &Stale, size: Option<u64>) -> Evidence {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix::new("List what no process uses, and remove it, each file asked for", "ullage check --clean"),
+        Fix::new("List files that no process uses, and remove them after asking", "ullage check --clean"),
         Fix::new(
-            "By hand, where fuser shows nobody",
+            "By hand, if fuser shows no process",
             "fuser -v /dev/shm/torch_* /dev/shm/psm_*; rm /dev/shm/torch_* /dev/shm/psm_*",
         ),
         Fix::new(
-            "Let torch unlink its files at once, so that none can stay",
+            "Let torch unlink its files at once, so that none stays",
             "torch.multiprocessing.set_sharing_strategy(\"file_descriptor\")",
         ),
     ]

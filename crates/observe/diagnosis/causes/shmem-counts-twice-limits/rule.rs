@@ -6,6 +6,7 @@ use crate::evidence;
 use crate::history::Series;
 use crate::policy::machine::UNBOUNDED_PART;
 use crate::rule::finding::of_job;
+use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, FilesystemUse, Fix, Place, Proof, Severity};
 
@@ -22,10 +23,10 @@ fn judge(analysis: &Analysis) -> Judgement {
             continue;
         }
         let sentence = format!(
-            "Of the {} that the cgroup {} may hold, {} were shared memory (/dev/shm, memfd and the like), read {}; it cannot be given back, and killing its writer does not free it.",
-            evidence::bytes(limit),
+            "The cgroup {} held {} of {} as shared memory {}; killing its writer does not free it.",
             group.path(),
             evidence::bytes(shared as u64),
+            evidence::bytes(limit),
             when(at, victim.at)
         );
         let source = evidence::Source::Cgroup("memory.stat", group.path().to_owned());
@@ -34,10 +35,10 @@ fn judge(analysis: &Analysis) -> Judgement {
         if let Some(place) = analysis.timeline.filesystems(FilesystemUse::Shm).next() {
             let used = around(&place.used).map_or(place.last.used.0, |(_, used)| used as u64);
             let size = place.last.size.at();
-            let of = size
-                .map_or("no limit of its own".into(), |size| format!("a size of {}", evidence::bytes(size)));
+            let of =
+                size.map_or("no size limit".into(), |size| format!("a size of {}", evidence::bytes(size)));
             let sentence = format!(
-                "{} held {} then, and has {of}: it is bounded by the memory limit, and not by itself.",
+                "{} held {} of that; it has {of}, so the memory limit stops it first.",
                 place.last.path,
                 evidence::bytes(used)
             );
@@ -79,15 +80,11 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     };
     vec![
         Fix::new(
-            "In a container: a /dev/shm of a quarter of the memory limit, so that a full one is an error and not a kill",
+            "Start the container with a /dev/shm below its memory limit: a full one is then an error, not a kill",
             format!("docker run --memory={} --shm-size={} IMAGE", size(4), size(1)),
         )
         .only(Place::Container),
-        Fix::new("See what lies in it, and who uses it", "ls -lS /dev/shm; fuser -v /dev/shm/*"),
-        Fix::new(
-            "Keep fewer batches in flight",
-            "DataLoader(dataset, num_workers=2, prefetch_factor=1)",
-        )
-        .only(Place::Loader),
+        Fix::new("List its files and the processes that use them", "ls -lS /dev/shm; fuser -v /dev/shm/*"),
+        sharing::fewer_batches(context),
     ]
 }

@@ -23,7 +23,7 @@ fn faulted(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, St
     if let Some(file) = analysis.timeline.short_file(process.id) {
         let mut evidence: Vec<_> = space::bus_error_sentence(failure).into_iter().collect();
         let sentence = format!(
-            "It had mapped {} of {}, which had only {} when it was gone: a page behind the end of the file is a SIGBUS.",
+            "It had mapped {} of {}, which now ends at {}: touching a page beyond raises SIGBUS.",
             evidence::bytes(file.mapped),
             file.path,
             evidence::bytes(file.length)
@@ -50,7 +50,7 @@ fn faulted(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, St
         return Ok(None);
     }
     let Some((_, at, used, size)) = space::fullest(analysis, &places[..1], failure, false) else {
-        return Err(format!("{name} was ended by SIGBUS, and /dev/shm could not be read"));
+        return Err(format!("{name} was killed by SIGBUS, and /dev/shm could not be read"));
     };
     if let Some(because) = space::may_have_filled(analysis, &places[..1], failure, false) {
         return Err(because);
@@ -58,22 +58,22 @@ fn faulted(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, St
     let mapped = process.mappings.filter(|(_, mappings)| mappings.data_file_bytes.0 > 0);
     let Some((counted, mappings)) = mapped else {
         return Err(format!(
-            "{name} was ended by SIGBUS while /dev/shm had room; no data file was seen mapped by it, so that which mapping faulted is not known"
+            "{name} was killed by SIGBUS with room in /dev/shm and no data file mapped; the faulting mapping is unknown"
         ));
     };
     let mut evidence: Vec<_> = space::bus_error_sentence(failure).into_iter().collect();
     let sentence = format!(
-        "/dev/shm had {} of {} in use, read {}: it did not lack room.",
+        "/dev/shm had room: {} of {} in use, {}.",
         evidence::bytes(used),
         evidence::bytes(size),
         space::when(at, failure.at)
     );
-    evidence.push(evidence::out_of(
+    evidence.push(evidence::with_limit(
         evidence::number("/dev/shm bytes", used, "bytes", "statvfs /dev/shm", at, sentence),
         size,
     ));
     let sentence = format!(
-        "It had mapped {} of data files, counted {}: the page that faulted was of one of these.",
+        "It had {} of data files mapped {}; the faulting page belongs to one of them.",
         evidence::bytes(mappings.data_file_bytes.0),
         space::when(counted, failure.at)
     );
@@ -93,7 +93,7 @@ fn faulted(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, St
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Never rewrite a file that is mapped: write a new one, and rename it over the old",
+            "Never rewrite a mapped file: write a new one and rename it over the old",
             "numpy.save(\"data.npy.new.npy\", array)\nos.replace(\"data.npy.new.npy\", \"data.npy\")",
         ),
         Fix::new(
@@ -101,7 +101,7 @@ fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
             "numpy.load(path)  # without mmap_mode\ntorch.load(path, mmap=False)",
         ),
         Fix::new(
-            "Before a sparse file is mapped: take its room, so that a full disk is an error there",
+            "Before mapping a sparse file: allocate it, so that a full disk fails there",
             "os.posix_fallocate(file.fileno(), 0, size)",
         ),
     ]

@@ -43,7 +43,7 @@ fn ended(analysis: &Analysis, failure: &Failure, asked: u64) -> Option<Finding> 
         return None;
     }
     let sentence = format!(
-        "The resident sizes of all processes added up to {}, more than the {} asked of Slurm; each page counted once, the job held {}.",
+        "The resident sizes add up to {}, above the {} requested from Slurm; the job held {}.",
         evidence::bytes(sum as u64),
         evidence::bytes(asked),
         evidence::bytes(held as u64)
@@ -51,18 +51,13 @@ fn ended(analysis: &Analysis, failure: &Failure, asked: u64) -> Option<Finding> 
     let met =
         evidence::number("sum of resident sizes", sum as u64, "bytes", "/proc/PID/status", at, sentence);
     let sentence = format!(
-        "{} was ended by a signal, and the kernel counted no OOM kill: it was not the kernel's limit.",
+        "{} was killed by a signal, and the kernel counted no OOM kill.",
         failure
             .process
             .map_or_else(|| "A process".into(), |process| evidence::capital(&evidence::describe(process)))
     );
-    let signal = evidence::apart(evidence::text(
-        "signal",
-        "SIGKILL or SIGTERM",
-        "how the process ended",
-        Some(failure.at),
-        sentence,
-    ));
+    let signal =
+        evidence::text("signal", "SIGKILL or SIGTERM", "how the process ended", Some(failure.at), sentence);
     let context = RemedyContext { bytes: Some(sum as u64), ..analysis.remedy_context(Some(failure)) };
     let evidence = vec![evidence::with_limit(met, asked), signal];
     Some(finding(analysis, &RULE, failure, Proof::Consistent, evidence, &context))
@@ -71,14 +66,14 @@ fn ended(analysis: &Analysis, failure: &Failure, asked: u64) -> Option<Finding> 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let size = context.bytes.map_or_else(|| "SIZE".to_owned(), |bytes| format!("{}G", (bytes >> 30) + 1));
     vec![
-        Fix::new("Settle it: what slurmd counted", "sacct -j \"$SLURM_JOB_ID\" -o JobID,State,MaxRSS,ReqMem"),
+        Fix::new("Confirm it: read what slurmd counted", "sacct -j \"$SLURM_JOB_ID\" -o JobID,State,MaxRSS,ReqMem"),
         Fix::new(
-            "Until it counts otherwise: ask for the sum",
+            "Until Slurm counts otherwise: request the sum",
             format!("sbatch --mem={size} train.sh"),
         )
         .only(Place::Slurm),
         Fix::new(
-            "For who runs the cluster, in slurm.conf: count shared pages once, and let the kernel hold the limit",
+            "For administrators, in slurm.conf: count shared pages once, and let the kernel enforce the limit",
             "JobAcctGatherParams=UsePss\n# cgroup.conf: ConstrainRAMSpace=yes",
         ),
     ]

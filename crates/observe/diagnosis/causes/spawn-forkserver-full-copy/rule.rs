@@ -73,12 +73,13 @@ fn copies_sentence(copies: &[Copy], whole: u64, most: &Copy, loader: Option<&Loa
         .and_then(|loader| loader.dataset_len)
         .map_or(String::new(), |items| format!(" ({})", evidence::plural(items, "item", "items")));
     let number = copies.len() as u64;
+    let size = match number {
+        1 => evidence::bytes(whole),
+        _ => format!("{} each, {} in all", evidence::bytes(most.bytes), evidence::bytes(whole)),
+    };
     let sentence = format!(
-        "{} a copy of the dataset{name}{items} of about {}{}: {}, which ullage.share(dataset) would have saved.",
-        evidence::capital(&evidence::plural(number, "loader worker holds", "loader workers hold")),
-        evidence::bytes(most.bytes),
-        if number > 1 { " each" } else { "" },
-        evidence::bytes(whole)
+        "{} a copy of the dataset{name}{items}: {size}.",
+        evidence::plural(number, "loader worker holds", "loader workers hold"),
     );
     let source = evidence::Source::Agents(most.process.id.pid);
     evidence::number("saved by sharing", whole, "bytes", source, most.at, sentence)
@@ -90,7 +91,7 @@ fn step_sentence(most: &Copy) -> Option<Evidence> {
     let before = begun.anonymous?;
     let (_, last) = most.process.anonymous.last()?;
     let sentence = format!(
-        "It came with the start: {} had {} of anonymous memory before it read its first item, the interpreter and what it imported included, and {} when it was last read.",
+        "{} had {} of anonymous memory before its first item, imports included, and {} at the end.",
         evidence::describe(most.process),
         evidence::bytes(before),
         evidence::bytes(last as u64)
@@ -108,16 +109,17 @@ fn step_sentence(most: &Copy) -> Option<Evidence> {
 
 fn method_sentence(loader: &LoaderSettings, starter: Option<&ProcessHistory>) -> Option<Evidence> {
     let method = loader.start_method.as_deref()?;
-    let reason = match (loader.start_method_is_default, starter.and_then(|starter| starter.started_by.as_deref())) {
-        (true, Some(own)) if own == method => format!(
-            "because the process that makes the loader was itself started by {own}, and multiprocessing_context was not given"
-        ),
-        (true, _) => format!("because multiprocessing_context was not given and {method} is the default in this process"),
-        (false, _) => format!("because multiprocessing_context={method:?} was given"),
-    };
+    let reason =
+        match (loader.start_method_is_default, starter.and_then(|starter| starter.started_by.as_deref())) {
+            (true, Some(own)) if own == method => {
+                "this process's own start method; multiprocessing_context was not given".to_owned()
+            }
+            (true, _) => "the default here; multiprocessing_context was not given".to_owned(),
+            (false, _) => format!("as multiprocessing_context={method:?} says"),
+        };
     let source = starter.map_or("agent".into(), |starter| evidence::Source::Agent(starter.id.pid));
     let sentence =
-        format!("The workers are started by {method}, {reason}; so each unpickles the dataset anew.");
+        format!("The loader starts its workers by {method}, {reason}. Each unpickles its own dataset.");
     Some(evidence::text("start method", method, source, None, sentence))
 }
 
@@ -126,13 +128,13 @@ fn from_outside(analysis: &Analysis) -> Judgement {
     if !analysis.ran_out {
         return Judgement::cannot_tell(sentence);
     }
-    let evidence = vec![evidence::apart(evidence::text(
+    let evidence = vec![evidence::text(
         "private memory",
         "of unknown content",
         "/proc/PID/status",
         Some(analysis.timeline.end()),
         format!("{}.", evidence::capital(&sentence)),
-    ))];
+    )];
     let known = Proof::Consistent;
     Judgement::one(of_job(&RULE, Severity::Warning, known, evidence, &analysis.remedy_context(None)))
 }

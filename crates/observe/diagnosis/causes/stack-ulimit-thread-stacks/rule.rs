@@ -29,7 +29,7 @@ fn unexplained(failure: &Failure) -> Result<Option<Finding>, String> {
     };
     match failure.process.filter(tight) {
         Some(process) => Err(format!(
-            "{} ended on its own; each of its threads reserves a large stack (ulimit -s) of a limited address space (ulimit -v), and the agent reported no exception from it",
+            "{} ended on its own, with large thread stacks (ulimit -s) in a limited address space, and reported no exception",
             evidence::describe(process)
         )),
         None => Ok(None),
@@ -61,19 +61,19 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     let (used, limit, of) = [space, promised].into_iter().flatten().find(too_much)?;
     let stacks = stack.saturating_mul(threads - 1);
     let sentence = format!(
-        "Each new thread of {} reserves a stack of {} (ulimit -s): {} have reserved about {}, of {} in use, and one more does not fit into the {} of {of}; one of 8 MiB would.",
+        "One more thread of {} needs a stack of {} (ulimit -s): {} of the {} of {of} are in use, {} by the stacks of {}.",
         evidence::describe(process),
         evidence::bytes(stack),
-        evidence::plural(threads - 1, "thread", "threads"),
-        evidence::bytes(stacks.min(used)),
         evidence::bytes(used),
-        evidence::bytes(limit)
+        evidence::bytes(limit),
+        evidence::bytes(stacks.min(used)),
+        evidence::plural(threads - 1, "thread", "threads")
     );
     let met =
         evidence::number("size of a stack", stack, "bytes", failure.agent_source(), failure.at, sentence);
     let mut evidence = vec![evidence::with_limit(met, limit)];
     if let Some(resident) = counts.resident {
-        let sentence = format!("Only {} of it was memory in use.", evidence::bytes(resident));
+        let sentence = format!("Only {} of that was memory in use.", evidence::bytes(resident));
         evidence.push(evidence::number("resident memory", resident, "bytes", "VmRSS", failure.at, sentence));
     }
     evidence.extend(sharing::exception_sentence(failure));
@@ -83,11 +83,11 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix::new("Set the usual size before the job starts", "ulimit -S -s 8192"),
+        Fix::new("Set the usual stack size before the job starts", "ulimit -S -s 8192"),
         Fix::new(
-            "Threads that Python starts: in the program, before the first of them",
+            "For Python threads: set it in the program before the first of them",
             "threading.stack_size(8 << 20)",
         ),
-        Fix::new("Threads of OpenMP", "export OMP_STACKSIZE=2M"),
+        Fix::new("For OpenMP threads", "export OMP_STACKSIZE=2M"),
     ]
 }

@@ -43,7 +43,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let number = alive(at).count() as u64;
     let place = if most.name.is_empty() { String::new() } else { format!(" in {}", most.name) };
     let sentence = format!(
-        "{} shuffled their samples in buffers of {} together; that of {} had {} samples of {} each{place}.",
+        "{} held {} in shuffle buffers; that of {} had {} samples of {} each{place}.",
         evidence::capital(&evidence::plural(number, "process", "processes")),
         evidence::bytes(bytes),
         evidence::describe(process),
@@ -61,14 +61,14 @@ fn judge(analysis: &Analysis) -> Judgement {
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Shuffle while samples are small: before they are decoded",
+            "Shuffle small samples: before you decode them",
             "dataset = dataset.shuffle(5000).map(decode)  # not .map(decode).shuffle(5000)",
         ),
         Fix::new(
-            "A smaller buffer, with the shards in random order",
+            "Or use a smaller buffer, with the shards in random order",
             "random.shuffle(shards)\ndataset = dataset.shuffle(500)",
         ),
-        Fix::new("Fewer workers: each has a buffer of its own", "DataLoader(dataset, num_workers=2)")
+        Fix::new("Or run fewer workers: each has its own buffer", "DataLoader(dataset, num_workers=2)")
             .only(Place::Loader),
     ]
 }

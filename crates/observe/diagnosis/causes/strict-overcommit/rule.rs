@@ -59,19 +59,19 @@ fn promised(analysis: &Analysis, failure: &Failure, told: bool) -> Result<Option
         (false, _) if reaches(SPACE_AT_LIMIT, committed, limit) => Proof::ReadNearLimit,
         (false, _) => {
             return Err(format!(
-                "a process ended on its own under vm.overcommit_memory=2, with {} of {} promised at the last reading, and the agent reported no exception from it",
+                "a process ended on its own under vm.overcommit_memory=2, with {} of {} committed, and reported no exception",
                 evidence::bytes(committed),
                 evidence::bytes(limit)
             ));
         }
     };
     let more = match (asked, forked) {
-        (0, true) => ", and a fork promises the memory of its parent once more".to_owned(),
+        (0, true) => "; a fork commits its parent's memory again".to_owned(),
         (0, false) => String::new(),
-        (asked, _) => format!(", and {} more were asked for", evidence::bytes(asked)),
+        (asked, _) => format!("; the request was for {} more", evidence::bytes(asked)),
     };
     let sentence = format!(
-        "The kernel had promised {} of the {} that it may (Committed_AS of CommitLimit, vm.overcommit_memory=2){more}.",
+        "The kernel had committed {} of {} (CommitLimit, vm.overcommit_memory=2){more}.",
         evidence::bytes(committed),
         evidence::bytes(limit)
     );
@@ -80,7 +80,7 @@ fn promised(analysis: &Analysis, failure: &Failure, told: bool) -> Result<Option
         limit,
     )];
     if let Some((at, free)) = analysis.timeline.host().available.at_or_before(failure.at) {
-        let sentence = format!("{} of memory were free to use all the same.", evidence::bytes(free as u64));
+        let sentence = format!("{} of memory were still free.", evidence::bytes(free as u64));
         evidence.push(evidence::number(
             "available memory",
             free as u64,
@@ -113,7 +113,7 @@ fn larger_than_machine(analysis: &Analysis, failure: &Failure) -> Option<Finding
         return None;
     }
     let sentence = format!(
-        "One request asked for {}, more than the {} that this machine has with its swap: a wrong shape or dtype is more likely than a real need.",
+        "One request asked for {} on a machine with {} (swap included): check its shape and dtype.",
         evidence::bytes(asked),
         evidence::bytes(whole)
     );
@@ -127,10 +127,8 @@ fn larger_than_machine(analysis: &Analysis, failure: &Failure) -> Option<Finding
         finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)));
     finding.title =
         format!("One request asked for more memory than the machine has: {}", evidence::bytes(asked));
-    finding.fixes = vec![Fix::new(
-        "See the shape that was asked for, just before the failing line",
-        "print(shape, dtype)",
-    )];
+    finding.fixes =
+        vec![Fix::new("Print the requested shape just before the failing line", "print(shape, dtype)")];
     Some(finding)
 }
 
@@ -138,19 +136,24 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = Vec::new();
     if context.is_root() {
         fixes.push(Fix::new(
-            "Let the kernel promise more than it has (where /proc/sys is writable)",
+            "Let the kernel overcommit (needs a writable /proc/sys)",
             "sysctl -w vm.overcommit_memory=0",
         ));
         fixes.push(Fix::new(
-            "Or keep mode 2 and raise the share of memory that may be promised",
+            "Or keep mode 2, and raise its share of memory",
             "sysctl -w vm.overcommit_ratio=95",
         ));
     }
-    fixes.push(Fix::new(
-        "Start the workers before the data is loaded, and keep them",
-        "loader = DataLoader(dataset, num_workers=4, persistent_workers=True)\nnext(iter(loader))  # before anything large",
-    )
-    .only(Place::Loader));
-    fixes.push(Fix::new("Map what is loaded instead of copying it", "torch.load(path, mmap=True)"));
+    fixes.push(
+        Fix::new(
+            "Start the workers before you load the data, and keep them",
+            format!(
+                "loader = {}\nnext(iter(loader))  # before anything large",
+                context.loader("persistent_workers=True")
+            ),
+        )
+        .only(Place::Loader),
+    );
+    fixes.push(Fix::new("Map the file instead of reading it", "torch.load(path, mmap=True)"));
     fixes
 }

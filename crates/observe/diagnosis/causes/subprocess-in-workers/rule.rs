@@ -70,19 +70,19 @@ fn started(programs: &Cohort) -> Option<Evidence> {
     programs.members.iter().for_each(|program| *names.entry(program.name()).or_default() += 1);
     let (name, _) = names.iter().max_by_key(|(_, number)| **number)?;
     let sentence = format!(
-        "Loader workers started at least {} ({name} most often); they held up to {} of anonymous memory at one time.",
+        "Loader workers started at least {} ({name} most often), holding up to {} at once.",
         evidence::plural(programs.members.len() as u64, "program", "programs"),
         evidence::bytes(bytes)
     );
     let number = programs.members.len() as u64;
-    Some(evidence::apart(evidence::number(
+    Some(evidence::number(
         "programs started",
         number,
         "processes",
         "/proc/PID/stat below the workers",
         at,
         sentence,
-    )))
+    ))
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
@@ -92,11 +92,11 @@ fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
             "torchcodec.decoders.VideoDecoder(path)  # instead of subprocess.run([\"ffmpeg\", ...])",
         ),
         Fix::new(
-            "Or start programs without copying the worker's page tables",
+            "Or start programs without copying page tables",
             "subprocess.run(command, close_fds=False)  # lets CPython use vfork or posix_spawn",
         ),
         Fix::new(
-            "Or do it once, before the training, and read the results",
+            "Or convert once, before training, and read the results",
             "ls *.mp4 | xargs -P 4 -I{} ffmpeg -i {} {}.wav",
         ),
     ]

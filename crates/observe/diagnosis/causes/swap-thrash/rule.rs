@@ -7,6 +7,7 @@ use crate::policy::given::US_PER_S;
 use crate::policy::growth::OWN_SWAP_BYTES;
 use crate::policy::machine::{SWAP_FAULTS, SWAP_GROWS, SWAP_LASTS_S, SWAP_PAGES, SWAP_STEP_S, SWAP_WAITED};
 use crate::rule::finding::of_job;
+use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Evidence, Fix, Place, Proof, Severity};
 
@@ -67,7 +68,7 @@ fn grown(series: &Series, from: At, to: At) -> Option<f64> {
 
 fn pages_sentence(from: At, to: At, came: f64, went: f64) -> Evidence {
     let sentence = format!(
-        "For {}, from {} after the start, the machine read {} pages a second back from swap and wrote {} out.",
+        "For {}, from {} after the start, the machine swapped {} pages a second in and {} out.",
         evidence::seconds(to.since(from)),
         evidence::seconds(from.seconds()),
         evidence::count(came as u64),
@@ -85,32 +86,25 @@ fn pages_sentence(from: At, to: At, came: f64, went: f64) -> Evidence {
 
 fn faults_sentence(faults: f64, swapped: f64, at: At, to: At) -> Evidence {
     let sentence = format!(
-        "The job had up to {} of its own memory swapped out ({} after the start), and waited {} times a second for a page of the disk.",
+        "Up to {} of the job was swapped out ({} after the start); it waited {} times a second for the disk.",
         evidence::bytes(swapped as u64),
         evidence::seconds(at.seconds()),
         evidence::count(faults as u64)
     );
-    evidence::apart(evidence::number(
+    evidence::number(
         "major faults",
         faults as u64,
         "faults a second",
         "/proc/PID/stat and /proc/PID/status",
         to,
         sentence,
-    ))
+    )
 }
 
 fn stall_sentence(share: f64, to: At) -> Evidence {
     let percent = (share * 100.0).round() as u64;
-    let sentence = format!("In {percent} % of that time something waited for memory.");
-    evidence::apart(evidence::number(
-        "time waited",
-        percent,
-        "percent",
-        "/proc/pressure/memory",
-        to,
-        sentence,
-    ))
+    let sentence = format!("Processes waited for memory {percent} % of that time.");
+    evidence::number("time waited", percent, "percent", "/proc/pressure/memory", to, sentence)
 }
 
 fn trend_sentence(held: &Series, from: At, to: At) -> Option<Evidence> {
@@ -120,13 +114,13 @@ fn trend_sentence(held: &Series, from: At, to: At) -> Option<Evidence> {
     let (to, after) = read.last()?;
     let sentence = if after > before * SWAP_GROWS {
         format!(
-            "Anonymous memory and swap of the job together grew from {} to {} meanwhile: something grows as well.",
+            "The job's memory and swap together grew from {} to {}: it grows as well.",
             evidence::bytes(before as u64),
             evidence::bytes(after as u64)
         )
     } else {
         format!(
-            "Anonymous memory and swap of the job together stayed at {}: it is no leak, the working set is too large.",
+            "The job's memory and swap together stayed at {}: no leak, too large a working set.",
             evidence::bytes(after as u64)
         )
     };
@@ -135,14 +129,11 @@ fn trend_sentence(held: &Series, from: At, to: At) -> Option<Evidence> {
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = vec![
+        sharing::fewer_batches(context),
+        Fix::new("Find what the job holds", "ullage report"),
         Fix::new(
-            "Hold less at once: fewer workers, fewer batches in flight",
-            "DataLoader(dataset, num_workers=2, prefetch_factor=1)",
-        )
-        .only(Place::Loader),
-        Fix::new(
-            "In a container, for a job that shall fail instead of crawling: no swap beyond its memory",
-            "docker run --memory=16g --memory-swap=16g IMAGE",
+            "In a container: allow no swap, so that the job fails instead of crawling",
+            "docker run --memory=SIZE --memory-swap=SIZE IMAGE",
         )
         .only(Place::Container),
     ];

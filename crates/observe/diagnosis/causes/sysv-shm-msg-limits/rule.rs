@@ -46,10 +46,10 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     let says = |code: i32, words: &str| report.errno == Some(code) || text.contains(words);
     let (reason, limits) = if says(28, "No space left on device") {
         let number = analysis.machine().sysv_limits.known().map(|(_, number)| number);
-        ("there are as many, or as much, as the kernel allows", number.map(|n| ("kernel.shmmni", n)))
+        ("its count or size limit is reached", number.map(|n| ("kernel.shmmni", n)))
     } else if says(22, "Invalid argument") {
         let largest = analysis.machine().sysv_limits.known().map(|(largest, _)| largest);
-        ("it asked for more than one may have", largest.map(|n| ("kernel.shmmax", n)))
+        ("it asked for more than one segment may have", largest.map(|n| ("kernel.shmmax", n)))
     } else {
         return None;
     };
@@ -60,7 +60,7 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
         ("shmget", Some((name, value))) => format!(" ({name} is {})", evidence::count(value)),
         _ => String::new(),
     };
-    let sentence = format!("The kernel refused {call}: {reason}{limit}. /dev/shm has nothing to do with it.");
+    let sentence = format!("The kernel refused {call}: {reason}{limit}.");
     let mut evidence =
         vec![evidence::text("call refused", call, failure.agent_source(), Some(failure.at), sentence)];
     evidence.extend(sharing::exception_sentence(failure));
@@ -88,7 +88,7 @@ fn left(analysis: &Analysis) -> Judgement {
         return Judgement::Nothing;
     }
     let sentence = format!(
-        "The job made {} of System V that nobody has attached any more; they hold {} until they are removed.",
+        "The job left {} of System V unattached; they hold {} until removed.",
         evidence::plural(count, "segment", "segments"),
         evidence::bytes(bytes)
     );
@@ -99,7 +99,7 @@ fn left(analysis: &Analysis) -> Judgement {
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = vec![Fix::new(
-        "List segments with nobody attached (nattch 0), and remove one by its number",
+        "List unattached segments (nattch 0), and remove one by its number",
         "ipcs -m\nipcrm -m SHMID",
     )];
     if context.is_root() {

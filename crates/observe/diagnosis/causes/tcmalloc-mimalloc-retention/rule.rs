@@ -19,11 +19,11 @@ fn judge(analysis: &Analysis) -> Judgement {
         Allocator::Tcmalloc,
         |kept| {
             format!(
-                "tcmalloc in {} had handed out {} and held {} more in memory, of {} private memory.",
-                evidence::describe(kept.process),
-                evidence::bytes(kept.retained.used as u64),
+                "tcmalloc holds {} free in {} ({} private, {} in use).",
                 evidence::bytes(kept.retained.bytes as u64),
-                evidence::bytes(kept.retained.anonymous as u64)
+                evidence::describe(kept.process),
+                evidence::bytes(kept.retained.anonymous as u64),
+                evidence::bytes(kept.retained.used as u64)
             )
         },
         |_| {
@@ -40,15 +40,15 @@ fn mimalloc(analysis: &Analysis) -> Option<String> {
     let may_be = matches!(growth.class, GrowthClass::LiveNativeBlocks | GrowthClass::LiveGrowth);
     (allocators.contains("mimalloc") && may_be).then(|| {
         let grew = evidence::bytes(growth.bytes);
-        format!("private memory grew by {grew}, and mimalloc, which is in malloc's place, does not say how much of it is free")
+        format!("private memory grew by {grew}, and mimalloc does not report how much of it is free")
     })
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix::new("Let tcmalloc give pages back ten times as fast", "export TCMALLOC_RELEASE_RATE=10"),
+        Fix::new("Let tcmalloc return pages ten times as fast", "export TCMALLOC_RELEASE_RATE=10"),
         Fix::new(
-            "Or at once, at the end of an epoch",
+            "Or return them at the end of each epoch",
             "import ctypes\nctypes.CDLL(None).MallocExtension_ReleaseFreeMemory()",
         ),
     ]

@@ -27,10 +27,10 @@ fn judge(analysis: &Analysis) -> Judgement {
             continue;
         }
         let sentence = format!(
-            "Of the {} of anonymous memory in the cgroup {}, {} were in transparent huge pages (mode {mode}); a page of 2 MiB is taken whole, however little of it is used.",
+            "{} of {} in the cgroup {} is in transparent huge pages of 2 MiB, used or not (mode {mode}).",
+            evidence::bytes(huge),
             evidence::bytes(anonymous),
-            group.path(),
-            evidence::bytes(huge)
+            group.path()
         );
         let source = evidence::Source::Cgroup("memory.stat", group.path().to_owned());
         let met = evidence::number("memory in huge pages", huge, "bytes", source, at, sentence);
@@ -49,16 +49,16 @@ fn judge(analysis: &Analysis) -> Judgement {
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
-    let command = context.command.as_deref().unwrap_or("COMMAND...");
+    let command = context.typed();
     let mut fixes = vec![Fix::new(
-        "Settle it: the same run without huge pages (prctl PR_SET_THP_DISABLE, for this job only)",
+        "Confirm it: run this job without huge pages",
         format!(
             "python -c 'import ctypes, os, sys; ctypes.CDLL(None).prctl(41, 1, 0, 0, 0); os.execvp(sys.argv[1], sys.argv[1:])' {command}"
         ),
     )];
     if context.is_root() {
         fixes.push(Fix::new(
-            "Then for the machine: only where a program asks for them",
+            "Then use them only for programs that ask for them",
             "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
         ));
     }

@@ -42,7 +42,7 @@ fn at_refusal(analysis: &Analysis, failure: &Failure) -> Option<(f64, Judgement)
         return None;
     }
     let sentence = format!(
-        "{} had {} threads when the next one could not be started, and {} when it was first seen.",
+        "{} had {} threads when the next one could not start, up from {}.",
         evidence::capital(&evidence::describe(process)),
         evidence::count(threads as u64),
         evidence::count(first as u64)
@@ -68,7 +68,7 @@ fn rising(analysis: &Analysis, process: &ProcessHistory) -> Option<(f64, Judgeme
         return None;
     }
     let sentence = format!(
-        "{} had {} threads, {} more every second for the last {}; they were {} when it was first seen.",
+        "{} has {} threads, {} more every second for the last {}, up from {}.",
         evidence::capital(&evidence::describe(process)),
         evidence::count(last as u64),
         rate(growth.per_second),
@@ -95,7 +95,7 @@ fn stacks(process: &ProcessHistory, at: At) -> Option<Evidence> {
     }
     let grown = (after - before) as u64;
     let sentence = format!(
-        "Its address space grew by {} in that time, {} for each thread: stacks, and arenas of malloc.",
+        "Its address space grew by {}, {} a thread, for stacks and malloc arenas.",
         evidence::bytes(grown),
         evidence::bytes((grown as f64 / threads) as u64)
     );
@@ -114,16 +114,16 @@ fn rate(per_second: f64) -> String {
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Make one pool of a fixed size, once, and hand it every task",
+            "Create one pool of a fixed size, and give it every task",
             "pool = concurrent.futures.ThreadPoolExecutor(max_workers=8)  # outside of the loop\n\
                       future = pool.submit(task, sample)",
         ),
         Fix::new(
-            "Where a pool must be made in the loop: end it there",
+            "If the loop must create a pool: end it there",
             "with concurrent.futures.ThreadPoolExecutor(max_workers=8) as pool:\n    ...",
         ),
         Fix::new(
-            "See what they wait for",
+            "Show where they wait",
             "import faulthandler, signal\nfaulthandler.register(signal.SIGUSR1)  # in the program; then: kill -USR1 PID",
         ),
     ]

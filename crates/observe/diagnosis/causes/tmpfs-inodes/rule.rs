@@ -63,22 +63,22 @@ fn counted(failure: &Failure, counts: &CountsAtFailure) -> Option<(Proof, Eviden
         return None;
     }
     let sentence = format!(
-        "/dev/shm had {} of {} inodes in use at the exception, while bytes were free.",
+        "/dev/shm had {} of {} inodes in use at the exception, with bytes free.",
         evidence::count(used),
         evidence::count(all)
     );
     let source = failure.agent_source();
     let met = evidence::number("/dev/shm inodes", used, "inodes", source, failure.at, sentence);
-    Some((Proof::SeenInside, evidence::out_of(met, all)))
+    Some((Proof::SeenInside, evidence::with_limit(met, all)))
 }
 
 /// Nothing was full any more as the exception left, but making an empty object was refused.
 fn at_creation(failure: &Failure, counts: &CountsAtFailure) -> Option<Evidence> {
     let (used, all) = refused_at_creation(counts).filter(|_| space::at_creation(failure))?;
     let sentence = format!(
-        "/dev/shm allows {} inodes, and had bytes free; making an empty object in it fails for inodes only. As the exception left, {} were in use: what its frames held was given back by then.",
-        evidence::count(all),
-        evidence::count(used)
+        "Creating an empty object failed in /dev/shm, which had bytes free: no inode was left. After the exception {} of {} were in use.",
+        evidence::count(used),
+        evidence::plural(all, "inode", "inodes")
     );
     let source = failure.agent_source();
     let met = evidence::number("/dev/shm inodes", used, "inodes", source, failure.at, sentence);
@@ -97,12 +97,12 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = Vec::new();
     if context.is_root() {
         fixes.push(Fix::new(
-            "Take the limit on inodes away (needs the right to mount)",
+            "Lift the limit on inodes (needs the right to mount)",
             format!("mount -o remount,nr_inodes=0 {path}"),
         ));
     }
     fixes.push(sharing::one_tensor());
-    fixes.push(Fix::new("See it full: the column IUse%", format!("df -i {path}")));
+    fixes.push(Fix::new("Check it: column IUse%", format!("df -i {path}")));
     fixes.extend(sharing::arena(context));
     fixes
 }

@@ -24,7 +24,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let out = analysis.ran_out && bytes.saturating_mul(WARN_PART) >= analysis.timeline.memory().peak_bytes;
     let severity = if bytes >= WARN_BYTES || out { Severity::Warning } else { Severity::Note };
     let sentence = format!(
-        "{} had compiled {} graphs with torch.compile, {} more than {} before, and went on; its private memory grew by {} in that time, {} for each.",
+        "{} compiled {} graphs with torch.compile, {} of them in the last {}; memory grew by {}, {} a graph.",
         evidence::capital(&evidence::describe(most.process)),
         evidence::count(most.last.count),
         evidence::count(most.more()),
@@ -44,16 +44,13 @@ fn memory(rising: &RisingCounter) -> Option<u64> {
     Some((held.at_or_before(rising.at)?.1 - before).max(0.0) as u64)
 }
 
-fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix::new("See what differs from call to call", "TORCH_LOGS=recompiles python train.py"),
+        Fix::new("List what differs between the calls", format!("TORCH_LOGS=recompiles {}", context.typed())),
         Fix::new(
             "Compile once for all sizes",
             "step = torch.compile(step, dynamic=True)  # or torch._dynamo.mark_dynamic(x, 0)",
         ),
-        Fix::new(
-            "Compile outside of the loop, and let go of graphs between two phases",
-            "torch.compiler.reset()",
-        ),
+        Fix::new("Or compile outside the loop, and drop the graphs between phases", "torch.compiler.reset()"),
     ]
 }

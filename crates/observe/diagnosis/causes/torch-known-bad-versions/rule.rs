@@ -26,7 +26,7 @@ const FAULTS: [Fault; 1] = [Fault {
     torch: ((2, 1, 0), (2, 3, 1)),
     python: (3, 11, 0),
     used: ("compiled-graphs", "graphs compiled by torch.compile"),
-    what: "each call of a compiled function leaves references behind",
+    what: "each call of a compiled function leaks references",
 }];
 
 fn judge(analysis: &Analysis) -> Judgement {
@@ -46,7 +46,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         .max_by(|a, b| a.2.per_second.total_cmp(&b.2.per_second));
     let Some((process, count, growth)) = most else { return Judgement::Nothing };
     let sentence = format!(
-        "{} runs torch {name}, in which {}, and has {} {}; its private memory grew by {} in the last {}, and did not stop.",
+        "{} runs torch {name}, where {} ({} {} here); it grew by {} in the last {}.",
         evidence::capital(&evidence::describe(process)),
         fault.what,
         evidence::count(count),
@@ -73,12 +73,12 @@ fn numbers(version: &str) -> (u32, u32, u32) {
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0), parts.next().unwrap_or(0))
 }
 
-fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
     vec![
-        Fix::new("Use the release that mends it, or a newer one", "pip install 'torch>=2.3.1'"),
+        Fix::new("Install the release that fixes it", "pip install 'torch>=2.3.1'"),
         Fix::new(
-            "See whether it is this: the same run without torch.compile",
-            "TORCHDYNAMO_DISABLE=1 python train.py",
+            "Confirm it: run without torch.compile",
+            format!("TORCHDYNAMO_DISABLE=1 {}", context.typed()),
         ),
     ]
 }

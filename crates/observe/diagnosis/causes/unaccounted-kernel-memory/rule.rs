@@ -20,7 +20,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         return Judgement::Nothing;
     }
     let sentence = format!(
-        "{} of the machine's {} are in use and owned by nobody that the kernel names: no process, no cache, no table of its own. Drivers, a balloon of the virtual machine, or ZFS hold such memory.",
+        "{} of {} in use belong to no process, cache or kernel table. Drivers, a VM balloon or ZFS hold such memory.",
         evidence::bytes(unowned as u64),
         evidence::bytes(total)
     );
@@ -39,12 +39,12 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = vec![Fix::new(
-        "See whether it is ZFS, or a balloon",
+        "Check for ZFS and for a balloon",
         "grep ^size /proc/spl/kstat/zfs/arcstats; lsmod | grep -i balloon",
     )];
     if context.is_root() {
         fixes.push(Fix::new(
-            "Bound ZFS's cache to 8 GiB",
+            "Limit ZFS's cache to 8 GiB",
             "echo 8589934592 > /sys/module/zfs/parameters/zfs_arc_max",
         ));
     }

@@ -3,7 +3,7 @@
 use crate::rule::retainers;
 
 use crate::analysis::retainers::Kind;
-use crate::analysis::{Analysis, RemedyContext};
+use crate::analysis::{Analysis, Collection, RemedyContext};
 use crate::rule::{Judgement, Rule};
 use ullage_model::Fix;
 
@@ -14,14 +14,20 @@ fn judge(analysis: &Analysis) -> Judgement {
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
-    vec![
-        Fix::new("Give a cached function a bound", "@functools.lru_cache(maxsize=1024)"),
-        Fix::new(
-            "Or let the oldest entry go before a new one comes",
-            match &context.path {
-                Some(name) => format!("if len({name}) >= 1024: {name}.pop(next(iter({name})))"),
-                None => "if len(cache) >= 1024: cache.pop(next(iter(cache)))".to_owned(),
-            },
-        ),
-    ]
+    let name = context.retainer_name("cache");
+    let function = Fix::new("Bound the cached function", "@functools.lru_cache(maxsize=1024)");
+    let oldest = |code: String| Fix::new("Drop the oldest entry before adding one", code);
+    let of_dict = || oldest(format!("if len({name}) >= 1024: {name}.pop(next(iter({name})))"));
+    let empty = || Fix::new("Or empty it at the end of each epoch", context.empty("cache"));
+    match context.retainer.as_ref().map(|retainer| retainer.collection) {
+        None => vec![function, of_dict()],
+        Some(Collection::CachedFunction) => vec![function, empty()],
+        Some(Collection::Dict) => vec![of_dict(), empty()],
+        Some(Collection::Set) => vec![oldest(format!("if len({name}) >= 1024: {name}.pop()")), empty()],
+        Some(Collection::Deque) => {
+            let code = format!("{name} = collections.deque({name}, maxlen=1024)");
+            vec![Fix::new("Give it a length", code), empty()]
+        }
+        Some(_) => vec![oldest(format!("del {name}[:-1024]")), empty()],
+    }
 }

@@ -193,19 +193,19 @@ fn foreseen<'c>(analysis: &'c Analysis, all: &[&Grower], by: f64) -> Option<&'c 
 fn finding(analysis: &Analysis, all: &[Grower], limit: Option<&LimitState>) -> Finding {
     let rate: f64 = all.iter().map(|grower| grower.by / (grower.rise.until - grower.rise.since)).sum();
     let first = &all[0];
-    let mut evidence: Vec<Evidence> = vec![growth_sentence(first.process, &first.rise)];
+    let mut evidence: Vec<Evidence> = tensors_sentence(first).into_iter().collect();
+    evidence.push(growth_sentence(first.process, &first.rise));
     evidence.extend(others_sentence(all));
     evidence.extend(limit.and_then(|limit| limit_sentence(limit, rate, first.rise.until)));
     let why = why_not_found(analysis, first);
     let at = At::from_seconds(first.rise.until);
-    evidence.push(evidence::apart(evidence::text(
+    evidence.push(evidence::text(
         "cause",
         "not found",
         why.source(first.process),
         Some(at),
         why.sentence(first),
-    )));
-    evidence.extend(tensors_sentence(first));
+    ));
     let context = analysis.remedy_context_of(Some(first.process));
     let mut finding = of_job(&RULE, Severity::Warning, Proof::SeenOutside, evidence, &context);
     finding.fixes =
@@ -241,7 +241,7 @@ fn others_sentence(all: &[Grower]) -> Option<Evidence> {
     let (first, others) = all.split_first()?;
     let bytes = others.iter().map(|grower| grower.by).sum::<f64>() as u64;
     let sentence = format!(
-        "{} grew so too, by {} together.",
+        "{} grew the same way, by {} together.",
         evidence::plural(others.len() as u64, "other process", "other processes"),
         evidence::bytes(bytes)
     );
@@ -254,7 +254,7 @@ fn others_sentence(all: &[Grower]) -> Option<Evidence> {
 fn limit_sentence(limit: &LimitState, rate: f64, at: f64) -> Option<Evidence> {
     let (left, used, most) = (limit.headroom()?, limit.used.known()?, limit.limit.known()?.at()?);
     let sentence = format!(
-        "At this rate it meets the {} of {} in {}: {} of {} are in use.",
+        "At this rate it reaches the {} of {} in {} ({} of {} in use).",
         limit.kind.name(),
         limit.scope,
         evidence::seconds(left as f64 / rate.max(1.0)),
@@ -269,7 +269,7 @@ fn limit_sentence(limit: &LimitState, rate: f64, at: f64) -> Option<Evidence> {
         At::from_seconds(at),
         sentence,
     );
-    Some(evidence::out_of(evidence, most))
+    Some(evidence::with_limit(evidence, most))
 }
 
 /// Why nobody can say what holds it.
@@ -318,20 +318,20 @@ impl Why {
         let process = grower.process;
         match self {
             Why::FromOutside => {
-                "What holds it is seen from inside the process only, and this job was watched from outside.".into()
+                "ullage watched this job from outside, and only a look inside names the container.".into()
             }
             Why::NoAgent => {
-                "What holds it is seen from inside the process only, and no agent was in this job.".into()
+                "No agent was in this job, and only a look inside names the container.".into()
             }
             Why::NotInside => {
-                format!("The agent was not in {} ({}), so that nobody looked inside.", evidence::describe(process), process.name())
+                format!("No agent was in {} ({}) to name the container.", evidence::describe(process), process.name())
             }
             Why::NoMoment => {
-                "The agent found too few moments to look at what holds it: no loader, optimizer or model was called often enough."
+                "The agent found too few moments to inspect it: no loader, optimizer or model was called often enough."
                     .into()
             }
             Why::NotNamed(looked) => format!(
-                "The agent looked {} at what holds it, and no container, graph or hook explains half of it.",
+                "The agent inspected it {}; no container, graph or hook explains half of it.",
                 if looked == 1 { "once".to_owned() } else { format!("{} times", evidence::count(looked as u64)) }
             ),
         }
@@ -347,11 +347,11 @@ fn tensors_sentence(grower: &Grower) -> Option<Evidence> {
         return None;
     }
     let sentence = format!(
-        "{} tensors {} hold {}; before there were {}. Which container has them was not found.",
+        "{} tensors {} hold {}, up from {}; their container was not found.",
         evidence::count(group.count),
         group.tensors,
         evidence::bytes(group.bytes),
-        evidence::count(group.count_before.unwrap_or(0))
+        evidence::plural(group.count_before.unwrap_or(0), "tensor", "tensors")
     );
     let source = evidence::Source::Agent(grower.process.id.pid);
     Some(evidence::number("memory of tensors", group.bytes, "bytes", source, *at, sentence))
@@ -368,20 +368,20 @@ fn settle(why: &Why, class: Option<GrowthClass>, command: Option<&str>) -> Vec<F
     let look_inside = fix("Let ullage look inside", format!("ullage run -- {command}"));
     let script = command.strip_prefix("python3 ").or(command.strip_prefix("python "));
     let native = fix(
-        "Follow malloc in native code too",
+        "Trace malloc in native code",
         format!(
             "memray run --native -o growth.bin {}\nmemray flamegraph --leaks growth.bin",
             script.unwrap_or("train.py")
         ),
     );
     let python = fix(
-        "Compare what Python has allocated after some steps and after many",
+        "Compare Python's allocations after some steps and after many",
         "import tracemalloc\ntracemalloc.start(8)\nbefore = tracemalloc.take_snapshot()  # after some steps\n\
          print(*tracemalloc.take_snapshot().compare_to(before, \"lineno\")[:10], sep=\"\\n\")  # after many"
             .into(),
     );
     let tensors = fix(
-        "Count the tensors that are alive, by shape, after some steps and after many",
+        "Count live tensors by shape after some steps and after many",
         "import collections, gc, torch\n\
          print(collections.Counter(tuple(o.shape) for o in gc.get_objects() if isinstance(o, torch.Tensor)).most_common(5))"
             .into(),

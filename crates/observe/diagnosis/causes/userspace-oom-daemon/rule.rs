@@ -9,7 +9,7 @@ use crate::policy::machine::{DAEMON_LOOKS_BACK_S, DAEMON_STALLED};
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Ending, Evidence, Finding, Fix, OutcomeKind, Place, Proof};
+use ullage_model::{At, Ending, Evidence, Finding, Fix, OutcomeKind, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -54,7 +54,7 @@ fn by_daemon(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     let process = failure.process?;
     let name = if signal == SIGKILL { "SIGKILL" } else { "SIGTERM" };
     let sentence = format!(
-        "{} was ended by {name}, and the kernel counted no OOM kill; {daemons} runs on this machine, and ends processes when memory is short.",
+        "{} was killed by {name} and the kernel counted no OOM kill; {daemons} runs here and kills for memory.",
         evidence::capital(&evidence::describe(process))
     );
     let evidence =
@@ -69,12 +69,12 @@ fn low(analysis: &Analysis, at: At, total: u64) -> Option<Evidence> {
         return None;
     }
     let sentence = format!(
-        "The machine had {} of {} available, read {} before.",
+        "The machine had {} of {} available {} before.",
         evidence::bytes(available as u64),
         evidence::bytes(total),
         evidence::seconds(at.since(read))
     );
-    Some(evidence::out_of(
+    Some(evidence::with_limit(
         evidence::number("available memory", available as u64, "bytes", "/proc/meminfo", read, sentence),
         total,
     ))
@@ -90,34 +90,23 @@ fn stalled(analysis: &Analysis, at: At) -> Option<Evidence> {
     }
     let percent = (share * 100.0).round() as u64;
     let sentence = format!(
-        "In {percent} % of the last {} everything that could run waited for memory.",
+        "All runnable processes waited for memory {percent} % of the last {}.",
         evidence::seconds(to.since(from))
     );
-    Some(evidence::apart(evidence::number(
-        "time stalled",
-        percent,
-        "percent",
-        "/proc/pressure/memory",
-        to,
-        sentence,
-    )))
+    Some(evidence::number("time stalled", percent, "percent", "/proc/pressure/memory", to, sentence))
 }
 
-fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Settle it: the daemon's own log names whom it ended",
+            "Confirm it: the daemon's log names the process it killed",
             "journalctl -b -u systemd-oomd -u earlyoom -u nohang | tail -30",
         ),
+        sharing::fewer_batches(context),
         Fix::new(
-            "Hold less: fewer workers, fewer batches in flight",
-            "DataLoader(dataset, num_workers=2, prefetch_factor=1)",
-        )
-        .only(Place::Loader),
-        Fix::new(
-            "Keep the job inside a budget, so that it is ended in order, before the machine is",
-            "ullage run --memory-max 16GiB -- python train.py",
+            "Give the job a budget: ullage ends it in order before the machine runs out",
+            format!("ullage run --memory-max SIZE -- {}", context.typed()),
         ),
-        Fix::new("Ray: a later threshold", "export RAY_memory_usage_threshold=0.98"),
+        Fix::new("For Ray: raise its threshold", "export RAY_memory_usage_threshold=0.98"),
     ]
 }

@@ -26,7 +26,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         return Judgement::Nothing;
     };
     let sentence = format!(
-        "{} has {} of address space and {} in memory; addresses are not memory, and nothing limits them here.",
+        "{} has {} of address space but {} in memory; no limit on addresses applies here.",
         evidence::capital(&evidence::describe(process)),
         evidence::bytes(virt),
         evidence::bytes(resident)
@@ -41,7 +41,7 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![Fix::new(
-        "Nothing to do: look at what is in memory",
+        "Nothing to do: watch memory in use instead",
         "grep -E 'RssAnon|RssFile|RssShmem' /proc/PID/status",
     )]
 }

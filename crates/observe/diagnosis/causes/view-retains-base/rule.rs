@@ -14,16 +14,13 @@ fn judge(analysis: &Analysis) -> Judgement {
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
-    let copy = Fix::new(
-        "Copy the part that is kept",
-        match &context.path {
-            Some(name) => format!("{name}.append(batch[0].clone())  # an array: array[:10].copy()"),
-            None => "kept.append(batch[0].clone())  # an array: array[:10].copy()".to_owned(),
-        },
-    );
-    let table = Fix::new(
-        "Where many are kept, copy them into one tensor made before: small copies between large batches split the heap",
-        "rows = torch.empty(steps, *batch[0].shape); rows[step] = batch[0]",
-    );
-    vec![copy, table]
+    let part = format!("batch[0].{}", context.copied());
+    let row = if context.copied() == "copy()" { "numpy.empty" } else { "torch.empty" };
+    vec![
+        Fix::new("Store a copy of the part that you need", context.put(&part, "kept")),
+        Fix::new(
+            "For many parts: copy them into one table made before the loop",
+            format!("rows = {row}((steps, *batch[0].shape))\nrows[step] = batch[0]"),
+        ),
+    ]
 }

@@ -71,19 +71,18 @@ fn copied_global(analysis: &Analysis, copies: &[(Copy, &Held)]) -> Option<(u64, 
 
 fn copies_sentence(together: &[Copy], global: &Held, saved: u64, alike: bool) -> Evidence {
     let contents = if alike {
-        "the bytes picked from it are the same in all"
+        "sampled bytes are equal"
     } else if global.picked.is_some() {
-        "the bytes picked from it differ: one copy would do only where they need not"
+        "sampled bytes differ"
     } else {
-        "whether they are the same was not looked at"
+        "bytes not compared"
     };
     let number = together.len() as u64;
     let sentence = format!(
-        "The global {} ({}) is there {} times, once in each of {} workers, with {} each; {contents}. One for all would save {}.",
+        "Each of {} workers holds its own global `{}` ({}, {}; {contents}): sharing saves {}.",
+        evidence::count(number),
         global.name,
         global.type_name,
-        evidence::count(number),
-        evidence::count(number),
         evidence::bytes(global.bytes),
         evidence::bytes(saved)
     );
@@ -99,12 +98,12 @@ fn memory_sentence(analysis: &Analysis, most: &Copy) -> Option<Evidence> {
     let before = most.process.begun.and_then(|begun| begun.anonymous);
     let from = match before {
         Some(before) if started_empty(analysis, most.process) => {
-            format!("; before its first task it was {}", evidence::bytes(before))
+            format!(", {} of it before its first task", evidence::bytes(before))
         }
         _ => String::new(),
     };
     let sentence = format!(
-        "{}{method} had up to {} of anonymous memory{from}.",
+        "{}{method} held up to {} of anonymous memory{from}.",
         evidence::capital(&evidence::describe(most.process)),
         evidence::bytes(peak as u64)
     );
@@ -115,12 +114,12 @@ fn memory_sentence(analysis: &Analysis, most: &Copy) -> Option<Evidence> {
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Fill it once in the parent, and hand every worker the same memory",
+            "Fill it once in the parent, and share it with every worker",
             "shared = ullage.share(fill())\n\
                       with multiprocessing.get_context(\"spawn\").Pool(4, initializer=init, initargs=(shared,)) as pool:  # init() sets the global",
         ),
         Fix::new(
-            "Or keep an array in a file, and map it: all workers read the same pages",
+            "Or store the array in a file that all workers map",
             "numpy.save(\"buffer.npy\", array)  # once\n\
                       GLOBAL_BUFFER = numpy.load(\"buffer.npy\", mmap_mode=\"r\")  # in each worker",
         ),

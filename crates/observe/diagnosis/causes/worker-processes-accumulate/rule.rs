@@ -45,7 +45,7 @@ fn piled_up(analysis: &Analysis, parent: i32, cohort: &Cohort) -> Option<(usize,
     let number = alive.len() as u64;
     let name = starter.map_or_else(|| format!("process {parent}"), evidence::describe);
     let sentence = format!(
-        "{} had {} at once, started at {} different times in {}, and {} of the {} that it ever started had ended by then.",
+        "{} had {} at once, from {} rounds in {}; {} of {} had ended.",
         evidence::capital(&name),
         evidence::plural(number, "loader worker", "loader workers"),
         evidence::count(generations as u64),
@@ -54,17 +54,10 @@ fn piled_up(analysis: &Analysis, parent: i32, cohort: &Cohort) -> Option<(usize,
         evidence::count(cohort.members.len() as u64),
     );
     let source = evidence::Source::Children(parent, "/proc/PID/stat");
-    let mut evidence = vec![evidence::apart(evidence::number(
-        "loader workers",
-        number,
-        "processes",
-        source,
-        last,
-        sentence,
-    ))];
+    let mut evidence = vec![evidence::number("loader workers", number, "processes", source, last, sentence)];
     if let Some((settings, iterators)) = made {
         let sentence = format!(
-            "It made {} of a loader of {} with num_workers={}{}.",
+            "It made {} of the loader over {} with num_workers={}{}.",
             evidence::plural(u64::from(*iterators), "iterator", "iterators"),
             settings.dataset.as_deref().unwrap_or("one dataset"),
             settings.workers,
@@ -106,20 +99,17 @@ fn generations(alive: &[&ProcessHistory]) -> usize {
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Make the loader once, outside of the loop, and let each epoch end its iterator",
+            "Create the loader once, outside the loop, and exhaust its iterator each epoch",
             "loader = DataLoader(dataset, num_workers=4, persistent_workers=True)  # once\n\
                       for epoch in range(epochs):\n    for batch in loader:\n        ...",
         )
         .only(Place::Loader),
         Fix::new(
-            "Where single batches are taken: keep one iterator, and take the next from it",
+            "To take single batches: keep one iterator, and call next() on it",
             "batches = iter(loader)\n\
                       try:\n    batch = next(batches)\n\
                       except StopIteration:\n    batches = iter(loader)  # the old one is dropped here",
         ),
-        Fix::new(
-            "Drop an iterator that is not used to its end, and do not keep the exception it met",
-            "del batches",
-        ),
+        Fix::new("Delete an iterator that you do not exhaust, and any exception it raised", "del batches"),
     ]
 }

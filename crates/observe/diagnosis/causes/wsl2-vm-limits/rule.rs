@@ -27,9 +27,9 @@ fn judge(analysis: &Analysis) -> Judgement {
         (None, None) => return Judgement::Nothing,
     };
     let sentence = format!(
-        "The job runs under WSL2 (kernel {}), whose virtual machine has {}: half of the computer's memory, unless .wslconfig says otherwise.",
-        analysis.machine().kernel,
-        evidence::bytes(total.0)
+        "WSL2 gives its virtual machine {}, by default half of the computer's memory (kernel {}).",
+        evidence::bytes(total.0),
+        analysis.machine().kernel
     );
     let mut evidence = vec![evidence::number(
         "memory of the virtual machine",
@@ -50,12 +50,12 @@ fn judge(analysis: &Analysis) -> Judgement {
     Judgement::one(finding)
 }
 
-fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
             "In Windows, in %UserProfile%\\.wslconfig; then `wsl --shutdown`",
             "[wsl2]\nmemory=48GB\nswap=16GB\n[experimental]\nautoMemoryReclaim=gradual",
         ),
-        Fix::new("Pin less", "DataLoader(dataset, num_workers=2, pin_memory=False)").only(Place::Loader),
+        Fix::new("Pin no memory", context.loader("pin_memory=False")).only(Place::Loader),
     ]
 }

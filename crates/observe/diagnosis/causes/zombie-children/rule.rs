@@ -26,13 +26,12 @@ fn judge(analysis: &Analysis) -> Judgement {
     let Some((at, zombies)) = standing(parent) else { return Judgement::Nothing };
     let zombies = zombies as u64;
     let sentence = format!(
-        "{} has {} that ended and that it never waited for; they hold no memory, but one pid each.",
+        "{} never waited for {} that ended; each still holds a pid, but no memory.",
         evidence::capital(&evidence::describe(parent)),
         evidence::plural(zombies, "child", "children")
     );
     let source = evidence::Source::Children(parent.id.pid, "State of /proc/PID/stat");
-    let evidence =
-        vec![evidence::apart(evidence::number("zombies", zombies, "processes", source, at, sentence))];
+    let evidence = vec![evidence::number("zombies", zombies, "processes", source, at, sentence)];
     let mut finding =
         of_job(&RULE, Severity::Warning, Proof::SeenOutside, evidence, &analysis.remedy_context(None));
     finding.process = Some(evidence::process_ref(parent));
@@ -59,7 +58,7 @@ fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
             "Wait for each child",
             "subprocess.run([\"convert\", source, target], check=True)  # instead of Popen",
         ),
-        Fix::new("In a container: start it with an init that reaps", "docker run --init IMAGE")
+        Fix::new("In a container: start it with an init that reaps children", "docker run --init IMAGE")
             .only(Place::Container),
     ]
 }

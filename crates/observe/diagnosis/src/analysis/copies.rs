@@ -130,7 +130,7 @@ pub(crate) fn unknown_private(analysis: &Analysis, of_a_loader: bool) -> Option<
     let most = together.iter().max_by_key(|copy| copy.bytes)?;
     (together.len() > 1).then(|| {
         format!(
-            "{} processes that were started by spawn or forkserver hold {} of private memory, {} the largest; whether that is a copy of the dataset, what they import, or what each made for itself is known from inside only, and the agent was not there",
+            "{} spawned processes hold {} of private memory, the largest {}; no agent was inside to see whether it is the dataset",
             together.len(),
             crate::evidence::bytes(sum(&together)),
             crate::evidence::bytes(most.bytes)
@@ -141,16 +141,18 @@ pub(crate) fn unknown_private(analysis: &Analysis, of_a_loader: bool) -> Option<
 /// The dataset held once: the remedies that leave the start method as it is.
 pub(crate) fn share() -> Fix {
     Fix::new(
-        "Pack what the dataset holds once; every worker reads it there, and none copies it (lists, dicts, str, bytes, numbers, arrays, tensors, nested)",
+        "Share the dataset: all workers then read one packed copy (lists, dicts, strings, numbers, arrays, tensors)",
         "self.samples = ullage.share(samples)  # in the dataset's __init__",
     )
 }
 
 /// Workers forked from a process that holds the dataset, frozen, and nothing else.
 pub(crate) fn zygote(context: &RemedyContext) -> Option<Fix> {
-    context.freezes().then(|| Fix::new(
-        "Let the workers be forked from a process without CUDA and threads, which holds the dataset once, frozen (Python 3.12 or newer)",
-        "DataLoader(dataset, num_workers=4, multiprocessing_context=ullage.context(\"zygote\"))",
-    )
-    .only(Place::Loader))
+    context.freezes().then(|| {
+        Fix::new(
+            "Fork the workers from a small process that holds the dataset frozen (Python 3.12 or newer)",
+            context.loader("multiprocessing_context=ullage.context(\"zygote\")"),
+        )
+        .only(Place::Loader)
+    })
 }

@@ -36,16 +36,16 @@ pub(crate) fn first_failure(analysis: &Analysis) -> Option<FirstFailure> {
 }
 
 fn sentence(analysis: &Analysis, failure: &Failure) -> String {
-    let whose = failure.process.map_or("a process that was never read".into(), evidence::describe);
+    let whose = failure.process.map_or("a process too short-lived to be read".into(), evidence::describe);
     let when = evidence::seconds(failure.at.seconds());
     let happened = match (failure.exception, failure.ending) {
-        (Some(_), _) => format!("was left by {}", failure.message()),
+        (Some(_), _) => format!("raised {}", failure.message()),
         (None, Some(Ending::Signaled(SIGKILL))) => {
-            format!("was ended by SIGKILL; {}", sender(analysis, failure))
+            format!("was killed by SIGKILL; {}", sender(analysis, failure))
         }
-        (None, Some(Ending::Signaled(signal))) => format!("was ended by signal {signal}"),
-        (None, Some(Ending::Exited(code))) => format!("ended with exit status {code}"),
-        (None, _) => "ended".into(),
+        (None, Some(Ending::Signaled(signal))) => format!("was killed by {}", evidence::signal_name(signal)),
+        (None, Some(Ending::Exited(code))) => format!("exited with status {code}"),
+        (None, _) => "exited".into(),
     };
     format!("{} {happened} ({when} after the start).", evidence::capital(&whose))
 }
@@ -62,8 +62,8 @@ fn sender(analysis: &Analysis, failure: &Failure) -> &'static str {
     if failure.process.is_some_and(|process| is_victim(process.id)) {
         "the kernel's OOM killer sent it"
     } else if !groups.is_empty() && groups.into_iter().all(still) {
-        "the kernel's OOM killer did not (the counter of its cgroup did not move), so that a person or a program sent it"
+        "not by the kernel's OOM killer (its cgroup counted no kill), so by a person or a program"
     } else {
-        "who sent it is not known"
+        "its sender is unknown"
     }
 }

@@ -3,6 +3,7 @@
 use super::failures::Failure;
 use super::run::Run;
 use crate::history::ProcessHistory;
+use ullage_model::{Holder, LoaderSettings};
 
 /// What decides which fixes a user may apply, and their exact words. `None`: not known, nothing is assumed.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +26,89 @@ pub(crate) struct RemedyContext {
     pub(crate) pids: Vec<i32>,
     /// Python of the process that the fix goes into: major and minor.
     pub(crate) python: Option<(u32, u32)>,
+    /// The container that retains memory.
+    pub(crate) retainer: Option<Retainer>,
+    /// Workers of the job's largest loader, and the batches that each of them keeps ready.
+    pub(crate) workers: Option<u32>,
+    pub(crate) prefetch: Option<u32>,
+}
+
+/// A container that retains memory, as the program would write it.
+#[derive(Clone, Debug)]
+pub(crate) struct Retainer {
+    /// None where its name is no expression.
+    pub(crate) name: Option<String>,
+    pub(crate) collection: Collection,
+    /// It retains arrays of numpy, not tensors.
+    pub(crate) of_arrays: bool,
+}
+
+/// What decides how something is put into a container, and how it is emptied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Collection {
+    List,
+    Dict,
+    Set,
+    Deque,
+    /// What a function decorated with `lru_cache` returned.
+    CachedFunction,
+    Tensor,
+    Array,
+    DataFrame,
+}
+
+impl Collection {
+    fn of(type_name: &str) -> Collection {
+        let last = type_name.rsplit('.').next().unwrap_or_default();
+        match last {
+            "lru_cache" => Collection::CachedFunction,
+            "deque" => Collection::Deque,
+            "set" | "frozenset" => Collection::Set,
+            "Tensor" | "Parameter" => Collection::Tensor,
+            "ndarray" => Collection::Array,
+            "DataFrame" | "Series" => Collection::DataFrame,
+            _ if last.to_lowercase().ends_with("dict") || last == "Counter" => Collection::Dict,
+            _ => Collection::List,
+        }
+    }
+}
+
+impl Retainer {
+    pub(crate) fn of(holder: &Holder) -> Retainer {
+        let arrays = |text: &str| text.starts_with("ndarray");
+        Retainer {
+            name: expression(&holder.name),
+            collection: Collection::of(&holder.type_name),
+            of_arrays: arrays(&holder.element) || arrays(&holder.type_name),
+        }
+    }
+
+    /// A tensor of this name.
+    pub(crate) fn tensor(name: &str) -> Retainer {
+        Retainer { name: expression(name), collection: Collection::Tensor, of_arrays: false }
+    }
+}
+
+/// A name that can stand in a line of code: `net.layers[0].seen`, `outputs['logits']`.
+fn expression(name: &str) -> Option<String> {
+    let plain = |c: char| c.is_alphanumeric() || "._[]'".contains(c);
+    (!name.is_empty() && name.chars().all(plain)).then(|| readable(name))
+}
+
+/// A module's children under the names that a program uses: `net._modules['m']._modules['0']` is `net.m[0]`.
+pub(crate) fn readable(name: &str) -> String {
+    let mut parts = name.split("._modules['");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once("']") {
+            Some((child, rest)) if child.chars().all(|c| c.is_ascii_digit()) => {
+                text.push_str(&format!("[{child}]{rest}"));
+            }
+            Some((child, rest)) => text.push_str(&format!(".{child}{rest}")),
+            None => text.push_str(&format!("._modules['{part}")),
+        }
+    }
+    text
 }
 
 impl RemedyContext {
@@ -42,6 +126,70 @@ impl RemedyContext {
     pub(crate) fn is_root(&self) -> bool {
         self.root == Some(true)
     }
+
+    /// The job's command, or one that stands for it.
+    pub(crate) fn typed(&self) -> &str {
+        self.command.as_deref().unwrap_or("python train.py")
+    }
+
+    /// The job's loader with these arguments, and with the workers that it has.
+    pub(crate) fn loader(&self, arguments: &str) -> String {
+        format!("DataLoader(dataset, num_workers={}, {arguments})", self.workers.unwrap_or(4))
+    }
+
+    /// Loader arguments that keep about a quarter of the batches ready; at least one.
+    pub(crate) fn fewer_batches(&self) -> String {
+        let half = |number: Option<u32>, usual: u32| (number.unwrap_or(usual) / 2).max(1);
+        format!("num_workers={}, prefetch_factor={}", half(self.workers, 4), half(self.prefetch, 2))
+    }
+
+    fn collection(&self) -> Option<Collection> {
+        self.retainer.as_ref().map(|retainer| retainer.collection)
+    }
+
+    /// What retains the memory is one of these; unknown counts as no.
+    pub(crate) fn retained_by(&self, kinds: &[Collection]) -> bool {
+        self.collection().is_some_and(|collection| kinds.contains(&collection))
+    }
+
+    /// The name of what retains the memory.
+    pub(crate) fn retainer_name<'a>(&'a self, otherwise: &'a str) -> &'a str {
+        self.retainer.as_ref().and_then(|retainer| retainer.name.as_deref()).unwrap_or(otherwise)
+    }
+
+    /// Code that puts a value into what retains the memory.
+    pub(crate) fn put(&self, value: &str, otherwise: &str) -> String {
+        let name = self.retainer_name(otherwise);
+        match self.collection() {
+            Some(Collection::Dict) => format!("{name}[key] = {value}"),
+            Some(Collection::Set) => format!("{name}.add({value})"),
+            Some(Collection::Tensor | Collection::Array | Collection::DataFrame) => {
+                format!("{name} = {value}")
+            }
+            Some(Collection::CachedFunction) => format!("return {value}"),
+            Some(Collection::List | Collection::Deque) | None => format!("{name}.append({value})"),
+        }
+    }
+
+    /// Code that empties what retains the memory.
+    pub(crate) fn empty(&self, otherwise: &str) -> String {
+        let name = self.retainer_name(otherwise);
+        match self.collection() {
+            Some(Collection::Tensor) => format!("{name} = {name}[:0].clone()"),
+            Some(Collection::Array) => format!("{name} = {name}[:0].copy()"),
+            Some(Collection::DataFrame) => format!("{name} = {name}.iloc[:0].copy()"),
+            Some(Collection::CachedFunction) => format!("{name}.cache_clear()"),
+            _ => format!("{name}.clear()"),
+        }
+    }
+
+    /// The call that copies what a small view shows.
+    pub(crate) fn copied(&self) -> &'static str {
+        match self.retainer.as_ref().is_some_and(|retainer| retainer.of_arrays) {
+            true => "copy()",
+            false => "clone()",
+        }
+    }
 }
 
 impl Run<'_> {
@@ -49,6 +197,7 @@ impl Run<'_> {
     pub(crate) fn remedy_context(&self, failure: Option<&Failure>) -> RemedyContext {
         let process = failure.and_then(|failure| failure.process);
         let report = failure.and_then(|failure| failure.exception).map(|exception| &exception.report);
+        let loader = self.loader_of(failure);
         let uid = process.and_then(|process| process.uid()).or_else(|| self.main_uid());
         RemedyContext {
             command: typeable(&self.facts.command),
@@ -58,8 +207,21 @@ impl Run<'_> {
             nofile_hard: report
                 .and_then(|report| report.counts.nofile_hard)
                 .or_else(|| process.and_then(|p| p.limits).and_then(|limits| limits.open_files_hard.at())),
+            workers: loader.map(|loader| loader.workers).filter(|workers| *workers > 0),
+            prefetch: loader.and_then(|loader| loader.prefetch_factor).and_then(|n| u32::try_from(n).ok()),
             ..RemedyContext::default()
         }
+    }
+
+    /// The loader that failed, or the largest one.
+    fn loader_of<'b>(&'b self, failure: Option<&'b Failure>) -> Option<&'b LoaderSettings> {
+        let failed = failure
+            .and_then(|failure| failure.exception?.report.loader.as_ref())
+            .filter(|loader| loader.workers > 0);
+        failed.or_else(|| {
+            let loaders = self.timeline.processes().filter_map(|process| process.heaviest.as_ref());
+            loaders.max_by_key(|loader| loader.workers)
+        })
     }
 
     /// The same for the process that a remedy goes into, where nothing failed.

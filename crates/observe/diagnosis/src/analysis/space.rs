@@ -85,11 +85,12 @@ pub(crate) fn may_have_filled(
         let settled = At::from_seconds(failure.at.seconds() - UNSETTLED_S);
         let (at, used) = series.at_or_before(settled).or_else(|| series.first())?;
         let path = &history.last.path;
-        let shown = |n: u64| if inodes { format!("{} inodes", evidence::count(n)) } else { evidence::bytes(n) };
+        let shown =
+            |n: u64| if inodes { format!("{} inodes", evidence::count(n)) } else { evidence::bytes(n) };
         let age = failure.at.since(at);
         (age > 0.0 && used + fastest * age >= limit as f64).then(|| {
             format!(
-                "{someone} ended on its own, {} after {path} was last read with {} of {} in use, which can be filled in less time than that; the agent reported no exception from it",
+                "{someone} ended on its own, {} after {path} had {} of {} in use, and reported no exception",
                 evidence::seconds(age),
                 shown(used as u64),
                 shown(limit)
@@ -116,7 +117,7 @@ pub(crate) fn reading(path: &str, what: &str, used: u64, limit: u64, at: At, fai
         format!("read {} after the failure", evidence::seconds(-age))
     };
     let sentence = format!("{path} had {shown} of {of} in use, {when}.");
-    evidence::out_of(
+    evidence::with_limit(
         evidence::number(
             &format!("{path} {what}"),
             used,
@@ -135,7 +136,7 @@ pub(crate) fn when(at: At, failure_at: At) -> String {
     if age >= 0.0 {
         format!("{} before", evidence::seconds(age))
     } else {
-        format!("{} after it", evidence::seconds(-age))
+        format!("{} after", evidence::seconds(-age))
     }
 }
 
@@ -143,7 +144,7 @@ pub(crate) fn when(at: At, failure_at: At) -> String {
 pub(crate) fn bus_error_sentence(failure: &Failure) -> Option<Evidence> {
     let process = failure.process?;
     let sentence = format!(
-        "{} was ended by SIGBUS: it touched a page of a mapped file that the filesystem could not give.",
+        "{} was killed by SIGBUS: the filesystem could not supply a mapped page.",
         evidence::capital(&evidence::describe(process))
     );
     Some(evidence::text("signal", "SIGBUS", "how the process ended", Some(failure.at), sentence))

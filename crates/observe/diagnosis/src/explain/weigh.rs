@@ -105,7 +105,7 @@ fn finding(id: &'static str, found: &LogMatch) -> Finding {
         found.text.trim_end_matches('.')
     );
     let mut evidence: Vec<Evidence> =
-        vec![evidence::quoted("message", &found.text, evidence::Source::Line(found.line), None, sentence)];
+        vec![evidence::text("message", &found.text, evidence::Source::Line(found.line), None, sentence)];
     evidence.extend(segment_sentence(id, found));
     if let Some(hint) = found.hint {
         let sentence = format!("{}.", evidence::capital(hint.trim_end_matches('.')));
@@ -130,15 +130,22 @@ fn segment_sentence(id: &str, found: &LogMatch) -> Option<Evidence> {
     let segment = found.figures.segment.filter(|_| id == "max-map-count-exhausted")?;
     let near = of_default(segment) > NEAR_DEFAULT.0;
     let asked = found.figures.bytes.map_or(String::new(), |bytes| {
-        format!(" It asked for {} only: each segment takes one mapping and a page of 4 KiB, however small it is, so that /dev/shm shows about {}.", evidence::bytes(bytes), evidence::bytes(segment.saturating_mul(PAGE_BYTES)))
+        format!(
+            " It asked for {}; each segment takes a mapping and a page of 4 KiB (about {} of /dev/shm).",
+            evidence::bytes(bytes),
+            evidence::bytes(segment.saturating_mul(PAGE_BYTES))
+        )
     });
     let sentence = if near {
         format!(
-            "The failing segment is number {} of its process, just below the 65,530 mappings that the kernel allows to one process by default.{asked}",
+            "The failing segment is number {} of its process; the default limit is just above, at 65,530 mappings.{asked}",
             evidence::count(segment)
         )
     } else {
-        format!("The failing segment is number {} of its process; the kernel's default allows 65,530 mappings.{asked}", evidence::count(segment))
+        format!(
+            "The failing segment is number {} of its process; the default limit is 65,530 mappings.{asked}",
+            evidence::count(segment)
+        )
     };
     Some(evidence::text(
         "number of the segment",

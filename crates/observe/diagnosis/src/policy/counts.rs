@@ -43,8 +43,6 @@ pub(crate) const MANAGERS: usize = 8;
 pub(crate) const UNHEARD_SEGMENTS: u64 = 48;
 /// So many below the number that fails: what was given back as the exception left.
 pub(crate) const TENSORS_CLOSED: u64 = 10;
-/// Segments from which on it is said that each takes a page.
-pub(crate) const MANY_SEGMENTS: u64 = 1000;
 /// System V segments held after the end of a run that was well: from here on a warning.
 pub(crate) const SEGMENTS_LEFT_BYTES: u64 = 64 << 20;
 /// RLIMIT_MEMLOCK from here on is no default: somebody set it for RDMA.

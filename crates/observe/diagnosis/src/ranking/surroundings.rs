@@ -45,12 +45,10 @@ impl Surroundings {
     }
 }
 
-/// Takes out the remedies that do not fit; a finding keeps what it has where none of it does.
+/// Takes out the remedies that do not fit.
 pub(crate) fn fit(analysis: &Analysis, findings: &mut [Finding]) {
     let surroundings = Surroundings::of(analysis);
     for finding in findings {
-        if finding.fixes.iter().any(|fix| surroundings.allow(fix)) {
-            finding.fixes.retain(|fix| surroundings.allow(fix));
-        }
+        finding.fixes.retain(|fix| surroundings.allow(fix));
     }
 }

@@ -67,7 +67,7 @@ fn others(kept: &Retention) -> String {
     match kept.processes {
         1 => String::new(),
         number => format!(
-            " With {} like it: {}.",
+            " With {} more like it: {}.",
             evidence::plural(number - 1, "process", "processes"),
             evidence::bytes(kept.bytes as u64)
         ),
@@ -76,7 +76,7 @@ fn others(kept: &Retention) -> String {
 
 /// `malloc_trim(0)` was not called: it is a figure of what it would do.
 pub(crate) fn trim(retained: &Retained) -> String {
-    format!("malloc_trim(0) would give back about {}", evidence::bytes(retained.trimmable as u64))
+    format!("malloc_trim(0) would return about {}", evidence::bytes(retained.trimmable as u64))
 }
 
 /// Private memory grows, and nobody inside said what it is.
@@ -100,7 +100,7 @@ fn unsaid(analysis: &Analysis, allocator: Allocator) -> Judgement {
         return Judgement::Nothing;
     }
     Judgement::cannot_tell(format!(
-        "{} grew by {}; how much of that is free inside its allocator is known from inside only, and the agent did not speak",
+        "{} grew by {}; no agent was inside to see how much of it malloc holds free",
         evidence::describe(process),
         evidence::bytes(growth.bytes)
     ))
@@ -109,5 +109,5 @@ fn unsaid(analysis: &Analysis, allocator: Allocator) -> Judgement {
 /// A variable that was set for the job, as evidence.
 pub(crate) fn variable(analysis: &Analysis, name: &str) -> Option<Evidence> {
     let value = analysis.variable(name)?;
-    Some(evidence::text(name, value, "environment", None, format!("{name}={value} was set.")))
+    Some(evidence::text(name, value, "environment", None, format!("{name}={value} is set.")))
 }

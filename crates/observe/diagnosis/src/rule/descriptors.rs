@@ -60,7 +60,7 @@ fn kinds(failure: &Failure) -> Option<Kinds> {
                 all,
                 at: seen.at,
                 source: failure.agent_source(),
-                words: format!("{} of them link to torch's shared segments", evidence::count(torch)),
+                words: format!("{} of these are torch's shared segments", evidence::count(torch)),
             });
         }
     }
@@ -76,7 +76,7 @@ fn kinds(failure: &Failure) -> Option<Kinds> {
         at,
         source: evidence::Source::Process(process.id.pid, "fd"),
         words: format!(
-            "of {} descriptors, {} link to torch's shared segments, {} to files, {} to sockets, {} to pipes",
+            "of {} descriptors, {} are torch's shared segments, {} files, {} sockets, {} pipes",
             evidence::count(all),
             evidence::count(kinds.torch_shared),
             evidence::count(kinds.files),
@@ -102,7 +102,7 @@ fn kinds_by_mappings(process: &ProcessHistory) -> Option<Kinds> {
         at,
         source: evidence::Source::Process(process.id.pid, "maps"),
         words: format!(
-            "{} of its mappings are torch's shared segments, about as many as it had descriptors: with the file_descriptor strategy each holds one",
+            "{} of its mappings are torch's shared segments; under file_descriptor each holds a descriptor",
             evidence::count(torch)
         ),
     })
@@ -128,7 +128,9 @@ fn told(
     let kinds = kinds(failure);
     // A failed open of torch's own object says whose table was being filled, but not who filled it.
     let Some(whose) = kinds.as_ref().map(Kinds::owner).or_else(|| owner_by_text(failure)) else {
-        return Err("a process met its limit of open files (EMFILE), but the links of its descriptors could not be read".into());
+        return Err(
+            "a process met its limit of open files (EMFILE); its descriptors' links could not be read".into(),
+        );
     };
     if whose != owner {
         return Ok(None);
@@ -144,10 +146,10 @@ fn told(
                 known = Proof::SeenInside;
             }
             let sentence = format!(
-                "{} had {} of the {} descriptors open that its limit of open files (ulimit -n) allows, counted inside it at the exception.",
+                "{} had {} of {} open (ulimit -n) at the exception.",
                 evidence::capital(&name),
                 evidence::count(fds),
-                evidence::count(limit)
+                evidence::plural(limit, "descriptor", "descriptors")
             );
             let met = evidence::number(
                 "descriptors",
@@ -187,9 +189,9 @@ fn machine(
     let mut evidence: Vec<Evidence> = sharing::exception_sentence(failure).into_iter().collect();
     if let Some((open, limit)) = analysis.timeline.host().last.open_files.known() {
         let sentence = format!(
-            "The whole machine had {} of {} file handles open.",
+            "The machine had {} of {} open (fs.file-max).",
             evidence::count(open),
-            evidence::count(limit)
+            evidence::plural(limit, "descriptor", "descriptors")
         );
         let met = evidence::number(
             "file handles of the machine",
@@ -222,7 +224,7 @@ fn read(
     match reach(&process.descriptors, limit, failure.at, SHARED_A_SECOND) {
         how @ (Reach::Met | Reach::Projected) => {
             let Some(kinds) = kinds(failure).filter(|kinds| kinds.all >= limit / KINDS_READ_PART) else {
-                return Err(format!("{name} stood near its limit of {} open files, but their links could not be read", evidence::count(limit)));
+                return Err(format!("{name} was near its limit of {} open files; their links could not be read", evidence::count(limit)));
             };
             if kinds.owner() != owner {
                 return Ok(None);
@@ -234,12 +236,12 @@ fn read(
         }
         Reach::Possible => Err(match process.descriptors.last() {
             Some((at, value)) => format!(
-                "{name} ended on its own; its descriptors were last counted {} before ({} of {}), a limit that is met in less time than that, and the agent reported no exception from it",
+                "{name} ended on its own, {} after it had {} of {} descriptors open, and reported no exception",
                 evidence::seconds(failure.at.since(at)),
                 evidence::count(value as u64),
                 evidence::count(limit)
             ),
-            None => format!("{name} ended on its own before its descriptors were counted, and the agent reported no exception from it"),
+            None => format!("{name} ended on its own before its descriptors were counted, and reported no exception"),
         }),
         Reach::Excluded => Ok(None),
     }
@@ -258,12 +260,12 @@ fn last_count(failure: &Failure, limit: Option<u64>, name: &str) -> Option<Evide
     let process = failure.process?;
     let (at, value) = representative_reading(&process.descriptors, failure.at)?;
     let value = value as u64;
-    let of = limit.map_or(String::new(), |limit| format!(" of the {}", evidence::count(limit)));
+    let of = limit.map_or(String::new(), |limit| format!(" of {}", evidence::count(limit)));
     let rate = process.descriptors.rate_at_end().filter(|rate| *rate >= 1.0);
-    let growth = rate
-        .map_or(String::new(), |rate| format!(" and opened {} more a second", evidence::count(rate as u64)));
+    let growth =
+        rate.map_or(String::new(), |rate| format!(", opening {} a second", evidence::count(rate as u64)));
     let sentence = format!(
-        "{} had {}{of} descriptors open that its limit of open files (ulimit -n) allows{growth}, last counted {} before it ended.",
+        "{} had {}{of} descriptors open (ulimit -n){growth}, {} before it ended.",
         evidence::capital(name),
         evidence::count(value),
         evidence::seconds(failure.at.since(at)),
@@ -275,14 +277,14 @@ fn last_count(failure: &Failure, limit: Option<u64>, name: &str) -> Option<Evide
 
 fn kinds_sentence(kinds: &Kinds) -> Option<Evidence> {
     let sentence = format!("{}.", evidence::capital(&kinds.words));
-    Some(evidence::apart(evidence::number(
+    Some(evidence::number(
         "descriptors of torch's segments",
         kinds.torch,
         "descriptors",
         kinds.source.clone(),
         kinds.at,
         sentence,
-    )))
+    ))
 }
 
 /// Up to the hard limit nobody needs a right for it.
@@ -294,10 +296,10 @@ pub(crate) fn raise_soft_limit(context: &RemedyContext) -> Vec<Fix> {
             Fix::new(
                 match hard {
                     Some(hard) => format!(
-                        "Raise the soft limit to the hard one ({}), before the workers start",
+                        "Raise the soft limit to the hard limit of {} before the workers start",
                         evidence::count(hard)
                     ),
-                    None => "Raise the soft limit to the hard one, before the workers start".to_owned(),
+                    None => "Raise the soft limit to the hard limit before the workers start".to_owned(),
                 },
                 "import resource\n\
                       hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n\

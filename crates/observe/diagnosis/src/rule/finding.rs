@@ -124,14 +124,15 @@ pub(crate) fn no_memory_in(
     let of_work =
         |failure: &&Failure| failure.symptom() == Symptom::NoMemory && !failure.is_echo() && at_work(failure);
     let Some(failure) = analysis.failures.iter().find(of_work) else { return silent(analysis) };
-    let mut evidence: Vec<Evidence> = sharing::exception_sentence(failure).into_iter().collect();
     let resident = failure.counts().and_then(|counts| counts.resident);
-    let size = resident
-        .map_or(String::new(), |bytes| format!(" The process had {} in memory.", evidence::bytes(bytes)));
+    let size = resident.map_or(String::new(), |bytes| format!(", with {} in memory", evidence::bytes(bytes)));
     let stack = failure.exception.map_or(&[][..], |seen| &seen.report.stack[..]);
     let frame = stack.first().map_or("unknown", |frame| frame.as_str());
-    let sentence = format!("At that moment {doing}, called from {frame}.{size}");
-    evidence.push(evidence::text("work", frame, failure.agent_source(), Some(failure.at), sentence));
+    let who = failure.process.map_or_else(|| "the process".to_owned(), evidence::describe);
+    let sentence = format!("{} was {doing}{size}, called from {frame}.", evidence::capital(&who));
+    let work = evidence::text("work", frame, failure.agent_source(), Some(failure.at), sentence);
+    let mut evidence = vec![work];
+    evidence.extend(sharing::exception_sentence(failure));
     evidence.extend(more(failure));
     let mut found =
         finding(analysis, rule, failure, Proof::InPart, evidence, &analysis.remedy_context(Some(failure)));
@@ -148,7 +149,7 @@ pub(crate) fn ranks_beside(analysis: &Analysis, failure: &Failure, doing: &str) 
     let ranks = analysis.timeline.processes().filter(is_rank).count() as u64;
     (ranks > 1).then(|| {
         let sentence = format!("{} ranks of this node {doing}.", evidence::count(ranks));
-        evidence::apart(evidence::number("ranks", ranks, "processes", "RANK of each", failure.at, sentence))
+        evidence::number("ranks", ranks, "processes", "RANK of each", failure.at, sentence)
     })
 }
 
@@ -160,7 +161,7 @@ fn silent(analysis: &Analysis) -> Judgement {
     });
     unheard.map_or(Judgement::Nothing, |process| {
         let who = evidence::describe(process);
-        Judgement::cannot_tell(format!("{who} ended on its own; what it was doing is known from inside only, and the agent did not speak"))
+        Judgement::cannot_tell(format!("{who} ended on its own; no agent was inside to see its work"))
     })
 }
 

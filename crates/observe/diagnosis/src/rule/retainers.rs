@@ -8,7 +8,7 @@
 use crate::analysis::copies::{starter, Copy};
 use crate::analysis::growth_class::{rising, still_rises};
 use crate::analysis::retainers::{held, is_hooks, is_looked_up, is_much, is_not_live, Kind, RetainedGrowth};
-use crate::analysis::Analysis;
+use crate::analysis::{readable, Analysis, Retainer};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::growth::{EXPLAINS, EXPLAINS_MOST, GROWTH_BYTES, HOOKS_MORE};
@@ -62,25 +62,34 @@ fn finding(
         (false, _) => Proof::Consistent,
     };
     let severity = severity(analysis, held, share);
-    let mut evidence = vec![growth_sentence(held.process, &held.rise)];
-    evidence.extend(graph_sentence(held));
+    // The largest first: its sentence is the headline, and the remedy goes into it.
+    let graph_leads = graph_leads(held);
+    let mut evidence: Vec<Evidence> = graph_sentence(held).filter(|_| graph_leads).into_iter().collect();
     for holder in held.holders.iter().take(MOST_NAMED) {
         evidence.push(holder_sentence(held, holder));
+        evidence.extend(detail_sentence(held, holder));
     }
+    evidence.extend(graph_sentence(held).filter(|_| !graph_leads));
     evidence.push(share_sentence(held, share));
     evidence.extend(same_sentence(held, same));
+    evidence.push(growth_sentence(held.process, &held.rise));
     let mut context = analysis.remedy_context_of(Some(held.process));
-    let name = held.holders.first().map(|one| &one.name).or(held.graphs.first().map(|one| &one.name));
-    context.path = name.filter(|name| plain(name)).cloned();
+    context.retainer = match (held.holders.first(), held.graphs.first()) {
+        (Some(holder), _) if !graph_leads => Some(Retainer::of(holder)),
+        (_, graph) => graph.map(|graph| Retainer::tensor(&graph.name)),
+    };
     let mut finding = of_job(rule, severity, known, evidence, &context);
     finding.process = Some(evidence::process_ref(held.process));
     finding.at = Some(At::from_seconds(held.rise.since));
     Some(finding)
 }
 
-/// It can stand in a line of code.
-fn plain(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "._".contains(c))
+/// The graph of a tensor retains more than the first container.
+fn graph_leads(held: &RetainedGrowth) -> bool {
+    let weight = |holder: &&Holder| holder.more_bytes.saturating_add(holder.hidden_bytes);
+    held.graphs
+        .first()
+        .is_some_and(|graph| held.holders.first().is_none_or(|holder| graph.more_bytes > weight(holder)))
 }
 
 fn severity(analysis: &Analysis, held: &RetainedGrowth, share: f64) -> Severity {
@@ -111,7 +120,7 @@ fn source(held: &RetainedGrowth) -> evidence::Source {
 
 pub(crate) fn growth_sentence(process: &ProcessHistory, rise: &Rise) -> Evidence {
     let sentence = format!(
-        "{} grew by {} of private memory in the last {} of the run, and did so to its end.",
+        "{} grew by {} of private memory in the last {} of the run.",
         evidence::capital(&evidence::describe(process)),
         evidence::bytes(rise.by as u64),
         evidence::seconds(rise.until - rise.since),
@@ -121,98 +130,100 @@ pub(crate) fn growth_sentence(process: &ProcessHistory, rise: &Rise) -> Evidence
     evidence::number("private memory that came", rise.by as u64, "bytes", source, at, sentence)
 }
 
-/// `list losses in train(), train.py:31 (it grows at train.py:27)`.
-fn spelt(type_name: &str, name: &str, place: &str, owner: &str, line: &str) -> String {
+/// ``The list `losses` in train() (train.py:31)``.
+fn spelt(type_name: &str, name: &str, place: &str) -> String {
     let mut text = match (type_name, name) {
-        (_, "") => format!("a {type_name} that no name was found for"),
-        ("lru_cache", _) => format!("the results that the cached function {name}() keeps"),
-        _ => format!("the {type_name} {name}"),
+        (_, "") => format!("An unnamed {type_name}"),
+        ("lru_cache", _) => format!("The cache of `{name}()`"),
+        _ => format!("The {type_name} `{}`", readable(name)),
     };
-    if !place.is_empty() {
-        text.push_str(&format!(" in {place}"));
-    }
-    let mut more = Vec::new();
-    if !owner.is_empty() {
-        more.push(format!("an attribute of {owner}"));
-    }
-    if !line.is_empty() {
-        let made = if type_name == "lru_cache" { "made" } else { "it grows" };
-        more.push(format!("{made} at {line}"));
-    }
-    if !more.is_empty() {
-        text.push_str(&format!(" ({})", more.join("; ")));
+    match place.rsplit_once(", ") {
+        Some((function, line)) => text.push_str(&format!(" in {function} ({line})")),
+        None if !place.is_empty() => text.push_str(&format!(" in {place}")),
+        None => {}
     }
     text
 }
 
 fn holder_sentence(held: &RetainedGrowth, holder: &Holder) -> Evidence {
-    let spelt = spelt(&holder.type_name, &holder.name, &holder.place, &holder.owner, &holder.line);
+    let spelt = spelt(&holder.type_name, &holder.name, &holder.place);
     let before = holder.before.unwrap_or(0);
+    let value = holder.more_bytes.saturating_add(holder.hidden_bytes);
     let of_value =
         ["Tensor", "ndarray", "bytes", "bytearray"].iter().any(|kind| holder.type_name.ends_with(kind));
-    let became = if of_value {
-        format!("became larger, from {} to {}", evidence::bytes(before), evidence::bytes(holder.length))
+    let from_to = if of_value {
+        format!("from {} to {}", evidence::bytes(before), evidence::bytes(holder.length))
     } else {
-        let what = if holder.element.is_empty() { String::new() } else { format!(" ({})", holder.element) };
-        format!(
-            "became longer, from {} to {} elements{what}",
-            evidence::count(before),
-            evidence::count(holder.length)
-        )
+        let elements = match holder.type_name.as_str() {
+            "lru_cache" => "results",
+            _ if is_hooks(holder) => "hooks",
+            _ => "elements",
+        };
+        format!("from {} to {} {elements}", evidence::count(before), evidence::count(holder.length))
     };
-    let keeps = match held.kind {
-        Kind::Graph if holder.hidden_bytes > 0 => format!(
-            "; {:.0} % of them carry the graph that made them, which keeps about {} more than before",
-            100.0 * holder.graph,
-            evidence::bytes(holder.hidden_bytes)
-        ),
-        Kind::Graph => format!("; {:.0} % of them carry the graph that made them", 100.0 * holder.graph),
-        Kind::View => format!(
-            "; they show {} and keep {}: each is a small part of a storage that lives as long as it does",
-            evidence::bytes(holder.own_bytes),
-            evidence::bytes(holder.bytes)
-        ),
-        Kind::Error => {
-            format!(
-                "; with the frames that they passed they keep {} more than before",
-                evidence::bytes(holder.more_bytes)
-            )
-        }
-        Kind::Hook if is_hooks(holder) => {
-            "; a hook lives until its handle is removed, with all that it refers to".into()
-        }
-        _ => format!("; that is {} more", evidence::bytes(holder.more_bytes)),
+    let sentence = match held.kind {
+        // A hook weighs little, and a graph whose saved tensors cannot be seen seems to.
+        Kind::Hook if is_hooks(holder) => format!("{spelt} grew {from_to}."),
+        Kind::Graph if holder.hidden_bytes == 0 => format!("{spelt} grew {from_to}."),
+        Kind::Graph => format!("{spelt} grew by {} with its graphs, {from_to}.", evidence::bytes(value)),
+        _ => format!("{spelt} grew by {}, {from_to}.", evidence::bytes(value)),
     };
-    let sentence = format!("{} {became}{keeps}.", evidence::capital(&spelt));
-    let value = holder.more_bytes.saturating_add(holder.hidden_bytes);
     let what = if holder.name.is_empty() { holder.type_name.clone() } else { holder.name.clone() };
     let what = format!("memory held by {what}");
-    let said = match held.kind {
-        Kind::Graph => holder.hidden_bytes > 0 && evidence::alike(value, holder.hidden_bytes),
-        Kind::View => evidence::alike(value, holder.own_bytes) || evidence::alike(value, holder.bytes),
-        Kind::Hook if is_hooks(holder) => false,
-        _ => evidence::alike(value, holder.more_bytes),
-    };
-    let said = said || of_value && evidence::alike(value, holder.length);
-    Evidence { said, ..evidence::number(&what, value, "bytes", source(held), held.at, sentence) }
+    evidence::number(&what, value, "bytes", source(held), held.at, sentence)
+}
+
+/// Where it grows, and what its elements are.
+fn detail_sentence(held: &RetainedGrowth, holder: &Holder) -> Option<Evidence> {
+    let mut parts = Vec::new();
+    if !holder.owner.is_empty() {
+        parts.push(format!("it is an attribute of {}", holder.owner));
+    }
+    if !holder.line.is_empty() {
+        let made = if holder.type_name == "lru_cache" { "it was made" } else { "it grows" };
+        parts.push(format!("{made} at {}", holder.line));
+    }
+    if !holder.element.is_empty() {
+        parts.push(format!("an element is: {}", holder.element));
+    }
+    match held.kind {
+        Kind::Graph => {
+            parts.push(format!("{:.0} % of its elements carry an autograd graph", 100.0 * holder.graph));
+        }
+        Kind::View => parts.push(format!(
+            "its views show {} and retain {}",
+            evidence::bytes(holder.own_bytes),
+            evidence::bytes(holder.bytes)
+        )),
+        Kind::Error => parts.push("its exceptions retain the frames that they passed".into()),
+        Kind::Hook if is_hooks(holder) => {
+            parts.push("a hook lives until its handle is removed".into());
+        }
+        _ => {}
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    let sentence = format!("{}.", evidence::capital(&parts.join("; ")));
+    let line = if holder.line.is_empty() { &holder.element } else { &holder.line };
+    Some(evidence::text("where it grows", line, source(held), Some(held.at), sentence))
 }
 
 fn graph_sentence(held: &RetainedGrowth) -> Option<Evidence> {
     let graph = held.graphs.first()?;
-    let saved = if graph.more_bytes > 0 {
-        format!("they saved about {} for a backward pass", evidence::bytes(graph.more_bytes))
+    let spelt = spelt("Tensor", &graph.name, &graph.place);
+    let from_to =
+        format!("from {} to {} operations", evidence::count(graph.before), evidence::count(graph.operations));
+    let sentence = if graph.more_bytes > 0 {
+        format!(
+            "{spelt} retains {} more by its graph, which grew {from_to}.",
+            evidence::bytes(graph.more_bytes)
+        )
     } else {
-        "what they saved for a backward pass cannot be seen in this version of torch".into()
+        format!("{spelt} retains a graph that grew {from_to}; this torch hides its size.")
     };
-    let sentence = format!(
-        "{} reaches back over {} operations, and did over {} before: a graph that becomes ever longer, with all that its steps saved; {saved}.",
-        evidence::capital(&spelt("Tensor", &graph.name, &graph.place, &graph.owner, &graph.line)),
-        evidence::count(graph.operations),
-        evidence::count(graph.before),
-    );
     let what = format!("memory held by the graph of {}", graph.name);
-    let evidence = evidence::number(&what, graph.more_bytes, "bytes", source(held), held.at, sentence);
-    Some(Evidence { said: graph.more_bytes > 0, ..evidence })
+    Some(evidence::number(&what, graph.more_bytes, "bytes", source(held), held.at, sentence))
 }
 
 fn same_sentence(held: &RetainedGrowth, same: &[RetainedGrowth]) -> Option<Evidence> {
@@ -221,7 +232,7 @@ fn same_sentence(held: &RetainedGrowth, same: &[RetainedGrowth]) -> Option<Evide
     }
     let bytes: u64 = same.iter().map(|held| held.explained).fold(0, u64::saturating_add);
     let sentence = format!(
-        "The same holds {} more in {}.",
+        "{} more are held in the same way in {}.",
         evidence::bytes(bytes),
         evidence::plural(same.len() as u64, "other process", "other processes")
     );
@@ -231,7 +242,7 @@ fn same_sentence(held: &RetainedGrowth, same: &[RetainedGrowth]) -> Option<Evide
 fn share_sentence(held: &RetainedGrowth, share: f64) -> Evidence {
     let how = if held.seen { "explains" } else { "explains at most" };
     let sentence = format!(
-        "This {how} {} of the {} by which the process grew between two censuses: {:.0} %.",
+        "This {how} {} of {} that came between two readings ({:.0} %).",
         evidence::bytes(held.explained),
         evidence::bytes(held.of),
         100.0 * share
@@ -261,9 +272,9 @@ pub(crate) fn unseen(analysis: &Analysis) -> Option<String> {
             return None;
         }
         let why = if process.agent {
-            "the agent in it found too few moments to look at what holds it"
+            "its agent found too few moments to inspect it"
         } else {
-            "what holds it is seen from inside only, and the agent was not there"
+            "no agent was inside to see what holds it"
         };
         Some(format!(
             "{} grew by {} of private memory to the end of the run; {why}",

@@ -10,36 +10,45 @@ pub(crate) fn fork_context(context: &RemedyContext) -> Option<Fix> {
     context.may_fork().then(|| Fix::new(
         match context.threads {
             Some(threads) if threads > 1 => format!(
-                "Start the loader's workers by fork: they inherit the dataset, nothing is sent. This process has {threads} threads; fork only where none of them holds a lock at that moment"
+                "Start the workers by fork: they inherit the dataset. This process has {threads} threads: none may hold a lock then"
             ),
-            _ => "Start the loader's workers by fork: they inherit the dataset, nothing is sent (where this process has no CUDA context and runs no threads of its own)".to_owned(),
+            _ => "Start the workers by fork: they inherit the dataset (not with CUDA or threads in this process)".to_owned(),
         },
-        "DataLoader(dataset, num_workers=1, multiprocessing_context=\"fork\")",
+        context.loader("multiprocessing_context=\"fork\""),
     )
     .only(Place::Loader))
 }
 
 /// The cure: no segment for each tensor any more. First without touching the code, then in it.
 pub(crate) fn arena(context: &RemedyContext) -> Vec<Fix> {
-    let command = context.command.as_deref().unwrap_or("COMMAND...");
+    let command = context.typed();
     vec![
         Fix::new(
-            "Let what loaders send travel in one shared-memory arena, with no code changed (the Python package ullage must be installed where the job runs)",
+            "Send batches through one shared-memory arena, with no code change (needs the ullage package)",
             format!("ullage run --fix -- {command}"),
         )
         .automatic("arena"),
         Fix::new(
             "The same in the code, for one loader",
-            "DataLoader(dataset, num_workers=1, multiprocessing_context=ullage.context(\"forkserver\"))",
+            context.loader("multiprocessing_context=ullage.context(\"forkserver\")"),
         )
         .only(Place::Loader),
     ]
 }
 
+/// Less in flight at once, in a job with a loader.
+pub(crate) fn fewer_batches(context: &RemedyContext) -> Fix {
+    Fix::new(
+        "Run fewer workers, with fewer batches ready",
+        format!("DataLoader(dataset, {})", context.fewer_batches()),
+    )
+    .only(Place::Loader)
+}
+
 /// One tensor for all samples.
 pub(crate) fn one_tensor() -> Fix {
     Fix::new(
-        "Keep the samples in one tensor plus offsets: one mapping and one descriptor for all of them",
+        "Pack the samples into one tensor with offsets: one mapping, one descriptor",
         "flat = torch.cat([t.reshape(-1) for t in tensors])\n\
                   offsets = torch.tensor([0] + [t.numel() for t in tensors]).cumsum(0)\n\
                   # sample i is flat[offsets[i]:offsets[i + 1]]",
@@ -72,13 +81,11 @@ pub(crate) fn loader_sentence(failure: &Failure) -> Option<Evidence> {
         .map(|strategy| format!(" (sharing strategy {strategy})"))
         .unwrap_or_default();
     let reason = match (by_default, own.as_deref()) {
-        (true, Some(own)) if own == method => format!(
-            "because this process itself was started by {own}: multiprocessing_context was not given, and a DataLoader then takes the start method of the process that makes it"
-        ),
-        (true, _) => {
-            format!("because multiprocessing_context was not given and {method} is the default in this process")
+        (true, Some(own)) if own == method => {
+            "this process's own start method; multiprocessing_context was not given".to_owned()
         }
-        (false, _) => format!("because multiprocessing_context={method:?} was given"),
+        (true, _) => "the default here; multiprocessing_context was not given".to_owned(),
+        (false, _) => format!("as multiprocessing_context={method:?} says"),
     };
     Some(evidence::text(
         "start method",
@@ -86,7 +93,7 @@ pub(crate) fn loader_sentence(failure: &Failure) -> Option<Evidence> {
         failure.agent_source(),
         Some(failure.at),
         format!(
-            "The loader's workers are started by {method}, {reason}; so the dataset is pickled, and each of its tensors is moved to a shared segment of its own{strategy}; with fork nothing would be sent."
+            "The loader starts its workers by {method}, {reason}. It pickles the dataset and moves each tensor into a shared segment{strategy}."
         ),
     ))
 }
@@ -96,7 +103,7 @@ pub(crate) fn exception_sentence(failure: &Failure) -> Option<Evidence> {
     let seen = failure.exception?;
     let frame = seen.report.stack.last().map(|frame| format!(", in {frame}")).unwrap_or_default();
     let message = failure.message();
-    Some(evidence::quoted(
+    Some(evidence::text(
         "exception",
         &message,
         failure.agent_source(),

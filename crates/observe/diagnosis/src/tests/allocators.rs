@@ -94,7 +94,7 @@ fn the_heap_that_keeps_most_is_named_and_growth_of_it_is_a_warning() {
     assert_eq!(first.status(), Status::Supported);
     let said = sentences(first);
     assert!(
-        said.contains("270 MiB lay free in 11 arenas") && said.contains("would give back about 270 MiB"),
+        said.contains("270 MiB free in 11 arenas") && said.contains("would return about 270 MiB"),
         "{said}"
     );
     assert!(
@@ -216,7 +216,7 @@ fn a_buffer_that_is_filled_is_a_note_and_a_leak_is_none() {
     let lazy = verdict(&mut fills(|_| 3000, 600));
     let note = found(&lazy, FILLED).unwrap();
     assert_eq!((note.severity, note.status()), (Severity::Note, Status::Supported));
-    assert!(sentences(note).contains("245 MiB of it were still untouched"), "{}", sentences(note));
+    assert!(sentences(note).contains("245 MiB was still untouched"), "{}", sentences(note));
     let of = |space, handed_out| verdict(&mut fills(space, handed_out));
     assert!(found(&of(|second| 3000 + 5 * second, 890), FILLED).is_none(), "its address space grows");
     assert!(found(&of(|_| 3000, 890), FILLED).is_none(), "malloc handed out more");

@@ -266,7 +266,7 @@ impl Run {
 /// A reading that its sentence says is not shown beside it, and one that it does not say is.
 pub(crate) fn says_what_it_is_said_to(evidence: &Evidence) {
     let spelt = match (&evidence.value, evidence.limit.and_then(Limit::at)) {
-        (EvidenceValue::Text(text), _) => text.clone(),
+        (EvidenceValue::Text(text), _) => text.trim_end_matches('.').to_owned(),
         (EvidenceValue::Missing(..), _) => return,
         (EvidenceValue::Number(n, unit), None) => figures::amount(*n, unit.word()),
         (EvidenceValue::Number(n, unit), Some(limit)) => {

@@ -61,7 +61,7 @@ fn killed(at_the_end: [u64; 4], shared_after: u64) -> Verdict {
 fn a_limit_met_by_shared_memory_is_told_before_the_kill_and_one_met_by_objects_is_not() {
     let verdict = killed([100, 0, 800, 10], 800);
     assert_eq!(causes(&verdict), ["shmem-counts-twice-limits", "memcg-oom-kill"]);
-    assert!(sentences(&verdict.findings[0]).contains("800 MiB were shared memory"));
+    assert!(sentences(&verdict.findings[0]).contains("800 MiB of 1 GiB as shared memory"));
     assert_eq!(causes(&killed([980, 0, 20, 10], 20)), ["memcg-oom-kill"]);
     assert_eq!(causes(&killed([100, 880, 20, 10], 20)), ["memcg-oom-kill"], "page cache is no shared memory");
 }
@@ -70,7 +70,7 @@ fn a_limit_met_by_shared_memory_is_told_before_the_kill_and_one_met_by_objects_i
 fn what_was_written_after_the_last_look_is_seen_because_it_stays() {
     let verdict = killed([100, 0, 300, 10], 900);
     assert_eq!(causes(&verdict)[0], "shmem-counts-twice-limits");
-    assert!(sentences(&verdict.findings[0]).contains("900 MiB were shared memory"));
+    assert!(sentences(&verdict.findings[0]).contains("900 MiB of 1 GiB as shared memory"));
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn a_kill_that_is_told_again_with_its_sizes_is_one() {
     let verdict = run.verdict();
     assert_eq!(causes(&verdict), ["numa-membind-oom"]);
     let text = sentences(&verdict.findings[0]);
-    assert!(text.contains("it held 300 MiB anonymous") && !text.contains(" 2 "), "{text}");
+    assert!(text.contains("(300 MiB anonymous") && !text.contains(" 2 "), "{text}");
 }
 
 /// The trainer is ended by a signal with so much memory available, on a machine with these daemons.
@@ -331,7 +331,7 @@ fn workers_for_the_machines_cores_are_told_where_few_of_them_may_be_used() {
     let quota = Measured::Known(Limit::At(8000));
     let verdict = workers(64, 64, quota, false);
     assert_eq!(notes(&verdict), ["cgroup-sizing-by-host-view"]);
-    assert!(sentences(&verdict.findings[0]).contains("the time of 8.0 cores"));
+    assert!(sentences(&verdict.findings[0]).contains("8.0 cores (its cgroup's quota)"));
     assert_eq!(notes(&workers(64, 8, Measured::default(), false)), ["cgroup-sizing-by-host-view"]);
     assert_eq!(causes(&workers(64, 64, quota, true)), ["memcg-oom-kill", "cgroup-sizing-by-host-view"]);
     assert!(workers(8, 64, quota, false).findings.is_empty(), "as many as allowed");

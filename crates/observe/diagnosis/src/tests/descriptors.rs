@@ -134,7 +134,7 @@ fn forkserver_refuses_what_is_far_below_every_limit() {
     let verdict = failing(report).verdict();
     assert_eq!(causes(&verdict), ["forkserver-too-many-fds"]);
     assert_eq!(verdict.findings[0].status(), Status::Established);
-    assert!(sentences(&verdict.findings[0]).contains("300 descriptors of torch's shared tensors to send"));
+    assert!(sentences(&verdict.findings[0]).contains("300 torch descriptors to send"));
 }
 
 /// 300 tensors, no agent, a forkserver beside the trainer.

@@ -55,7 +55,7 @@ fn without_the_agent_private_growth_is_live_growth_and_cannot_be_told_apart() {
     run.finish(SECONDS as f64 + 0.5, Ending::Exited(0));
     let growth = run.verdict().growth.unwrap();
     assert_eq!(growth.class, GrowthClass::LiveGrowth);
-    assert!(growth.because.contains("cannot tell which"), "{}", growth.because);
+    assert!(growth.because.contains("nothing inside the process reported its kind"), "{}", growth.because);
     assert!(
         (280..=300).contains(&(growth.bytes / MIB)) && (growth.per_second - 5.0 * MIB as f64).abs() < 1e5
     );

@@ -43,7 +43,7 @@ fn a_worker_killed_and_noticed_is_a_memcg_kill() {
     assert_eq!((first.status(), first.severity), (Status::Established, Severity::Fatal));
     assert_eq!(first.process.as_ref().map(|p| p.id), Some(id(WORKER)));
     assert!(sentences(first).contains("1 OOM kill in the cgroup /job"), "{}", sentences(first));
-    assert!(sentences(first).contains("1023 MiB of the 1 GiB"), "{}", sentences(first));
+    assert!(sentences(first).contains("1023 MiB of 1 GiB"), "{}", sentences(first));
     assert_eq!(verdict.outcome.kind, OutcomeKind::Exit);
 }
 
@@ -120,7 +120,7 @@ fn sigkill_with_unreadable_counters_cannot_be_told() {
     let verdict = run.verdict();
     assert_eq!(causes(&verdict), Vec::<&str>::new());
     assert_eq!(undetermined(&verdict), ["memcg-oom-kill"]);
-    assert!(verdict.undetermined[0].because.contains("sender unknown"));
+    assert!(verdict.undetermined[0].because.contains("killed by SIGKILL"));
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn the_kernels_line_alone_establishes_a_kill() {
     run.finish(3.2, Ending::Exited(1));
     let verdict = run.verdict();
     assert_eq!(causes(&verdict), ["memcg-oom-kill"]);
-    assert!(sentences(&verdict.findings[0]).contains("kernel log says"));
+    assert!(sentences(&verdict.findings[0]).contains("The kernel killed "));
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn on_v1_the_leaf_counts_the_kill_and_the_ancestor_the_limit() {
     let verdict = run.verdict();
     assert_eq!(causes(&verdict), ["memcg-oom-kill"]);
     assert!(
-        sentences(&verdict.findings[0]).contains("The cgroup /box held"),
+        sentences(&verdict.findings[0]).contains("The cgroup held"),
         "{}",
         sentences(&verdict.findings[0])
     );
@@ -266,11 +266,8 @@ fn what_is_read_after_a_kill_is_no_evidence() {
     let verdict = killed_and_read_after().verdict();
     assert_eq!(causes(&verdict), ["memcg-oom-kill"]);
     let said = sentences(&verdict.findings[0]);
-    assert!(
-        said.contains("held 1023 MiB of the 1 GiB that its limit allows, last read 0.5 s before"),
-        "{said}"
-    );
-    assert!(said.contains("The main (pid 100) held 900 MiB of anonymous memory"), "{said}");
+    assert!(said.contains("held 1023 MiB of 1 GiB, 0.5 s before"), "{said}");
+    assert!(said.contains("The main process (pid 100) held 900 MiB of anonymous memory"), "{said}");
     assert!(!said.contains(" 1 MiB"), "{said}");
 }
 
@@ -280,10 +277,7 @@ fn a_kill_at_the_budget_is_told_as_the_budget_that_the_user_set() {
     run.facts.memory_max = Some(GIB);
     let verdict = run.verdict();
     let first = &verdict.findings[0];
-    assert_eq!(
-        first.title,
-        "The job met its budget of 1 GiB (--memory-max), and the kernel killed a process of it"
-    );
+    assert_eq!(first.title, "The job reached its memory budget of 1 GiB (--memory-max)");
     assert_eq!(first.fixes[0].command, "ullage run --memory-max 1536MiB -- python train.py");
     assert!(!first.fixes.iter().any(|fix| fix.command.contains("docker") || fix.command.contains("sbatch")));
     // A smaller limit around it is somebody else's.

@@ -40,9 +40,9 @@ fn pages_that_go_in_and_out_while_the_job_waits_are_thrashing() {
     assert_eq!(causes(&verdict), ["swap-thrash"]);
     let first = &verdict.findings[0];
     assert_eq!((first.severity, first.status()), (Severity::Warning, Status::Established));
-    assert!(sentences(first).contains("stayed at 700 MiB: it is no leak"), "{}", sentences(first));
+    assert!(sentences(first).contains("stayed at 700 MiB: no leak"), "{}", sentences(first));
     let leaks = swaps(3000, 3000, 2500, 300, 0.5, 3.0);
-    assert!(sentences(&leaks.findings[0]).contains("something grows as well"));
+    assert!(sentences(&leaks.findings[0]).contains("it grows as well"));
 }
 
 #[test]
@@ -143,10 +143,7 @@ fn others_that_take_the_memory_of_the_machine_are_ranked() {
     let first = &verdict.findings[0];
     assert_eq!((first.severity, first.status()), (Severity::Warning, Status::Established));
     let told = sentences(first);
-    assert!(
-        told.contains("fell by 46 GiB between 2.0 s and 1 min after the start, to 4 GiB of 64 GiB"),
-        "{told}"
-    );
+    assert!(told.contains("fell by 46 GiB to 4 GiB of 64 GiB"), "{told}");
     assert!(told.contains("indexer (pid 901, user 33) held 48 GiB, 44 GiB more than before."), "{told}");
     assert!(told.contains("desktop (pid 902) held 2 GiB, no more than before."), "{told}");
 }

@@ -251,7 +251,7 @@ fn processes_that_grow_together_are_one_finding() {
     let verdict = run.finish(60.2, Ending::Exited(0)).verdict();
     is_told(&verdict, "30 MiB each, 240 together");
     assert!(
-        sentences(&verdict.findings[0]).contains("7 other processes grew so too"),
+        sentences(&verdict.findings[0]).contains("7 other processes grew the same way"),
         "{:?}",
         verdict.findings
     );
@@ -271,7 +271,7 @@ fn growth_that_meets_a_limit_soon_is_told_though_it_is_not_much() {
     let near = in_group(400);
     is_told(&near, "140 MiB left, 60 came in a minute");
     let said = sentences(&near.findings[0]);
-    assert!(said.contains("it meets the cgroup memory of cgroup /job in 2 min 20 s"), "{said}");
+    assert!(said.contains("it reaches the cgroup memory of cgroup /job in 2 min 20 s"), "{said}");
     is_left_in_peace(&in_group(4000), "hours away");
 }
 
@@ -339,11 +339,11 @@ fn it_says_why_the_cause_was_not_found_and_what_settles_it() {
     let no_agent = job(60.0, 1.0, |t| 50.0 + 10.0 * t);
     let finding = &no_agent.findings[0];
     assert_eq!(finding.title, "Memory grows to the end, by 10 MiB a second; cause not found");
-    assert!(sentences(finding).contains("no agent was in this job"), "{}", sentences(finding));
+    assert!(sentences(finding).contains("No agent was in this job"), "{}", sentences(finding));
     assert_eq!(finding.fixes[0].command, "ullage run -- python train.py");
     let looked = counted(None);
     assert!(
-        sentences(&looked.findings[0]).contains("The agent looked once"),
+        sentences(&looked.findings[0]).contains("The agent inspected it once"),
         "{}",
         sentences(&looked.findings[0])
     );
@@ -356,7 +356,7 @@ fn it_says_why_the_cause_was_not_found_and_what_settles_it() {
     }
     let verdict = attached.verdict();
     assert_eq!(verdict.findings[0].title, "Memory is growing, by 10 MiB a second; cause not found");
-    assert!(sentences(&verdict.findings[0]).contains("watched from outside"), "{:?}", verdict.findings[0]);
+    assert!(sentences(&verdict.findings[0]).contains("this job from outside"), "{:?}", verdict.findings[0]);
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn a_moved_pids_counter_establishes_the_cgroup() {
     let verdict = run.verdict();
     assert_eq!(causes(&verdict), ["pids-limit-cgroup"], "not the user's limit");
     assert_eq!(verdict.findings[0].status(), Status::Established);
-    assert!(sentences(&verdict.findings[0]).contains("refused 3 new tasks because its 40 tasks"));
+    assert!(sentences(&verdict.findings[0]).contains("refused 3 new tasks: all of its 40 tasks"));
 }
 
 #[test]

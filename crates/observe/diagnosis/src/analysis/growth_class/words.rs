@@ -26,58 +26,59 @@ pub(super) fn grew(
     let largest = these.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(source, _)| *source);
     let Some(largest) = largest else { return nothing(run) };
     let rise = &largest.rise;
-    let several = these.len() > 1;
-    let mut who = whose(run, largest.process);
-    if several {
-        who = format!("{} processes ({who} most)", these.len());
-    }
-    let who = evidence::capital(&who);
+    let one = whose(run, largest.process);
+    let (who, most) = match these.len() {
+        0 | 1 => (evidence::capital(&one), String::new()),
+        several => (format!("{several} processes"), format!(", {one} most")),
+    };
     let amount = evidence::bytes(bytes as u64);
     let how_long = if rise.ongoing {
-        format!("in the last {} of the run, and did so to its end", evidence::seconds(end - rise.since))
+        format!("in the last {} of the run", evidence::seconds(end - rise.since))
     } else {
         format!(
-            "between {} and {} after the start, and has been at rest since",
+            "from {} to {} after the start, and not since",
             evidence::seconds(rise.since),
             evidence::seconds(rise.until)
         )
     };
     let part =
         match these.iter().any(|(source, of_it)| *of_it < ALL_OF_IT * source.rise.by) || share < ALL_OF_IT {
-            true => format!(", {:.0} % of all that grew", 100.0 * share),
+            true => format!(" ({:.0} % of all growth)", 100.0 * share),
             false => String::new(),
         };
     let known = match class {
-        GrowthClass::LiveTensors => "tensors that Python still refers to, as the collector's list and malloc say",
-        GrowthClass::LivePythonObjects => "objects of Python that are in use, as its allocator and the collector's list say",
+        GrowthClass::LiveTensors => "These are live tensors.",
+        GrowthClass::LivePythonObjects => "These are live Python objects.",
         GrowthClass::LiveNativeBlocks => {
-            "blocks in use that native code took (arrays, buffers), as malloc says; no tensors, no objects of Python"
+            "Native code holds it (arrays, buffers): neither tensors nor Python objects."
         }
-        GrowthClass::FreedButHeld => {
-            "free inside the allocator, which keeps it for later, as malloc says: the program has let go of it"
-        }
+        GrowthClass::FreedButHeld => "The program freed it; the allocator retains it.",
         GrowthClass::CopyOnWrite => {
-            "pages that a forked process shared with its parent and no longer does, as its page table says: it wrote there, and reading a Python object is a write"
+            "They wrote to pages shared with their parent; reading a Python object is such a write."
         }
-        GrowthClass::SharedMemoryBacklog => "shared memory that was filled and not given back",
-        GrowthClass::MappedFiles => "pages of mapped files that were touched; the kernel can take them back, this is no leak",
-        GrowthClass::KernelMemory => "page tables and other memory of the kernel for this job",
+        GrowthClass::SharedMemoryBacklog => "This shared memory was filled and not released.",
+        GrowthClass::MappedFiles => {
+            "These are pages of mapped files, which the kernel can take back: no leak."
+        }
+        GrowthClass::KernelMemory => "The kernel holds it for this job, as page tables and the like.",
         GrowthClass::LiveGrowth if largest.not_split => {
-            "private memory; nothing was said from inside the process that tells objects, native blocks, tensors, or free memory that the allocator holds: cannot tell which"
+            "It is private memory; nothing inside the process reported its kind."
         }
         GrowthClass::LiveGrowth => {
-            "private memory in use; cannot tell which of objects, native blocks and tensors it is"
+            "It is private memory in use; its kind is unknown (tensors, objects or native blocks)."
         }
-        GrowthClass::WarmUp => "taken early in the run; it did not go on",
-        GrowthClass::Plateau => "taken in the course of the run; it did not go on",
+        GrowthClass::WarmUp => "It came early in the run and stopped.",
+        GrowthClass::Plateau => "It came during the run and stopped.",
         GrowthClass::PageCache
         | GrowthClass::MappingLeak
         | GrowthClass::FdLeak
         | GrowthClass::ProcessAccumulation
         | GrowthClass::SwapThrash
-        | GrowthClass::None => "counted",
+        | GrowthClass::None => "",
     };
-    format!("{who} grew by {amount} {how_long}{part}: {known}.{}", allocated(run, class, largest))
+    let grew =
+        format!("{who} grew by {amount} {how_long}{part}{most}. {known}{}", allocated(run, class, largest));
+    grew.trim_end().to_owned()
 }
 
 /// Lines that are named.
@@ -101,7 +102,7 @@ fn allocated(run: &Run, class: GrowthClass, largest: &GrowthSource) -> String {
         return String::new();
     }
     format!(
-        " No name was found that holds it; of {} that Python allocated in {} and still held then, most was allocated at {}.",
+        " Its container was not found; of {} allocated in {} and still alive, most came from {}.",
         evidence::bytes(sites.bytes),
         evidence::seconds(sites.seconds),
         lines.join(", ")
@@ -111,34 +112,34 @@ fn allocated(run: &Run, class: GrowthClass, largest: &GrowthSource) -> String {
 /// For what rose in number, and for what is not the job's own.
 pub(super) fn counted(run: &Run, counted: &CountedGrowth) -> String {
     let who = evidence::capital(&whose(run, counted.process));
-    let for_so_long = evidence::seconds(counted.rise.until - counted.rise.since);
+    let period = evidence::seconds(counted.rise.until - counted.rise.since);
     let number = counted.number.map_or_else(String::new, |number| evidence::count(number as u64));
     let bytes = evidence::bytes(counted.bytes as u64);
     match counted.class {
         GrowthClass::FdLeak => format!(
-            "{who} opened {number} descriptors in {for_so_long} and did not close them, to the end of the run; memory grew by {bytes}."
+            "{who} opened {number} descriptors in the last {period} of the run and closed none. Memory grew by {bytes}."
         ),
         GrowthClass::MappingLeak => format!(
-            "{who} made {number} mappings in {for_so_long} and did not unmap them, to the end of the run; memory grew by {bytes}."
+            "{who} made {number} mappings in the last {period} of the run and unmapped none. Memory grew by {bytes}."
         ),
         GrowthClass::SharedMemoryBacklog => format!(
-            "{who} made {number} shared segments in {for_so_long} that nobody has taken, to the end of the run: /dev/shm grew by {bytes}."
+            "{who} made {number} shared segments in the last {period} of the run that no process took. /dev/shm grew by {bytes}."
         ),
         GrowthClass::ProcessAccumulation => format!(
-            "The job had {number} processes more after {for_so_long}, and became more to the end of the run; they hold {bytes} of private memory."
+            "The job gained {number} processes in the last {period} of the run. They hold {bytes} of private memory."
         ),
         GrowthClass::SwapThrash => format!(
-            "{bytes} came back from swap in the last {for_so_long} while others went there, and no memory of the job grew: memory is short, nothing was leaked."
+            "{bytes} came back from swap in the last {period}, and no memory of the job grew. Memory is short; nothing leaks."
         ),
         _ => format!(
-            "Files of {bytes} were read or written in {for_so_long} and stay in memory as page cache, which the kernel takes back; no memory of the job grew with it."
+            "Files of {bytes} were read or written in {period}. They stay as page cache, which the kernel takes back."
         ),
     }
 }
 
 pub(super) fn nothing(run: &Run) -> String {
     format!(
-        "Nothing of the job grew by {} or more once it had started.",
+        "Nothing in the job grew by {} or more after its start.",
         evidence::bytes(super::sources::least(run) as u64)
     )
 }
