@@ -49,6 +49,7 @@ FILLED_IN = [
 # What stands for something else, longest first.
 STAND_INS = [
     ("ullage COMMAND --help", "ullage run --help"),
+    ("ullage help COMMAND", "ullage help run"),
     ("CAUSE|FILE|-", "max-map-count-exhausted"),
     ("[PID|RUN]", "RUN"),
     ("[RUN]", "RUN"),

@@ -32,7 +32,7 @@ pub(crate) struct Texts<'a> {
 pub(crate) fn all(files: &[File]) -> Vec<Texts<'_>> {
     let texts = |file: &File| -> Vec<String> {
         let path = file.path.as_str();
-        let test = path.contains("/tests/") || path.ends_with("/tests.rs");
+        let test = path.contains("/tests/") || path.ends_with("/tests.rs") || path.ends_with("/build.rs");
         if !SCREENS.iter().any(|folder| path.starts_with(folder)) || test || path == REGISTRY {
             Vec::new()
         } else if path.starts_with(CAUSES) && path.ends_with("/page.md") {

@@ -40,8 +40,8 @@ impl Groups {
         }
         let hidden = self.mounts.memory_out_of_sight(&memberships)?;
         Some(format!(
-            "The job's memory cgroup ({hidden}) lies outside of what is mounted here: its limit, and its OOM kills, \
-             are not counted."
+            "The job's memory cgroup ({hidden}) is outside the mounts here: its limit and its OOM kills \
+             are unknown."
         ))
     }
 

@@ -85,7 +85,7 @@ pub fn symptom(symptom: &Symptom) -> String {
 pub fn because(one: &Difference) -> String {
     let sentences: Vec<String> = one.ties.iter().map(tie).collect();
     match (sentences.is_empty(), one.strength) {
-        (true, _) => "Nothing that was seen points to it.".into(),
+        (true, _) => "No reading points to it.".into(),
         (false, Strength::Possible) => format!("{} Nothing else points to it.", sentences.join(" ")),
         (false, _) => sentences.join(" "),
     }
@@ -93,9 +93,9 @@ pub fn because(one: &Difference) -> String {
 
 fn tie(tie: &Tie) -> String {
     match tie {
-        Tie::Found { cause } => format!("It brings about what was found: {cause}."),
+        Tie::Found { cause } => format!("It explains the finding {cause}."),
         Tie::Met { figure, used, limit } => format!(
-            "The run came to the limit: {} of {} {}.",
+            "The run reached the limit: {} of {} {}.",
             amount(figure, *used),
             amount(figure, *limit),
             figure_name(figure)
@@ -118,7 +118,7 @@ fn tie(tie: &Tie) -> String {
             amount(figure, *good),
             amount(figure, *bad)
         ),
-        Tie::AtStake { cause } => format!("It changes what {cause} is about."),
+        Tie::AtStake { cause } => format!("It affects the subject of {cause}."),
         Tie::KnownBad { what } => format!("{}.", capital(what)),
         Tie::Looser => "There is more room here than on the good machine.".into(),
     }

@@ -361,9 +361,11 @@ fn budget_line(action: &str, used: u64, budget: u64) -> String {
     let (used, budget) = (format::bytes(used), format::bytes(budget));
     match action {
         "warn" => format!("the job uses {used} of its {budget} (--memory-max)"),
-        "terminate" => format!("the job uses {used}, over its {budget} (--memory-max): SIGTERM to all of it"),
+        "terminate" => format!(
+            "the job uses {used}, over its {budget} (--memory-max): sending SIGTERM to all its processes"
+        ),
         _ => {
-            format!("the job was given time to end and still runs over its {budget} (--memory-max): SIGKILL")
+            format!("the job still runs over its {budget} (--memory-max): sending SIGKILL")
         }
     }
 }

@@ -65,7 +65,7 @@ pub fn post_mortem(run: &RunFacts, timeline: &mut Timeline) {
             }
         }
         Some(Err(error)) => {
-            let text = format!("What the kernel logged could not be read: {error}.");
+            let text = format!("The kernel log could not be read: {error}.");
             timeline.push(Item::Event(Event { at, what: EventKind::NotSeen { text } }));
         }
         None => {}

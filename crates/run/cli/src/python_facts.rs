@@ -108,8 +108,8 @@ impl Asked {
         for _ in 0..count {
             match lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(more) => facts.extend(more),
-                Err(RecvTimeoutError::Timeout) => late = Some("it was not told in time (--deadline)"),
-                Err(RecvTimeoutError::Disconnected) => late = Some("Python ended before it was told"),
+                Err(RecvTimeoutError::Timeout) => late = Some("Python did not answer in time (--deadline)"),
+                Err(RecvTimeoutError::Disconnected) => late = Some("Python exited before it answered"),
             }
         }
         // Both may have happened already; then there is nothing to end.

@@ -76,8 +76,8 @@ pub fn apply(remedies: &Remedies, agent: bool) -> Vec<AskedRemedy> {
         Remedy::Arena | Remedy::Zygote if !agent => {
             Err("it needs the agent (--no-agent, or ULLAGE_DISABLE)".to_owned())
         }
-        Remedy::Arena => Ok("every DataLoader with workers hands its batches over in one shared arena".to_owned()),
-        Remedy::Zygote => Ok("loader workers are forked from one process that takes over the dataset once, where no DataLoader asks for fork by name".to_owned()),
+        Remedy::Arena => Ok("every DataLoader with workers sends its batches through one shared arena".to_owned()),
+        Remedy::Zygote => Ok("loader workers are forked from one process that loads the dataset once, except where a DataLoader asks for fork by name".to_owned()),
         Remedy::Nofile => raise_open_files(),
     }
     };
@@ -99,7 +99,7 @@ fn raise_open_files() -> Result<String, String> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let words = |limit: Option<u64>| limit.map_or("unlimited".to_owned(), |limit| limit.to_string());
     if current == maximum {
-        return Ok(format!("the limit of open files is the highest allowed already ({})", words(current)));
+        return Ok(format!("the limit of open files is already at its maximum ({})", words(current)));
     }
     match setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
         Ok(()) => {

@@ -77,11 +77,11 @@ const LIMITS: [(&str, Resource, bool); 10] = [
 
 /// What holds for a whole machine, or is part of it.
 const OF_THE_MACHINE: [(&str, &str); 12] = [
-    ("sysctl.vm.max_map_count", "it holds for the whole machine (sysctl)"),
-    ("sysctl.vm.overcommit_memory", "it holds for the whole machine (sysctl)"),
-    ("sysctl.vm.overcommit_ratio", "it holds for the whole machine (sysctl)"),
-    ("sysctl.vm.swappiness", "it holds for the whole machine (sysctl)"),
-    ("thp.enabled", "it holds for the whole machine, and can only be switched off for a job"),
+    ("sysctl.vm.max_map_count", "it applies to the whole machine (sysctl)"),
+    ("sysctl.vm.overcommit_memory", "it applies to the whole machine (sysctl)"),
+    ("sysctl.vm.overcommit_ratio", "it applies to the whole machine (sysctl)"),
+    ("sysctl.vm.swappiness", "it applies to the whole machine (sysctl)"),
+    ("thp.enabled", "it applies to the whole machine, and can only be switched off for a job"),
     ("swap.total", "swap belongs to the whole machine"),
     ("cores.quota_percent", "a quota of CPU time is not imitated"),
     ("kernel.release", "the kernel is this machine's"),
@@ -168,9 +168,9 @@ impl Planner<'_> {
         let exempt = name == "nproc" && self.here.get("user.root") == Some(&Fact::Flag(true));
         let refused = if soft_set != soft_there {
             let most = hard_set.at().map_or("unlimited".into(), |n| n.to_string());
-            Some(format!("it can be raised to the hard limit here and no further ({most})"))
+            Some(format!("it can be raised only to the hard limit here ({most})"))
         } else {
-            exempt.then(|| "it does not hold for root".to_owned())
+            exempt.then(|| "it does not apply to root".to_owned())
         };
         if soft_there != soft_here || refused.is_some() {
             self.line(&soft, soft_there.into(), soft_here.into(), Some(Step::Limits), refused);

@@ -206,8 +206,7 @@ impl Supervisor {
         if let Some(agent) = self.agent.as_mut().filter(|_| others || agents.contains(&true)) {
             let heard = agent.read(|index| others || agents.get(index).copied().unwrap_or(true)).into_iter();
             if std::mem::take(&mut agent.given_up) {
-                let text =
-                    "Pythons that started late went without the agent: ullage has no descriptors left.";
+                let text = "Pythons that started late have no agent: ullage has no descriptors left.";
                 happenings.push(Happening::NotSeen(text.into()));
             }
             happenings.extend(heard.map(|(connection, pid, message)| Happening::Agent {

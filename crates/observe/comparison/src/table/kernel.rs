@@ -217,7 +217,7 @@ pub(super) const ROWS: &[Row] = &[
         unit: "",
         effect: Moves(&["host_memory"]),
         base: 0.03,
-        mechanism: "Where it is on, whoever asks last is killed, not whoever holds most.",
+        mechanism: "If it is on, the kernel kills the process that asked last, not the largest one.",
         test: "sysctl -w vm.oom_kill_allocating_task={good} && {job}",
         brings: &[],
     },

@@ -182,7 +182,7 @@ pub(super) const ROWS: &[Row] = &[
         unit: "",
         effect: super::Effect::Harm { value: "true", figures: &["memory", "memory_late", "cgroup_memory", "tmp_bytes"] },
         base: 0.12,
-        mechanism: "On a tmpfs every temporary file is memory of the machine and of the cgroup, and is gone only when it is deleted.",
+        mechanism: "On a tmpfs every temporary file takes memory of the machine and the cgroup until it is deleted.",
         test: "TMPDIR=/var/tmp {job}",
         brings: &["tmp.type", "tmp.options"],
     },

@@ -20,6 +20,6 @@ pub(super) fn collect(collector: &mut Collector<'_>, process: &ProcessDir) {
         .collect();
     cgroup_facts(&groups, &mut collector.facts);
     if mounts.memory_out_of_sight(&memberships).is_some() {
-        collector.set("cgroup.memory.max", Fact::missing("its group lies outside of what is mounted here"));
+        collector.set("cgroup.memory.max", Fact::missing("its group is outside the mounts here"));
     }
 }

@@ -304,8 +304,8 @@ impl Sampler {
         }
         self.slow_told = true;
         let text = format!(
-            "The job was looked at less often than every {} s, about every {:.1} s: a look at its {} processes takes {:.1} ms, and \
-             watching may take {} % of a core.",
+            "The job was sampled less often than every {} s, about every {:.1} s: a sample of its {} processes takes {:.1} ms, and \
+             ullage may use {} % of a core.",
             asked.as_secs_f64(),
             affordable.as_secs_f64(),
             self.membership.members().len(),

@@ -139,12 +139,12 @@ impl SegmentReader<'_> {
         self.look_up_pages(&mut table, &readers);
         if refused > 0 {
             let text = format!(
-                "Shared segments that only {refused} of the processes use may be missing: this user may not look into them."
+                "Shared segments that only {refused} of the processes use may be missing: this user may not read them."
             );
             self.news.not_seen(self.now, text);
         }
         if !complete {
-            self.news.not_seen(self.now, "Not all files in /dev/shm were looked at: there are too many, or folders are closed to this user.".into());
+            self.news.not_seen(self.now, "Not all files in /dev/shm were read: there are too many, or folders are closed to this user.".into());
         }
         self.judge(&table, &readers)
     }

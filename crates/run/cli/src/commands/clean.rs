@@ -39,7 +39,7 @@ pub fn run(arguments: &CheckArguments) -> anyhow::Result<u8> {
     } else if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
         ask(&found.orphans)?
     } else {
-        printer::note("nothing was removed: this is no terminal, and --yes was not given");
+        printer::note("nothing was removed: not a terminal, and no --yes");
         return Ok(0);
     };
     let removal = remove(&root, shm, chosen.iter().filter_map(|&at| found.orphans.get(at)));
@@ -122,11 +122,11 @@ fn list(found: &Survey) -> LeftoverList {
         orphans: rows(&found.orphans),
         kept: rows(&found.kept),
         alone: vec![
-            (found.in_use.count, found.in_use.bytes, "segments of yours in use".into()),
+            (found.in_use.count, found.in_use.bytes, "your segments in use".into()),
             (
                 found.unknown.count,
                 found.unknown.bytes,
-                "files of yours that nobody has open, of no kind that is known to be temporary".into(),
+                "your files that no process has open, of a kind that is not known to be temporary".into(),
             ),
             (found.others.count, found.others.bytes, "segments of other users".into()),
         ],

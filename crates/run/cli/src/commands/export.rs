@@ -50,7 +50,7 @@ fn tables(
 /// `RUN-parquet` in the current directory.
 fn beside_us(directory: &Path, format: TableFormat) -> anyhow::Result<PathBuf> {
     let full = directory.canonicalize().with_context(|| directory.display().to_string())?;
-    let name = full.file_name().context("the recording has no name: say -o DIR")?;
+    let name = full.file_name().context("the recording has no name: use -o DIR")?;
     let mut name = name.to_owned();
     name.push(format!("-{}", format.extension()));
     Ok(name.into())

@@ -45,7 +45,7 @@ pub fn judged(directory: &Path) -> anyhow::Result<(RunFacts, Timeline, Verdict)>
             machine::post_mortem(&recording.run, &mut timeline);
             recording.run.outcome = Some(machine::outcome_without_end(&recording.run));
             not_seen.push(
-                "The recording ends before the job does: ullage itself was killed, or the machine went down."
+                "The recording stops before the end of the job: ullage was killed, or the machine went down."
                     .into(),
             );
         }
@@ -53,7 +53,7 @@ pub fn judged(directory: &Path) -> anyhow::Result<(RunFacts, Timeline, Verdict)>
     // Ullage was killed, or there was no room for it to be closed.
     if recording.run.outcome.as_ref().is_none_or(|outcome| outcome.kind != OutcomeKind::StillRunning) {
         if let Err(error) = ullage_recording::repair(directory, |id| machine::is_alive(*id)) {
-            not_seen.push(format!("The recording could not be mended: {error}."));
+            not_seen.push(format!("The recording could not be repaired: {error}."));
         }
     }
     let mut verdict = ullage_diagnosis::diagnose(&recording.run, &timeline);

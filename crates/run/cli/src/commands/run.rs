@@ -37,7 +37,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
         None
     } else {
         AgentFiles::create()
-            .map_err(|error| not_seen.push(format!("The agent could not be offered to the job: {error:#}.")))
+            .map_err(|error| not_seen.push(format!("The agent could not be added to the job: {error:#}.")))
             .ok()
     };
     facts.agent = agent.is_some();

@@ -18,9 +18,7 @@ pub fn run(arguments: &SnapshotArguments) -> anyhow::Result<u8> {
     facts.extend(environment::kept().into_iter().map(|(name, value)| (format!("env.{name}"), value.into())));
     facts.extend(asked.answer(deadline));
     if facts.get("torch.threads").is_some_and(Fact::is_missing) && facts.contains_key("torch.version") {
-        printer::note(
-            "torch was not imported in time, so that its build is left out; --deadline 30s waits longer",
-        );
+        printer::note("importing torch took too long, so its build is missing; --deadline 30s waits longer");
     }
     let snapshot = Snapshot {
         schema: Snapshot::SCHEMA,

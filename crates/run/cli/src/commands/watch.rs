@@ -86,10 +86,11 @@ fn is_ullage_run(command: &[String]) -> bool {
 fn process(arguments: &WatchArguments, pid: i32) -> anyhow::Result<(Verdict, Option<String>)> {
     let started = Instant::now();
     let root = KernelRoot::live();
-    let main = machine::identity(&root, pid)
-        .with_context(|| format!("no process has the pid {pid} (here: another container has other pids)"))?;
+    let main = machine::identity(&root, pid).with_context(|| {
+        format!("no process has the pid {pid} here (other containers have their own pids)")
+    })?;
     let mut supervisor =
-        Supervisor::attach(main).with_context(|| format!("process {pid} has just ended, or is a zombie"))?;
+        Supervisor::attach(main).with_context(|| format!("process {pid} has just exited, or is a zombie"))?;
     let command = root.process(pid).ok().and_then(|process| process.command_line(&mut Vec::new()).ok());
     let mut facts =
         run::run_facts(command.unwrap_or_default(), arguments.interval, &root, arguments.keep_arguments);
@@ -97,7 +98,7 @@ fn process(arguments: &WatchArguments, pid: i32) -> anyhow::Result<(Verdict, Opt
     facts.environment.clear();
     facts.main = Some(main);
     let mut not_seen = vec![format!(
-        "Process {pid} was watched from the outside, and not from its start: no agent is in it, and what ended before was not seen."
+        "ullage attached to process {pid} while it was running: the process has no agent, and earlier events are unknown."
     )];
     let writer = run::open_recording(arguments.record.as_deref(), &facts, &mut not_seen);
     let recording = writer.is_some().then(|| home::name_of(&facts.run, arguments.record.as_deref()));

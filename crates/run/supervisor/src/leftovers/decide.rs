@@ -68,7 +68,7 @@ pub(crate) fn of_file(file: &File<'_>, living: &Living) -> Standing {
     let kept = |because: String| Standing::Kept { because };
     let maker = pid_in_name(name);
     if let Some(pid) = maker.filter(|pid| living.maker(*pid, file.made)) {
-        return kept(format!("process {pid}, which made it, still lives"));
+        return kept(format!("its creator, process {pid}, is alive"));
     }
     let helper = match name {
         _ if name.starts_with(b"torch_") => Some((Helper::Torch, "torch_shm_manager")),
@@ -79,26 +79,28 @@ pub(crate) fn of_file(file: &File<'_>, living: &Living) -> Standing {
     };
     if let Some((kind, word)) = helper {
         if let Some(pid) = living.helper(kind, file.made) {
-            return kept(format!("the job of {word} {pid}, which still lives, may use it"));
+            return kept(format!("the job of {word} {pid}, which is alive, may use it"));
         }
     }
     match maker {
         Some(pid) => {
-            let because = format!("process {pid}, which made it, has ended");
+            let because = format!("its creator, process {pid}, has exited");
             Standing::Orphan { maker, because }
         }
         None if helper.is_some() => {
-            let because = "no resource tracker lives that is old enough to belong to it".into();
+            let because = "no living resource tracker is old enough to own it".into();
             Standing::Orphan { maker, because }
         }
         None if name.starts_with(b"sem.") || name.starts_with(b"nccl-") => {
             let age = file.now - file.modified.max(file.made.min(file.modified));
             if age < QUIET_S {
-                return kept("it is younger than 10 minutes, and its name does not tell who made it".into());
+                return kept(
+                    "it is younger than 10 minutes, and its name does not identify its creator".into(),
+                );
             }
             Standing::Orphan {
                 maker,
-                because: "nobody has had it open, and it is older than 10 minutes".into(),
+                because: "no process has it open, and it is older than 10 minutes".into(),
             }
         }
         None => Standing::NotOurs,
@@ -110,7 +112,7 @@ pub(crate) fn of_sysv(creator: i32, last: i32, changed: f64, living: &Living) ->
     // The kernel tells whole seconds.
     let made = changed + 1.0;
     if creator <= 0 {
-        let because = "who made it lives, or lived, in another pid namespace".into();
+        let because = "its creator is, or was, in another pid namespace".into();
         return Standing::Kept { because };
     }
     for (pid, what) in [(creator, "made it"), (last, "had it last")] {
@@ -119,7 +121,7 @@ pub(crate) fn of_sysv(creator: i32, last: i32, changed: f64, living: &Living) ->
             return Standing::Kept { because: format!("process {pid}, which {what}, still lives") };
         }
     }
-    Standing::Orphan { maker: Some(creator), because: format!("process {creator}, which made it, has ended") }
+    Standing::Orphan { maker: Some(creator), because: format!("its creator, process {creator}, has exited") }
 }
 
 #[cfg(test)]

@@ -90,10 +90,10 @@ pub enum Refusal {
     #[error("it is in use now")]
     InUse,
     /// Another segment has its name or number by now.
-    #[error("it is another one by now")]
+    #[error("it was replaced meanwhile")]
     Changed,
     /// It is gone already.
-    #[error("it is gone already")]
+    #[error("it was removed already")]
     Gone,
     /// Its maker, or the helper of its job, was seen alive.
     #[error("{0}")]
@@ -112,7 +112,7 @@ pub enum Refusal {
 pub fn survey(root: &KernelRoot, shm: &Path) -> Survey {
     let mut survey = Survey::default();
     let Some(living) = living(root, shm) else {
-        survey.cannot_know.push("/proc cannot be listed, so that nobody is known to be dead.".into());
+        survey.cannot_know.push("/proc cannot be listed, so no process is known to be dead.".into());
         return survey;
     };
     survey.cannot_know.extend(out_of_sight(root));
@@ -148,7 +148,7 @@ impl<'a> Remover<'a> {
             self.living = living(self.root, self.shm).map(|living| (Instant::now(), living));
         }
         let Some((_, living)) = &self.living else {
-            return Err(Refusal::Kept("/proc cannot be listed, so that nobody is known to be dead".into()));
+            return Err(Refusal::Kept("/proc cannot be listed, so no process is known to be dead".into()));
         };
         match &leftover.place {
             Place::File { path, inode } => remove_file(self.shm, path, *inode, living),
@@ -202,7 +202,7 @@ fn files(dir: &OwnedFd, shm: &Path, living: &Living, survey: &mut Survey) {
     }
     if unproven > 0 {
         survey.cannot_know.push(format!(
-            "{unproven} files cannot be proven to be unused (they cannot be opened, or fs.leases-enable is 0), and are left alone."
+            "{unproven} files may be in use (they cannot be opened, or fs.leases-enable is 0), and are left alone."
         ));
     }
 }
@@ -254,7 +254,7 @@ fn remove_file(shm: &Path, path: &Path, inode: u64, living: &Living) -> Result<(
         rustix::io::Errno::NOENT => Refusal::Gone,
         errno => failed("open it")(errno),
     })?;
-    let stat_now = stat(file.as_fd(), c"", true).map_err(failed("look at it"))?;
+    let stat_now = stat(file.as_fd(), c"", true).map_err(failed("read it"))?;
     let own = stat_now.stx_uid == rustix::process::geteuid().as_raw();
     let plain = FileType::from_raw_mode(stat_now.stx_mode.into()) == FileType::RegularFile;
     if stat_now.stx_ino != inode || !own || !plain {
@@ -274,10 +274,10 @@ fn remove_file(shm: &Path, path: &Path, inode: u64, living: &Living) -> Result<(
         Standing::Kept { because } => return Err(Refusal::Kept(because)),
         Standing::NotOurs => return Err(Refusal::Changed),
     }
-    let watched = rustix::io::fcntl_dupfd_cloexec(&file, 0).map_err(failed("look at it"))?;
+    let watched = rustix::io::fcntl_dupfd_cloexec(&file, 0).map_err(failed("read it"))?;
     let lease = Lease::take(file).map_err(|errno| match errno {
         Errno::EAGAIN => Refusal::InUse,
-        errno => Refusal::Failed { doing: "prove that nobody has it open", errno },
+        errno => Refusal::Failed { doing: "prove that no process has it open", errno },
     })?;
     // From here on whoever opens it waits; the name must still be that of the file that the lease is on.
     let named = stat(dir.as_fd(), name, false).map_err(|_| Refusal::Gone)?;
@@ -391,7 +391,7 @@ fn out_of_sight(root: &KernelRoot) -> Option<String> {
     let own = root.process(rustix::process::getpid().as_raw_nonzero().get()).ok()?;
     let inside = own.namespace("pid").ok().flatten().is_none_or(|namespace| namespace != FIRST_PID_NAMESPACE);
     inside.then(|| {
-        "This is a container: processes outside of it, or in others that share this /dev/shm, are not seen. What they have open or map is known and left alone; a file that they only know by name is not.".into()
+        "This is a container: processes outside it, or in others that share this /dev/shm, are invisible. Files that they have open or map are detected and left alone; a file that they know only by name is not.".into()
     })
 }
 

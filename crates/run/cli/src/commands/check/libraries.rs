@@ -15,7 +15,7 @@ pub(super) fn checks(python: &Path, mut facts: Facts, kernel: &str) -> Vec<Check
         Some(Fact::Missing { missing }) => {
             return vec![Check::unknown("python", format!("{name}: {missing}"))];
         }
-        _ => return vec![Check::unknown("python", format!("{name}: it did not say its version"))],
+        _ => return vec![Check::unknown("python", format!("{name}: it did not report its version"))],
     };
     let method = text(&facts, "python.start_method").map(|method| format!(", starts processes by {method}"));
     let mut checks = vec![Check::fine("python", format!("{version} ({name}){}", method.unwrap_or_default()))];
@@ -46,7 +46,7 @@ fn allocator(facts: &Facts) -> Check {
         return check;
     }
     check.careful(
-        "The loader goes on without a library that it does not find: the job does not have the allocator that it seems to have.",
+        "The loader skips a library that it cannot find, so the job runs without that allocator.",
         "unset LD_PRELOAD",
     )
 }

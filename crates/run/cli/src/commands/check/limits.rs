@@ -24,13 +24,13 @@ pub(super) fn map_count(machine: &MachineFacts) -> Check {
     let Some(limit) = machine.max_map_count.known() else {
         return Check::unknown(NAME, format::measured(&machine.max_map_count, |n| format::count(*n)));
     };
-    let check = Check::fine(NAME, format!("{} mappings a process", format::count(limit)));
+    let check = Check::fine(NAME, format!("{} mappings per process", format::count(limit)));
     let check = check.figures(None, Limit::At(limit), "mappings");
     if limit >= MAPPINGS {
         return check;
     }
     check.careful(
-        "torch maps each shared tensor by itself: a dataset of about that many tensors cannot be sent to spawn or forkserver workers. Keep samples in one tensor plus offsets.",
+        "torch maps each shared tensor separately. A dataset with that many tensors cannot be sent to spawn or forkserver workers. Use --fix, or store the samples in one tensor plus offsets.",
         "sysctl -w vm.max_map_count=1048576",
     )
 }
@@ -80,7 +80,7 @@ fn open_files(limit: Own) -> Check {
     let check = Check::fine("ulimit -n", limit.value("")).figures(None, limit.soft, "descriptors");
     match limit.soft.at() {
         Some(soft) if soft < FILES => check.careful(
-            "torch keeps one descriptor open for each tensor that it shares. Where the hard limit is low: Docker --ulimit nofile=1048576, systemd LimitNOFILE=.",
+            "torch keeps one descriptor open per shared tensor. If the hard limit is low: Docker --ulimit nofile=1048576, systemd LimitNOFILE=.",
             limit.raise('n', "nofile", Limit::At(FILES), "65536"),
         ),
         _ => check,
@@ -115,7 +115,7 @@ fn processes(limit: Own, root: &KernelRoot, own: &ProcessDir, buffer: &mut Vec<u
     let fix = limit.raise('u', "nproc", Limit::Unlimited, "unlimited");
     match limit.soft.headroom(tasks.unwrap_or(0)) {
         Some(left) if left < TASKS && uid == Some(0) => {
-            check.careful("root is exempt; a job that becomes another user meets it: every thread counts.", fix)
+            check.careful("root is exempt. If the job changes its user, every thread counts.", fix)
         }
         Some(left) if left < TASKS => check.careful(
             "Every thread of the user counts, on the whole machine. Fewer threads: OMP_NUM_THREADS=1. systemd: LimitNPROC=.",
@@ -141,7 +141,7 @@ fn locked(limit: Own) -> Check {
     let check = Check::fine("ulimit -l", limit.value("bytes")).figures(None, limit.soft, "bytes");
     match limit.soft.at() {
         Some(soft) if soft < LOCKED => check.careful(
-            "InfiniBand and RoCE (NCCL, UCX, libfabric) and io_uring register memory that counts as locked; nothing else of torch does. Docker --ulimit memlock=-1, systemd LimitMEMLOCK=infinity.",
+            "InfiniBand and RoCE (NCCL, UCX, libfabric) and io_uring lock memory; nothing else in torch does. Docker --ulimit memlock=-1, systemd LimitMEMLOCK=infinity.",
             limit.raise('l', "memlock", Limit::Unlimited, "unlimited"),
         ),
         _ => check,

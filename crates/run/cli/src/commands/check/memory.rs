@@ -58,7 +58,7 @@ pub(super) fn of_host(host: &HostReading) -> Check {
         return check;
     }
     check.careful(
-        "Where it ends, the kernel kills a process, or with swap the job becomes slow. What takes it now:",
+        "When it runs out, the kernel kills a process, or swap slows the job down. To see what uses it:",
         "ps -eo pid,user,rss,comm --sort=-rss | head",
     )
 }
@@ -78,7 +78,7 @@ pub(super) fn groups(
     let mut checks: Vec<Check> =
         keys.iter().flat_map(|key| group(&mounts.read(root, key, buffer), machine)).collect();
     if let Some(hidden) = mounts.memory_out_of_sight(&memberships) {
-        let why = format!("the group {hidden} lies outside of what is mounted here: its limit is not seen");
+        let why = format!("the cgroup {hidden} is outside the mounts here, so its limit is unknown");
         checks.push(Check::unknown("cgroup memory", why));
     }
     checks
@@ -108,13 +108,13 @@ fn of_memory(memory: &CgroupMemory, path: &str, machine: &MachineFacts) -> Optio
         check.told(CheckState::Bad, format!("importing torch alone takes about that much. {raise}"), "")
     } else if left < JOB {
         check.careful(
-            format!("The kernel kills a process of the job there; what lies in /dev/shm counts. {raise} To end in time for a checkpoint instead:"),
+            format!("The kernel kills a process of the job at the limit. Files in /dev/shm count. {raise} To stop in time for a checkpoint instead:"),
             budget,
         )
     } else if limit < machine / 2 {
         check.careful(
             format!(
-                "What asks the machine how much memory there is, is told {}, and the kernel kills a process of the job at the limit. {raise} To end in time for a checkpoint instead:",
+                "Programs see {} of memory, but the kernel kills a process of the job at the limit. {raise} To stop in time for a checkpoint instead:",
                 format::bytes(machine)
             ),
             budget,
@@ -130,7 +130,7 @@ fn throttled(memory: &CgroupMemory, path: &str) -> Option<Check> {
     let value = format!("{} used of {} in {path}", format::bytes(used), format::bytes(high));
     let check = Check::fine("cgroup memory.high", value).figures(Some(used), memory.high, "bytes");
     Some(check.careful(
-        "Above it the kernel slows the job down, and nothing fails.",
+        "Above it the kernel slows the job down; nothing fails.",
         format!("echo max > /sys/fs/cgroup{}/memory.high", path.trim_end_matches('/')),
     ))
 }

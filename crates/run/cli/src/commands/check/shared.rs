@@ -21,16 +21,12 @@ const UNKNOWN: u64 = 512 << 20;
 
 pub(super) fn checks(root: &KernelRoot, own: &ProcessDir) -> Vec<Check> {
     if let Err(errno) = rustix::fs::access(SHM, rustix::fs::Access::WRITE_OK) {
-        let meaning = "Nothing can be shared: torch and multiprocessing need it.";
+        let meaning = "torch and multiprocessing cannot share anything without it.";
         let fix = match errno {
             rustix::io::Errno::NOENT => "mkdir -p /dev/shm && mount -t tmpfs tmpfs /dev/shm",
             _ => "mount -o remount,rw,mode=1777 /dev/shm",
         };
-        return vec![Check::fine(SHM, format!("it cannot be written: {errno}")).told(
-            CheckState::Bad,
-            meaning,
-            fix,
-        )];
+        return vec![Check::fine(SHM, format!("not writable: {errno}")).told(CheckState::Bad, meaning, fix)];
     }
     let shm = match own.filesystem(SHM, FilesystemUse::Shm) {
         Ok(shm) => shm,
@@ -47,7 +43,7 @@ fn bytes(shm: &FilesystemReading) -> Check {
     let check = Check::fine(SHM, value).figures(Some(shm.used.0), shm.size, "bytes");
     if !shm.tmpfs {
         return check.careful(
-            "It is no tmpfs: what processes share is written to a disk.",
+            "It is not a tmpfs: shared data is written to a disk.",
             "mount -t tmpfs tmpfs /dev/shm",
         );
     }
@@ -93,7 +89,7 @@ fn left_behind(found: &Survey) -> Vec<Check> {
         None => Check::unknown("orphaned shared memory", found.cannot_know.join(" ")),
         Some(largest) => check.careful(
             format!(
-                "Dead processes of yours left it, and it takes memory until it is removed. The largest: {}, {}; {}.",
+                "Your dead processes left it. It takes memory until it is removed. The largest: {}, {}; {}.",
                 super::super::clean::what(&largest.place),
                 format::bytes(largest.bytes),
                 largest.because
@@ -105,7 +101,7 @@ fn left_behind(found: &Survey) -> Vec<Check> {
         let value = segments(found.unknown.bytes, found.unknown.count);
         let check = Check::fine("unused files in /dev/shm", value);
         checks.push(check.figures(Some(found.unknown.bytes), Limit::Unlimited, "bytes").careful(
-            "Nobody has them open, and their names do not say who made them: they are memory all the same. Remove those that nobody needs.",
+            "No process has them open, and their names do not identify the creator. They take memory: remove the ones that you do not need.",
             "ls -lS /dev/shm | head",
         ));
     }
@@ -117,7 +113,7 @@ pub(super) fn temporary(own: &ProcessDir) -> Check {
     let folder =
         std::env::var("TMPDIR").ok().filter(|path| path.starts_with('/')).unwrap_or_else(|| "/tmp".into());
     if let Err(errno) = rustix::fs::access(&folder, rustix::fs::Access::WRITE_OK) {
-        let meaning = "torch_shm_manager has its socket there, compilers and joblib their files.";
+        let meaning = "torch_shm_manager, compilers and joblib keep files there.";
         let check = Check::fine(NAME, format!("{folder} cannot be written: {errno}"));
         return check.told(CheckState::Bad, meaning, "export TMPDIR=/tmp");
     }
@@ -130,7 +126,7 @@ pub(super) fn temporary(own: &ProcessDir) -> Check {
     let check = Check::fine(NAME, value).figures(Some(read.used.0), read.size, "bytes");
     match read.size.headroom(read.used.0) {
         Some(left) if left < ROOM => check.careful(
-            "Where it is full, the error is often one of memory: joblib, torch.compile and spilled data lie there.",
+            "When it is full, the error often mentions memory: joblib, torch.compile and spilled data use it.",
             "export TMPDIR=/a/folder/with/room",
         ),
         _ => check,
