@@ -48,7 +48,7 @@ test-python: install
 
 # What the outside sees: the same command with and without ullage, every process found, ullage killed and stopped.
 # Together but for the last two: one reads the clock of the kernel's counters, one what is left in /dev/shm.
-OUTSIDE := transparency discovery outage commands snippets clean check arena-kills arena-points
+OUTSIDE := transparency screens discovery outage commands snippets clean check arena-kills arena-points
 .PHONY: $(OUTSIDE:%=test-%) test-kill-recorder test-faults
 test-outside: install
 	status=0; $(MAKE) --keep-going --jobs=$(TOGETHER) --output-sync=target $(OUTSIDE:%=test-%) || status=1; \
@@ -56,6 +56,9 @@ test-outside: install
 
 test-transparency: install
 	$(BIN)/python tests/transparency.py --ullage $(BIN)/ullage
+
+test-screens: install
+	$(BIN)/python tests/screens.py --ullage $(BIN)/ullage
 
 test-discovery: install
 	$(BIN)/python tests/discovery.py --ullage $(BIN)/ullage

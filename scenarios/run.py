@@ -26,6 +26,9 @@ import origin
 import surroundings
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "tests"))
+import screens  # noqa: E402
+
 ENTER = os.path.join(HERE, "enter.py")
 
 
@@ -192,6 +195,8 @@ def run_case(case, arguments, python):
         agent &= case.get("agent", True) and not case.get("watched", False)
         if verdict is not None:
             wrong += descriptions.differences(case, verdict, agent)
+            if not arguments.discard_stderr:
+                wrong += [f"screen: {fault}" for fault in screens.faults(running.log())]
         result = {
             "scenario": case["id"],
             "python": python,

@@ -77,17 +77,25 @@ impl Screen {
         self.prose_in(usize::MAX, indent, hang, text);
     }
 
-    /// The same in so many lines at most; what is left out ends in `…` behind a whole word.
-    pub(super) fn prose_in(&mut self, most: usize, indent: usize, hang: usize, text: &str) {
+    /// The lines that prose takes.
+    pub(super) fn wrapped(&self, indent: usize, hang: usize, text: &str) -> Vec<String> {
         let hanging = " ".repeat(hang);
-        let options = Options::new(self.columns().saturating_sub(indent).max(20))
+        let options = Options::new(self.room(indent))
             .subsequent_indent(&hanging)
             .word_splitter(WordSplitter::NoHyphenation)
             .wrap_algorithm(WrapAlgorithm::FirstFit)
             .break_words(false);
-        let width = options.width;
-        let text = glue_units(text);
-        let mut lines: Vec<String> = wrap(&text, options).into_iter().map(String::from).collect();
+        wrap(&glue_units(text), options).into_iter().map(String::from).collect()
+    }
+
+    fn room(&self, indent: usize) -> usize {
+        self.columns().saturating_sub(indent).max(20)
+    }
+
+    /// The same in so many lines at most; what is left out ends in `…` behind a whole word.
+    pub(super) fn prose_in(&mut self, most: usize, indent: usize, hang: usize, text: &str) {
+        let width = self.room(indent);
+        let mut lines = self.wrapped(indent, hang, text);
         if lines.len() > most {
             lines.truncate(most);
             if let Some(last) = lines.last_mut() {

@@ -31,12 +31,13 @@ struct Extent {
     limit: bool,
 }
 
-const EXTENTS: [Extent; 6] = [
+const EXTENTS: [Extent; 7] = [
     Extent { proof: 2, remedy: 2, code: 5, also: 2, limit: true },
     Extent { proof: 2, remedy: 2, code: 5, also: 1, limit: true },
     Extent { proof: 2, remedy: 1, code: 5, also: 1, limit: true },
     Extent { proof: 1, remedy: 1, code: 5, also: 0, limit: true },
     Extent { proof: 1, remedy: 1, code: 5, also: 0, limit: false },
+    Extent { proof: 0, remedy: 1, code: 5, also: 0, limit: false },
     Extent { proof: 1, remedy: 1, code: 0, also: 0, limit: false },
 ];
 
@@ -82,7 +83,11 @@ fn went(verdict: &Verdict) -> Vec<String> {
         parts.push("healthy".to_owned());
         parts.extend(verdict.duration_s.map(format::duration));
     } else {
-        let cause = if outcome.kind == OutcomeKind::NotStarted { "" } else { ", no memory cause found" };
+        let cause = match outcome.kind {
+            OutcomeKind::NotStarted => "",
+            OutcomeKind::OomKill | OutcomeKind::Budget => "; what took the memory was not found",
+            _ => ", no memory cause found",
+        };
         parts.push(format!("{}{cause}", in_short(outcome, verdict.duration_s)));
     }
     if verdict.healthy || runs {
@@ -168,9 +173,10 @@ fn growing(verdict: &Verdict) -> Option<(&'static str, String)> {
     const WORTH_A_LINE_S: f64 = 20.0;
     let growth = verdict.growth.as_ref().filter(|growth| growth.until.is_some())?;
     let lasted = verdict.duration_s? - growth.since?.seconds();
+    let of_death = matches!(verdict.outcome.kind, OutcomeKind::OomKill | OutcomeKind::Budget);
     let harmless =
         matches!(growth.class, GrowthClass::PageCache | GrowthClass::MappedFiles | GrowthClass::None);
-    if harmless || lasted < WORTH_A_LINE_S {
+    if harmless || (lasted < WORTH_A_LINE_S && !of_death) {
         return None;
     }
     let note = verdict.findings.iter().find(|note| growth.explained_by.as_ref() == Some(&note.cause));
@@ -224,7 +230,7 @@ fn remedy(screen: &mut Screen, finding: &Finding, extent: Extent) {
     let mut title = format::clean(&fix.title);
     // What stands in brackets at its end is in the report.
     if let Some(at) = title.rfind(" (").filter(|_| title.ends_with(')')) {
-        if title.chars().count() > extent.remedy * screen.columns() {
+        if screen.wrapped(0, 0, &format!("{title}:")).len() > extent.remedy {
             title.truncate(at);
         }
     }
@@ -288,7 +294,7 @@ fn command(text: &str) -> String {
 
 /// Parts in a row; one that is short stays on one line.
 fn joined(parts: impl Iterator<Item = String>) -> String {
-    const SHORT: usize = 36;
+    const SHORT: usize = 60;
     let whole = |part: String| if part.chars().count() <= SHORT { command(&part) } else { part };
     parts.map(whole).collect::<Vec<_>>().join(&format!("{GLUE}· "))
 }
