@@ -14,14 +14,14 @@ optimizer = torch.optim.SGD(model.parameters(), 0.01)
 outputs, logs = [], []
 try:
     for step in range(4000):
-        x = torch.randn(2048, 64)
+        x = torch.randn(1024, 64)
         y = model(x)
         loss = (y - x).square().mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         outputs.append({"loss": loss.detach(), "preds": y.detach()})
-        for _ in range(40):
+        for _ in range(4):
             model(x)
         log = open(os.path.join(folder, f"{step}.log"), "w")
         log.write(f"{loss.item()}\n")
