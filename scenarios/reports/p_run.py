@@ -117,7 +117,8 @@ def main():
         verdict, screen = run(name, expect, arguments)
         problems = list(wrong(expect, verdict))
         total, right = total + 1, right + (not problems)
-        lines = [f"{'right' if not problems else 'wrong'}: {name}", *(f"  {problem}" for problem in problems)]
+        head = f"{'right' if not problems else 'wrong'}: {name}, {verdict['duration_s']:.1f} s"
+        lines = [head, *(f"  {problem}" for problem in problems)]
         print("\n".join(lines), flush=True)
         if arguments.save:
             with open(os.path.join(HERE, name, f"{arguments.save}.txt"), "w") as file:

@@ -34,7 +34,7 @@ class Vector:
 def main():
     multiprocessing.set_start_method("fork")
     rewards = []
-    for iteration in range(14):
+    for iteration in range(40):
         vector = Vector(3, iteration)
         rewards.append(sum(sum(vector.step(action)) for action in range(120)))
         print(iteration, rewards[-1], flush=True)

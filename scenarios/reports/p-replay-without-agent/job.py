@@ -3,10 +3,10 @@
 import random
 
 memory = []
-for episode in range(90):
+for episode in range(160):
     frames = [random.randbytes(84 * 84 * 3) for _ in range(160)]
     memory.append(frames)
     score = 0
     for frame in frames:
-        score += sum(frame[:3000])
+        score += sum(frame)
     print(episode, score, flush=True)
