@@ -317,7 +317,7 @@ fn a_rank_and_the_jobs_own_program_are_told_through_whatever_started_them() {
     let fake = FakeRoot::new();
     let python = |pid, parent, image, environment: &str| {
         fake.process(pid).parent(parent).start(200).program(image).arguments(&["python", "train.py"]).write();
-        fake.file(&format!("proc/{pid}/environ"), environment.to_owned());
+        fake.file(&format!("proc/{pid}/environ"), environment);
     };
     fake.process(10).start(100).program(1).comm("bash").arguments(&["bash", "run.sh"]).write();
     fake.process(20).parent(10).start(200).program(2).comm("timeout").arguments(&["timeout", "60"]).write();
@@ -325,7 +325,7 @@ fn a_rank_and_the_jobs_own_program_are_told_through_whatever_started_them() {
     // Two ranks of an MPI, one of them through a shell, and a tool that a rank starts.
     python(30, 10, 4, "OMPI_COMM_WORLD_RANK=0\0");
     fake.process(31).parent(10).start(200).program(5).comm("sh").arguments(&["sh", "-c", "x"]).write();
-    fake.file("proc/31/environ", "OMPI_COMM_WORLD_RANK=1\0".to_owned());
+    fake.file("proc/31/environ", "OMPI_COMM_WORLD_RANK=1\0");
     python(32, 31, 6, "OMPI_COMM_WORLD_RANK=1\0");
     python(33, 32, 7, "OMPI_COMM_WORLD_RANK=1\0");
     let mut sampler = sampler(&fake);
