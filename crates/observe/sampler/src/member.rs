@@ -1,7 +1,7 @@
 //! What the sampler keeps of one process of the job between ticks.
 
 use crate::forecast::{Counted, Signs, Trend};
-use crate::roles::Program;
+use crate::roles::{Numbered, Program};
 use ullage_kernel::process::maps::{DataFile, MapsCount};
 use ullage_kernel::process::stat::Stat;
 use ullage_kernel::ProcessDir;
@@ -59,7 +59,8 @@ pub(crate) struct Member {
     pub(crate) user: Option<u32>,
     /// Parent when first seen; orphans keep it.
     pub(crate) born_to: i32,
-    pub(crate) rank: Option<u32>,
+    /// How its launcher numbered it, by its environment.
+    pub(crate) rank: Option<Numbered>,
     pub(crate) role: Role,
     /// The agent said so; nothing from outside changes it.
     pub(crate) role_exact: bool,

@@ -7,6 +7,7 @@
 //! python -c from multiprocessing.resource_tracker import main;main(5)
 //! python -c from multiprocessing.spawn import spawn_main; spawn_main(…) --multiprocessing-fork
 //! ```
+//! A rank is told by its environment, whoever started it: RANK of torchrun and its kin, what an MPI sets, Slurm's.
 //! The surprise: every child of a fork server hangs below it, the trainer's loader workers too; only comm
 //! (`pt_data_worker`, torch 2.5 and later), the order of birth, or the agent tell them apart. Of the zygotes' root so do
 //! the zygotes, which have a comm of their own, and their workers.
@@ -16,6 +17,30 @@ use ullage_model::{AgentMessage, Role};
 
 /// comm of a zygote (`_COMM` in python/ullage/_zygote/main.py).
 const ZYGOTE: &str = "ullage-zygote";
+
+/// Variables by which launchers number the processes that they start: torchrun and all that speak as it does, Open MPI,
+/// MPICH and Intel MPI, PMIx, MVAPICH, Slurm.
+pub(crate) const RANKS: [&str; 6] =
+    ["RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"];
+
+/// Programs that start the job's Python and wait for it, by the names that they are called by.
+const LAUNCHERS: [&str; 12] = [
+    "torchrun",
+    "accelerate",
+    "deepspeed",
+    "horovodrun",
+    "papermill",
+    "jupyter",
+    "jupyter-nbconvert",
+    "jupyter-execute",
+    "poetry",
+    "pdm",
+    "hatch",
+    "pipenv",
+];
+
+/// Such a number: of which variable, and which.
+pub(crate) type Numbered = (usize, u32);
 
 /// Which program a command line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,8 +55,10 @@ pub enum Program {
     SpawnChild,
     /// torch_shm_manager.
     ShmManager,
-    /// torchrun and its kin.
+    /// torchrun and its kin, and what starts a Python in an environment or for a notebook.
     Launcher,
+    /// A worker of joblib's executor.
+    LokyWorker,
     /// Another Python program.
     Python,
     /// A shell.
@@ -51,7 +78,7 @@ pub fn program(arguments: &[String], comm: &str) -> Program {
     if !(name.starts_with("python") || name.starts_with("pypy") || comm.starts_with("python")) {
         return match name.as_str() {
             "sh" | "bash" | "dash" | "zsh" | "ksh" | "fish" => Program::Shell,
-            "torchrun" => Program::Launcher,
+            _ if LAUNCHERS.contains(&name.as_str()) => Program::Launcher,
             _ => Program::Command,
         };
     }
@@ -63,10 +90,37 @@ pub fn program(arguments: &[String], comm: &str) -> Program {
         Program::ResourceTracker
     } else if has("from multiprocessing.spawn import spawn_main") || has("--multiprocessing-fork") {
         Program::SpawnChild
-    } else if has("torch.distributed.run") || has("torch.distributed.launch") || has("torchrun") {
+    } else if has("loky.backend.popen_loky") {
+        Program::LokyWorker
+    } else if launches(arguments) {
         Program::Launcher
     } else {
         Program::Python
+    }
+}
+
+/// The script or module that a Python runs is a launcher.
+fn launches(arguments: &[String]) -> bool {
+    const MODULES: [&str; 5] = [
+        "torch.distributed.run",
+        "torch.distributed.launch",
+        "accelerate.commands.",
+        "deepspeed.launcher.",
+        "nbconvert",
+    ];
+    let mut words = arguments.iter().skip(1).skip_while(|word| word.starts_with('-') && *word != "-m");
+    let Some(program) = words.next() else { return false };
+    if program == "-m" {
+        let module = words.next().map_or("", String::as_str);
+        return MODULES.iter().any(|known| module.starts_with(known)) || LAUNCHERS.contains(&module);
+    }
+    LAUNCHERS.contains(&program.rsplit('/').next().unwrap_or_default())
+}
+
+impl Program {
+    /// It may be a mere way to start the job's own program.
+    pub(crate) fn wraps(self) -> bool {
+        matches!(self, Program::Shell | Program::Command | Program::Launcher)
     }
 }
 
@@ -85,8 +139,10 @@ pub struct Seen<'a> {
     pub parent: Option<Program>,
     /// Role of its parent.
     pub parent_role: Option<&'a Role>,
-    /// RANK of its environment.
+    /// It is a rank of this number: its launcher numbered it, and none of its ancestors.
     pub rank: Option<u32>,
+    /// Between COMMAND and it, both included but for itself, are only programs that start others.
+    pub wrapped: bool,
     /// Another multiprocessing child of the same parent lives that is older by more than half a second.
     pub elder: bool,
     /// One lives that is of nearly the same age.
@@ -149,8 +205,11 @@ pub fn role(seen: &Seen<'_>) -> Role {
         Program::ResourceTracker => Role::ResourceTracker,
         Program::ShmManager => Role::ShmManager,
         Program::Launcher => Role::Other,
+        Program::LokyWorker => Role::PoolWorker,
         Program::Python | Program::SpawnChild => match (seen.rank, seen.parent) {
-            (Some(rank), Some(Program::Launcher)) => Role::Rank(rank),
+            (Some(rank), _) => Role::Rank(rank),
+            // `timeout 60 python train.py`, a batch script, a notebook's kernel.
+            _ if seen.wrapped => Role::Main,
             // A shell's Python is as likely the job itself as a tool of it.
             (_, Some(Program::Shell)) => Role::Other,
             _ => Role::Helper,
@@ -178,6 +237,9 @@ pub fn role_by_agent(message: &AgentMessage) -> Option<Role> {
             || target.starts_with("concurrent.futures.process")
         {
             Role::PoolWorker
+        } else if target.starts_with("multiprocessing.managers") {
+            // It serves what others put into it.
+            Role::Other
         } else {
             Role::Trainer
         }),
@@ -207,6 +269,7 @@ mod tests {
         parent: Some(Program::Python),
         parent_role: Some(&Role::Main),
         rank: None,
+        wrapped: false,
         elder: false,
         twin: false,
     };
@@ -229,6 +292,14 @@ mod tests {
         assert_eq!(program(&tracker.map(String::from), "python"), Program::ResourceTracker);
         assert_eq!(of("/opt/v/bin/torch_shm_manager"), Program::ShmManager);
         assert_eq!(of("/usr/bin/python /opt/v/bin/torchrun --nproc 2 t.py"), Program::Launcher);
+        assert_eq!(of("python -m torch.distributed.run t.py"), Program::Launcher);
+        assert_eq!(of("/v/bin/python -u /v/bin/accelerate launch t.py"), Program::Launcher);
+        assert_eq!(of("python -u -m deepspeed.launcher.launch t.py"), Program::Launcher);
+        assert_eq!(of("python train.py accelerate"), Program::Python, "an argument of the job's own");
+        assert_eq!(
+            of("python -m joblib.externals.loky.backend.popen_loky_posix --pipe 9"),
+            Program::LokyWorker
+        );
         assert_eq!(of("-bash"), Program::Shell);
         assert_eq!(of("git status"), Program::Command);
         assert_eq!(program(&[], "python3"), Program::Python);
@@ -281,10 +352,22 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_is_a_child_of_the_launcher_only() {
+    fn a_rank_is_one_whoever_started_it() {
         let rank = Seen { forked: false, parent: Some(Program::Launcher), rank: Some(3), ..CHILD };
-        assert_eq!(role(&rank), Role::Rank(3));
-        assert_eq!(role(&Seen { parent: Some(Program::Python), ..rank }), Role::Helper);
+        for parent in [Program::Launcher, Program::Python, Program::Shell, Program::Command] {
+            assert_eq!(role(&Seen { parent: Some(parent), ..rank }), Role::Rank(3));
+        }
+        assert_eq!(role(&Seen { parent: Some(Program::Python), rank: None, ..rank }), Role::Helper);
+    }
+
+    #[test]
+    fn a_python_below_programs_that_start_others_is_the_jobs_own() {
+        let program = Seen { forked: false, parent: Some(Program::Command), wrapped: true, ..CHILD };
+        assert_eq!(role(&program), Role::Main);
+        assert_eq!(role(&Seen { parent: Some(Program::Launcher), ..program }), Role::Main, "a kernel");
+        assert_eq!(role(&Seen { program: Program::Command, ..program }), Role::Helper, "timeout's own child");
+        let worker = Seen { parent_role: Some(&Role::Main), twin: true, ..CHILD };
+        assert_eq!(role(&worker), Role::Other, "a child of it as of any main");
     }
 
     #[test]
@@ -306,5 +389,6 @@ mod tests {
         assert_eq!(says("multiprocessing.pool.worker", None), Some(Role::PoolWorker));
         assert_eq!(says("concurrent.futures.process._process_worker", None), Some(Role::PoolWorker));
         assert_eq!(says("__main__.train", None), Some(Role::Trainer));
+        assert_eq!(says("multiprocessing.managers.BaseManager._run_server", None), Some(Role::Other));
     }
 }

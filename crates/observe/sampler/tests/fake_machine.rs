@@ -313,6 +313,35 @@ fn several_children_at_once_are_not_called_trainers() {
 }
 
 #[test]
+fn a_rank_and_the_jobs_own_program_are_told_through_whatever_started_them() {
+    let fake = FakeRoot::new();
+    let python = |pid, parent, image, environment: &str| {
+        fake.process(pid).parent(parent).start(200).program(image).arguments(&["python", "train.py"]).write();
+        fake.file(&format!("proc/{pid}/environ"), environment);
+    };
+    fake.process(10).start(100).program(1).comm("bash").arguments(&["bash", "run.sh"]).write();
+    fake.process(20).parent(10).start(200).program(2).comm("timeout").arguments(&["timeout", "60"]).write();
+    python(21, 20, 3, "HOME=/root\0");
+    // Two ranks of an MPI, one of them through a shell, and a tool that a rank starts.
+    python(30, 10, 4, "OMPI_COMM_WORLD_RANK=0\0");
+    fake.process(31).parent(10).start(200).program(5).comm("sh").arguments(&["sh", "-c", "x"]).write();
+    fake.file("proc/31/environ", "OMPI_COMM_WORLD_RANK=1\0");
+    python(32, 31, 6, "OMPI_COMM_WORLD_RANK=1\0");
+    python(33, 32, 7, "OMPI_COMM_WORLD_RANK=1\0");
+    let mut sampler = sampler(&fake);
+    sampler.tick(seconds(0.0));
+    let role =
+        |sampler: &Sampler, pid| sampler.describe(ProcessId { pid, start: ClockTicks(200) }).unwrap().0;
+    assert_eq!(role(&sampler, 21), Role::Main);
+    assert_eq!(role(&sampler, 20), Role::Helper);
+    assert_eq!([role(&sampler, 30), role(&sampler, 32)], [Role::Rank(0), Role::Rank(1)]);
+    assert_eq!(role(&sampler, 33), Role::Helper, "what a rank starts is none");
+    fake.remove(31);
+    sampler.tick(seconds(1.0));
+    assert_eq!(role(&sampler, 32), Role::Rank(1), "its launcher has gone");
+}
+
+#[test]
 fn every_process_is_told_once() {
     let fake = FakeRoot::new();
     fake.process(10).start(100).write();

@@ -12,7 +12,7 @@ pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let pool = Cohort::of(analysis.timeline.processes().filter(|process| compiles(analysis, process)));
-    let (Some((_, number)), Some((at, bytes))) = (pool.most(), pool.heaviest()) else {
+    let (Some((_, number)), Some((at, bytes))) = (pool.most(), pool.heaviest(analysis.timeline)) else {
         return Judgement::Nothing;
     };
     let held = analysis.timeline.memory().peak_bytes;

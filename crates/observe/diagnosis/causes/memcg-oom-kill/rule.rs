@@ -1,13 +1,16 @@
 //! Does a run show memcg-oom-kill? What that is, and how it is told apart, says page.md.
 
+use crate::analysis::cohort::{held_by, Cohort};
 use crate::analysis::oom::{limit, limiting, own_groups, KillSign, Victim};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::{CgroupHistory, ProcessHistory};
 use crate::policy::given::SIGKILL;
+use crate::policy::sizes::WARN_PART;
 use crate::rule::finding::of_job;
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
+use std::cmp::Reverse;
 use ullage_model::{At, Ending, Evidence, Finding, Fix, Measured, OutcomeKind, Place, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
@@ -93,6 +96,7 @@ pub(super) fn killed(analysis: &Analysis, rule: &Rule, victim: &Victim, victims:
         evidence.extend(parts_sentence(group, before));
     }
     evidence.extend(victim.process.and_then(|process| process_sentence(process, victim, before)));
+    evidence.extend(holders_sentence(analysis, victim, before));
     if victims > 1 {
         let sentence = format!(
             "The kernel killed {} of the job this way; this is the first.",
@@ -143,6 +147,38 @@ fn within_budget(budget: u64, context: &RemedyContext) -> Vec<Fix> {
         Fix::new("Or reduce what the job holds: the report names it", "ullage report"),
         sharing::fewer_batches(context),
     ]
+}
+
+/// Processes that are told one by one.
+const MOST_HOLDERS: usize = 4;
+
+/// Who held how much when it was killed, where that was not one process alone.
+fn holders_sentence(analysis: &Analysis, victim: &Victim, before: At) -> Option<Evidence> {
+    let alive = Cohort::of(analysis.timeline.processes()).alive(before);
+    let held = |process: &ProcessHistory| held_by(analysis.timeline, process, before);
+    let mut all: Vec<_> = alive.into_iter().filter_map(|one| Some((held(one)?, one))).collect();
+    all.sort_by_key(|(bytes, process)| (Reverse(*bytes), process.id));
+    let sum = all.iter().map(|(bytes, _)| *bytes).fold(0, u64::saturating_add);
+    let much: Vec<_> = all.iter().filter(|(bytes, _)| bytes.saturating_mul(WARN_PART) >= sum).collect();
+    if much.len() < 2 {
+        return None;
+    }
+    let told = much.iter().take(MOST_HOLDERS);
+    let names: Vec<String> = told
+        .map(|(bytes, process)| format!("{} {}", evidence::describe(process), evidence::bytes(*bytes)))
+        .collect();
+    let rest = all.len() - names.len();
+    let rest = match rest {
+        0 => String::new(),
+        _ => format!("; {}, the rest", evidence::plural(rest as u64, "other process", "other processes")),
+    };
+    let sentence = format!(
+        "Of the {} that the job's processes shared with nobody, {} held{rest}.",
+        evidence::bytes(sum),
+        names.join(", ")
+    );
+    let at = before.min(victim.at);
+    Some(evidence::number("private memory", sum, "bytes", "/proc/PID/status of each", at, sentence))
 }
 
 /// What the victim held, where it was read before the kill.

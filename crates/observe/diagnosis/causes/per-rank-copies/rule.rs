@@ -1,17 +1,23 @@
 //! Does a run show per-rank-copies? What that is, and how it is told apart, says page.md.
 
+use crate::analysis::cohort::Cohort;
 use crate::analysis::copies::{at_once, severity, sum, Copy};
+use crate::analysis::oom::limiting;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::limits::reaches;
-use crate::policy::memory::{HOLDS_COPY, RANKS_ALIKE, RANK_DATASET_BYTES};
+use crate::policy::memory::{COPY_AT_KILL, HOLDS_COPY, RANKS_ALIKE, RANK_DATASET_BYTES};
+use crate::policy::sizes::{MOST, WARN_BYTES, WARN_PART};
 use crate::rule::finding::of_process;
 use crate::rule::{Judgement, Rule};
 use std::collections::BTreeMap;
-use ullage_model::{Fix, LoaderSettings, Proof, Role, Severity, Weight};
+use ullage_model::{At, Finding, Fix, LoaderSettings, Proof, Role, Severity, Weight};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
+
+/// The evidence of processes that held alike when memory ran out, where nothing more is known.
+pub(crate) const ALIKE: &str = "memory of alike processes";
 
 fn judge(analysis: &Analysis) -> Judgement {
     let mut alike: BTreeMap<(&str, u64), Vec<(Copy, &LoaderSettings)>> = BTreeMap::new();
@@ -29,8 +35,76 @@ fn judge(analysis: &Analysis) -> Judgement {
     let found = alike.into_iter().filter_map(|(key, copies)| copied(analysis, key, &copies));
     match found.max_by_key(|(saved, _)| *saved) {
         Some((_, judgement)) => judgement,
-        None => Judgement::Nothing,
+        None => at_kill(analysis).map_or(Judgement::Nothing, Judgement::one),
     }
+}
+
+/// Memory ran out while several processes that began with nothing of each other's each held about as much: no loader had to
+/// see a dataset for that. It may have come among the arguments of spawn, or been read by each.
+fn at_kill(analysis: &Analysis) -> Option<Finding> {
+    let victim = analysis.oom_victims.first()?;
+    let before = victim.last_read_before();
+    let group = victim.group.filter(|_| !victim.host).and_then(|group| limiting(analysis, group));
+    let room = group.map(|(_, limit)| limit).or(analysis.machine().memory_total.known().map(|all| all.0))?;
+    let python = |process: &ProcessHistory| {
+        process.agent || process.name().starts_with("python") || matches!(process.role, Role::Rank(_))
+    };
+    let alike = analysis.timeline.processes().filter(|process| is_rank(process) && python(process));
+    let sets = Cohort::by_parent(alike).into_iter().filter_map(|(parent, cohort)| {
+        let held = |process: &'_ ProcessHistory| {
+            process.anonymous.at_or_before(before).map(|(_, bytes)| bytes as u64)
+        };
+        let alive = cohort.alive(before);
+        let most =
+            alive.iter().filter_map(|process| held(process)).max().filter(|most| *most >= WARN_BYTES)?;
+        let copies: Vec<Copy> = alive
+            .into_iter()
+            .filter_map(|process| Some(Copy { process, bytes: held(process)?, error: 0, at: before }))
+            .filter(|copy| {
+                reaches(COPY_AT_KILL, copy.bytes, most) && loads_at(copy.process, copy.bytes, before)
+            })
+            .collect();
+        let starter = analysis.timeline.by_pid(parent);
+        (copies.len() > 1).then(|| (sum(&copies), starter.and_then(held).unwrap_or(0), starter, copies))
+    });
+    let (whole, of_starter, starter, copies) = sets.max_by_key(|(whole, ..)| *whole)?;
+    let most = copies.iter().max_by_key(|copy| copy.bytes)?;
+    if !reaches(MOST, whole.saturating_add(of_starter), room) {
+        return None;
+    }
+    let beside = match starter {
+        Some(starter) if of_starter.saturating_mul(WARN_PART) >= whole => {
+            format!(
+                ", and {}, which started them, {}",
+                evidence::describe(starter),
+                evidence::bytes(of_starter)
+            )
+        }
+        _ => String::new(),
+    };
+    let sentence = format!(
+        "{} processes that share nothing held {} when memory ran out, {} the largest{beside}: what each loaded, or was sent as it started, is there once for each of them.",
+        evidence::count(copies.len() as u64),
+        evidence::bytes(whole),
+        evidence::bytes(most.bytes),
+    );
+    let source = evidence::Source::Named("/proc/PID/status of each");
+    let held = evidence::number(ALIKE, whole, "bytes", source, before, sentence);
+    let mut finding = of_process(analysis, &RULE, Severity::Warning, Proof::InPart, vec![held], most.process);
+    if copies.iter().any(|copy| copy.process.started_by.as_deref() == Some("spawn")) {
+        finding.fixes.insert(0, Fix::new(
+            "Give spawned processes a path and not the data: what stands in args is pickled for each of them",
+            "torch.multiprocessing.spawn(train, args=(\"data.npy\",), nprocs=2)  # numpy.load(path, mmap_mode=\"r\") in train",
+        ));
+    }
+    Some(finding)
+}
+
+/// What it held came before it began to train, as far as its loader tells.
+fn loads_at(process: &ProcessHistory, held: u64, before: At) -> bool {
+    let trains = process.loader_at.filter(|at| *at < before);
+    let then = trains.and_then(|at| process.anonymous.at_or_before(at));
+    then.is_none_or(|(_, then)| then >= MOST * held as f64)
 }
 
 /// It was started as a program or a process of its own, with nothing of another's memory.

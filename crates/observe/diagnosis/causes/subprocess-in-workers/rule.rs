@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule { judge, fixes };
 fn judge(analysis: &Analysis) -> Judgement {
     let programs =
         Cohort::of(analysis.timeline.processes().filter(|process| is_program_of_worker(analysis, process)));
-    let seen = started(&programs);
+    let seen = started(analysis, &programs);
     if let Some(failure) = analysis.failures.iter().find(|failure| refused(failure)) {
         let mut evidence: Vec<Evidence> = sharing::exception_sentence(failure).into_iter().collect();
         evidence.extend(seen);
@@ -64,8 +64,8 @@ fn refused(failure: &Failure) -> bool {
 }
 
 /// What was seen of them.
-fn started(programs: &Cohort) -> Option<Evidence> {
-    let (at, bytes) = programs.heaviest()?;
+fn started(analysis: &Analysis, programs: &Cohort) -> Option<Evidence> {
+    let (at, bytes) = programs.heaviest(analysis.timeline)?;
     let mut names: BTreeMap<&str, usize> = BTreeMap::new();
     programs.members.iter().for_each(|program| *names.entry(program.name()).or_default() += 1);
     let (name, _) = names.iter().max_by_key(|(_, number)| **number)?;

@@ -4,27 +4,59 @@ use crate::analysis::cohort::Cohort;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
-use crate::policy::counts::{GENERATIONS, GENERATIONS_ALIVE, GENERATION_TICKS};
+use crate::policy::counts::{GENERATIONS, GENERATIONS_ALIVE, GENERATION_TICKS, LEFT_BEHIND};
 use crate::policy::sizes::MOST;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Finding, Fix, Place, Proof, Role, Severity};
+use ullage_model::{At, Finding, Fix, Place, Proof, Role, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
+/// What a parent starts again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Loader,
+    /// Of a pool, an executor, or multiprocessing itself.
+    Process,
+    Program,
+}
+
+impl Kind {
+    fn of(process: &ProcessHistory) -> Option<Kind> {
+        match process.role {
+            Role::LoaderWorker(_) => Some(Kind::Loader),
+            Role::PoolWorker | Role::Trainer | Role::Other => Some(Kind::Process),
+            Role::Helper => Some(Kind::Program),
+            _ => None,
+        }
+    }
+
+    /// One of them, and several.
+    fn words(self, cohort: &Cohort) -> (&'static str, &'static str) {
+        let pool = || cohort.members.iter().filter(|one| one.role == Role::PoolWorker).count();
+        match self {
+            Kind::Loader => ("loader worker", "loader workers"),
+            Kind::Process if 2 * pool() >= cohort.members.len() => ("pool worker", "pool workers"),
+            Kind::Process => ("child process", "child processes"),
+            Kind::Program => ("program", "programs"),
+        }
+    }
+}
+
 fn judge(analysis: &Analysis) -> Judgement {
-    let workers =
-        analysis.timeline.processes().filter(|process| matches!(process.role, Role::LoaderWorker(_)));
-    let found = Cohort::by_parent(workers)
-        .into_iter()
-        .filter_map(|(parent, cohort)| piled_up(analysis, parent, &cohort));
+    let found = [Kind::Loader, Kind::Process, Kind::Program].into_iter().flat_map(|kind| {
+        let of_kind = analysis.timeline.processes().filter(move |process| Kind::of(process) == Some(kind));
+        Cohort::by_parent(of_kind)
+            .into_iter()
+            .filter_map(move |(parent, cohort)| piled_up(analysis, kind, parent, &cohort))
+    });
     match found.max_by_key(|(number, _)| *number) {
         Some((_, finding)) => Judgement::one(finding),
         None => Judgement::Nothing,
     }
 }
 
-fn piled_up(analysis: &Analysis, parent: i32, cohort: &Cohort) -> Option<(usize, Finding)> {
+fn piled_up(analysis: &Analysis, kind: Kind, parent: i32, cohort: &Cohort) -> Option<(usize, Finding)> {
     let (first, last) = (cohort.members.first()?.first_seen, cohort.members.last()?.first_seen);
     let alive = cohort.alive(last);
     let generations = generations(&alive);
@@ -32,29 +64,36 @@ fn piled_up(analysis: &Analysis, parent: i32, cohort: &Cohort) -> Option<(usize,
     // A job that has not failed goes on to make them.
     let end = starter.map_or(analysis.timeline.end(), |starter| starter.last_seen);
     let ongoing = last.since(first) >= MOST * end.since(first);
-    if generations < GENERATIONS
+    if generations.len() < GENERATIONS
         || (alive.len() as f64) < GENERATIONS_ALIVE * cohort.members.len() as f64
         || !ongoing
     {
         return None;
     }
-    let made = starter.and_then(|starter| starter.iterators.iter().max_by_key(|(_, number)| *number));
+    // Of one pool that starts its workers as tasks come, the older ones work on.
+    if kind != Kind::Loader && !left_behind(&generations, last) {
+        return None;
+    }
+    let made = starter.filter(|_| kind == Kind::Loader);
+    let made = made.and_then(|starter| starter.iterators.iter().max_by_key(|(_, number)| *number));
     if made.is_some_and(|(_, number)| (*number as usize) < GENERATIONS) {
         return None;
     }
     let number = alive.len() as u64;
     let name = starter.map_or_else(|| format!("process {parent}"), evidence::describe);
+    let words = kind.words(cohort);
     let sentence = format!(
         "{} had {} at once, from {} rounds in {}; {} of {} had ended.",
         evidence::capital(&name),
-        evidence::plural(number, "loader worker", "loader workers"),
-        evidence::count(generations as u64),
+        evidence::plural(number, words.0, words.1),
+        evidence::count(generations.len() as u64),
         evidence::seconds(last.since(first)),
         evidence::count(cohort.members.len() as u64 - number),
         evidence::count(cohort.members.len() as u64),
     );
     let source = evidence::Source::Children(parent, "/proc/PID/stat");
-    let mut evidence = vec![evidence::number("loader workers", number, "processes", source, last, sentence)];
+    let mut evidence =
+        vec![evidence::apart(evidence::number(words.1, number, "processes", source, last, sentence))];
     if let Some((settings, iterators)) = made {
         let sentence = format!(
             "It made {} of the loader over {} with num_workers={}{}.",
@@ -73,8 +112,15 @@ fn piled_up(analysis: &Analysis, parent: i32, cohort: &Cohort) -> Option<(usize,
             sentence,
         ));
     }
-    let held = cohort.held(last);
-    let sentence = format!("Together they held {} of anonymous memory.", evidence::bytes(held));
+    if kind != Kind::Loader {
+        let sentence = "Those of earlier times computed next to nothing since the next ones were started: nobody uses them any more, and nobody ended them.";
+        let idle =
+            evidence::text("older processes", "idle", "/proc/PID/stat of each", Some(last), sentence.into());
+        evidence.push(evidence::apart(idle));
+    }
+    let held = cohort.held(analysis.timeline, last);
+    let sentence =
+        format!("Together they held {} of memory that they share with nobody.", evidence::bytes(held));
     evidence.push(evidence::number(
         "memory of workers",
         held,
@@ -86,14 +132,58 @@ fn piled_up(analysis: &Analysis, parent: i32, cohort: &Cohort) -> Option<(usize,
     let known = if made.is_some() { Proof::SeenInside } else { Proof::Estimated };
     let mut finding = of_job(&RULE, Severity::Warning, known, evidence, &analysis.remedy_context_of(starter));
     finding.process = starter.map(evidence::process_ref);
+    if kind != Kind::Loader {
+        finding.title = format!("Started again and again and never ended: {} pile up", words.1);
+        finding.fixes = end_them(kind);
+    }
     Some((alive.len(), finding))
 }
 
-/// Groups of processes that were started together.
-fn generations(alive: &[&ProcessHistory]) -> usize {
-    let mut starts: Vec<u64> = alive.iter().map(|process| process.id.start.0).collect();
-    starts.sort_unstable();
-    starts.chunk_by(|a, b| b - a <= GENERATION_TICKS).count()
+/// Groups of processes that were started together, the first ones first.
+fn generations<'a>(alive: &[&'a ProcessHistory]) -> Vec<Vec<&'a ProcessHistory>> {
+    let mut sorted = alive.to_vec();
+    sorted.sort_by_key(|process| process.id.start.0);
+    let together = |a: &&ProcessHistory, b: &&ProcessHistory| b.id.start.0 - a.id.start.0 <= GENERATION_TICKS;
+    sorted.chunk_by(together).map(<[_]>::to_vec).collect()
+}
+
+/// Most of those that were started before the last ones did next to nothing since the next ones came.
+fn left_behind(generations: &[Vec<&ProcessHistory>], until: At) -> bool {
+    let (mut idle, mut all) = (0, 0);
+    for pair in generations.windows(2) {
+        let Some(since) = pair[1].first().map(|next| next.first_seen) else { continue };
+        let most = LEFT_BEHIND * until.since(since);
+        all += pair[0].len();
+        idle += pair[0].iter().filter(|process| process.worked(since, until) <= most).count();
+    }
+    idle as f64 >= GENERATIONS_ALIVE * all as f64
+}
+
+/// What ends them: a pool that is closed, one that is kept, or a program that is waited for.
+fn end_them(kind: Kind) -> Vec<Fix> {
+    if kind == Kind::Program {
+        return vec![
+            Fix::new(
+                "Wait for each program, or end it, before the next one is started",
+                "with subprocess.Popen(command) as program:\n    ...  # it is waited for here",
+            ),
+            Fix::new("Give it a time after which it is ended", "subprocess.run(command, timeout=600)"),
+        ];
+    }
+    vec![
+        Fix::new(
+            "Make the pool or executor once, and use it for every call",
+            "pool = multiprocessing.Pool(4)  # once\nfor batch in batches:\n    pool.map(work, batch)",
+        ),
+        Fix::new(
+            "Or end its processes with each use",
+            "with multiprocessing.Pool(4) as pool:\n    pool.map(work, batch)",
+        ),
+        Fix::new(
+            "Processes of one's own: tell them to stop, and wait for each",
+            "for process in processes:\n    process.terminate()\n    process.join()",
+        ),
+    ]
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {

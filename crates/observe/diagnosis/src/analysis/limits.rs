@@ -23,7 +23,7 @@ pub fn limits(facts: &RunFacts, timeline: &Timeline) -> Vec<LimitState> {
     per_process(&run, &mut states);
     tasks_of_user(&run, &mut states);
     for group in timeline.cgroups() {
-        of_cgroup(group, &mut states);
+        of_cgroup(timeline, group, &mut states);
     }
     of_budget(&run, &mut states);
     of_host(&run, &mut states);
@@ -157,11 +157,18 @@ fn tasks_of_user(run: &Run, states: &mut Vec<LimitState>) {
     states.push(state(LimitKind::UserTasks, scope, used, Measured::Known(limit), &run.timeline.tasks));
 }
 
-fn of_cgroup(group: &CgroupHistory, states: &mut Vec<LimitState>) {
+fn of_cgroup(timeline: &Timeline, group: &CgroupHistory, states: &mut Vec<LimitState>) {
     let scope = || Scope::Cgroup(group.path().to_owned());
     if let Measured::Known(memory) = &group.last.memory {
+        // What is read after a kill that ended the run is what the kill left.
+        let ended = |at: At| timeline.last_alive().is_none_or(|end| end.since(at) <= ENDED_THE_RUN_S);
+        let killed = group.oom_kills.moved.map(|(before, _)| before).filter(|before| ended(*before));
+        let read = match killed {
+            Some(before) => group.working_set.at_or_before(before),
+            None => group.working_set.last(),
+        };
         // Page cache does not bring the limit nearer.
-        let used = group.working_set.last().map(|(_, bytes)| bytes as u64);
+        let used = read.map(|(_, bytes)| bytes as u64);
         let limit = Measured::Known(memory.limit);
         states.push(state(LimitKind::CgroupMemory, scope(), used, limit, &group.working_set));
     }

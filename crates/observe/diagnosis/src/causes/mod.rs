@@ -26,6 +26,8 @@ pub fn explains_growth(id: &str) -> bool {
     cause(id).is_some_and(|cause| cause.group == Some("private-growth"))
 }
 
+pub(crate) use per_rank_copies::ALIKE;
+
 /// Takes back the growth without a name where other findings explain it.
 pub(crate) fn yield_to_others(analysis: &Analysis, findings: &mut Vec<Finding>) {
     unnamed_growth::yield_to_others(analysis, findings, explains_growth);

@@ -284,6 +284,12 @@ impl ProcessHistory {
         (could - between(&self.cpu) - RUNNABLE_ERRORS * error).max(0.0)
     }
 
+    /// CPU time that it used between two times, seconds.
+    pub(crate) fn worked(&self, from: At, to: At) -> f64 {
+        let at = |when| self.cpu.at_or_before(when).map_or(0.0, |(_, seconds)| seconds);
+        (at(to) - at(from)).max(0.0)
+    }
+
     /// Private memory wherever it is, in memory and in swap, over time.
     pub(crate) fn private(&self) -> Cow<'_, Series> {
         if self.swapped.last().is_none() {

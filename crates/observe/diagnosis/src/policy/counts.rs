@@ -32,6 +32,9 @@ pub(crate) const EXIT_TAKES_NS: u64 = 500_000_000;
 pub(crate) const GENERATIONS: usize = 5;
 /// Of all workers that were started, so many live at once: most were never ended.
 pub(crate) const GENERATIONS_ALIVE: f64 = 0.75;
+/// A process left behind by those who started later uses no more of the time since for itself: it waits for work that
+/// never comes, and only looks at a clock.
+pub(crate) const LEFT_BEHIND: f64 = 0.02;
 /// Workers of one iterator are started within this time, in clock ticks of 10 ms. In any run: one loop of forks.
 pub(crate) const GENERATION_TICKS: u64 = 30;
 /// Programs that workers started, seen at least: fewer is a tool that is asked once.

@@ -34,6 +34,8 @@ pub(crate) const RANK_DATASET_BYTES: u64 = 32 << 20;
 pub(crate) const HOLDS_COPY: f64 = 0.8;
 /// Copies of one thing: the least is so much of the most; what ranks read of it differs a little,
 pub(crate) const RANKS_ALIKE: f64 = 0.9;
+/// killed as they load, they are at different places of the same;
+pub(crate) const COPY_AT_KILL: f64 = 0.6;
 /// and what workers import does not.
 pub(crate) const IMPORTS_ALIKE: f64 = 0.95;
 

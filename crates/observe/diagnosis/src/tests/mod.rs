@@ -1,4 +1,5 @@
 mod allocators;
+mod behind_kills;
 mod build;
 mod causes;
 mod charged;
@@ -14,6 +15,7 @@ mod log;
 mod machine;
 mod mappings;
 mod observed_peaks;
+mod processes;
 mod refused;
 mod replays;
 mod retainers;

@@ -49,14 +49,9 @@ impl ProcessDir {
         }
     }
 
-    /// One variable of the environment that the program was started with.
-    pub fn environment_variable(
-        &self,
-        name: &str,
-        buffer: &mut Vec<u8>,
-    ) -> Result<Option<String>, KernelError> {
-        self.read("environ", buffer)?;
-        Ok(parse_environment_variable(buffer, name).map(|value| String::from_utf8_lossy(value).into_owned()))
+    /// The environment that the program was started with, into `buffer`.
+    pub fn environment(&self, buffer: &mut Vec<u8>) -> Result<(), KernelError> {
+        self.read("environ", buffer)
     }
 }
 

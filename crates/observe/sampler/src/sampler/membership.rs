@@ -5,15 +5,19 @@ use super::news::News;
 use crate::groups::Groups;
 use crate::job::Job;
 use crate::member::{Member, Quiet};
-use crate::roles::{self, Generations, Seen};
+use crate::roles::{self, Generations, Numbered, Seen, RANKS};
 use std::collections::HashMap;
 use ullage_kernel::process::cgroup::lines_of_interest;
+use ullage_kernel::process::command_line::parse_environment_variable;
 use ullage_kernel::process::maps::DataFile;
 use ullage_kernel::root::DESCRIPTORS_KEPT;
 use ullage_kernel::{KernelRoot, ProcessDir};
 use ullage_model::{
     AgentMessage, At, Ending, EventKind, Measured, Missing, ProcessFacts, ProcessId, ProcessMemory, Role,
 };
+
+/// How far up wrappers are followed.
+const ANCESTORS: usize = 16;
 
 /// A process that is no longer there. Whoever waits for processes knows better how it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,7 +210,12 @@ impl Membership {
         described: &Described,
         buffer: &mut Vec<u8>,
     ) {
+        let before = member.program;
         member.program = roles::program(&described.facts.command_line, &member.comm);
+        let kept = matches!(member.role, Role::Main | Role::Rank(_)) && member.id != self.main;
+        if kept && before != member.program {
+            member.role = Role::Other;
+        }
         member.image = described.image;
         let parent = self.members.get(&member.born_to);
         // Without the right to know the image, the same kind of program counts as forked.
@@ -221,10 +230,23 @@ impl Membership {
             (0, None) => (member.id.start.0 << 22) | member.id.pid as u64,
             (image, _) => image,
         };
-        if parent.is_some_and(|parent| parent.program == roles::Program::Launcher) {
-            let rank = process.environment_variable("RANK", buffer).ok().flatten();
-            member.rank = rank.and_then(|rank| rank.parse().ok());
-        }
+        // A forked one shows what its parent was started with.
+        member.rank = if member.forked { None } else { numbered(process, buffer) };
+    }
+
+    /// The number of a rank: its launcher gave it to this process, or to a shell that started it. Whatever a rank starts
+    /// carries the same number on.
+    fn rank(&self, member: &Member) -> Option<u32> {
+        let mine = member.rank?;
+        let above =
+            self.ancestors(member).find(|above| above.rank != Some(mine) || !above.program.wraps())?;
+        (above.rank != Some(mine)).then_some(mine.1)
+    }
+
+    /// Its ancestors in the job, nearest first.
+    fn ancestors<'a>(&'a self, member: &Member) -> impl Iterator<Item = &'a Member> + 'a {
+        let above = |pid| self.members.get(&pid);
+        std::iter::successors(above(member.born_to), move |one| above(one.born_to)).take(ANCESTORS)
     }
 
     fn role_from_outside(&self, pid: i32) -> Role {
@@ -237,7 +259,10 @@ impl Membership {
             forked: member.forked,
             parent: parent.map(|parent| parent.program),
             parent_role: parent.map(|parent| &parent.role),
-            rank: member.rank,
+            rank: self.rank(member),
+            wrapped: member.id != self.main
+                && self.ancestors(member).all(|above| above.program.wraps())
+                && self.ancestors(member).any(|above| above.id == self.main),
             elder: false,
             twin: false,
         };
@@ -268,6 +293,8 @@ impl Membership {
                 _ if member.id == self.main => continue,
                 Some(role) if !vague => (role, true),
                 _ if member.role_exact || member.ending.is_some() => continue,
+                // Its launcher, by which that was seen, may be gone by now.
+                _ if matches!(member.role, Role::Main | Role::Rank(_)) => continue,
                 _ => (self.role_from_outside(pid), false),
             };
             let Some(member) = self.members.get_mut(&pid) else { continue };
@@ -296,6 +323,15 @@ impl Membership {
         }
         found
     }
+}
+
+/// The first of the variables by which launchers number processes.
+fn numbered(process: &ProcessDir, buffer: &mut Vec<u8>) -> Option<Numbered> {
+    process.environment(buffer).ok()?;
+    RANKS.iter().enumerate().find_map(|(variable, name)| {
+        let rank = parse_environment_variable(buffer, name)?;
+        Some((variable, std::str::from_utf8(rank).ok()?.parse().ok()?))
+    })
 }
 
 /// None where it is another process by now.

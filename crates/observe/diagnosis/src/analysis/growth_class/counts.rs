@@ -5,6 +5,7 @@
 //! them holds little: then the limit of the number is met first.
 
 use super::sources::{began, least, loaded, present};
+use crate::analysis::cohort::held_by;
 use crate::analysis::run::Run;
 use crate::history::ProcessHistory;
 use crate::history::Series;
@@ -92,17 +93,8 @@ fn counted_more(process: &ProcessHistory) -> f64 {
 pub(crate) fn processes(run: &Run) -> Option<CountedGrowth> {
     let rise = rise(&run.timeline.alive, began(run), PROCESSES_MORE).filter(|rise| rise.ongoing)?;
     let young = present(run).filter(|process| process.first_seen.seconds() > rise.since);
-    let held = |process: &ProcessHistory| {
-        // What a forked one began with is its parent's.
-        let first = process.anonymous.first().map_or(0.0, |(_, bytes)| bytes);
-        let most = process.anonymous.peak().map_or(0.0, |(_, bytes)| bytes);
-        let forked = process.facts.as_ref().is_some_and(|facts| facts.forked_from.is_some());
-        if forked {
-            (most - first).max(0.0)
-        } else {
-            most
-        }
-    };
+    let last = At::from_seconds(rise.until);
+    let held = |process: &ProcessHistory| held_by(run.timeline, process, last).unwrap_or(0) as f64;
     let bytes = young.map(held).sum();
     let number = Some(rise.by);
     Some(CountedGrowth { class: GrowthClass::ProcessAccumulation, bytes, rise, process: None, number })

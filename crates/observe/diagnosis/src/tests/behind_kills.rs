@@ -1,0 +1,86 @@
+//! What stands behind a kill: a backlog, copies of ranks, a growth; and how the job died under it.
+
+use super::build::*;
+use ullage_model::{
+    AgentMessage, Backlog, Bytes, Ending, EventKind, LimitKind, Measured, ProcessMemory, ProcessReading,
+    Role, Severity, Status, Verdict, Weight,
+};
+
+fn sized(pid: i32, anonymous: u64) -> ProcessReading {
+    let mut process = reading(pid, if pid == MAIN { 1 } else { MAIN }, "python");
+    process.memory =
+        Measured::Known(ProcessMemory { anonymous: Bytes(anonymous), ..ProcessMemory::default() });
+    process
+}
+
+/// Processes of these roles that hold so many MiB at the last reading before the first of them is killed, at 9.5 s, in a
+/// cgroup of 1 GiB; half of it at half that time.
+fn killed(roles: &[(Role, u64)], more: impl FnOnce(&mut Run)) -> Verdict {
+    let mut run = Run::new();
+    for (n, (role, _)) in roles.iter().enumerate() {
+        run.process(0.5, 300 + n as i32, MAIN, role.clone(), limits(), 1000);
+    }
+    for second in 1..10u64 {
+        let held = |mib: u64| mib * MIB * second / 9;
+        let ranks = roles.iter().enumerate().map(|(n, (_, mib))| sized(300 + n as i32, held(*mib)));
+        let all: Vec<ProcessReading> = std::iter::once(sized(MAIN, 20 * MIB)).chain(ranks).collect();
+        let whole: u64 = roles.iter().map(|(_, mib)| held(*mib)).sum();
+        run.tick(second as f64, all, |sample| {
+            sample.cgroups = vec![group("/job", (whole + 20 * MIB).min(GIB - MIB), GIB, 0, second)];
+        });
+    }
+    more(&mut run);
+    run.ended(9.5, 300, Ending::Signaled(9));
+    run.tick(9.6, vec![sized(MAIN, 20 * MIB)], |sample| {
+        sample.cgroups = vec![group("/job", 25 * MIB, GIB, 1, 20)];
+    });
+    run.finish(9.8, Ending::Exited(1));
+    run.verdict()
+}
+
+fn backlog(run: &mut Run) {
+    let item = Some(Weight { arrays: 8 * MIB, ..Weight::default() });
+    let backlog =
+        |items, age_s| Backlog { number: 1, of: "Pool.imap".into(), items, maxsize: None, item, age_s };
+    for (at, items) in [(2.0, 16), (4.0, 32), (8.0, 64)] {
+        let message = AgentMessage::Backlog(backlog(items, at));
+        run.event(at, EventKind::Agent { id: Some(id(300)), pid: 300, message });
+    }
+}
+
+#[test]
+fn ranks_that_each_hold_as_much_stand_before_the_kill_that_they_led_to() {
+    let verdict = killed(&[(Role::Rank(0), 480), (Role::Rank(1), 430)], |_| {});
+    assert_eq!(causes(&verdict), ["per-rank-copies", "memcg-oom-kill"]);
+    let first = &verdict.findings[0];
+    assert_eq!((first.severity, first.status()), (Severity::Fatal, Status::Supported));
+    assert!(first.explains.contains(&"memcg-oom-kill".to_owned()));
+    assert!(sentences(first).contains("2 processes that share nothing held 910 MiB"), "{}", sentences(first));
+    let kill = sentences(&verdict.findings[1]);
+    assert!(kill.contains("the rank 0 (pid 300) 480 MiB, the rank 1 (pid 301) 430 MiB held"), "{kill}");
+}
+
+#[test]
+fn one_process_unequal_ones_and_small_ones_are_no_copies() {
+    for (what, roles) in [
+        ("one", vec![(Role::Rank(0), 900)]),
+        ("unequal", vec![(Role::Rank(0), 700), (Role::Rank(1), 250)]),
+        ("small", (0..5).map(|n| (Role::Rank(n), 190)).collect()),
+    ] {
+        assert_eq!(causes(&killed(&roles, |_| {}))[0], "memcg-oom-kill", "{what}");
+    }
+}
+
+#[test]
+fn a_backlog_that_filled_the_limit_stands_before_the_kill_and_alone() {
+    let verdict = killed(&[(Role::Trainer, 600), (Role::Trainer, 400)], backlog);
+    assert_eq!(causes(&verdict), ["queue-backlog-unbounded", "memcg-oom-kill"]);
+    assert_eq!(verdict.findings[0].severity, Severity::Fatal);
+}
+
+#[test]
+fn the_limit_that_killed_is_shown_as_it_stood() {
+    let verdict = killed(&[(Role::Rank(0), 480), (Role::Rank(1), 480)], |_| {});
+    let limit = verdict.limits.iter().find(|limit| limit.kind == LimitKind::CgroupMemory).unwrap();
+    assert!(limit.used.known().unwrap() > 900 * MIB, "{limit:?}");
+}

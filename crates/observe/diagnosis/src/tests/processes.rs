@@ -1,0 +1,80 @@
+//! Which processes pile up, of pools, executors and programs, and which only look like it.
+
+use super::build::*;
+use ullage_model::{
+    Bytes, ClockTicks, Ending, Measured, Missing, ProcessMemory, ProcessState, Role, Verdict,
+};
+
+/// How the processes of earlier times behave once the next ones are there.
+#[derive(Clone, Copy, PartialEq)]
+enum Then {
+    Idle,
+    Work,
+    End,
+    Zombie,
+}
+
+/// Three processes more at each of these times, each with 20 MiB of its own at its first reading; the run ends at 20 s.
+fn started(role: Role, times: &[f64], then: Then) -> Verdict {
+    let mut run = Run::new();
+    let mut born: Vec<(i32, f64)> = Vec::new();
+    for second in 0..20 {
+        for (n, at) in times.iter().enumerate().filter(|(_, at)| **at as usize == second) {
+            for pid in (0..3).map(|k| 1000 + 100 * n as i32 + k) {
+                run.process(*at, pid, MAIN, role.clone(), limits(), 1000);
+                born.push((pid, *at));
+            }
+        }
+        let latest = born.last().map_or(0.0, |(_, at)| *at);
+        let alive = born.iter().filter(|(_, at)| then != Then::End || *at == latest).map(|(pid, at)| {
+            let mut process = reading(*pid, MAIN, "python");
+            let worked = if then == Then::Work { second as f64 + 0.5 - at } else { 0.2 };
+            process.cpu = ClockTicks((100.0 * worked) as u64);
+            process.memory =
+                Measured::Known(ProcessMemory { anonymous: Bytes(20 * MIB), ..ProcessMemory::default() });
+            if then == Then::Zombie && *at < latest {
+                process.state = ProcessState::Zombie;
+                process.memory = Measured::Missing(Missing::Vanished);
+            }
+            process
+        });
+        let all = std::iter::once(reading(MAIN, 1, "python")).chain(alive).collect();
+        run.tick(second as f64 + 0.5, all, |_| {});
+    }
+    run.finish(20.5, Ending::Exited(0));
+    run.verdict()
+}
+
+const PILE: &str = "worker-processes-accumulate";
+
+fn piles(verdict: &Verdict) -> bool {
+    verdict.findings.iter().any(|finding| finding.cause == PILE)
+}
+
+#[test]
+fn pools_and_programs_that_nobody_ends_pile_up() {
+    let times: Vec<f64> = (0..9).map(|n| 1.0 + 2.0 * n as f64).collect();
+    for (role, words) in [
+        (Role::PoolWorker, "had 27 pool workers at once, started at 9 different times"),
+        (Role::Other, "had 27 child processes at once"),
+        (Role::Helper, "had 27 programs at once"),
+    ] {
+        let verdict = started(role, &times, Then::Idle);
+        let finding = verdict.findings.iter().find(|finding| finding.cause == PILE).unwrap();
+        let text = sentences(finding);
+        assert!(text.contains(words) && text.contains("Together they held 540 MiB"), "{text}");
+        assert!(!finding.title.contains("DataLoader"), "{}", finding.title);
+        assert!(finding.fixes.iter().all(|fix| !fix.command.contains("DataLoader")));
+    }
+}
+
+#[test]
+fn one_pool_that_fills_and_processes_that_end_do_not() {
+    let times: Vec<f64> = (0..9).map(|n| 1.0 + 2.0 * n as f64).collect();
+    assert!(!piles(&started(Role::PoolWorker, &times, Then::Work)), "the older ones work on");
+    assert!(!piles(&started(Role::PoolWorker, &times, Then::End)));
+    assert!(!piles(&started(Role::Helper, &times, Then::Zombie)), "they have ended");
+    assert!(!piles(&started(Role::PoolWorker, &times[..4], Then::Idle)), "four pools");
+    let early: Vec<f64> = (0..7).map(|n| 1.0 + n as f64).collect();
+    assert!(!piles(&started(Role::PoolWorker, &early, Then::Idle)), "none in the second half");
+}
