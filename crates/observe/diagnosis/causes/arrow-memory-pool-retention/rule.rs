@@ -1,4 +1,4 @@
-//! Does a run show arrow-memory-pool-retention? What that is, and how it is told apart, says page.md.
+//! Does a run show arrow-memory-pool-retention? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -14,13 +14,13 @@ fn judge(analysis: &Analysis) -> Judgement {
         analysis,
         &RULE,
         Allocator::Arrow,
-        |kept| {
+        |retention| {
             format!(
                 "Arrow's pool retained {} that the program had freed, in {} ({} in use, {} private).",
-                evidence::bytes(kept.retained.bytes as u64),
-                evidence::describe(kept.process),
-                evidence::bytes(kept.retained.used as u64),
-                evidence::bytes(kept.retained.anonymous as u64)
+                evidence::bytes(retention.retained.bytes as u64),
+                evidence::describe(retention.process),
+                evidence::bytes(retention.retained.used as u64),
+                evidence::bytes(retention.retained.anonymous as u64)
             )
         },
         |_| {

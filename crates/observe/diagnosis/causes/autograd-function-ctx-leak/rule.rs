@@ -1,4 +1,4 @@
-//! Does a run show autograd-function-ctx-leak? What that is, and how it is told apart, says page.md.
+//! Does a run show autograd-function-ctx-leak? page.md says what that is, and how it differs from its look-alikes.
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::policy::memory::{CONTEXTS_MORE, CONTEXTS_WARN_BYTES, SMALL_NOTE_BYTES};
@@ -14,9 +14,9 @@ const WHAT: &str = "autograd-circles";
 
 fn judge(analysis: &Analysis) -> Judgement {
     let peak = analysis.timeline.memory().peak_bytes;
-    let told = analysis.timeline.processes().filter_map(|process| {
-        let (at, kept) = process.torch_counters.latest(WHAT)?;
-        let bytes = kept.bytes.unwrap_or(0);
+    let found = analysis.timeline.processes().filter_map(|process| {
+        let (at, counter) = process.torch_counters.latest(WHAT)?;
+        let bytes = counter.bytes.unwrap_or(0);
         let rises = rising_counter(process, WHAT, CONTEXTS_MORE).is_some();
         let filled = analysis.ran_out && bytes.saturating_mul(FILLED_PART) >= peak;
         let severity = if filled || (rises && bytes >= CONTEXTS_WARN_BYTES) {
@@ -25,17 +25,17 @@ fn judge(analysis: &Analysis) -> Judgement {
             Severity::Note
         };
         let much = filled || rises || bytes.saturating_mul(FILLED_PART) >= peak;
-        (bytes >= SMALL_NOTE_BYTES && much).then_some((severity, bytes, at, kept, process))
+        (bytes >= SMALL_NOTE_BYTES && much).then_some((severity, bytes, at, counter, process))
     });
-    let Some((severity, bytes, at, kept, process)) = told.max_by_key(|told| (told.0, told.1)) else {
+    let Some((severity, bytes, at, counter, process)) = found.max_by_key(|found| (found.0, found.1)) else {
         return Judgement::Nothing;
     };
     let sentence = format!(
         "{} held {} in {} that refer to their own autograd context, most of {}.",
         evidence::capital(&evidence::describe(process)),
         evidence::bytes(bytes),
-        evidence::plural(kept.count, "tensor", "tensors"),
-        kept.name,
+        evidence::plural(counter.count, "tensor", "tensors"),
+        counter.name,
     );
     let source = evidence::Source::Agent(process.id.pid);
     let evidence = evidence::number("held in circles", bytes, "bytes", source, at, sentence);

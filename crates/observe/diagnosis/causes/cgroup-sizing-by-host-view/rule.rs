@@ -1,4 +1,4 @@
-//! Does a run show cgroup-sizing-by-host-view? What that is, and how it is told apart, says page.md.
+//! Does a run show cgroup-sizing-by-host-view? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;

@@ -1,4 +1,4 @@
-//! Does a run show clone3-seccomp-eperm? What that is, and how it is told apart, says page.md.
+//! Does a run show clone3-seccomp-eperm? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
@@ -27,7 +27,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         let process = failure.process;
         let name = process.map_or_else(|| "the process".to_owned(), evidence::describe);
         match process.and_then(|process| process.facts.as_ref()?.seccomp.known()) {
-            Some(SECCOMP_FILTER) => Ok(Some(told(analysis, failure, &name))),
+            Some(SECCOMP_FILTER) => Ok(Some(reported(analysis, failure, &name))),
             Some(_) => Ok(None),
             None => Err(format!(
                 "{name} could not start its first thread, with no limit near; its seccomp state could not be read"
@@ -63,7 +63,7 @@ fn unexplained(failure: &Failure) -> Result<Option<Finding>, String> {
     }
 }
 
-fn told(analysis: &Analysis, failure: &Failure, name: &str) -> Finding {
+fn reported(analysis: &Analysis, failure: &Failure, name: &str) -> Finding {
     let sentence =
         format!("{} could not start a second thread, and no limit was near.", evidence::capital(name));
     let source = failure.agent_source();

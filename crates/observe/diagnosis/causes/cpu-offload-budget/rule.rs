@@ -1,4 +1,4 @@
-//! Does a run show cpu-offload-budget? What that is, and how it is told apart, says page.md.
+//! Does a run show cpu-offload-budget? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};

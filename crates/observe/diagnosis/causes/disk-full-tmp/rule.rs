@@ -1,4 +1,4 @@
-//! Does a run show disk-full-tmp? What that is, and how it is told apart, says page.md.
+//! Does a run show disk-full-tmp? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::space;
@@ -17,10 +17,10 @@ const USES: [FilesystemUse; 2] = [FilesystemUse::Temporary, FilesystemUse::Work]
 fn judge(analysis: &Analysis) -> Judgement {
     by_failure(analysis, |failure| {
         let found = if space::is_no_space(failure) && !space::about_shm(failure) {
-            told(analysis, failure)
+            reported(analysis, failure)
         } else if failure.symptom() == Symptom::Unwritten {
             let left = failure.counts().and_then(|counts| counts.path_free);
-            told(analysis, failure).filter(|_| left.is_some_and(|free| free < DISK_LEFT_BYTES))
+            reported(analysis, failure).filter(|_| left.is_some_and(|free| free < DISK_LEFT_BYTES))
         } else if space::is_bus_error(failure) || failure.unexplained_end() {
             read(analysis, failure)
         } else {
@@ -34,7 +34,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     })
 }
 
-fn told(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
+fn reported(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     let counts = failure.counts()?;
     let path = counts.path.clone();
     let (free, of) = match (counts.path_free, counts.tmp_free) {

@@ -1,4 +1,4 @@
-//! Does a run show dual-openmp-runtime? What that is, and how it is told apart, says page.md.
+//! Does a run show dual-openmp-runtime? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;

@@ -1,4 +1,4 @@
-//! Does a run show file-system-strategy-shm-manager? What that is, and how it is told apart, says page.md.
+//! Does a run show file-system-strategy-shm-manager? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::cohort::Cohort;
 use crate::analysis::failures::Failure;
@@ -13,8 +13,8 @@ use ullage_model::{Finding, Fix, Proof, Role, Severity};
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
-    let told = analysis.failures.iter().filter(|failure| !failure.is_echo() && about_manager(failure));
-    let found = told.fold(None, |found, failure| better(found, failed(analysis, failure)));
+    let reported = analysis.failures.iter().filter(|failure| !failure.is_echo() && about_manager(failure));
+    let found = reported.fold(None, |found, failure| better(found, failed(analysis, failure)));
     match found.or_else(|| left_over(analysis)) {
         Some(finding) => Judgement::one(finding),
         None => Judgement::Nothing,

@@ -1,4 +1,4 @@
-//! Does a run show fork-enomem-large-parent? What that is, and how it is told apart, says page.md.
+//! Does a run show fork-enomem-large-parent? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::oom::{limiting, own_groups};

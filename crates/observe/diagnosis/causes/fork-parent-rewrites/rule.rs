@@ -1,4 +1,4 @@
-//! Does a run show fork-parent-rewrites? What that is, and how it is told apart, says page.md.
+//! Does a run show fork-parent-rewrites? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::copies::parent;
 use crate::analysis::{Analysis, RemedyContext};
@@ -13,7 +13,7 @@ use ullage_model::{At, Evidence, Fix, Place, Proof, Severity};
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 /// Old pages that a child keeps.
-struct Kept<'a> {
+struct Retained<'a> {
     child: &'a ProcessHistory,
     parent: &'a ProcessHistory,
     bytes: u64,
@@ -26,14 +26,15 @@ fn judge(analysis: &Analysis) -> Judgement {
         let from = process.facts.as_ref().and_then(|facts| facts.forked_from);
         from.is_some() || process.started_by.as_deref() == Some("fork")
     });
-    let kept = forked.filter_map(|child| {
+    let retained = forked.filter_map(|child| {
         let parent = parent(analysis, child)?;
         let freed = freed(child, parent);
         let rewritten = rewritten(analysis, child, parent);
-        freed.into_iter().chain(rewritten).max_by_key(|kept| kept.bytes)
+        freed.into_iter().chain(rewritten).max_by_key(|retained| retained.bytes)
     });
-    let Some(most) =
-        kept.filter(|kept| kept.bytes >= NOTE_BYTES).max_by_key(|kept| (kept.bytes, kept.child.id))
+    let Some(most) = retained
+        .filter(|retained| retained.bytes >= NOTE_BYTES)
+        .max_by_key(|retained| (retained.bytes, retained.child.id))
     else {
         return Judgement::Nothing;
     };
@@ -53,7 +54,7 @@ fn inherited(child: &ProcessHistory, parent: &ProcessHistory) -> Option<(At, u64
 }
 
 /// What the child still maps, and the parent has no more.
-fn freed<'a>(child: &'a ProcessHistory, parent: &'a ProcessHistory) -> Option<Kept<'a>> {
+fn freed<'a>(child: &'a ProcessHistory, parent: &'a ProcessHistory) -> Option<Retained<'a>> {
     let (from, inherited) = inherited(child, parent)?;
     let mut held = inherited;
     let mut most: Option<(u64, At)> = None;
@@ -69,7 +70,7 @@ fn freed<'a>(child: &'a ProcessHistory, parent: &'a ProcessHistory) -> Option<Ke
             most = Some((bytes, at));
         }
     }
-    most.map(|(bytes, at)| Kept { child, parent, bytes, at, freed: true })
+    most.map(|(bytes, at)| Retained { child, parent, bytes, at, freed: true })
 }
 
 /// What the child alone maps without having taken faults for it, and the parent has.
@@ -77,44 +78,44 @@ fn rewritten<'a>(
     analysis: &Analysis,
     child: &'a ProcessHistory,
     parent: &'a ProcessHistory,
-) -> Option<Kept<'a>> {
+) -> Option<Retained<'a>> {
     let (from, inherited) = inherited(child, parent)?;
     let page = analysis.machine().page_size.max(PAGE_BYTES);
     let before = parent.faults.at_or_before(from)?.1;
-    let kept = child.probes.iter().filter(|probe| parent.last_seen >= probe.at).filter_map(|probe| {
+    let retained = child.probes.iter().filter(|probe| parent.last_seen >= probe.at).filter_map(|probe| {
         let fresh = probe.anonymous.saturating_sub(inherited);
         let own = fresh.max(probe.faults.saturating_mul(page));
         let sure = probe.exclusive.bytes.0.saturating_sub(own).saturating_sub(probe.exclusive.error.0);
         let taken = parent.faults.at_or_before(probe.at)?.1 - before;
         (taken * page as f64 >= MOST * sure as f64).then_some((sure, probe.at))
     });
-    let (bytes, at) = kept.max()?;
-    Some(Kept { child, parent, bytes, at, freed: false })
+    let (bytes, at) = retained.max()?;
+    Some(Retained { child, parent, bytes, at, freed: false })
 }
 
-fn sentence(kept: &Kept) -> Evidence {
-    let what = if kept.freed { "has freed since" } else { "has rewritten since" };
+fn sentence(retained: &Retained) -> Evidence {
+    let what = if retained.freed { "has freed since" } else { "has rewritten since" };
     let sentence = format!(
         "{} still holds at least {} of old pages that {} {what}.",
-        evidence::capital(&evidence::describe(kept.child)),
-        evidence::bytes(kept.bytes),
-        evidence::describe(kept.parent),
+        evidence::capital(&evidence::describe(retained.child)),
+        evidence::bytes(retained.bytes),
+        evidence::describe(retained.parent),
     );
-    let source = if kept.freed {
-        evidence::Source::Pair(kept.child.id.pid, kept.parent.id.pid, "status")
+    let source = if retained.freed {
+        evidence::Source::Pair(retained.child.id.pid, retained.parent.id.pid, "status")
     } else {
-        evidence::Source::Process(kept.child.id.pid, "pagemap")
+        evidence::Source::Process(retained.child.id.pid, "pagemap")
     };
-    evidence::number("old pages kept", kept.bytes, "bytes", source, kept.at, sentence)
+    evidence::number("old pages kept", retained.bytes, "bytes", source, retained.at, sentence)
 }
 
 /// The child did nothing for it.
-fn faults(kept: &Kept) -> Evidence {
-    let faults = kept.child.faults.at_or_before(kept.at).map_or(0.0, |(_, faults)| faults) as u64;
+fn faults(retained: &Retained) -> Evidence {
+    let faults = retained.child.faults.at_or_before(retained.at).map_or(0.0, |(_, faults)| faults) as u64;
     let sentence =
         format!("It took {} minor faults by then, too few to have copied them.", evidence::count(faults));
-    let source = evidence::Source::Process(kept.child.id.pid, "stat");
-    evidence::number("minor faults", faults, "faults", source, kept.at, sentence)
+    let source = evidence::Source::Process(retained.child.id.pid, "stat");
+    evidence::number("minor faults", faults, "faults", source, retained.at, sentence)
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {

@@ -1,4 +1,4 @@
-//! Does a run show forkserver-too-many-fds? What that is, and how it is told apart, says page.md.
+//! Does a run show forkserver-too-many-fds? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::policy::counts::TENSORS_CLOSED;
 use crate::policy::given::{FORKSERVER_DESCRIPTORS, FORKSERVER_TENSORS, SHARED_A_SECOND};
@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule { judge, fixes };
 fn judge(analysis: &Analysis) -> Judgement {
     by_failure(analysis, |failure| {
         if failure.symptom() == Symptom::ForkserverFds {
-            Ok(Some(told(analysis, failure)))
+            Ok(Some(reported(analysis, failure)))
         } else if failure.unexplained_end() && has_forkserver(analysis, failure) {
             seen(analysis, failure)
         } else {
@@ -26,7 +26,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     })
 }
 
-fn told(analysis: &Analysis, failure: &Failure) -> Finding {
+fn reported(analysis: &Analysis, failure: &Failure) -> Finding {
     let torch = failure.counts().and_then(|counts| counts.fds_torch);
     let name = failure.process.map_or_else(|| "the process".to_owned(), evidence::describe);
     let mut evidence = Vec::new();

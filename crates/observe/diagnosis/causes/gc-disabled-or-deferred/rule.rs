@@ -1,4 +1,4 @@
-//! Does a run show gc-disabled-or-deferred? What that is, and how it is told apart, says page.md.
+//! Does a run show gc-disabled-or-deferred? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::growth_class::rising;
 use crate::analysis::retainers::is_much;

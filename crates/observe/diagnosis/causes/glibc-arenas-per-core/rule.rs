@@ -1,4 +1,4 @@
-//! Does a run show glibc-arenas-per-core? What that is, and how it is told apart, says page.md.
+//! Does a run show glibc-arenas-per-core? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -14,25 +14,25 @@ fn judge(analysis: &Analysis) -> Judgement {
         analysis,
         &RULE,
         Allocator::Arenas,
-        |kept| {
+        |retention| {
             format!(
                 "malloc holds {} free in {} of {} ({} private, {} in use); {}.",
-                evidence::bytes(kept.retained.bytes as u64),
-                evidence::plural(kept.retained.arenas.saturating_sub(1), "arena", "arenas"),
-                evidence::describe(kept.process),
-                evidence::bytes(kept.retained.anonymous as u64),
-                evidence::bytes(kept.retained.used as u64),
-                allocators::trim(&kept.retained)
+                evidence::bytes(retention.retained.bytes as u64),
+                evidence::plural(retention.retained.arenas.saturating_sub(1), "arena", "arenas"),
+                evidence::describe(retention.process),
+                evidence::bytes(retention.retained.anonymous as u64),
+                evidence::bytes(retention.retained.used as u64),
+                allocators::trim(&retention.retained)
             )
         },
-        |kept| {
-            let threads = kept.process.threads.peak().map(|(at, threads)| {
+        |retention| {
+            let threads = retention.process.threads.peak().map(|(at, threads)| {
                 let sentence = format!(
                     "It ran up to {} on {}; each thread may get an arena, up to eight a core.",
                     evidence::plural(threads as u64, "thread", "threads"),
                     evidence::plural(analysis.machine().cores.into(), "core", "cores")
                 );
-                let source = evidence::Source::Process(kept.process.id.pid, "stat");
+                let source = evidence::Source::Process(retention.process.id.pid, "stat");
                 evidence::number("threads", threads as u64, "threads", source, at, sentence)
             });
             threads.into_iter().chain(allocators::variable(analysis, "MALLOC_ARENA_MAX")).collect()

@@ -1,4 +1,4 @@
-//! Does a run show glibc-dynamic-mmap-threshold? What that is, and how it is told apart, says page.md.
+//! Does a run show glibc-dynamic-mmap-threshold? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -17,14 +17,14 @@ fn judge(analysis: &Analysis) -> Judgement {
         analysis,
         &RULE,
         Allocator::Heap,
-        |kept| {
+        |retention| {
             format!(
                 "malloc holds {} free below live blocks in {} ({} private, {} in use); {}.",
-                evidence::bytes(kept.retained.bytes as u64),
-                evidence::describe(kept.process),
-                evidence::bytes(kept.retained.anonymous as u64),
-                evidence::bytes(kept.retained.used as u64),
-                allocators::trim(&kept.retained)
+                evidence::bytes(retention.retained.bytes as u64),
+                evidence::describe(retention.process),
+                evidence::bytes(retention.retained.anonymous as u64),
+                evidence::bytes(retention.retained.used as u64),
+                allocators::trim(&retention.retained)
             )
         },
         |_| VARIABLES.into_iter().filter_map(|name| allocators::variable(analysis, name)).collect(),

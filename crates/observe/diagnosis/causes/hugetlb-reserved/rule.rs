@@ -1,4 +1,4 @@
-//! Does a run show hugetlb-reserved? What that is, and how it is told apart, says page.md.
+//! Does a run show hugetlb-reserved? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::failures::Symptom;
 use crate::analysis::{Analysis, RemedyContext};

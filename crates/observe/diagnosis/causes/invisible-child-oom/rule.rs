@@ -1,4 +1,4 @@
-//! Does a run show invisible-child-oom? What that is, and how it is told apart, says page.md.
+//! Does a run show invisible-child-oom? page.md says what that is, and how it differs from its look-alikes.
 
 use super::memcg_oom_kill;
 use crate::analysis::{Analysis, RemedyContext};

@@ -1,4 +1,4 @@
-//! Does a run show itertools-cycle-caches? What that is, and how it is told apart, says page.md.
+//! Does a run show itertools-cycle-caches? page.md says what that is, and how it differs from its look-alikes.
 use crate::analysis::failures::Symptom;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -12,11 +12,11 @@ use ullage_model::{At, Fix, KeptByIterators, Proof, Role, Severity};
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
-    let kept = analysis.timeline.processes().filter_map(|process| {
-        let (at, kept) = process.kept_by_iterators?;
-        Some((bytes(&kept), at, kept, process))
+    let stored = analysis.timeline.processes().filter_map(|process| {
+        let (at, stored) = process.kept_by_iterators?;
+        Some((bytes(&stored), at, stored, process))
     });
-    let Some((bytes, at, kept, process)) = kept.max_by_key(|(bytes, at, _, _)| (*bytes, *at)) else {
+    let Some((bytes, at, stored, process)) = stored.max_by_key(|(bytes, at, _, _)| (*bytes, *at)) else {
         return unheard(analysis);
     };
     let short = analysis.failures.iter().any(|failure| {
@@ -29,7 +29,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         NOTE_BYTES.. => Severity::Note,
         _ => return Judgement::Nothing,
     };
-    let mut evidence = vec![sentence(process, at, &kept, bytes)];
+    let mut evidence = vec![sentence(process, at, &stored, bytes)];
     let settings = process.loader.as_ref();
     evidence.extend(settings.and_then(|settings| {
         let (length, size) = (settings.dataset_len?, settings.batch_size?.max(1));
@@ -51,12 +51,12 @@ fn unheard(analysis: &Analysis) -> Judgement {
     if analysis.ended_well() {
         return Judgement::Nothing;
     }
-    let keeps = analysis.timeline.processes().filter(|process| !process.agent).find(|process| {
+    let retainer = analysis.timeline.processes().filter(|process| !process.agent).find(|process| {
         let mapped = process.mappings.map_or(0, |(_, mappings)| mappings.torch_shared);
         let open = process.kinds.map_or(0, |(_, _, kinds)| kinds.torch_shared);
         mapped.max(open) >= UNHEARD_SEGMENTS && !matches!(process.role, Role::LoaderWorker(_))
     });
-    keeps.map_or(Judgement::Nothing, |process| {
+    retainer.map_or(Judgement::Nothing, |process| {
         let who = evidence::describe(process);
         Judgement::cannot_tell(format!(
             "{who} retains many torch segments; no agent was inside to see whether an iterator does"
@@ -64,12 +64,18 @@ fn unheard(analysis: &Analysis) -> Judgement {
     })
 }
 
-fn bytes(kept: &KeptByIterators) -> u64 {
-    kept.weight.copied_by_pickle().saturating_add(kept.weight.tensors)
+fn bytes(stored: &KeptByIterators) -> u64 {
+    stored.weight.copied_by_pickle().saturating_add(stored.weight.tensors)
 }
 
-fn sentence(process: &ProcessHistory, at: At, kept: &KeptByIterators, bytes: u64) -> ullage_model::Evidence {
-    let (name, items) = if kept.cycle >= kept.tee { ("cycle", kept.cycle) } else { ("tee", kept.tee) };
+fn sentence(
+    process: &ProcessHistory,
+    at: At,
+    stored: &KeptByIterators,
+    bytes: u64,
+) -> ullage_model::Evidence {
+    let (name, items) =
+        if stored.cycle >= stored.tee { ("cycle", stored.cycle) } else { ("tee", stored.tee) };
     let sentence = format!(
         "itertools.{name} in {} retained {}, about {}.",
         evidence::describe(process),

@@ -1,4 +1,4 @@
-//! Does a run show joblib-loky-memmap? What that is, and how it is told apart, says page.md.
+//! Does a run show joblib-loky-memmap? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::{Analysis, RemedyContext};
@@ -15,7 +15,8 @@ fn judge(analysis: &Analysis) -> Judgement {
         .failures
         .iter()
         .filter(|failure| failure.symptom() == Symptom::NoSpace && about_joblib(failure));
-    let found: Option<Finding> = about.fold(None, |found, failure| better(found, told(analysis, failure)));
+    let found: Option<Finding> =
+        about.fold(None, |found, failure| better(found, reported(analysis, failure)));
     found.map_or(Judgement::Nothing, Judgement::one)
 }
 
@@ -26,7 +27,7 @@ fn about_joblib(failure: &Failure) -> bool {
         || failure.passes("joblib/_memmapping_reducer")
 }
 
-fn told(analysis: &Analysis, failure: &Failure) -> Finding {
+fn reported(analysis: &Analysis, failure: &Failure) -> Finding {
     let mut evidence: Vec<Evidence> = sharing::exception_sentence(failure).into_iter().collect();
     let counts = failure.counts();
     if let Some(path) = counts.and_then(|counts| counts.path.as_deref()) {

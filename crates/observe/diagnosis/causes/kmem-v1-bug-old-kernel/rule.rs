@@ -1,4 +1,4 @@
-//! Does a run show kmem-v1-bug-old-kernel? What that is, and how it is told apart, says page.md.
+//! Does a run show kmem-v1-bug-old-kernel? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::failures::Symptom;
 use crate::analysis::oom::{limiting, own_groups};

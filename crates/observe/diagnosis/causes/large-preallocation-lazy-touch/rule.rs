@@ -1,4 +1,4 @@
-//! Does a run show large-preallocation-lazy-touch? What that is, and how it is told apart, says page.md.
+//! Does a run show large-preallocation-lazy-touch? page.md says what that is, and how it differs from its look-alikes.
 
 use super::thp_always_rss_bloat;
 use crate::analysis::growth_class::{loaded, start};
@@ -44,7 +44,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let mut evidence =
         vec![evidence::number("private memory", rise.by as u64, "bytes", source, at, sentence)];
     let known = if said.is_some() { Proof::Estimated } else { Proof::Consistent };
-    evidence.extend(said.map(|said| told(process, &rise, said)));
+    evidence.extend(said.map(|said| reported(process, &rise, said)));
     let mut finding = of_job(&RULE, Severity::Note, known, evidence, &analysis.remedy_context(None));
     finding.process = Some(evidence::process_ref(process));
     Judgement::one(finding)
@@ -111,7 +111,7 @@ fn allocator<'a>(analysis: &'a Analysis) -> Option<&'a str> {
     analysis.timeline.inside().get("loaded.allocator").and_then(Fact::text)
 }
 
-fn told(process: &ProcessHistory, rise: &Rise, (before, after): Said) -> Evidence {
+fn reported(process: &ProcessHistory, rise: &Rise, (before, after): Said) -> Evidence {
     let open = (after.0 - after.1).max(0.0);
     let more = match open >= MIB as f64 {
         true => format!(" At least {} was still untouched at the end.", evidence::bytes(open as u64)),

@@ -1,4 +1,4 @@
-//! Does a run show max-map-count-exhausted? What that is, and how it is told apart, says page.md.
+//! Does a run show max-map-count-exhausted? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::policy::given::{PAGE_BYTES, SHARED_A_SECOND};
 use crate::policy::limits::{counted_at_limit, reaches, FAR_FROM_LIMIT};

@@ -1,4 +1,4 @@
-//! Does a run show memcg-oom-kill? What that is, and how it is told apart, says page.md.
+//! Does a run show memcg-oom-kill? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::cohort::{held_by, Cohort};
 use crate::analysis::oom::{limit, limiting, own_groups, KillSign, Victim};
@@ -144,7 +144,7 @@ fn within_budget(budget: u64, context: &RemedyContext) -> Vec<Fix> {
     let more = (budget / 2).saturating_add(budget) >> 20;
     vec![
         Fix::new("Raise the budget", format!("ullage run --memory-max {more}MiB -- {}", context.typed())),
-        Fix::new("Or reduce what the job holds: the report names it", "ullage report"),
+        sharing::hold_less(),
         sharing::fewer_batches(context),
     ]
 }
@@ -282,6 +282,6 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
         ));
     }
     fixes.push(sharing::fewer_batches(context));
-    fixes.push(Fix::new("Reduce what the job holds: the report names it", "ullage report"));
+    fixes.push(sharing::hold_less());
     fixes
 }

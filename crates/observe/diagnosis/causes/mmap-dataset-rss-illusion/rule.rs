@@ -1,4 +1,4 @@
-//! Does a run show mmap-dataset-rss-illusion? What that is, and how it is told apart, says page.md.
+//! Does a run show mmap-dataset-rss-illusion? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::growth_class::loaded;
 use crate::analysis::{Analysis, RemedyContext};

@@ -1,4 +1,4 @@
-//! Does a run show nccl-shm-segments? What that is, and how it is told apart, says page.md.
+//! Does a run show nccl-shm-segments? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
@@ -14,7 +14,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let found: Option<Finding> =
         analysis.failures.iter().filter(|failure| !failure.is_echo()).fold(None, |found, failure| {
             match about_segment(failure) {
-                Some(space) => better(found, told(analysis, failure, space)),
+                Some(space) => better(found, reported(analysis, failure, space)),
                 None => found,
             }
         });
@@ -38,7 +38,7 @@ fn about_segment(failure: &Failure) -> Option<bool> {
         .then(|| !text.contains("No such file") && !text.contains("attaching"))
 }
 
-fn told(analysis: &Analysis, failure: &Failure, space: bool) -> Finding {
+fn reported(analysis: &Analysis, failure: &Failure, space: bool) -> Finding {
     let mut evidence: Vec<Evidence> = sharing::exception_sentence(failure).into_iter().collect();
     if let Some((used, size, at, source)) = sharing::shm(analysis, failure) {
         let whole = size.map_or("no limit".to_owned(), evidence::bytes);

@@ -1,4 +1,4 @@
-//! Does a run show nofile-exhausted-shared-tensors? What that is, and how it is told apart, says page.md.
+//! Does a run show nofile-exhausted-shared-tensors? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::rule::descriptors;
 

@@ -1,4 +1,4 @@
-//! Does a run show nproc-rlimit? What that is, and how it is told apart, says page.md.
+//! Does a run show nproc-rlimit? page.md says what that is, and how it differs from its look-alikes.
 
 use super::pids_limit_cgroup::{fewer_threads, threads_sentence};
 use crate::analysis::failures::{Failure, Symptom};
@@ -19,15 +19,15 @@ fn judge(analysis: &Analysis) -> Judgement {
         return Judgement::Nothing;
     }
     by_failure(analysis, |failure| {
-        let told = failure.symptom() == Symptom::NoTask;
-        match told || failure.unexplained_end() {
-            true => judge_failure(analysis, failure, told),
+        let reported = failure.symptom() == Symptom::NoTask;
+        match reported || failure.unexplained_end() {
+            true => judge_failure(analysis, failure, reported),
             false => Ok(None),
         }
     })
 }
 
-fn judge_failure(analysis: &Analysis, failure: &Failure, told: bool) -> Result<Option<Finding>, String> {
+fn judge_failure(analysis: &Analysis, failure: &Failure, reported: bool) -> Result<Option<Finding>, String> {
     let uid = failure.process.and_then(|process| process.uid());
     let counted = failure.counts().and_then(|counts| counts.nproc);
     let limit = counted.or_else(|| failure.process?.limits?.processes.at());
@@ -47,10 +47,10 @@ fn judge_failure(analysis: &Analysis, failure: &Failure, told: bool) -> Result<O
     // A filter of system calls refuses the first thread with the same words, far from this limit.
     let filtered =
         failure.process.and_then(|process| process.facts.as_ref()?.seccomp.known()) == Some(SECCOMP_FILTER);
-    if told && !near && filtered && super::clone3_seccomp_eperm::first_thread_refused(failure) {
+    if reported && !near && filtered && super::clone3_seccomp_eperm::first_thread_refused(failure) {
         return Ok(None);
     }
-    let known = match (told, near) {
+    let known = match (reported, near) {
         (true, _) if own.saturating_add(TASKS_LEFT) >= limit || reaches(NEAR_LIMIT, own, limit) => {
             Proof::SeenInside
         }
@@ -59,7 +59,7 @@ fn judge_failure(analysis: &Analysis, failure: &Failure, told: bool) -> Result<O
         (false, true) => Proof::ReadNearLimit,
         (false, false) if in_reach(failure, seen, limit) => {
             return Err(format!(
-                "{} ended on its own with {} of {} tasks in use by the job (the user's others uncounted), and reported no exception",
+                "{} ended on its own, reported no exception, and the job used {} of the user's {} tasks",
                 failure.process.map_or_else(|| "a process".into(), evidence::describe),
                 evidence::count(seen),
                 evidence::count(limit)

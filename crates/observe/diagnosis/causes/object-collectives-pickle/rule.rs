@@ -1,4 +1,4 @@
-//! Does a run show object-collectives-pickle? What that is, and how it is told apart, says page.md.
+//! Does a run show object-collectives-pickle? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::oom::Victim;
@@ -23,7 +23,7 @@ struct Sent<'a> {
 
 fn judge(analysis: &Analysis) -> Judgement {
     let asked = no_memory_in(analysis, &RULE, "sending an object between ranks", in_collective, |_| {
-        all(analysis, analysis.timeline.end()).into_iter().max_by_key(gathered).map(|sent| told(&sent))
+        all(analysis, analysis.timeline.end()).into_iter().max_by_key(gathered).map(|sent| reported(&sent))
     });
     if let Judgement::Found(found) = asked {
         return Judgement::Found(found);
@@ -98,7 +98,7 @@ fn killed(analysis: &Analysis) -> Option<Finding> {
         return None;
     }
     let largest = ranks.iter().max_by_key(|sent| gathered(sent))?;
-    let mut evidence = vec![told(largest)];
+    let mut evidence = vec![reported(largest)];
     let how = if unread {
         format!("A process of the job was killed for memory {} later.", evidence::seconds(since))
     } else {
@@ -143,7 +143,7 @@ fn large(analysis: &Analysis) -> Option<Finding> {
     let most: u64 = ranks.iter().map(gathered).fold(0, u64::saturating_add);
     let largest = ranks.iter().max_by_key(|sent| gathered(sent))?;
     (most >= WORK_NOTE_BYTES && most.saturating_mul(NOTE_PART) >= analysis.timeline.memory().peak_bytes)
-        .then(|| found(analysis, largest, Severity::Note, Proof::Estimated, vec![told(largest)]))
+        .then(|| found(analysis, largest, Severity::Note, Proof::Estimated, vec![reported(largest)]))
 }
 
 fn found(
@@ -156,7 +156,7 @@ fn found(
     of_process(analysis, &RULE, severity, known, evidence, sent.process)
 }
 
-fn told(sent: &Sent) -> Evidence {
+fn reported(sent: &Sent) -> Evidence {
     let object = sent.what.object.map_or(0, |weight| weight.bytes());
     let place = if sent.what.line.is_empty() { String::new() } else { format!(" at {}", sent.what.line) };
     let sentence = format!(

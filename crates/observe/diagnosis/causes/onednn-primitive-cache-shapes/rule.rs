@@ -1,4 +1,4 @@
-//! Does a run show onednn-primitive-cache-shapes? What that is, and how it is told apart, says page.md.
+//! Does a run show onednn-primitive-cache-shapes? page.md says what that is, and how it differs from its look-alikes.
 use crate::analysis::retention::Retention;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -56,7 +56,8 @@ fn judge(analysis: &Analysis) -> Judgement {
             sentence,
         ));
     }
-    let heap = analysis.retention_of(Allocator::Heap).filter(|kept| kept.process.id == most.process.id);
+    let heap =
+        analysis.retention_of(Allocator::Heap).filter(|retention| retention.process.id == most.process.id);
     evidence.extend(heap.map(between));
     let mut finding = of_process(analysis, &RULE, severity, Proof::Estimated, evidence, most.process);
     if most.ongoing && heap.is_some() {
@@ -67,18 +68,18 @@ fn judge(analysis: &Analysis) -> Judgement {
 }
 
 /// The cache's objects are small, live on, and lie between the buffers of each call.
-fn between(kept: &Retention) -> Evidence {
+fn between(retention: &Retention) -> Evidence {
     let sentence = format!(
         "{} of its heap is free but pinned between live blocks, such as the cache's.",
-        evidence::bytes(kept.retained.bytes as u64)
+        evidence::bytes(retention.retained.bytes as u64)
     );
-    let source = evidence::Source::Agent(kept.process.id.pid);
+    let source = evidence::Source::Agent(retention.process.id.pid);
     evidence::number(
         "free in the heap",
-        kept.retained.bytes as u64,
+        retention.retained.bytes as u64,
         "bytes",
         source,
-        kept.retained.at,
+        retention.retained.at,
         sentence,
     )
 }

@@ -1,4 +1,4 @@
-//! Does a run show out-of-order-reorder-buffer? What that is, and how it is told apart, says page.md.
+//! Does a run show out-of-order-reorder-buffer? page.md says what that is, and how it differs from its look-alikes.
 use crate::analysis::space;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -12,10 +12,10 @@ use ullage_model::{At, FilesystemUse, Fix, Place, Proof, Severity, Waiting};
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
-    let told = analysis.timeline.processes().flat_map(|process| {
+    let reported = analysis.timeline.processes().flat_map(|process| {
         process.torch_counters.waiting.iter().map(move |(at, waiting)| (process, *at, waiting))
     });
-    let Some((process, at, waiting)) = told.max_by_key(|(_, at, waiting)| (bytes(waiting), *at)) else {
+    let Some((process, at, waiting)) = reported.max_by_key(|(_, at, waiting)| (bytes(waiting), *at)) else {
         return Judgement::Nothing;
     };
     let held = bytes(waiting);

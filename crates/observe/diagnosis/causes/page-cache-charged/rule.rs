@@ -1,4 +1,4 @@
-//! Does a run show page-cache-charged? What that is, and how it is told apart, says page.md.
+//! Does a run show page-cache-charged? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::oom::{limiting, own_groups};
 use crate::analysis::{Analysis, RemedyContext};
@@ -28,7 +28,7 @@ fn judge(analysis: &Analysis) -> Judgement {
             continue;
         }
         let sentence = format!(
-            "The cgroup {} held {} of {} as page cache, which the kernel drops on need; it met its limit {}.",
+            "The cgroup {} held {} of {} as droppable page cache; it met its limit {}.",
             group.path(),
             evidence::bytes(cache as u64),
             evidence::bytes(limit),

@@ -1,4 +1,4 @@
-//! Does a run show per-rank-copies? What that is, and how it is told apart, says page.md.
+//! Does a run show per-rank-copies? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::cohort::Cohort;
 use crate::analysis::copies::{at_once, severity, sum, Copy};

@@ -1,4 +1,4 @@
-//! Does a run show persistent-workers-growth? What that is, and how it is told apart, says page.md.
+//! Does a run show persistent-workers-growth? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::cohort::Cohort;
 use crate::analysis::copies::{starter, Copy};

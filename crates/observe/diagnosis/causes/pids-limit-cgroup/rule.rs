@@ -1,4 +1,4 @@
-//! Does a run show pids-limit-cgroup? What that is, and how it is told apart, says page.md.
+//! Does a run show pids-limit-cgroup? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::{Analysis, RemedyContext};
@@ -96,8 +96,8 @@ fn cause_of_failure<'c, 'a>(
     analysis: &'c Analysis<'a>,
     refused: Option<&CgroupHistory>,
 ) -> Option<&'c Failure<'a>> {
-    let told = |failure: &&Failure| failure.symptom() == Symptom::NoTask;
-    analysis.failures.iter().find(told).or_else(|| {
+    let reported = |failure: &&Failure| failure.symptom() == Symptom::NoTask;
+    analysis.failures.iter().find(reported).or_else(|| {
         let (before, _) = refused?.refused.moved?;
         analysis.failures.iter().find(|failure| failure.at >= before && failure.unexplained_end())
     })

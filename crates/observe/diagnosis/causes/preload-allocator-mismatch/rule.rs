@@ -1,4 +1,4 @@
-//! Does a run show preload-allocator-mismatch? What that is, and how it is told apart, says page.md.
+//! Does a run show preload-allocator-mismatch? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
@@ -14,7 +14,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         .failures
         .iter()
         .filter(|failure| !failure.is_echo() && about_tls(failure))
-        .fold(None, |found, failure| better(found, told(analysis, failure)));
+        .fold(None, |found, failure| better(found, reported(analysis, failure)));
     found.map_or(Judgement::Nothing, Judgement::one)
 }
 
@@ -23,7 +23,7 @@ fn about_tls(failure: &Failure) -> bool {
     text.contains("static TLS block") || text.contains("any more object with static TLS")
 }
 
-fn told(analysis: &Analysis, failure: &Failure) -> Finding {
+fn reported(analysis: &Analysis, failure: &Failure) -> Finding {
     let evidence = sharing::exception_sentence(failure).into_iter().collect();
     let context = RemedyContext { path: library(&failure.text()), ..analysis.remedy_context(Some(failure)) };
     finding(analysis, &RULE, failure, Proof::SeenInside, evidence, &context)

@@ -1,4 +1,4 @@
-//! Does a run show pymalloc-fragmentation? What that is, and how it is told apart, says page.md.
+//! Does a run show pymalloc-fragmentation? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -14,12 +14,12 @@ fn judge(analysis: &Analysis) -> Judgement {
         analysis,
         &RULE,
         Allocator::Pymalloc,
-        |kept| {
+        |retention| {
             format!(
                 "{} freed small Python objects; about {} of their memory is still held (of {} private).",
-                evidence::capital(&evidence::describe(kept.process)),
-                evidence::bytes(kept.retained.bytes as u64),
-                evidence::bytes(kept.retained.anonymous as u64)
+                evidence::capital(&evidence::describe(retention.process)),
+                evidence::bytes(retention.retained.bytes as u64),
+                evidence::bytes(retention.retained.anonymous as u64)
             )
         },
         |_| allocators::variable(analysis, "PYTHONMALLOC").into_iter().collect(),

@@ -1,4 +1,4 @@
-//! Does a run show ray-object-store? What that is, and how it is told apart, says page.md.
+//! Does a run show ray-object-store? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
@@ -16,7 +16,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         .failures
         .iter()
         .filter(|failure| of_ray(failure))
-        .fold(None, |found, failure| better(found, told(analysis, failure)));
+        .fold(None, |found, failure| better(found, reported(analysis, failure)));
     found.map_or(Judgement::Nothing, Judgement::one)
 }
 
@@ -25,7 +25,7 @@ fn of_ray(failure: &Failure) -> bool {
     text.contains("ObjectStoreFullError") || text.contains("object in object store because it is full")
 }
 
-fn told(analysis: &Analysis, failure: &Failure) -> Finding {
+fn reported(analysis: &Analysis, failure: &Failure) -> Finding {
     let mut evidence: Vec<Evidence> = sharing::exception_sentence(failure).into_iter().collect();
     evidence.extend(analysis.timeline.processes().find(|process| process.name() == "raylet").and_then(store));
     finding(analysis, &RULE, failure, Proof::SeenInside, evidence, &analysis.remedy_context(Some(failure)))

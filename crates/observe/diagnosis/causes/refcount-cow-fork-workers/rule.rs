@@ -1,4 +1,4 @@
-//! Does a run show refcount-cow-fork-workers? What that is, and how it is told apart, says page.md.
+//! Does a run show refcount-cow-fork-workers? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::copies::{
     at_once, copied, held_in_all, parent, severity, share, starter, sum, zygote, Copy,

@@ -1,4 +1,4 @@
-//! Does a run show rlimit-as-virtual-memory? What that is, and how it is told apart, says page.md.
+//! Does a run show rlimit-as-virtual-memory? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::requested::requested_bytes;
@@ -15,12 +15,12 @@ pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     by_failure(analysis, |failure| {
-        let told = matches!(failure.symptom(), Symptom::NoMemory | Symptom::NoTask);
+        let reported = matches!(failure.symptom(), Symptom::NoMemory | Symptom::NoTask);
         let limits = failure.process.and_then(|process| process.limits);
         let read = limits.and_then(|limits| limits.address_space.at());
         let limit = failure.counts().and_then(|counts| counts.address_space_limit).or(read);
-        match limit.filter(|_| told || failure.unexplained_end()) {
-            Some(limit) => judge_failure(analysis, failure, told, limit),
+        match limit.filter(|_| reported || failure.unexplained_end()) {
+            Some(limit) => judge_failure(analysis, failure, reported, limit),
             None => Ok(None),
         }
     })
@@ -29,7 +29,7 @@ fn judge(analysis: &Analysis) -> Judgement {
 fn judge_failure(
     analysis: &Analysis,
     failure: &Failure,
-    told: bool,
+    reported: bool,
     limit: u64,
 ) -> Result<Option<Finding>, String> {
     let counts = failure.counts();
@@ -44,7 +44,7 @@ fn judge_failure(
     let asked = requested_bytes(&failure.text()).unwrap_or(0);
     let at_failure = counts.and_then(|counts| counts.virtual_size);
     let refused = failure.text().contains("failed to map segment");
-    let known = match (told, at_failure, peak) {
+    let known = match (reported, at_failure, peak) {
         (true, Some(size), _) if reaches(SPACE_AT_LIMIT, size.saturating_add(asked), limit) => {
             Proof::SeenInside
         }

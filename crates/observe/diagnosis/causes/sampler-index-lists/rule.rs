@@ -1,4 +1,4 @@
-//! Does a run show sampler-index-lists? What that is, and how it is told apart, says page.md.
+//! Does a run show sampler-index-lists? page.md says what that is, and how it differs from its look-alikes.
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;

@@ -1,4 +1,4 @@
-//! Does a run show shm-full-bytes? What that is, and how it is told apart, says page.md.
+//! Does a run show shm-full-bytes? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::space;
@@ -16,7 +16,7 @@ pub(super) const RULE: Rule = Rule { judge, fixes };
 fn judge(analysis: &Analysis) -> Judgement {
     by_failure(analysis, |failure| {
         if space::is_no_space(failure) && space::about_shm(failure) {
-            Ok(told(analysis, failure))
+            Ok(reported(analysis, failure))
         } else if space::is_bus_error(failure) || failure.unexplained_end() {
             read(analysis, failure)
         } else {
@@ -25,7 +25,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     })
 }
 
-fn told(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
+fn reported(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     let counts = failure.counts()?;
     let inodes_full = matches!((counts.shm_inodes_used, counts.shm_inodes), (Some(used), Some(all)) if all > 0 && used.saturating_add(1) >= all);
     // Reserving pages fails for bytes, creating the object for inodes.

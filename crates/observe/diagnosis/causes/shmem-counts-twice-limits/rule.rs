@@ -1,4 +1,4 @@
-//! Does a run show shmem-counts-twice-limits? What that is, and how it is told apart, says page.md.
+//! Does a run show shmem-counts-twice-limits? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::oom::limiting;
 use crate::analysis::{Analysis, RemedyContext};

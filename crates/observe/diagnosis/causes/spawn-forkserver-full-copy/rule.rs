@@ -1,4 +1,4 @@
-//! Does a run show spawn-forkserver-full-copy? What that is, and how it is told apart, says page.md.
+//! Does a run show spawn-forkserver-full-copy? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::copies::{
     at_once, severity, share, started_empty, starter, sum, unknown_private, zygote, Copy,

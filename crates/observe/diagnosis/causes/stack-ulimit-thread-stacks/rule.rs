@@ -1,4 +1,4 @@
-//! Does a run show stack-ulimit-thread-stacks? What that is, and how it is told apart, says page.md.
+//! Does a run show stack-ulimit-thread-stacks? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::{Analysis, RemedyContext};
@@ -61,13 +61,13 @@ fn refused(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     let (used, limit, of) = [space, promised].into_iter().flatten().find(too_much)?;
     let stacks = stack.saturating_mul(threads - 1);
     let sentence = format!(
-        "One more thread of {} needs a stack of {} (ulimit -s): {} of the {} of {of} are in use, {} by the stacks of {}.",
+        "One more thread of {} needs a stack of {}. It has used {} of {} ({of}); the stacks of {} reserve {}.",
         evidence::describe(process),
         evidence::bytes(stack),
         evidence::bytes(used),
         evidence::bytes(limit),
-        evidence::bytes(stacks.min(used)),
-        evidence::plural(threads - 1, "thread", "threads")
+        evidence::plural(threads - 1, "thread", "threads"),
+        evidence::bytes(stacks.min(used))
     );
     let met =
         evidence::number("size of a stack", stack, "bytes", failure.agent_source(), failure.at, sentence);

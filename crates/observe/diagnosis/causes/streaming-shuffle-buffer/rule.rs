@@ -1,4 +1,4 @@
-//! Does a run show streaming-shuffle-buffer? What that is, and how it is told apart, says page.md.
+//! Does a run show streaming-shuffle-buffer? page.md says what that is, and how it differs from its look-alikes.
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
@@ -15,23 +15,24 @@ fn judge(analysis: &Analysis) -> Judgement {
         .timeline
         .processes()
         .filter_map(|process| {
-            let (at, kept) = process.torch_counters.latest("shuffle-buffer")?;
-            Some((process, at, kept))
+            let (at, buffer) = process.torch_counters.latest("shuffle-buffer")?;
+            Some((process, at, buffer))
         })
         .collect();
     // Those that were there at one time: the workers of the next epoch are others.
     let alive = |at: At| {
         let lived =
             move |process: &&ProcessHistory| (process.first_seen..=process.last_seen.max(at)).contains(&at);
-        all.iter().filter(move |(process, told, _)| lived(process) && *told <= at)
+        all.iter().filter(move |(process, reported, _)| lived(process) && *reported <= at)
     };
-    let held = |at: At| alive(at).map(|(_, _, kept)| kept.bytes.unwrap_or(0)).fold(0, u64::saturating_add);
+    let held =
+        |at: At| alive(at).map(|(_, _, buffer)| buffer.bytes.unwrap_or(0)).fold(0, u64::saturating_add);
     let Some((at, bytes)) =
         all.iter().map(|(_, at, _)| (*at, held(*at))).max_by_key(|(at, bytes)| (*bytes, *at))
     else {
         return Judgement::Nothing;
     };
-    let Some((process, _, most)) = alive(at).max_by_key(|(_, _, kept)| kept.bytes) else {
+    let Some((process, _, most)) = alive(at).max_by_key(|(_, _, buffer)| buffer.bytes) else {
         return Judgement::Nothing;
     };
     let peak = analysis.timeline.memory().peak_bytes;

@@ -1,4 +1,4 @@
-//! Does a run show strict-overcommit? What that is, and how it is told apart, says page.md.
+//! Does a run show strict-overcommit? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::requested::requested_bytes;
@@ -15,8 +15,9 @@ pub(super) const RULE: Rule = Rule { judge, fixes };
 fn judge(analysis: &Analysis) -> Judgement {
     let strict = analysis.machine().overcommit_memory.known() == Some(2);
     by_failure(analysis, |failure| {
-        let told = failure.symptom() == Symptom::NoMemory || (strict && failure.symptom() == Symptom::NoTask);
-        match (told, strict) {
+        let reported =
+            failure.symptom() == Symptom::NoMemory || (strict && failure.symptom() == Symptom::NoTask);
+        match (reported, strict) {
             (true, true) => promised(analysis, failure, true),
             (true, false) => Ok(larger_than_machine(analysis, failure)),
             (false, true) if failure.unexplained_end() => promised(analysis, failure, false),
@@ -33,7 +34,7 @@ fn other_limit(failure: &Failure, asked: u64) -> bool {
     })
 }
 
-fn promised(analysis: &Analysis, failure: &Failure, told: bool) -> Result<Option<Finding>, String> {
+fn promised(analysis: &Analysis, failure: &Failure, reported: bool) -> Result<Option<Finding>, String> {
     let asked = requested_bytes(&failure.text()).unwrap_or(0);
     if other_limit(failure, asked) {
         return Ok(None);
@@ -52,7 +53,7 @@ fn promised(analysis: &Analysis, failure: &Failure, told: bool) -> Result<Option
         failure.process.and_then(|process| process.memory).map_or(0, |(_, memory)| memory.virtual_size.0);
     let needed = asked.max(if forked { own } else { 0 });
     let near = reaches(NEAR_LIMIT, committed.saturating_add(needed), limit);
-    let known = match (told, near) {
+    let known = match (reported, near) {
         (true, true) if at == failure.at => Proof::SeenInside,
         (true, true) => Proof::ReadNearLimit,
         (true, false) => Proof::InPart,

@@ -1,4 +1,4 @@
-//! Does a run show subprocess-in-workers? What that is, and how it is told apart, says page.md.
+//! Does a run show subprocess-in-workers? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::cohort::Cohort;
 use crate::analysis::failures::{Failure, Symptom};

@@ -1,4 +1,4 @@
-//! Does a run show swap-thrash? What that is, and how it is told apart, says page.md.
+//! Does a run show swap-thrash? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -86,7 +86,7 @@ fn pages_sentence(from: At, to: At, came: f64, went: f64) -> Evidence {
 
 fn faults_sentence(faults: f64, swapped: f64, at: At, to: At) -> Evidence {
     let sentence = format!(
-        "Up to {} of the job was swapped out ({} after the start); it waited {} times a second for the disk.",
+        "Up to {} of the job was in swap ({} after the start). It waited for the disk {} times a second.",
         evidence::bytes(swapped as u64),
         evidence::seconds(at.seconds()),
         evidence::count(faults as u64)
@@ -130,7 +130,7 @@ fn trend_sentence(held: &Series, from: At, to: At) -> Option<Evidence> {
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let mut fixes = vec![
         sharing::fewer_batches(context),
-        Fix::new("Find what the job holds", "ullage report"),
+        sharing::hold_less(),
         Fix::new(
             "In a container: allow no swap, so that the job fails instead of crawling",
             "docker run --memory=SIZE --memory-swap=SIZE IMAGE",

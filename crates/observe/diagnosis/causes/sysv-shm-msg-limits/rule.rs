@@ -1,4 +1,4 @@
-//! Does a run show sysv-shm-msg-limits? What that is, and how it is told apart, says page.md.
+//! Does a run show sysv-shm-msg-limits? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
@@ -17,7 +17,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let judgement = by_failure(analysis, |failure| {
         match failure.unexplained_end() && lowered {
         true => Err(
-            "a process ended on its own, and kernel.shmmax or kernel.shmmni is below the kernel's default; the agent reported no exception from it"
+            "a process ended on its own and reported no exception; kernel.shmmax or kernel.shmmni is below its default"
                 .into(),
         ),
         false => Ok(refused(analysis, failure)),

@@ -1,4 +1,4 @@
-//! Does a run show tcmalloc-mimalloc-retention? What that is, and how it is told apart, says page.md.
+//! Does a run show tcmalloc-mimalloc-retention? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -17,13 +17,13 @@ fn judge(analysis: &Analysis) -> Judgement {
         analysis,
         &RULE,
         Allocator::Tcmalloc,
-        |kept| {
+        |retention| {
             format!(
                 "tcmalloc holds {} free in {} ({} private, {} in use).",
-                evidence::bytes(kept.retained.bytes as u64),
-                evidence::describe(kept.process),
-                evidence::bytes(kept.retained.anonymous as u64),
-                evidence::bytes(kept.retained.used as u64)
+                evidence::bytes(retention.retained.bytes as u64),
+                evidence::describe(retention.process),
+                evidence::bytes(retention.retained.anonymous as u64),
+                evidence::bytes(retention.retained.used as u64)
             )
         },
         |_| {

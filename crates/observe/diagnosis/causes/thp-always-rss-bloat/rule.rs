@@ -1,4 +1,4 @@
-//! Does a run show thp-always-rss-bloat? What that is, and how it is told apart, says page.md.
+//! Does a run show thp-always-rss-bloat? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::oom::{limiting, own_groups};
 use crate::analysis::{Analysis, RemedyContext};

@@ -1,4 +1,4 @@
-//! Does a run show threads-per-task? What that is, and how it is told apart, says page.md.
+//! Does a run show threads-per-task? page.md says what that is, and how it differs from its look-alikes.
 
 use super::gloo_and_process_group_growth::explains;
 use crate::analysis::failures::{Failure, Symptom};

@@ -1,4 +1,4 @@
-//! Does a run show tmpfs-inodes? What that is, and how it is told apart, says page.md.
+//! Does a run show tmpfs-inodes? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::failures::Failure;
 use crate::analysis::space;
@@ -16,9 +16,9 @@ const USES: [FilesystemUse; 2] = [FilesystemUse::Shm, FilesystemUse::Temporary];
 
 fn judge(analysis: &Analysis) -> Judgement {
     by_failure(analysis, |failure| {
-        let told = space::is_no_space(failure);
+        let reported = space::is_no_space(failure);
         let unexplained = failure.unexplained_end();
-        let found = (told || unexplained).then(|| full(analysis, failure, told)).flatten();
+        let found = (reported || unexplained).then(|| full(analysis, failure, reported)).flatten();
         match found {
             None if unexplained => {
                 space::may_have_filled(analysis, &[FilesystemUse::Shm], failure, true).map_or(Ok(None), Err)
@@ -29,8 +29,8 @@ fn judge(analysis: &Analysis) -> Judgement {
 }
 
 /// A failure that met a tmpfs without a free inode.
-fn full(analysis: &Analysis, failure: &Failure, told: bool) -> Option<Finding> {
-    let counts = failure.counts().filter(|_| told);
+fn full(analysis: &Analysis, failure: &Failure, reported: bool) -> Option<Finding> {
+    let counts = failure.counts().filter(|_| reported);
     let counted = counts.and_then(|counts| counted(failure, counts));
     let read = || {
         let (history, at, used, limit) = space::fullest(analysis, &USES, failure, true)

@@ -1,4 +1,4 @@
-//! Does a run show torch-compile-recompiles? What that is, and how it is told apart, says page.md.
+//! Does a run show torch-compile-recompiles? page.md says what that is, and how it differs from its look-alikes.
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::policy::memory::{GRAPHS_MORE, GRAPH_BYTES, SMALL_NOTE_BYTES};

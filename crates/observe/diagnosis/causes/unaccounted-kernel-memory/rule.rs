@@ -1,4 +1,4 @@
-//! Does a run show unaccounted-kernel-memory? What that is, and how it is told apart, says page.md.
+//! Does a run show unaccounted-kernel-memory? page.md says what that is, and how it differs from its look-alikes.
 
 use super::hugetlb_reserved::ran_out;
 use crate::analysis::{Analysis, RemedyContext};

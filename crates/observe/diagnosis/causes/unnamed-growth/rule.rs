@@ -1,4 +1,4 @@
-//! Does a run show unnamed-growth? What that is, and how it is told apart, says page.md.
+//! Does a run show unnamed-growth? page.md says what that is, and how it differs from its look-alikes.
 
 use super::large_preallocation_lazy_touch;
 use crate::analysis::growth_class::{loaded, rising};

@@ -1,4 +1,4 @@
-//! Does a run show worker-import-overhead? What that is, and how it is told apart, says page.md.
+//! Does a run show worker-import-overhead? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::copies::{at_once, severity, started_empty, starter, sum, unknown_private, Copy};
 use crate::analysis::{Analysis, RemedyContext};

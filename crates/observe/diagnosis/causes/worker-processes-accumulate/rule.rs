@@ -1,4 +1,4 @@
-//! Does a run show worker-processes-accumulate? What that is, and how it is told apart, says page.md.
+//! Does a run show worker-processes-accumulate? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::cohort::Cohort;
 use crate::analysis::{Analysis, RemedyContext};

@@ -4,7 +4,7 @@
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// Not a text.
-    #[error("this is not a text: byte {at} is zero, as in a program, an archive or a core dump; give the text that the job printed (`2>&1 | tee train.log`)")]
+    #[error("this is not a text (byte {at} is zero): give the output that the job printed (`2>&1 | tee train.log`)")]
     NotText {
         /// Offset of the first zero byte.
         at: u64,

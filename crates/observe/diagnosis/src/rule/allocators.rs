@@ -22,54 +22,57 @@ pub(crate) fn judge(
     sentence: impl Fn(&Retention) -> String,
     known: impl Fn(&Retention) -> Vec<Evidence>,
 ) -> Judgement {
-    let Some(kept) = analysis.retention_of(allocator) else { return unsaid(analysis, allocator) };
+    let Some(retention) = analysis.retention_of(allocator) else { return unread(analysis, allocator) };
     let most = analysis.retention.iter().map(|retention| retention.bytes).fold(0.0, f64::max);
     let growing = analysis.growth.as_ref().filter(|(growth, _)| growth.class == GrowthClass::FreedButHeld);
     let ongoing =
         growing.is_some_and(|(growth, ongoing)| *ongoing && growth.bytes as f64 >= WARN_BYTES as f64);
     let short =
-        analysis.ran_out && kept.bytes >= RETAINED_MUCH * analysis.timeline.memory().peak_bytes as f64;
-    let worker = matches!(kept.process.role, Role::LoaderWorker(_));
-    let severity =
-        if short || (ongoing && !worker && kept.bytes >= most) { Severity::Warning } else { Severity::Note };
-    let pid = kept.process.id.pid;
+        analysis.ran_out && retention.bytes >= RETAINED_MUCH * analysis.timeline.memory().peak_bytes as f64;
+    let worker = matches!(retention.process.role, Role::LoaderWorker(_));
+    let severity = if short || (ongoing && !worker && retention.bytes >= most) {
+        Severity::Warning
+    } else {
+        Severity::Note
+    };
+    let pid = retention.process.id.pid;
     let source = evidence::Source::Agent(pid);
-    let text = format!("{}{}", sentence(kept), others(kept));
+    let text = format!("{}{}", sentence(retention), others(retention));
     let said = evidence::number(
         "kept by the allocator",
-        kept.retained.bytes as u64,
+        retention.retained.bytes as u64,
         "bytes",
         source.clone(),
-        kept.retained.at,
+        retention.retained.at,
         text,
     );
     let mut evidence = vec![said];
     if let Some((growth, _)) = growing {
-        let (what, at) = ("growth", growth.since.unwrap_or(kept.retained.at));
+        let (what, at) = ("growth", growth.since.unwrap_or(retention.retained.at));
         evidence.push(evidence::number(what, growth.bytes, "bytes", source, at, growth.because.clone()));
     }
-    evidence.extend(known(kept));
+    evidence.extend(known(retention));
     let context = RemedyContext {
-        bytes: Some(kept.retained.trimmable as u64),
-        ..analysis.remedy_context_of(Some(kept.process))
+        bytes: Some(retention.retained.trimmable as u64),
+        ..analysis.remedy_context_of(Some(retention.process))
     };
     // One that retains less than half of what another one does is a part of the story.
-    let proof = if kept.bytes < MOST * most { Proof::InPart } else { Proof::Estimated };
+    let proof = if retention.bytes < MOST * most { Proof::InPart } else { Proof::Estimated };
     let mut finding = of_job(rule, severity, proof, evidence, &context);
-    finding.process = Some(evidence::process_ref(kept.process));
+    finding.process = Some(evidence::process_ref(retention.process));
     if let Some(since) = growing.and_then(|(growth, _)| growth.since) {
         finding.at = Some(since);
     }
     Judgement::one(finding)
 }
 
-fn others(kept: &Retention) -> String {
-    match kept.processes {
+fn others(retention: &Retention) -> String {
+    match retention.processes {
         1 => String::new(),
         number => format!(
             " With {} more like it: {}.",
             evidence::plural(number - 1, "process", "processes"),
-            evidence::bytes(kept.bytes as u64)
+            evidence::bytes(retention.bytes as u64)
         ),
     }
 }
@@ -80,7 +83,7 @@ pub(crate) fn trim(retained: &Retained) -> String {
 }
 
 /// Private memory grows, and nobody inside said what it is.
-fn unsaid(analysis: &Analysis, allocator: Allocator) -> Judgement {
+fn unread(analysis: &Analysis, allocator: Allocator) -> Judgement {
     let preloads =
         |name: &str| analysis.variable("LD_PRELOAD").is_some_and(|libraries| libraries.contains(name));
     let there = match allocator {

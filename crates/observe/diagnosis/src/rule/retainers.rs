@@ -184,7 +184,7 @@ fn detail_sentence(held: &RetainedGrowth, holder: &Holder) -> Option<Evidence> {
         parts.push(format!("{made} at {}", holder.line));
     }
     if !holder.element.is_empty() {
-        parts.push(format!("an element is: {}", holder.element));
+        parts.push(format!("its elements: {}", holder.element));
     }
     match held.kind {
         Kind::Graph => {

@@ -45,6 +45,11 @@ pub(crate) fn fewer_batches(context: &RemedyContext) -> Fix {
     .only(Place::Loader)
 }
 
+/// Where a job may have no loader.
+pub(crate) fn hold_less() -> Fix {
+    Fix::new("Let the job hold less: the report says which process holds how much", "ullage report")
+}
+
 /// One tensor for all samples.
 pub(crate) fn one_tensor() -> Fix {
     Fix::new(

@@ -69,7 +69,7 @@ fn a_list_of_outputs_is_named_with_its_line_and_its_share() {
     assert_eq!(cause, "accumulate-metrics-outputs");
     assert_eq!((severity, status), (Severity::Warning, Status::Established));
     assert!(said.contains("The list `outputs` in train() (train.py:31) grew by"), "{said}");
-    assert!(said.contains("It grows at train.py:27; an element is: Tensor [128, 1000] float32."), "{said}");
+    assert!(said.contains("It grows at train.py:27; its elements: Tensor [128, 1000] float32."), "{said}");
     assert!(said.contains("explains 90 MiB of 100 MiB") && said.contains("90 %"), "{said}");
     assert!(verdict.findings[0].fixes[0].command.starts_with("outputs.clear()"));
     assert!(!verdict.healthy);
