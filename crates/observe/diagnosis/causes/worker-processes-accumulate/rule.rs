@@ -83,7 +83,7 @@ fn piled_up(analysis: &Analysis, kind: Kind, parent: i32, cohort: &Cohort) -> Op
     let name = starter.map_or_else(|| format!("process {parent}"), evidence::describe);
     let words = kind.words(cohort);
     let sentence = format!(
-        "{} had {} at once, from {} rounds in {}; {} of {} had ended.",
+        "{} had {} at once, from {} rounds in {}; {} of {} had exited.",
         evidence::capital(&name),
         evidence::plural(number, words.0, words.1),
         evidence::count(generations.len() as u64),
@@ -92,8 +92,7 @@ fn piled_up(analysis: &Analysis, kind: Kind, parent: i32, cohort: &Cohort) -> Op
         evidence::count(cohort.members.len() as u64),
     );
     let source = evidence::Source::Children(parent, "/proc/PID/stat");
-    let mut evidence =
-        vec![evidence::apart(evidence::number(words.1, number, "processes", source, last, sentence))];
+    let mut evidence = vec![evidence::number(words.1, number, "processes", source, last, sentence)];
     if let Some((settings, iterators)) = made {
         let sentence = format!(
             "It made {} of the loader over {} with num_workers={}{}.",
@@ -113,10 +112,10 @@ fn piled_up(analysis: &Analysis, kind: Kind, parent: i32, cohort: &Cohort) -> Op
         ));
     }
     if kind != Kind::Loader {
-        let sentence = "Those of earlier times computed next to nothing since the next ones were started: nobody uses them any more, and nobody ended them.";
+        let sentence = "The older ones used almost no CPU time since newer ones started: nothing uses them, and nothing closed them.";
         let idle =
             evidence::text("older processes", "idle", "/proc/PID/stat of each", Some(last), sentence.into());
-        evidence.push(evidence::apart(idle));
+        evidence.push(idle);
     }
     let held = cohort.held(analysis.timeline, last);
     let sentence =
