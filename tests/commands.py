@@ -32,6 +32,7 @@ ELSEWHERE = {
 }
 # Strings of the sources that begin like a command and are none.
 NO_COMMANDS = [
+    "ullage attached to",
     "ullage budget",
     "ullage could not start",
     "ullage watches only",
