@@ -18,7 +18,7 @@ use crate::copies::Log;
 use crate::lives::Lives;
 use crate::surveyed::Surveyed;
 use ullage_model::{
-    AgentMessage, CopyOnWrite, Event, EventKind, FilesystemUse, MemoryAt, MemorySummary, Sample,
+    AgentMessage, CopyOnWrite, Event, EventKind, FilesystemUse, MemoryAt, MemorySummary, ProcessId, Sample,
 };
 
 pub use crate::surveyed::SegmentUse;
@@ -101,6 +101,11 @@ impl Accountant {
         whole::memory(sample, surveyed.as_ref().or(self.surveyed.as_ref()), &self.lives, self.shm_at_start)
     }
 
+    /// Private memory of each process at the peak.
+    pub fn own_at_peak(&self) -> &[(ProcessId, u64)] {
+        &self.peak.own
+    }
+
     /// Of the whole run so far. Names and roles of processes are left to whoever knows them.
     pub fn summary(&self) -> MemorySummary {
         let MemoryAt { bytes, error_bytes, source, categories, beside, sharing, .. } = self.peak.clone();
@@ -112,6 +117,7 @@ impl Accountant {
             categories,
             error_bytes,
             beside,
+            by_role: Vec::new(),
             sharing,
             last: self.last.clone(),
             copy_on_write: self.copy_on_write(),

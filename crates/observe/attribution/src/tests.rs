@@ -112,6 +112,8 @@ fn a_survey_says_what_is_shared_and_sizes_carry_it_on() {
     accountant.sample(&surveyed);
     let last = accountant.summary().last.unwrap();
     assert_eq!(last.categories["anonymous"] / MIB, 1300);
+    let own: Vec<u64> = accountant.own_at_peak().iter().map(|(_, bytes)| bytes / MIB).collect();
+    assert_eq!(own, [1000, 300, 300], "what is shared since a fork is the ancestor's");
     assert_eq!((last.categories["malloc"] / MIB, last.categories["mapped-files"] / MIB), (100, 60));
     assert_eq!(last.bytes, last.categories.values().sum::<u64>());
     let sharing = last.sharing.unwrap();

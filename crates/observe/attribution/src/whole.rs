@@ -28,7 +28,7 @@ pub(crate) fn memory(
     if !sample.processes.iter().any(|reading| Reading::of(reading).is_some()) {
         return MemoryAt { at: sample.at, source: "no process".to_owned(), ..MemoryAt::default() };
     }
-    let own = private(sample, surveyed, lives);
+    let (own, mut of_each) = private(sample, surveyed, lives);
     let carried = |counted, then: u64, now: u64| {
         let figure = surveyed.map_or(0, |surveyed| surveyed.bytes(counted));
         let carried = if then > 0 { (figure as f64 * now as f64 / then as f64) as u64 } else { figure };
@@ -116,6 +116,9 @@ pub(crate) fn memory(
         source.to_owned()
     };
     let bytes = parts.sum();
+    if whole > bytes {
+        of_each.iter_mut().for_each(|(_, own)| *own = (*own as f64 * bytes as f64 / whole as f64) as u64);
+    }
     MemoryAt {
         at: sample.at,
         bytes,
@@ -123,12 +126,13 @@ pub(crate) fn memory(
         source,
         categories: parts.by_id,
         beside,
+        own: of_each,
         sharing: surveyed.map(|surveyed| sharing(surveyed, bytes)),
     }
 }
 
-/// Private memory, each page once.
-fn private(sample: &Sample, surveyed: Option<&Surveyed>, lives: &Lives) -> Figure {
+/// Private memory, each page once; and of each process, but that what is shared since a fork is the ancestor's.
+fn private(sample: &Sample, surveyed: Option<&Surveyed>, lives: &Lives) -> (Figure, Vec<(ProcessId, u64)>) {
     let (mut bytes, mut doubt) = (0i128, 0u64);
     let mut chance = 0;
     if let Some(surveyed) = surveyed {
@@ -142,6 +146,12 @@ fn private(sample: &Sample, surveyed: Option<&Surveyed>, lives: &Lives) -> Figur
         }
     }
     let (mut summed, mut largest) = (0u64, 0);
+    let mut of_each = Vec::with_capacity(sample.processes.len());
+    // What a forked process shares is its ancestor's, where that still lives.
+    let is_forked = |id: ProcessId| {
+        let parent = lives.get(id).and_then(|life| life.forked_from);
+        parent.is_some_and(|parent| sample.processes.iter().any(|reading| reading.id == parent))
+    };
     for reading in &sample.processes {
         let Some(now) = Reading::of(reading) else { continue };
         summed = summed.saturating_add(now.anonymous);
@@ -150,16 +160,20 @@ fn private(sample: &Sample, surveyed: Option<&Surveyed>, lives: &Lives) -> Figur
             bytes += i128::from(now.anonymous) - i128::from(before.reading.anonymous);
             let touched = now.faults.saturating_sub(before.reading.faults).saturating_mul(PAGE);
             let grown = now.anonymous.saturating_sub(before.reading.anonymous);
+            let released = before.reading.anonymous.saturating_sub(now.anonymous);
+            let since = before.exclusive.saturating_add(grown).saturating_sub(released);
+            of_each.push((reading.id, if is_forked(reading.id) { since } else { now.anonymous }));
             // Copies show in no size. Most faults are none, so that they only widen the interval.
             doubt = doubt.saturating_add(touched.saturating_sub(grown).min(before.shared));
         } else {
             let (low, high) = since_fork(reading.id, now, sample, lives);
             bytes += i128::from(low + (high - low) / 2);
+            of_each.push((reading.id, low + (high - low) / 2));
             doubt = doubt.saturating_add((high - low) / 2);
         }
     }
     let bytes = bytes.clamp(i128::from(largest), i128::from(summed)) as u64;
-    Figure { bytes, error: chance.saturating_add(doubt).min(bytes) }
+    (Figure { bytes, error: chance.saturating_add(doubt).min(bytes) }, of_each)
 }
 
 /// At least and at most what a process adds to its relatives' memory, from its own sizes.

@@ -155,6 +155,9 @@ pub struct MemorySummary {
     pub error_bytes: u64,
     /// Bytes by id that stand beside `peak_bytes`: page cache that no process maps, mappings of a GPU driver.
     pub beside: BTreeMap<String, u64>,
+    /// Of the peak, private memory of the processes of each role, those that hold most first; the rest is shared, or of files.
+    #[serde(default)]
+    pub by_role: Vec<RoleMemory>,
     /// Who shares it; none where no pages were looked at.
     pub sharing: Option<Sharing>,
     /// The same at the last survey of pages; none where none was made.
@@ -178,8 +181,22 @@ pub struct MemoryAt {
     pub categories: BTreeMap<String, u64>,
     /// Bytes by id that are not in `bytes`.
     pub beside: BTreeMap<String, u64>,
+    /// Private memory of each process; what is shared since a fork is the ancestor's.
+    #[serde(default)]
+    pub own: Vec<(ProcessId, u64)>,
     /// Who shares it.
     pub sharing: Option<Sharing>,
+}
+
+/// Private memory of the processes of one role.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoleMemory {
+    /// Without a number: `loader worker`.
+    pub role: String,
+    /// How many processes.
+    pub processes: u64,
+    /// Of all of them.
+    pub bytes: u64,
 }
 
 /// Who shares the pages of a tree.

@@ -222,6 +222,15 @@ pub enum Role {
 }
 
 impl Role {
+    /// The same for all of a kind: `rank`, `loader worker`.
+    pub fn kind(&self) -> String {
+        match self {
+            Role::Rank(_) => "rank".into(),
+            Role::LoaderWorker(_) => Role::LoaderWorker(None).label(),
+            role => role.label(),
+        }
+    }
+
     /// As it stands in JSON and on the screen: `trainer`, `rank 3`, `loader worker 0`.
     pub fn label(&self) -> String {
         match self {

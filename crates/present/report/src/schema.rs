@@ -9,8 +9,8 @@ use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use ullage_model::{
     caused_by, CopyOnWrite, Evidence, EvidenceValue, Finding, FirstFailure, Fix, Growth, Limit, LimitState,
-    Measured, MemoryAt, MemorySummary, Outcome, ProcessRef, Proof, Severity, Sharing, Status, Undetermined,
-    Verdict,
+    Measured, MemoryAt, MemorySummary, Outcome, ProcessRef, Proof, RoleMemory, Severity, Sharing, Status,
+    Undetermined, Verdict,
 };
 
 /// The number in `schema`.
@@ -134,6 +134,7 @@ struct MemoryJson<'a> {
     sharing: Option<SharingJson>,
     last: Option<MemoryAtJson<'a>>,
     copy_on_write: Vec<CopyOnWriteJson<'a>>,
+    by_role: &'a [RoleMemory],
 }
 
 #[derive(Serialize)]
@@ -404,6 +405,7 @@ impl<'a> From<&'a MemorySummary> for MemoryJson<'a> {
             sharing: memory.sharing.map(SharingJson::from),
             last: memory.last.as_ref().map(MemoryAtJson::from),
             copy_on_write: memory.copy_on_write.iter().map(CopyOnWriteJson::from).collect(),
+            by_role: &memory.by_role,
         }
     }
 }

@@ -16,8 +16,8 @@ use ullage_attribution::Accountant;
 use ullage_model::cgroup::CgroupVersion;
 use ullage_model::{
     AgentMessage, At, ClockTicks, Ending, Event, EventKind, ExceptionReport, Facts, FilesystemUse, Item,
-    KernelOomKill, MachineFacts, MemorySummary, Neighbours, ProcessId, ProcessReading, Role, Sample, Source,
-    SourceError,
+    KernelOomKill, MachineFacts, MemorySummary, Neighbours, ProcessId, ProcessReading, Role, RoleMemory,
+    Sample, Source, SourceError,
 };
 
 /// Histories kept; beyond it, processes that ended well are forgotten, oldest first.
@@ -350,6 +350,16 @@ impl Timeline {
                 cow.process = process_ref(history);
             }
         }
+        let mut by_role: BTreeMap<String, RoleMemory> = BTreeMap::new();
+        for (id, bytes) in self.accountant.own_at_peak() {
+            let role = self.process(*id).map_or_else(|| Role::Other.kind(), |history| history.role.kind());
+            let none = RoleMemory { role: role.clone(), processes: 0, bytes: 0 };
+            let of_role = by_role.entry(role).or_insert(none);
+            of_role.processes += 1;
+            of_role.bytes = of_role.bytes.saturating_add(*bytes);
+        }
+        memory.by_role = by_role.into_values().collect();
+        memory.by_role.sort_by_key(|role| std::cmp::Reverse(role.bytes));
         memory
     }
 

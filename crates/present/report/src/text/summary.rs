@@ -10,8 +10,8 @@ use super::style::{Ink, Style, GLUE};
 use super::verdict::{known, last_name, limit_words, nearest};
 use crate::format;
 use ullage_model::{
-    Evidence, EvidenceSource, Finding, FirstFailure, GrowthClass, Limit, LimitState, OutcomeKind, ProcessRef,
-    Role, Severity, Verdict,
+    Evidence, EvidenceSource, Finding, FirstFailure, GrowthClass, Limit, LimitState, MemorySummary,
+    OutcomeKind, ProcessRef, Role, Severity, Verdict,
 };
 
 /// Lines that the block has at most.
@@ -100,7 +100,45 @@ fn went(verdict: &Verdict) -> Vec<String> {
 fn peak(verdict: &Verdict) -> Option<String> {
     let memory = &verdict.memory;
     // Over before its first reading.
-    (memory.peak_bytes > 0).then(|| format!("peak {}", format::bytes(memory.peak_bytes)))
+    if memory.peak_bytes == 0 {
+        return None;
+    }
+    let roles = of_roles(memory);
+    let roles = if roles.is_empty() { String::new() } else { format!(" ({})", roles.join(", ")) };
+    Some(format!("peak {}{roles}", format::bytes(memory.peak_bytes)))
+}
+
+/// `main 190 MiB`, `4 loader workers 55 MiB each`, `shared and files 300 MiB`; nothing of a process alone.
+fn of_roles(memory: &MemorySummary) -> Vec<String> {
+    /// Roles told, and the share of the peak below which none is.
+    const ROLES: usize = 3;
+    const LEAST_SHARE: u64 = 50;
+    if memory.by_role.iter().map(|role| role.processes).sum::<u64>() < 2 {
+        return Vec::new();
+    }
+    let worth = |bytes: u64| bytes >= memory.peak_bytes / LEAST_SHARE;
+    let mut told = Vec::new();
+    for role in memory.by_role.iter().filter(|role| worth(role.bytes)).take(ROLES) {
+        let name = format::clean(&role.role);
+        let each = format::bytes(role.bytes / role.processes.max(1));
+        told.push(match role.processes {
+            1 => format!("{name} {each}"),
+            n => format!("{n} {} {each} each", many(&name)),
+        });
+    }
+    let own: u64 = memory.by_role.iter().map(|role| role.bytes).sum();
+    let rest = memory.peak_bytes.saturating_sub(own);
+    if worth(rest) {
+        told.push(format!("shared and files {}", format::bytes(rest)));
+    }
+    told
+}
+
+fn many(role: &str) -> String {
+    match role {
+        "main" | "other" => format!("{role} processes"),
+        role => format!("{role}s"),
+    }
 }
 
 /// A run of which nothing was found: how it went, and a line for what else is worth one.

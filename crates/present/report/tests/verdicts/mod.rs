@@ -3,9 +3,9 @@
 use ullage_model::{
     At, Bytes, ClockTicks, Creator, CreatorSource, Evidence, EvidenceValue, Finding, Fix, Growth,
     GrowthClass, GrowthLimit, GrowthPart, LeftBehind, Limit, LimitKind, LimitState, Maker, Measured,
-    MemorySummary, Missing, Outcome, OutcomeKind, Place, ProcessId, ProcessRef, Proof, Role, RunId, Scope,
-    Segment, SegmentCreator, SegmentKind, SegmentPlace, SegmentSeen, SegmentSummary, SegmentTotal, Severity,
-    Undetermined, Unit, Verdict,
+    MemorySummary, Missing, Outcome, OutcomeKind, Place, ProcessId, ProcessRef, Proof, Role, RoleMemory,
+    RunId, Scope, Segment, SegmentCreator, SegmentKind, SegmentPlace, SegmentSeen, SegmentSummary,
+    SegmentTotal, Severity, Undetermined, Unit, Verdict,
 };
 
 pub(crate) fn all() -> Vec<(&'static str, Verdict)> {
@@ -276,6 +276,14 @@ pub(crate) fn healthy() -> Verdict {
     near.time_left_s = Some(32_160.0);
     Verdict {
         limits: vec![near, limit(LimitKind::HostMemory, Scope::Host, 3 << 30, Limit::At(23 << 30))],
+        memory: MemorySummary {
+            by_role: vec![
+                RoleMemory { role: "loader worker".into(), processes: 4, bytes: 220 << 20 },
+                RoleMemory { role: "main".into(), processes: 1, bytes: 190 << 20 },
+                RoleMemory { role: "resource tracker".into(), processes: 1, bytes: 3 << 20 },
+            ],
+            ..base().memory
+        },
         ..base()
     }
 }
