@@ -26,6 +26,7 @@ def test_descriptors_at_the_limit(python, script):
     assert (counts["fds"], counts["nofile"], counts["nofile_hard"]) == (64, 64, 512)
     assert (counts["path"], counts["fds_torch"]) == ("/dev/null", 0)
     assert counts["mappings"] > 10 and counts["max_map_count"] > 0
+    assert counts["fd_places"][0][0] == "/dev/" and counts["fd_places"][0][1] > 55
 
 
 # The stack of a thread that has ended serves the next one, which then starts although nothing can be mapped.

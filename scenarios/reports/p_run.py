@@ -6,7 +6,7 @@
 `--save first` writes what was reported into `first.txt` of each folder. In expect.yaml:
 
 - `first`: causes of which one must be the first finding above a note; empty: there must be none
-- `also`, `not`: causes that must be found above a note besides, and that must not be
+- `also`, `not`: causes that must be found above a note besides (`one|other`), and that must not be
 - `roles`: roles that some process must have; `says`: words that some finding must hold
 """
 
@@ -82,7 +82,7 @@ def wrong(expect, verdict):
     if first and (not causes or causes[0] not in first):
         yield f"first is {causes[:1] or 'nothing'}, not {' or '.join(first)}"
     for cause in expect.get("also", []):
-        if cause not in causes:
+        if not any(one in causes for one in cause.split("|")):
             yield f"{cause} is absent"
     for cause in expect.get("not", []):
         if cause in causes:

@@ -56,7 +56,7 @@ def _count_descriptors(counts, _error):
         if not total:
             total = len(posix.listdir(fd))
         counts["fds"] = total
-        torch, seen, number = 0, 0, 0
+        torch, seen, number, places = 0, 0, 0, {}
         while seen < total and number < total * 2 + 4096:
             try:
                 link = posix.readlink(str(number), dir_fd=fd)
@@ -66,10 +66,29 @@ def _count_descriptors(counts, _error):
                 seen += 1
                 if _is_torch_segment(link):
                     torch += 1
+                place = _place(link)
+                if place in places or len(places) < _MOST_PLACES:
+                    places[place] = places.get(place, 0) + 1
             number += 1
         counts["fds_torch"] = torch
+        counts["fd_places"] = sorted(places.items(), key=_number, reverse=True)[:3]
     finally:
         posix.close(fd)
+
+
+# Folders that are counted: of a table that is full, the few that fill it come early.
+_MOST_PLACES = 256
+
+
+def _number(place):
+    return place[1]
+
+
+def _place(link):
+    """Where a descriptor leads: the folder of a file, or the kind of what is none (`socket`, `pipe`, `anon_inode`)."""
+    if link.startswith("/"):
+        return link[: link.rfind("/") + 1]
+    return link[: link.find(":")]
 
 
 def _is_torch_segment(path):

@@ -3,7 +3,7 @@
 import random
 
 memory = []
-for episode in range(160):
+for episode in range(420):
     frames = [random.randbytes(84 * 84 * 3) for _ in range(160)]
     memory.append(frames)
     score = 0

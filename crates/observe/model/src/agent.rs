@@ -275,6 +275,8 @@ pub struct CountsAtFailure {
     pub fds: Option<u64>,
     /// Of these, links to torch's segments.
     pub fds_torch: Option<u64>,
+    /// What most of them lead to, and how many: folders of files, with a slash at their end, or `socket`, `pipe`.
+    pub fd_places: Vec<(String, u64)>,
     /// RLIMIT_NOFILE soft at that moment.
     pub nofile: Option<u64>,
     /// RLIMIT_NOFILE hard; absent where unlimited.

@@ -60,7 +60,7 @@ fn kinds(failure: &Failure) -> Option<Kinds> {
                 all,
                 at: seen.at,
                 source: failure.agent_source(),
-                words: format!("{} of these are torch's shared segments", evidence::count(torch)),
+                words: places(torch, &counts.fd_places),
             });
         }
     }
@@ -84,6 +84,25 @@ fn kinds(failure: &Failure) -> Option<Kinds> {
             evidence::count(kinds.pipes)
         ),
     })
+}
+
+/// What most of the descriptors lead to, where torch's segments are not the most.
+fn places(torch: u64, places: &[(String, u64)]) -> String {
+    let of_torch = format!("{} of these are torch's shared segments", evidence::count(torch));
+    match places.first() {
+        Some((_, most)) if *most > torch => {}
+        _ => return of_torch,
+    }
+    let of = |(place, number): &(String, u64)| {
+        let number = evidence::count(*number);
+        if place.ends_with('/') {
+            format!("{number} lead to files in {place}")
+        } else {
+            format!("{number} lead to {place}s")
+        }
+    };
+    let told: Vec<String> = places.iter().filter(|place| place.1 > 1).map(of).collect();
+    format!("Of these, {}", told.join(", "))
 }
 
 fn peak(process: &ProcessHistory) -> u64 {

@@ -42,6 +42,18 @@ fn files_at_the_limit_are_a_leak() {
 }
 
 #[test]
+fn what_the_descriptors_lead_to_is_told_by_folder() {
+    let mut report = raised("OSError", "[Errno 24] Too many open files: '/data/shard_9.npz'");
+    report.counts.fds = Some(1024);
+    report.counts.fds_torch = Some(0);
+    report.counts.nofile = Some(1024);
+    report.counts.fd_places = vec![("/data/shards/".into(), 1000), ("socket".into(), 20), ("pipe".into(), 1)];
+    let text = sentences(&failing(report).verdict().findings[0]);
+    assert!(text.contains("Of these, 1,000 lead to files in /data/shards/, 20 lead to sockets."), "{text}");
+    assert!(!text.contains("torch's shared segments"), "{text}");
+}
+
+#[test]
 fn uncounted_descriptors_are_told_by_the_message_or_not_at_all() {
     let mut report = raised("RuntimeError", "received 0 items of ancdata");
     report.counts.nofile = Some(1024);
