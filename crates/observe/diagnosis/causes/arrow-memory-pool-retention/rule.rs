@@ -16,11 +16,11 @@ fn judge(analysis: &Analysis) -> Judgement {
         Allocator::Arrow,
         |retention| {
             format!(
-                "Arrow's pool retained {} that the program had freed, in {} ({} in use, {} private).",
+                "Arrow's pool holds {} free in {}: {} private, {} in use.",
                 evidence::bytes(retention.retained.bytes as u64),
                 evidence::describe(retention.process),
-                evidence::bytes(retention.retained.used as u64),
-                evidence::bytes(retention.retained.anonymous as u64)
+                evidence::bytes(retention.retained.anonymous as u64),
+                evidence::bytes(retention.retained.used as u64)
             )
         },
         |_| {

@@ -16,13 +16,12 @@ fn judge(analysis: &Analysis) -> Judgement {
         Allocator::Arenas,
         |retention| {
             format!(
-                "malloc holds {} free in {} of {} ({} private, {} in use); {}.",
+                "malloc holds {} free in {} of {}: {} private, {} in use.",
                 evidence::bytes(retention.retained.bytes as u64),
                 evidence::plural(retention.retained.arenas.saturating_sub(1), "arena", "arenas"),
                 evidence::describe(retention.process),
                 evidence::bytes(retention.retained.anonymous as u64),
-                evidence::bytes(retention.retained.used as u64),
-                allocators::trim(&retention.retained)
+                evidence::bytes(retention.retained.used as u64)
             )
         },
         |retention| {

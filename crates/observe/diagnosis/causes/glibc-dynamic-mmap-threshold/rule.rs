@@ -19,12 +19,11 @@ fn judge(analysis: &Analysis) -> Judgement {
         Allocator::Heap,
         |retention| {
             format!(
-                "malloc holds {} free below live blocks in {} ({} private, {} in use); {}.",
+                "malloc holds {} free below live blocks in {}: {} private, {} in use.",
                 evidence::bytes(retention.retained.bytes as u64),
                 evidence::describe(retention.process),
                 evidence::bytes(retention.retained.anonymous as u64),
-                evidence::bytes(retention.retained.used as u64),
-                allocators::trim(&retention.retained)
+                evidence::bytes(retention.retained.used as u64)
             )
         },
         |_| VARIABLES.into_iter().filter_map(|name| allocators::variable(analysis, name)).collect(),

@@ -16,7 +16,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         Allocator::Jemalloc,
         |retention| {
             format!(
-                "jemalloc holds {} free in {} ({} private, {} in use).",
+                "jemalloc holds {} free in {}: {} private, {} in use.",
                 evidence::bytes(retention.retained.bytes as u64),
                 evidence::describe(retention.process),
                 evidence::bytes(retention.retained.anonymous as u64),

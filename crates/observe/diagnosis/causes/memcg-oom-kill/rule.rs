@@ -71,8 +71,9 @@ pub(super) fn killed(analysis: &Analysis, rule: &Rule, victim: &Victim, victims:
         KillSign::Log | KillSign::Counter => Proof::KernelSaid,
         KillSign::AtLimit => Proof::ReadNearLimit,
     };
+    let counted = counter_sentence(victim);
     let mut evidence: Vec<Evidence> =
-        line_sentence(victim).into_iter().chain(counter_sentence(victim)).collect();
+        line_sentence(victim, counted.is_none()).into_iter().chain(counted).collect();
     let limiting = victim.group.and_then(|group| limiting(analysis, group));
     // What is read after a kill is what the kill left.
     let before = victim.last_read_before();
@@ -208,12 +209,13 @@ fn process_sentence(process: &ProcessHistory, victim: &Victim, before: At) -> Op
     }
 }
 
-fn line_sentence(victim: &Victim) -> Option<Evidence> {
+/// `alone`: no other sentence names the cgroup.
+fn line_sentence(victim: &Victim, alone: bool) -> Option<Evidence> {
     let line = victim.line?;
-    let whose =
-        line.oom_cgroup.as_ref().map_or("its cgroup".to_owned(), |group| format!("the cgroup {group}"));
+    let group = line.oom_cgroup.as_ref().filter(|_| alone);
+    let whose = group.map_or("its cgroup".to_owned(), |group| format!("the cgroup {group}"));
     let sentence = format!(
-        "The kernel killed {} (pid {}) when {whose} met its limit: {} anonymous, {} shared.",
+        "The kernel killed {} (pid {}) when {whose} met its memory limit: {} anonymous, {} shared.",
         line.task,
         line.pid,
         evidence::bytes(line.anonymous),

@@ -72,7 +72,7 @@ fn copied_sentence(starter: Option<&ProcessHistory>, copies: &[Copy], whole: u64
     let error = copies.iter().map(|copy| (copy.error as f64).powi(2)).sum::<f64>().sqrt() as u64;
     let from = starter.map_or("their parent".into(), evidence::describe);
     let each = if copies.len() > 1 {
-        format!(", one of them {}", evidence::bytes(most.bytes))
+        format!(", up to {} each", evidence::bytes(most.bytes))
     } else {
         String::new()
     };
@@ -101,13 +101,13 @@ fn faults_sentence(analysis: &Analysis, copies: &[Copy], most: &Copy) -> Option<
         let (_, before) = parent.faults.at_or_before(forked)?;
         let (_, after) = parent.faults.at_or_before(most.at)?;
         Some(format!(
-            "; {} took {}",
+            ", {} took {}",
             evidence::describe(parent),
             evidence::count((after - before).max(0.0) as u64)
         ))
     });
     let sentence = format!(
-        "Their resident sizes grew by at most {}, yet they took {} minor faults{}: they wrote.",
+        "Their resident sizes grew by at most {}. They took {} minor faults{}: they wrote.",
         evidence::bytes(grown),
         evidence::count(theirs as u64),
         parents.unwrap_or_default()

@@ -19,7 +19,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         Allocator::Tcmalloc,
         |retention| {
             format!(
-                "tcmalloc holds {} free in {} ({} private, {} in use).",
+                "tcmalloc holds {} free in {}: {} private, {} in use.",
                 evidence::bytes(retention.retained.bytes as u64),
                 evidence::describe(retention.process),
                 evidence::bytes(retention.retained.anonymous as u64),

@@ -185,12 +185,14 @@ fn end_them(kind: Kind) -> Vec<Fix> {
     ]
 }
 
-fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
             "Create the loader once, outside the loop, and exhaust its iterator each epoch",
-            "loader = DataLoader(dataset, num_workers=4, persistent_workers=True)  # once\n\
-                      for epoch in range(epochs):\n    for batch in loader:\n        ...",
+            format!(
+                "loader = {}  # once\nfor epoch in range(epochs):\n    for batch in loader:\n        ...",
+                context.loader("persistent_workers=True")
+            ),
         )
         .only(Place::Loader),
         Fix::new(

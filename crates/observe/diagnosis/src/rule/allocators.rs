@@ -3,7 +3,6 @@
 //! Retained memory is there for the next block, and costs nothing until something else needs it: a note. It is a warning
 //! where it is what the job grows by to its end, or where memory ran out and it was much of it.
 
-use crate::analysis::retained::Retained;
 use crate::analysis::retention::Retention;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -75,11 +74,6 @@ fn others(retention: &Retention) -> String {
             evidence::bytes(retention.bytes as u64)
         ),
     }
-}
-
-/// `malloc_trim(0)` was not called: it is a figure of what it would do.
-pub(crate) fn trim(retained: &Retained) -> String {
-    format!("malloc_trim(0) would return about {}", evidence::bytes(retained.trimmable as u64))
 }
 
 /// Private memory grows, and nobody inside said what it is.

@@ -93,10 +93,7 @@ fn the_heap_that_keeps_most_is_named_and_growth_of_it_is_a_warning() {
     let first = &arenas.findings[0];
     assert_eq!(first.status(), Status::Supported);
     let said = sentences(first);
-    assert!(
-        said.contains("270 MiB free in 11 arenas") && said.contains("would return about 270 MiB"),
-        "{said}"
-    );
+    assert!(said.contains("270 MiB free in 11 arenas"), "{said}");
     assert!(
         first.fixes[0].command.contains("MALLOC_ARENA_MAX=2") && first.fixes[1].title.contains("270 MiB")
     );

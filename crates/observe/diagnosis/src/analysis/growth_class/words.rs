@@ -27,9 +27,9 @@ pub(super) fn grew(
     let Some(largest) = largest else { return nothing(run) };
     let rise = &largest.rise;
     let one = whose(run, largest.process);
-    let (who, most) = match these.len() {
-        0 | 1 => (evidence::capital(&one), String::new()),
-        several => (format!("{several} processes"), format!(", {one} most")),
+    let who = match these.len() {
+        0 | 1 => evidence::capital(&one),
+        several => format!("{several} processes, {one} most,"),
     };
     let amount = evidence::bytes(bytes as u64);
     let how_long = if rise.ongoing {
@@ -76,8 +76,7 @@ pub(super) fn grew(
         | GrowthClass::SwapThrash
         | GrowthClass::None => "",
     };
-    let grew =
-        format!("{who} grew by {amount} {how_long}{part}{most}. {known}{}", allocated(run, class, largest));
+    let grew = format!("{who} grew by {amount} {how_long}{part}. {known}{}", allocated(run, class, largest));
     grew.trim_end().to_owned()
 }
 
@@ -115,12 +114,13 @@ pub(super) fn counted(run: &Run, counted: &CountedGrowth) -> String {
     let period = evidence::seconds(counted.rise.until - counted.rise.since);
     let number = counted.number.map_or_else(String::new, |number| evidence::count(number as u64));
     let bytes = evidence::bytes(counted.bytes as u64);
+    let memory = if counted.bytes >= 1.0 { format!(" Memory grew by {bytes}.") } else { String::new() };
     match counted.class {
         GrowthClass::FdLeak => format!(
-            "{who} opened {number} descriptors in the last {period} of the run and closed none. Memory grew by {bytes}."
+            "{who} opened {number} descriptors in the last {period} of the run and closed none.{memory}"
         ),
         GrowthClass::MappingLeak => format!(
-            "{who} made {number} mappings in the last {period} of the run and unmapped none. Memory grew by {bytes}."
+            "{who} made {number} mappings in the last {period} of the run and unmapped none.{memory}"
         ),
         GrowthClass::SharedMemoryBacklog => format!(
             "{who} made {number} shared segments in the last {period} of the run that no process took. /dev/shm grew by {bytes}."
