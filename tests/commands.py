@@ -45,6 +45,7 @@ FILLED_IN = [
     (r"--memory-max \{\w*\}\w*", "--memory-max 1GiB"),
     (r"--fix=\{\w*\}", "--fix=nofile"),
     (r"explain \{\w*\}", "explain max-map-count-exhausted"),
+    (r"report \{\w*\}", "report RUN"),
     (r"-- \{\w*\}", "-- true"),
 ]
 # What stands for something else, longest first.

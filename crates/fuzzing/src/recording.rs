@@ -80,7 +80,9 @@ fn read(files: BTreeMap<String, Vec<u8>>) {
             Ok(None) => {
                 let verdict = diagnose(&recording.run, &timeline);
                 let _ = ullage_report::json::verdict(&verdict);
-                let _ = ullage_report::text::verdict(&verdict, &ullage_report::text::Style::plain(80));
+                let style = ullage_report::text::Style::plain(80);
+                let _ = ullage_report::text::verdict(&verdict, &style);
+                let _ = ullage_report::text::summary(&verdict, Some("194058"), &style);
                 return;
             }
             Err(_) => return,
