@@ -93,9 +93,9 @@ def wrong(expect, verdict):
         if word not in said:
             yield f"nothing says {word!r}"
     roles = {finding["process"]["role"] for finding in verdict["findings"] if finding["process"]}
-    roles |= {process["process"]["role"] for process in verdict["memory"].get("processes", [])}
+    roles |= {limit["scope"] for limit in verdict["limits"]}
     for role in expect.get("roles", []):
-        if not any(name.startswith(role) for name in roles):
+        if not any(role in name for name in roles):
             yield f"no process is a {role} ({', '.join(sorted(roles))})"
 
 

@@ -7,14 +7,14 @@ import tempfile
 
 import torch
 
-resource.setrlimit(resource.RLIMIT_NOFILE, (600, 600))
+resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300))
 folder = tempfile.mkdtemp(prefix="step-logs-")
 model = torch.nn.Sequential(torch.nn.Linear(64, 512), torch.nn.ReLU(), torch.nn.Linear(512, 64))
 optimizer = torch.optim.SGD(model.parameters(), 0.01)
 outputs, logs = [], []
 try:
     for step in range(4000):
-        x = torch.randn(1024, 64)
+        x = torch.randn(512, 64)
         y = model(x)
         loss = (y - x).square().mean()
         optimizer.zero_grad()

@@ -171,10 +171,10 @@ fn holders_sentence(analysis: &Analysis, victim: &Victim, before: At) -> Option<
     let rest = all.len() - names.len();
     let rest = match rest {
         0 => String::new(),
-        _ => format!("; {}, the rest", evidence::plural(rest as u64, "other process", "other processes")),
+        _ => format!(", {} the rest", evidence::plural(rest as u64, "other process", "other processes")),
     };
     let sentence = format!(
-        "Of the {} that the job's processes shared with nobody, {} held{rest}.",
+        "The job's processes held {} that they shared with nobody: {}{rest}.",
         evidence::bytes(sum),
         names.join(", ")
     );

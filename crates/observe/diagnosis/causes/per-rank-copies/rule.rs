@@ -1,14 +1,14 @@
 //! Does a run show per-rank-copies? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::cohort::Cohort;
-use crate::analysis::copies::{at_once, severity, sum, Copy};
+use crate::analysis::copies::{at_once, severity, started_empty, sum, Copy};
 use crate::analysis::oom::limiting;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::limits::reaches;
 use crate::policy::memory::{COPY_AT_KILL, HOLDS_COPY, RANKS_ALIKE, RANK_DATASET_BYTES};
-use crate::policy::sizes::{MOST, WARN_BYTES, WARN_PART};
+use crate::policy::sizes::{MOST, WARN_BYTES};
 use crate::rule::finding::of_process;
 use crate::rule::{Judgement, Rule};
 use std::collections::BTreeMap;
@@ -57,33 +57,26 @@ fn at_kill(analysis: &Analysis) -> Option<Finding> {
         let alive = cohort.alive(before);
         let most =
             alive.iter().filter_map(|process| held(process)).max().filter(|most| *most >= WARN_BYTES)?;
+        let starter = analysis.timeline.by_pid(parent);
+        // What was sent to a spawned process, the one that sent it has too.
+        let sent = alive.iter().any(|process| started_empty(analysis, process));
         let copies: Vec<Copy> = alive
             .into_iter()
+            .chain(starter.filter(|_| sent))
             .filter_map(|process| Some(Copy { process, bytes: held(process)?, error: 0, at: before }))
             .filter(|copy| {
                 reaches(COPY_AT_KILL, copy.bytes, most) && loads_at(copy.process, copy.bytes, before)
             })
             .collect();
-        let starter = analysis.timeline.by_pid(parent);
-        (copies.len() > 1).then(|| (sum(&copies), starter.and_then(held).unwrap_or(0), starter, copies))
+        (copies.len() > 1).then(|| (sum(&copies), sent, copies))
     });
-    let (whole, of_starter, starter, copies) = sets.max_by_key(|(whole, ..)| *whole)?;
+    let (whole, sent, copies) = sets.max_by_key(|(whole, ..)| *whole)?;
     let most = copies.iter().max_by_key(|copy| copy.bytes)?;
-    if !reaches(MOST, whole.saturating_add(of_starter), room) {
+    if !reaches(MOST, whole, room) {
         return None;
     }
-    let beside = match starter {
-        Some(starter) if of_starter.saturating_mul(WARN_PART) >= whole => {
-            format!(
-                ", and {}, which started them, {}",
-                evidence::describe(starter),
-                evidence::bytes(of_starter)
-            )
-        }
-        _ => String::new(),
-    };
     let sentence = format!(
-        "{} processes that share nothing held {} when memory ran out, {} the largest{beside}: what each loaded, or was sent as it started, is there once for each of them.",
+        "{} processes that share nothing held {} when memory ran out, {} the largest: what each loaded, or was sent as it started, is there once for each of them.",
         evidence::count(copies.len() as u64),
         evidence::bytes(whole),
         evidence::bytes(most.bytes),
@@ -91,7 +84,7 @@ fn at_kill(analysis: &Analysis) -> Option<Finding> {
     let source = evidence::Source::Named("/proc/PID/status of each");
     let held = evidence::number(ALIKE, whole, "bytes", source, before, sentence);
     let mut finding = of_process(analysis, &RULE, Severity::Warning, Proof::InPart, vec![held], most.process);
-    if copies.iter().any(|copy| copy.process.started_by.as_deref() == Some("spawn")) {
+    if sent {
         finding.fixes.insert(0, Fix::new(
             "Give spawned processes a path and not the data: what stands in args is pickled for each of them",
             "torch.multiprocessing.spawn(train, args=(\"data.npy\",), nprocs=2)  # numpy.load(path, mmap_mode=\"r\") in train",

@@ -132,7 +132,10 @@ fn piled_up(analysis: &Analysis, kind: Kind, parent: i32, cohort: &Cohort) -> Op
     let mut finding = of_job(&RULE, Severity::Warning, known, evidence, &analysis.remedy_context_of(starter));
     finding.process = starter.map(evidence::process_ref);
     if kind != Kind::Loader {
-        finding.title = format!("Started again and again and never ended: {} pile up", words.1);
+        finding.title = format!(
+            "{} pile up: they are started again and again and never ended",
+            evidence::capital(words.1)
+        );
         finding.fixes = end_them(kind);
     }
     Some((alive.len(), finding))

@@ -57,7 +57,36 @@ fn ranks_that_each_hold_as_much_stand_before_the_kill_that_they_led_to() {
     assert!(first.explains.contains(&"memcg-oom-kill".to_owned()));
     assert!(sentences(first).contains("2 processes that share nothing held 910 MiB"), "{}", sentences(first));
     let kill = sentences(&verdict.findings[1]);
-    assert!(kill.contains("the rank 0 (pid 300) 480 MiB, the rank 1 (pid 301) 430 MiB held"), "{kill}");
+    assert!(kill.contains("the rank 0 (pid 300) 480 MiB, the rank 1 (pid 301) 430 MiB, "), "{kill}");
+}
+
+#[test]
+fn what_was_sent_to_a_spawned_process_is_there_in_its_sender_too() {
+    let mut run = Run::new();
+    run.process(0.5, 300, MAIN, Role::Trainer, limits(), 1000);
+    let begun = AgentMessage::Process {
+        name: "SpawnProcess-1".into(),
+        target: "torch.multiprocessing.spawn._wrap".into(),
+        worker: None,
+        start_method: Some("spawn".into()),
+        anonymous: Some(100 * MIB),
+        dataset: None,
+    };
+    run.event(1.0, EventKind::Agent { id: Some(id(300)), pid: 300, message: begun });
+    for second in 1..10u64 {
+        let held = |mib: u64| mib * MIB * second / 9;
+        run.tick(second as f64, vec![sized(MAIN, held(520)), sized(300, held(430))], |sample| {
+            sample.cgroups = vec![group("/job", held(950), GIB, 0, second)];
+        });
+    }
+    run.ended(9.5, MAIN, Ending::Signaled(9));
+    run.tick(9.6, vec![sized(300, 20 * MIB)], |sample| {
+        sample.cgroups = vec![group("/job", 25 * MIB, GIB, 1, 20)];
+    });
+    run.finish(9.8, Ending::Signaled(9));
+    let verdict = run.verdict();
+    assert_eq!(causes(&verdict)[0], "per-rank-copies");
+    assert!(verdict.findings[0].fixes[0].title.contains("path"), "{:?}", verdict.findings[0].fixes);
 }
 
 #[test]

@@ -78,3 +78,22 @@ fn one_pool_that_fills_and_processes_that_end_do_not() {
     let early: Vec<f64> = (0..7).map(|n| 1.0 + n as f64).collect();
     assert!(!piles(&started(Role::PoolWorker, &early, Then::Idle)), "none in the second half");
 }
+
+#[test]
+fn the_end_of_a_job_that_piles_up_is_no_part_of_its_growth() {
+    let mut run = Run::new();
+    let of = |number: i32| {
+        let children = (1000..1000 + number).map(|pid| reading(pid, MAIN, "python"));
+        std::iter::once(reading(MAIN, 1, "python")).chain(children).collect::<Vec<_>>()
+    };
+    for second in 0..60 {
+        run.tick(f64::from(second) + 0.5, of(second), |_| {});
+    }
+    // As slowly as on a busy machine.
+    for step in 1..=30 {
+        run.tick(60.0 + 0.2 * f64::from(step), of(60 - 2 * step), |_| {});
+    }
+    run.finish(66.5, Ending::Exited(0));
+    let growth = run.verdict().growth.unwrap();
+    assert_eq!(growth.class, ullage_model::GrowthClass::ProcessAccumulation, "{growth:?}");
+}

@@ -16,7 +16,7 @@ use crate::policy::growth::{
 };
 use crate::policy::machine::SWAP_PAGES;
 use crate::policy::sizes::MOST;
-use crate::policy::trends::LEAST_SPAN_S;
+use crate::policy::trends::{LEAST_SPAN_S, RISE_AT_REST};
 use crate::trend::{rise, Rise};
 use ullage_model::{At, FilesystemUse, GrowthClass, ProcessId};
 
@@ -89,9 +89,21 @@ fn counted_more(process: &ProcessHistory) -> f64 {
     count.first().zip(count.last()).map_or(0.0, |(first, last)| last.1 - first.1)
 }
 
+/// How many processes there were, without an orderly end: once the last one was started they only become fewer, and how long
+/// that takes says the machine.
+fn standing(run: &Run) -> Series {
+    let (began, end) = (began(run), super::sources::end(run));
+    let last = run.timeline.processes().map(|process| process.first_seen).max().unwrap_or_default();
+    let late = end - last.seconds() <= RISE_AT_REST * (end - began);
+    let mut series = Series::default();
+    let points = run.timeline.alive.points().filter(|(at, _)| !late || *at <= last);
+    points.for_each(|(at, number)| series.push(at, number));
+    series
+}
+
 /// Processes that become ever more.
 pub(crate) fn processes(run: &Run) -> Option<CountedGrowth> {
-    let rise = rise(&run.timeline.alive, began(run), PROCESSES_MORE).filter(|rise| rise.ongoing)?;
+    let rise = rise(&standing(run), began(run), PROCESSES_MORE).filter(|rise| rise.ongoing)?;
     let young = present(run).filter(|process| process.first_seen.seconds() > rise.since);
     let last = At::from_seconds(rise.until);
     let held = |process: &ProcessHistory| held_by(run.timeline, process, last).unwrap_or(0) as f64;
