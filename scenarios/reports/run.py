@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Do jobs in the shape of public reports get the cause that their reporters found? Prints a table; nothing is tuned here.
+"""Do jobs in the shape of public reports get the cause that their reporters found? Prints a table; nothing is tuned.
 
 run.py --ullage PATH --python PYTHON-WITH-TORCH [--only NAME] [--seconds 30] [--packages FOLDER] [--save FILE]
 """

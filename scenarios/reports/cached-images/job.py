@@ -13,7 +13,7 @@ IMAGES = int(sys.argv[2]) if len(sys.argv) > 2 else 40_000
 
 class LoadImagesAndLabels(Dataset):
     def __init__(self, n):
-        self.img_files = ["images/%06d.jpg" % i for i in range(n)]
+        self.img_files = [f"images/{i:06d}.jpg" for i in range(n)]
         self.imgs = [None] * n
         self.img_hw0 = [None] * n
 

@@ -6,7 +6,7 @@ import sys
 import torch
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "site-packages"))
-from framework import Module, Trainer  # noqa: E402
+from framework import Module, Trainer
 
 SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 30.0
 

@@ -19,7 +19,7 @@ def main():
     previews, number = {}, 0
     while time.monotonic() < end:
         frame = read(number)
-        previews["part-%05d" % number] = frame.iloc[:5]
+        previews[f"part-{number:05d}"] = frame.iloc[:5]
         frame.describe()
         number += 1
 
