@@ -62,6 +62,8 @@ mod checkpoint_save_staging;
 mod clone3_seccomp_eperm;
 #[path = "../../causes/cpu-offload-budget/rule.rs"]
 mod cpu_offload_budget;
+#[path = "../../causes/create-graph-cycle/rule.rs"]
+mod create_graph_cycle;
 #[path = "../../causes/disk-full-tmp/rule.rs"]
 mod disk_full_tmp;
 #[path = "../../causes/dual-openmp-runtime/rule.rs"]
@@ -252,6 +254,7 @@ const ALL: &[Cause] = table! {
     "spawn-forkserver-full-copy", "spawn/forkserver workers each get a full pickled copy of the dataset", Some("private-growth"), [], Some(spawn_forkserver_full_copy::RULE);
     "worker-import-overhead", "Base cost per worker/rank: imports, CUDA libraries, per-process copies of models/tokenizers", None, [], Some(worker_import_overhead::RULE);
     "accumulate-tensors-with-graph", "Losses/outputs kept with their autograd graph", Some("private-growth"), [], Some(accumulate_tensors_with_graph::RULE);
+    "create-graph-cycle", "backward(create_graph=True) leaves gradients that hold their graphs", Some("private-growth"), [], Some(create_graph_cycle::RULE);
     "accumulate-metrics-outputs", "Predictions, metric states or step outputs kept for the whole epoch or run", Some("private-growth"), [], Some(accumulate_metrics_outputs::RULE);
     "unbounded-caches", "lru_cache(maxsize=None), memo dicts, dataset 'cache=True' and class-level lists", Some("private-growth"), [], Some(unbounded_caches::RULE);
     "view-retains-base", "A small view keeps a large base buffer alive (slices, numpy views, torch.save of slices)", Some("private-growth"), [], Some(view_retains_base::RULE);
