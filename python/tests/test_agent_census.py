@@ -24,8 +24,9 @@ def census():
     agent_parts.forget()
     module = agent_parts.common(receiver.library()).load("census")
     module.WALK_S = module.HOLDERS_S = module.GRAPHS_S = 5.0
-    # With all tests collected pytest has more objects than are looked at one by one.
-    module.contents.OF_MANY = 1 << 40
+    # With all tests collected pytest has more objects than those that refer to one are asked for.
+    module.MANY_REFERRERS = 1 << 40
+    module.LIBRARIES_S = module.REFERRERS_S = 5.0
     yield module.Census()
     agent_parts.forget()
     sys.modules.update(before)
@@ -120,6 +121,75 @@ def test_a_value_that_is_made_anew_and_longer(census):
     assert (found["before"], found["length"]) == (2 * MIB, 8 * MIB)
 
 
+def test_a_list_that_was_made_beforehand_grows_by_what_is_put_into_it(census):
+    images = [None] * 1000
+    images[::100] = [bytes(MIB) for _ in range(10)]
+    taken(census, 10 * MIB)
+    images[1::50] = [bytes(MIB) for _ in range(20)]
+    found = holder(taken(census, 30 * MIB), "images")
+    assert (found["before"], found["length"], found["element"]) == (10, 30, "bytes")
+    assert abs(found["more_bytes"] - 20 * MIB) < MIB
+
+
+def test_an_array_of_objects_grows_by_what_is_put_into_it(census):
+    numpy = pytest.importorskip("numpy")
+    features = numpy.empty(1000, dtype=object)
+    features[:10] = [bytes(MIB) for _ in range(10)]
+    taken(census, 10 * MIB)
+    features[10:30] = [bytes(MIB) for _ in range(20)]
+    found = holder(taken(census, 30 * MIB), "features")
+    assert (found["before"], found["length"], found["type"]) == (10, 30, "array of objects")
+    assert abs(found["more_bytes"] - 20 * MIB) < MIB
+
+
+class Frame:
+    def __init__(self, block):
+        self.block = block
+
+
+def test_views_inside_a_librarys_object_are_seen(census):
+    numpy = pytest.importorskip("numpy")
+    heads = {}
+
+    def read(numbers):
+        for number in numbers:
+            heads[number] = Frame(numpy.ones(1 << 17)[:5])
+
+    read(range(10))
+    taken(census, 10 * MIB)
+    read(range(10, 40))
+    found = holder(taken(census, 40 * MIB), "heads")
+    assert found["views"] == 1.0 and found["bytes"] >= 38 * MIB and found["own_bytes"] < MIB
+
+
+def test_what_a_librarys_class_holds_has_its_name(census):
+    library = types.ModuleType("plotting")
+    library.__file__ = "/usr/lib/site-packages/plotting.py"
+    sys.modules["plotting"] = library
+    exec("class Open:\n    figures = {}", library.__dict__)
+    try:
+        library.Open.figures.update({number: [bytes(MIB)] for number in range(40)})
+        taken(census, 40 * MIB)
+        library.Open.figures.update({number: [bytes(MIB)] for number in range(40, 80)})
+        found = holder(taken(census, 80 * MIB), "plotting.Open.figures")
+        assert found["owner"] == "plotting.Open" and (found["before"], found["length"]) == (40, 80)
+    finally:
+        del sys.modules["plotting"]
+
+
+def test_among_very_many_objects_long_containers_and_tensors_are_still_counted(census):
+    torch = pytest.importorskip("torch")
+    many = [{"number": [number]} for number in range(150_000)]
+    held = [[torch.ones(1 << 18) for _ in range(40)]]
+    taken(census, 40 * MIB)
+    held[0].extend([torch.ones(1 << 18) for _ in range(40)])
+    message = taken(census, 80 * MIB)
+    assert message["objects"] > 300_000, len(many)
+    group = next(one for one in message["tensors"]["groups"] if one["tensors"] == "[262144] float32")
+    assert (group["count_before"], group["count"]) == (40, 80)
+    assert max(one["more_bytes"] for one in message["holders"]) > 36 * MIB
+
+
 def test_losses_carry_their_graphs(census):
     torch = pytest.importorskip("torch")
     net = torch.nn.Linear(256, 256)
@@ -153,6 +223,42 @@ def test_a_sum_of_losses_reaches_back_and_a_loss_does_not(census):
     graphs = taken(census, 20 * MIB)["graphs"]
     assert [one["name"] for one in graphs] == ["total"], loss
     assert graphs[0]["operations"] > 300 and graphs[0]["line"]
+
+
+@pytest.mark.parametrize("kind", ["GRUCell", "sum", "mixed"])
+def test_a_graph_with_side_branches_is_gone_back_along(census, kind):
+    torch = pytest.importorskip("torch")
+    cell, linear = torch.nn.GRUCell(8, 8), torch.nn.Linear(8, 8)
+    state = torch.zeros(2, 8)
+
+    def steps(number):
+        nonlocal state
+        for _ in range(number):
+            x = torch.randn(2, 8)
+            if kind == "GRUCell":
+                state = cell(x, state)
+            elif kind == "sum":
+                state = state + linear(x).mean() + x.square().mean()
+            else:
+                state = torch.tanh(linear(state) + linear(x))
+
+    steps(50)
+    taken(census, 10 * MIB)
+    steps(300)
+    (graph,) = [one for one in taken(census, 70 * MIB)["graphs"] if one["name"].startswith("state")]
+    assert graph["operations"] >= graph["before"] + 900
+
+
+def test_gradients_with_a_graph_are_counted_and_torchs_warning_is_seen(census):
+    torch = pytest.importorskip("torch")
+    weight = torch.nn.Parameter(torch.ones(4, 4))
+    assert taken(census, 10 * MIB)["grads"]["with_graph"] == 0
+    with pytest.warns(UserWarning, match="create_graph"):
+        weight.square().sum().backward(create_graph=True)
+    grads = taken(census, 60 * MIB)["grads"]
+    assert grads["with_graph"] == 1 and grads["tensor"] == "[4, 4] float32"
+    weight.grad = None
+    assert taken(census, 90 * MIB)["grads"]["with_graph"] == 0
 
 
 def test_losses_whose_graph_was_freed_keep_nothing(census):

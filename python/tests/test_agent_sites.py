@@ -50,6 +50,15 @@ def test_the_line_that_allocated_what_is_kept_is_named(sites):
     assert sites.look(said.append, 0) is None and len(said) == 1
 
 
+def test_what_the_agent_allocated_is_not_the_programs(sites):
+    said, names = [], {}
+    exec(compile("def keeps():\n    return bytes(1 << 20)", "/agent/ullage_census.py", "exec"), names)
+    sites.start(0)
+    kept = names["keeps"]()
+    sites.look(said.append, sites.ENOUGH)
+    assert not [one for message in said for one in message["sites"] if "ullage_" in one["line"]], len(kept)
+
+
 @pytest.mark.parametrize("reason", ["blocks", "time"])
 def test_it_ends_where_nothing_large_comes(sites, reason):
     said, some = [], []

@@ -93,7 +93,7 @@ distributed.destroy_process_group()
         told("collective"),
     ),
 }
-ELSEWHERE = {"FRAMES", "TRACEMALLOC"}
+ELSEWHERE = {"FRAMES", "THREAD", "TRACEMALLOC"}
 
 
 @pytest.mark.parametrize("switch", list(CASES))
@@ -102,7 +102,8 @@ def test_what_a_switch_names_is_left_as_it_is(script, switch):
     if "torch" in program:
         pytest.importorskip("torch")
     for value, expected in (("0", True), ("1", False)):
-        environment = {**os.environ, f"ULLAGE_AGENT_NO_{switch}": value}
+        # Without the thread that gives moments where the program gives none.
+        environment = {**os.environ, "ULLAGE_AGENT_NO_THREAD": "1", f"ULLAGE_AGENT_NO_{switch}": value}
         done, heard = watched([sys.executable, script(program)], env=environment, text=True)
         assert done.returncode == 0, done.stderr
         assert tells(heard) is expected, (value, heard.messages)

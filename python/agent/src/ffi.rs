@@ -92,6 +92,10 @@ extern "C-unwind" {
     pub(crate) fn PyThreadState_Get() -> *mut c_void;
     pub(crate) fn PyEval_SaveThread() -> *mut c_void;
     pub(crate) fn PyEval_RestoreThread(state: *mut c_void);
+    pub(crate) fn Py_AddPendingCall(
+        function: extern "C-unwind" fn(*mut c_void) -> c_int,
+        argument: *mut c_void,
+    ) -> c_int;
     pub(crate) fn PyErr_Clear();
     pub(crate) fn PyErr_Occurred() -> Object;
     pub(crate) fn PyErr_Print();
@@ -113,6 +117,7 @@ extern "C-unwind" {
     pub(crate) fn PyTuple_GetItem(tuple: Object, place: Size) -> Object;
     pub(crate) fn PyTuple_Size(tuple: Object) -> Size;
     pub(crate) fn PyList_New(size: Size) -> Object;
+    pub(crate) fn PyList_GetItem(list: Object, place: Size) -> Object;
     pub(crate) fn PyList_Append(list: Object, item: Object) -> c_int;
     pub(crate) fn PyDict_GetItemString(dict: Object, key: *const c_char) -> Object;
     pub(crate) fn PyLong_AsLong(object: Object) -> c_long;
@@ -180,6 +185,7 @@ extern "C-unwind" {
         value: *mut *mut c_void,
         until: *const Timespec,
     ) -> c_int;
+    pub(crate) fn pthread_join(thread: Pthread, value: *mut *mut c_void) -> c_int;
     pub(crate) fn pthread_detach(thread: Pthread) -> c_int;
     pub(crate) fn __errno_location() -> *mut c_int;
     pub(crate) fn syscall(number: c_long, ...) -> c_long;
@@ -204,6 +210,8 @@ extern "C-unwind" {
         value: *mut c_void,
         size: *mut u32,
     ) -> c_int;
+    pub(crate) fn getpid() -> c_int;
+    pub(crate) fn sched_yield() -> c_int;
     pub(crate) fn getuid() -> u32;
     pub(crate) fn geteuid() -> u32;
     pub(crate) fn poll(polled: *mut Polled, count: c_ulong, milliseconds: c_int) -> c_int;

@@ -4,7 +4,7 @@
 //! connection of its own comes with the first thing that it has to tell.
 
 use crate::ffi::{self, Object};
-use crate::{collector, guard, moments, sandbox, speak};
+use crate::{collector, guard, moments, sandbox, speak, waker};
 use std::ffi::{c_int, c_long};
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering::SeqCst};
 use std::sync::OnceLock;
@@ -53,6 +53,7 @@ pub(crate) unsafe extern "C-unwind" fn in_child(_module: Object, _arguments: Obj
             unsafe { ffi::send(fd, hello.as_ptr().cast(), hello.len(), speak::AT_ONCE) };
         }
     }
+    waker::in_child();
     ffi::none()
 }
 

@@ -24,3 +24,5 @@ mod moments;
 mod objects;
 mod sandbox;
 mod speak;
+mod standing;
+mod waker;

@@ -3,6 +3,7 @@
 use crate::ffi::{self, Object, PyMethodDef, PyModuleDef, PyObject};
 use crate::{
     access, builtins, collector, fork, guard, hook, large, malloc, moments, objects, sandbox, speak,
+    standing, waker,
 };
 use std::ffi::{c_int, c_void, CStr};
 use std::ptr::{null, null_mut};
@@ -47,13 +48,16 @@ fn methods() -> &'static mut [PyMethodDef] {
     let (many, one, no) = (ffi::METH_VARARGS, ffi::METH_O, ffi::METH_NOARGS);
     Box::leak(Box::new([
         method(c"access", access::access as *const c_void, many),
+        method(c"after_fork", waker::after_fork as *const c_void, no),
         method(c"before_collection", moments::before_collection as *const c_void, one),
+        method(c"before_fork", waker::before_fork as *const c_void, no),
         method(c"caller", caller as *const c_void, no),
         method(c"collector", collector::collector as *const c_void, many),
         method(c"collects", collector::collects as *const c_void, no),
         method(c"connect", speak::connect as *const c_void, one),
         method(c"connection", fork::connection as *const c_void, many),
         method(c"guard", builtins::guard as *const c_void, one),
+        method(c"filled", standing::filled as *const c_void, many),
         method(c"hook", hook::hook as *const c_void, many),
         method(c"in_child", fork::in_child as *const c_void, no),
         method(c"is_due", moments::is_due as *const c_void, no),
@@ -71,7 +75,10 @@ fn methods() -> &'static mut [PyMethodDef] {
         method(c"reset_with", reset_with as *const c_void, many),
         method(c"speak", speak::speak as *const c_void, many),
         method(c"stand_in", builtins::stand_in as *const c_void, many),
+        method(c"standing", standing::standing as *const c_void, many),
         method(c"status", fork::status as *const c_void, many),
+        method(c"wake", waker::wanted as *const c_void, one),
+        method(c"wakes", waker::wakes as *const c_void, no),
         PyMethodDef { name: null(), function: null(), flags: 0, doc: null() },
     ]))
 }

@@ -3,7 +3,7 @@
 //! Asked wherever a program comes by: a collection, `time.sleep`, a batch, a step, a model's call.
 
 use crate::ffi::{self, Object, PyObject};
-use crate::guard;
+use crate::{guard, waker};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, Ordering::SeqCst};
 
@@ -95,6 +95,7 @@ pub(crate) unsafe extern "C-unwind" fn on_collection(_module: Object, arguments:
             let many = !collected.is_null() && ffi::PyLong_AsLong(collected) >= MUCH_COLLECTED;
             // A program that waits after it has collected comes by nowhere else for long.
             moment(false, many);
+            waker::at_collection();
         } else if ffi::now() >= NEXT_BEFORE_COLLECTION.load(SeqCst) && !guard::in_ours() {
             NEXT_BEFORE_COLLECTION.store(NEVER, SeqCst);
             let nothing = ffi::tuple([]);

@@ -21,7 +21,7 @@ const GENERATION: usize = 24;
 const FLAGS: usize = 3;
 const EXCLUSIVE: u64 = 1 << 56;
 const PRESENT: u64 = 1 << 63;
-/// In an object's address: its page is shared. Objects lie at multiples of 8 at least.
+/// In an object's address, and in twice a page's number: the page is shared. Objects lie at multiples of 8 at least.
 const SHARED: usize = 1;
 /// Pages that are asked for at once.
 const AT_ONCE: usize = 1 << 12;
@@ -71,11 +71,11 @@ unsafe fn heads(probe: Object, thresholds: [i32; 3]) -> Option<[usize; 3]> {
     None
 }
 
-/// The objects of a list, by their addresses.
+/// Shows each object of a list, by its address, until one is not taken.
 ///
 /// # Safety
 /// As of `heads`.
-unsafe fn follow(head: usize, into: &mut Buffer) -> bool {
+unsafe fn follow(head: usize, take: &mut impl FnMut(usize) -> bool) -> bool {
     // SAFETY: as of `heads`.
     unsafe {
         let mut place = word(head) & !FLAGS;
@@ -83,7 +83,7 @@ unsafe fn follow(head: usize, into: &mut Buffer) -> bool {
             if place == head {
                 return true;
             }
-            if place == 0 || !into.push(place + HEAD) {
+            if place == 0 || !take(place + HEAD) {
                 return false;
             }
             place = word(place) & !FLAGS;
@@ -92,38 +92,95 @@ unsafe fn follow(head: usize, into: &mut Buffer) -> bool {
     false
 }
 
-/// Marks those of these objects, in the order of their addresses, that lie in pages which are not this process's own.
-/// False where that cannot be told.
-fn mark_shared(objects: &mut [usize]) -> bool {
+/// Shows each object of all lists, or of the youngest one. False where they are not found, or a list is torn, or one was
+/// not taken. `probe`: a new object.
+///
+/// # Safety
+/// The interpreter's lock is held and no collection goes through its lists.
+pub(crate) unsafe fn each(
+    probe: Object,
+    thresholds: [i32; 3],
+    young: bool,
+    mut take: impl FnMut(usize) -> bool,
+) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe {
+        heads(probe, thresholds).is_some_and(|heads| {
+            heads.iter().take(if young { 1 } else { 3 }).all(|head| follow(*head, &mut take))
+        })
+    }
+}
+
+/// Which pages, in the order of their numbers, are this process's own: marks the others. False where that cannot be told.
+fn mark_shared(pages: &mut [usize]) -> bool {
     // SAFETY: closed below.
     let fd = unsafe { ffi::open(c"/proc/self/pagemap".as_ptr(), ffi::O_RDONLY | ffi::O_CLOEXEC) };
     if fd < 0 {
         return false;
     }
-    let mut pages = [0u64; AT_ONCE];
+    let mut facts = [0u64; AT_ONCE];
     let mut next = 0;
-    while let Some(first) = objects.get(next).map(|object| object / PAGE) {
+    while let Some(first) = pages.get(next).map(|page| page >> 1) {
         let mut end = next + 1;
-        while end < objects.len()
-            && objects[end] / PAGE - objects[end - 1] / PAGE <= GAP
-            && objects[end] / PAGE - first < AT_ONCE
+        while end < pages.len()
+            && (pages[end] >> 1) - (pages[end - 1] >> 1) <= GAP
+            && (pages[end] >> 1) - first < AT_ONCE
         {
             end += 1;
         }
-        let count = objects[end - 1] / PAGE - first + 1;
+        let count = (pages[end - 1] >> 1) - first + 1;
         // SAFETY: there is room for `count` entries.
-        let read = unsafe { ffi::pread(fd, pages.as_mut_ptr().cast(), count * 8, (first * 8) as i64) };
+        let read = unsafe { ffi::pread(fd, facts.as_mut_ptr().cast(), count * 8, (first * 8) as i64) };
         let read = usize::try_from(read).unwrap_or(0) / 8;
-        for object in &mut objects[next..end] {
-            let place = *object / PAGE - first;
-            if place >= read || pages[place] & (EXCLUSIVE | PRESENT) != EXCLUSIVE | PRESENT {
-                *object |= SHARED;
+        for page in &mut pages[next..end] {
+            let place = (*page >> 1) - first;
+            if place >= read || facts[place] & (EXCLUSIVE | PRESENT) != EXCLUSIVE | PRESENT {
+                *page |= SHARED;
             }
         }
         next = end;
     }
     // SAFETY: it was opened above.
     unsafe { ffi::close(fd) };
+    true
+}
+
+/// Marks those of these objects that lie in pages which are not this process's own. Objects that follow each other mostly
+/// share a page: so pages are sorted, not objects. False where that cannot be told.
+fn mark_objects(objects: &mut [usize]) -> bool {
+    let mut buffer = Buffer::new();
+    let mut last = 0;
+    for object in objects.iter() {
+        if object / PAGE != last {
+            last = object / PAGE;
+            if !buffer.push(last << 1) {
+                return false;
+            }
+        }
+    }
+    let pages = buffer.numbers();
+    pages.sort_unstable();
+    let mut kept = 0;
+    for place in 0..pages.len() {
+        if kept == 0 || pages[kept - 1] != pages[place] {
+            pages[kept] = pages[place];
+            kept += 1;
+        }
+    }
+    let pages = &mut pages[..kept];
+    if !mark_shared(pages) {
+        return false;
+    }
+    let (mut last, mut shared) = (0, 0);
+    for object in objects {
+        let page = *object / PAGE;
+        if page != last {
+            last = page;
+            let found = pages.binary_search_by_key(&page, |one| one >> 1);
+            shared = found.map_or(SHARED, |place| pages[place] & SHARED);
+        }
+        *object |= shared;
+    }
     true
 }
 
@@ -138,14 +195,16 @@ impl Listed {
     pub(crate) unsafe fn read(probe: Object, thresholds: [i32; 3], young: bool) -> Option<Listed> {
         let mut objects = Buffer::new();
         // SAFETY: as the caller promises.
-        unsafe {
-            let heads = heads(probe, thresholds)?;
-            if !heads.iter().take(if young { 1 } else { 3 }).all(|head| follow(*head, &mut objects)) {
-                return None;
-            }
+        let all = unsafe { each(probe, thresholds, young, |object| objects.push(object)) };
+        if !all {
+            return None;
         }
-        objects.numbers().sort_unstable();
-        mark_shared(objects.numbers()).then_some(Listed(objects))
+        Listed::of(objects)
+    }
+
+    /// Of these objects, by their addresses.
+    pub(crate) fn of(mut objects: Buffer) -> Option<Listed> {
+        mark_objects(objects.numbers()).then_some(Listed(objects))
     }
 
     pub(crate) fn number(&mut self) -> usize {
@@ -228,7 +287,7 @@ pub(crate) unsafe extern "C-unwind" fn objects(_module: Object, arguments: Objec
 // SAFETY: called by CPython, which holds the lock and the object.
 pub(crate) unsafe extern "C-unwind" fn is_own(_module: Object, object: Object) -> Object {
     let mut one = [object as usize];
-    let own = !mark_shared(&mut one) || one[0] & SHARED == 0;
+    let own = !mark_objects(&mut one) || one[0] & SHARED == 0;
     // SAFETY: the lock is held.
     unsafe { ffi::PyBool_FromLong(c_int::from(own).into()) }
 }

@@ -121,16 +121,38 @@ fn after_fork() -> bool {
     true
 }
 
-fn filters(fd: c_int) -> Option<i64> {
+/// Private bytes of this process; none where the filters are not what they were, or that cannot be told.
+pub(crate) fn private_if_open() -> Option<i64> {
+    let fd = STATUS.load(SeqCst);
+    if CLOSED.load(SeqCst) || fd < 0 {
+        return None;
+    }
     let mut text = [0u8; 4096];
+    let text = status(fd, &mut text)?;
+    if filters_in(text) != Some(BEFORE.load(SeqCst)) {
+        return None;
+    }
+    const KIB: i64 = 1024;
+    Some(number(text, b"\nRssAnon:")? * KIB)
+}
+
+fn status(fd: c_int, text: &mut [u8; 4096]) -> Option<&[u8]> {
     // SAFETY: writes into `text` only.
     let length = unsafe { ffi::pread(fd, text.as_mut_ptr().cast(), text.len(), 0) };
-    let text = text.get(..usize::try_from(length).ok()?)?;
-    number(text, b"\nSeccomp_filters:\t").or_else(|| number(text, b"\nSeccomp:\t"))
+    text.get(..usize::try_from(length).ok()?)
+}
+
+fn filters(fd: c_int) -> Option<i64> {
+    filters_in(status(fd, &mut [0u8; 4096])?)
+}
+
+fn filters_in(text: &[u8]) -> Option<i64> {
+    number(text, b"\nSeccomp_filters:").or_else(|| number(text, b"\nSeccomp:"))
 }
 
 fn number(text: &[u8], name: &[u8]) -> Option<i64> {
     let start = text.windows(name.len()).position(|window| window == name)? + name.len();
-    let digits = text.get(start..)?.iter().take_while(|byte| byte.is_ascii_digit());
+    let blank = |byte: &&u8| **byte == b' ' || **byte == b'\t';
+    let digits = text.get(start..)?.iter().skip_while(blank).take_while(|byte| byte.is_ascii_digit());
     Some(digits.fold(0, |value, digit| value * 10 + i64::from(digit - b'0')))
 }

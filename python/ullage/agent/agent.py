@@ -66,7 +66,8 @@ def start(load_native):
     native.reset_with(after_fork, type(_Any().method), posix.environ.get(b"ULLAGE_AGENT_DEBUG") == b"1")
     native.collector(gc.enable, gc.disable, gc.isenabled)
     _tell_native()
-    posix.register_at_fork(after_in_child=native.in_child)
+    # Its own thread ends before, and begins again after (python/agent, waker.rs).
+    posix.register_at_fork(before=native.before_fork, after_in_parent=native.after_fork, after_in_child=native.in_child)
     if common.replaces(b"EXCEPTHOOK"):
         sys.excepthook = stand_in(sys.excepthook, sys, "__excepthook__", _on_excepthook, 0)
     atexit.register(native.guard(_at_exit))

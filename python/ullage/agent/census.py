@@ -22,9 +22,12 @@ MORE_SHARE = 0.1
 APART_S = 2.0  # the first two; then half of the time that has passed, and as long as the budget wants
 MOST_BLOCKS = 2_000_000  # of Python's memory: with more, the collector's list is left alone
 LINE_S = 0.004
-WALK_S, HOLDERS_S, GRAPHS_S = 0.02, 0.02, 0.01  # of the processor, for each part
+WALK_S, HOLDERS_S, GRAPHS_S = 0.02, 0.02, 0.1  # of the processor, for each part
+FIRST_S = 0.002  # for a graph that was not met before
+LIBRARIES_S, REFERRERS_S = 0.01, 0.04
+MANY_REFERRERS = 400_000  # objects: to ask for more who refers to one holds the program's other threads up
+CIRCLE = "Using backward() with create_graph=True"
 LEAST_LONG = 8  # elements of a container worth a look
-LONG_UNNAMED = 32
 LEAST_MORE = 2
 LARGE = 1 << 20
 WORTH = 256 << 10
@@ -52,6 +55,9 @@ class Census:
         self._sizes = {}
         self._reaches = {}
         self._groups = {}
+        self._filled = {}  # of this census
+        self._cut = False  # there was no time for all of it
+        self._objects, self._ours = 0, ()
 
     def due(self, grown, now):
         """`grown`: private bytes more than at the first look."""
@@ -63,7 +69,7 @@ class Census:
         self._taken += 1
         self._grown = grown
         began = thread_time()
-        heap = contents.Contents()
+        heap, self._cut = contents.Contents(), False
         message = {"kind": "census", "number": self._taken, "private": private, "grown": grown}
         with heap.quiet():
             self._count(heap, message, began)
@@ -82,21 +88,20 @@ class Census:
         message["garbage"] = garbage.count(heap) if garbage.waits() else None
         spots = list(paths.walk(began + WALK_S))
         # Not before the walk: this list refers to the dicts of locals that the walk empties, where nobody else does.
-        objects = heap.objects() if sys.getallocatedblocks() <= MOST_BLOCKS else None
+        found = heap.standing() if sys.getallocatedblocks() <= MOST_BLOCKS else None
+        objects, long, number_of_objects = found if found is not None else (None, (), None)
         large = {}
         for number, (value, _) in enumerate(spots):
-            if type(value) in paths.CONTAINERS and len(value) >= LEAST_LONG:
+            if type(value) in paths.CONTAINERS and len(value) >= LEAST_LONG or heap.is_of_objects(value):
                 large[id(value)] = value, number
-        unnamed = {}
-        if objects is not None and len(objects) <= contents.OF_MANY:
-            kinds = paths.CONTAINERS
-            long = [value for value in objects if type(value) in kinds and len(value) >= LONG_UNNAMED]
-            unnamed = {id(value): (value, None) for value in long if id(value) not in large}
-            del long
+        unnamed = {id(value): (value, None) for value in long if id(value) not in large}
         own = (self._lengths, self._unnamed, self._sizes, self._reaches, self._groups)
-        for ours in (objects, heap.shared, spots, *own):
+        for ours in (found, objects, long, heap.shared, spots, *own):
             large.pop(id(ours), None)
             unnamed.pop(id(ours), None)
+        del found, long
+        self._filled = {key: heap.length(value) for key, (value, _) in {**unnamed, **large}.items()}
+        self._objects, self._ours = number_of_objects or 0, (id(large), id(unnamed), id(spots))
         hooks = paths.hooks(spots)
         names, until = {}, thread_time() + HOLDERS_S
         holders = self._holders(heap, large, unnamed, names, spots, hooks, until)
@@ -104,13 +109,16 @@ class Census:
         holders.sort(key=lambda one: -one["more_bytes"] - one["hidden_bytes"])
         reaches, tensors = {}, None
         graphs = self._graphs(heap, spots, reaches, hooks, thread_time() + GRAPHS_S)
+        message["grads"] = self._gradients(heap, objects)
         if objects is not None:
             tensors, groups = heap.groups(objects, self._groups)
             self._groups = self._groups or groups
             self._unnamed = self._first(unnamed, self._unnamed)
         self._lengths, self._sizes, self._reaches = self._first(large, self._lengths), names, reaches
+        self._filled = {}
         message.update(
-            objects=None if objects is None else len(objects),
+            objects=number_of_objects,
+            cut=self._cut,
             collects=common.native.collects(),
             collects_after=gc.get_threshold()[0],
             sees_saved=heap.sees_saved,
@@ -126,34 +134,36 @@ class Census:
         return before if kept else (figure, self._grown)
 
     def _first(self, containers, before):
-        return {key: self._base(len(value), before.get(key)) for key, (value, _) in containers.items()}
+        return {key: self._base(self._filled.get(key, 0), before.get(key)) for key in containers}
 
     # --- containers and values that grow --------------------------------------------------------------------
 
     def _holders(self, heap, large, unnamed, names, spots, hooks, until):
         """Containers longer than when first seen, weighed; the first time those with a name. `names` gets lengths."""
         named = {}
-        for key, (value, number) in sorted(large.items(), key=lambda one: -len(one[1][0]))[:MOST_NAMED]:
+        filled = self._filled
+        for key, (_, number) in sorted(large.items(), key=lambda one: -filled[one[0]])[:MOST_NAMED]:
             name = _name(spots[number])
             # A new one under an old name: the program makes it anew each time.
             named[key] = self._lengths.get(key) or self._sizes.get(name)
-            names[name] = self._base(len(value), named[key] or self._sizes.get(name))
+            names[name] = self._base(filled[key], named[key] or self._sizes.get(name))
         candidates = []
         for some, bases in ((large, named), (unnamed, self._unnamed)):
             for key, (value, number) in some.items():
                 base = bases.get(key) or self._lengths.get(key)
-                if base is not None and len(value) - base[0] >= LEAST_MORE and self._grown > base[1]:
+                if base is not None and filled[key] - base[0] >= LEAST_MORE and self._grown > base[1]:
                     candidates.append((value, number, base))
                 elif base is None and number is not None and self._taken == 1:
                     candidates.append((value, number, (0, 0)))
-        candidates.sort(key=lambda one: (one[1] is None, one[2][0] - len(one[0])))
+        candidates.sort(key=lambda one: (one[1] is None, one[2][0] - filled[id(one[0])]))
         found = []
         for value, number, base in candidates[:MOST_WEIGHED]:
             if thread_time() > until:
+                self._cut = True
                 break
             if number is None and not slots.complete(value):
                 continue
-            length, inside = len(value), heap.into(value, type(value))
+            length, inside = filled[id(value)], heap.into(value, type(value))
             more = (length - base[0]) / max(1, length)
             inside["more_bytes"] = int(inside["bytes"] * more)
             inside["hidden_bytes"] = int(inside["hidden_bytes"] * more)
@@ -164,7 +174,8 @@ class Census:
             if inside["more_bytes"] + inside["hidden_bytes"] < (WORTH if self._taken > 1 else LARGE) and not is_hook:
                 continue
             bounded = type(value) is paths.deque and value.maxlen is not None
-            inside.update(type=_kind(value, spot), length=length, bounded=bounded, of_bytes=self._grown - base[1])
+            kind = "array of objects" if type(value) is heap.array else _kind(value, spot)
+            inside.update(type=kind, length=length, bounded=bounded, of_bytes=self._grown - base[1])
             inside["before"] = base[0] if self._taken > 1 else None
             found.append((inside, value, spot))
         found.sort(key=lambda one: -one[0]["more_bytes"] - one[0]["hidden_bytes"])
@@ -172,9 +183,20 @@ class Census:
             inside.setdefault("name", "")
             if spot is not None:
                 _say_where(hooks, inside, spot, until)
-            elif thread_time() < until:
-                inside["name"] = paths.backward(value, (id(large), id(unnamed), id(spots)), until)
+        self._name_others([(inside, value) for inside, value, spot in found[:HOLDERS] if spot is None])
         return [one[0] for one in found[:HOLDERS]]
+
+    def _name_others(self, found):
+        """Of what no walk came to: first the globals and classes of libraries, then who refers to it."""
+        wanted = {id(value): inside for inside, value in found}
+        for key, (name, owner) in paths.of_libraries(set(wanted), thread_time() + LIBRARIES_S).items():
+            wanted.pop(key).update(name=name, owner=owner)
+        if self._objects > MANY_REFERRERS:
+            return
+        until = thread_time() + REFERRERS_S
+        for inside, value in found:
+            if id(value) in wanted and thread_time() < until:
+                inside["name"] = paths.backward(value, (id(found), id(wanted), *self._ours), until)
 
     def _values(self, heap, names, spots, hooks, until):
         """Tensors, arrays and bytes under a name that are larger than before: the program makes them anew, longer."""
@@ -202,31 +224,68 @@ class Census:
     def _graphs(self, heap, spots, reaches, hooks, until):
         """Named tensors whose graph reaches further back than when the name was first seen, and from there on without a
         break: a step's own graph does not reach back to what was made before the last census."""
-        found = []
+        found, todo = [], []
         for spot in spots:
-            if type(spot[0]) not in heap.tensor_types or type(spot[1]) is tuple and type(spot[1][0]) in paths.LISTS:
+            if type(spot[0]) in heap.tensor_types and not (type(spot[1]) is tuple and type(spot[1][0]) in paths.LISTS):
+                node = heap.grad_fn(spot[0])
+                if node is not None and len(todo) < MOST_NAMED:
+                    todo.append((_name(spot), node, spot))
+        # Those that were long before come first: the longer a graph, the sooner the time is over.
+        known = self._reaches
+        todo.sort(key=lambda one: known[one[0]][0] if one[0] in known else 0, reverse=True)
+        for name, node, spot in todo:
+            base, now = known.get(name), thread_time()
+            if now > until:
+                self._cut = True
+                if base is not None:
+                    reaches[name] = base
                 continue
-            node = heap.grad_fn(spot[0])
-            if node is None or len(reaches) >= MOST_NAMED or thread_time() > until:
-                continue
-            name, (oldest, newest, whole) = _name(spot), heap.reach(node)
+            # One long graph does not hide the next.
+            oldest, newest, whole = heap.reach(node, now + (FIRST_S if base is None else (until - now) / 2))
             reach = max(0, newest - oldest)
-            base = self._reaches.get(name)
-            if base is None or reach < base[0] or self._grown < base[1]:
-                reaches[name] = reach, self._grown, newest, False
+            if base is None or whole and reach < base[0] or self._grown < base[1]:
+                reaches[name] = reach, self._grown, newest, newest, False
                 continue
-            # Of a graph too long to be gone along to its end, what was known before still holds.
-            held = oldest <= base[2] or not whole and base[3]
-            reaches[name] = base[:3] + (held,)
-            if not held or reach < base[0] + OPERATIONS or self._grown <= base[1]:
+            # From census to census without a break. Of a graph too long to be gone along, what was known before holds.
+            held = oldest <= base[3] or not whole and base[4]
+            reaches[name] = (*base[:3], newest, True) if held else (*base[:3], newest if whole else base[3], False)
+            if not held:
+                self._cut = self._cut or not whole
                 continue
-            one = {"operations": reach, "before": base[0], "of_bytes": self._grown - base[1], "type": "Tensor"}
+            operations = reach if whole else max(reach, newest - base[2] + base[0])
+            if operations < base[0] + OPERATIONS or self._grown <= base[1]:
+                continue
+            one = {"operations": operations, "before": base[0], "of_bytes": self._grown - base[1], "type": "Tensor"}
             found.append((one, node, spot))
         found.sort(key=lambda one: one[0]["before"] - one[0]["operations"])
         for one, node, spot in found[:GRAPHS]:
             one["more_bytes"] = int(heap.saved(node) * (one["operations"] - one["before"]))
             _say_where(hooks, one, spot, until)
         return [one for one, _, _ in found[:GRAPHS]]
+
+    def _gradients(self, heap, tensors):
+        """Leaves whose gradient carries a graph: `backward(create_graph=True)` leaves them, and they hold each other in
+        a circle of C++'s that no collector sees. And whether torch has warned of it in this process."""
+        number, named = 0, ""
+        for one in tensors or ():
+            try:
+                gradient = one.grad if one.is_leaf and one.requires_grad else None
+                if gradient is not None and gradient.grad_fn is not None:
+                    number += 1
+                    named = named or heap.label(one)[7:]
+            except Exception:
+                pass
+        return {"with_graph": number, "tensor": named, "warned": _warned_of_circles()}
+
+
+def _warned_of_circles():
+    """CPython keeps the texts of warnings that it has shown, in the module that they were shown for."""
+    for name in ("torch.autograd.graph", "torch.autograd"):
+        shown = getattr(sys.modules.get(name), "__dict__", {}).get("__warningregistry__")
+        for key in list(shown) if type(shown) is dict else ():
+            if type(key) is tuple and key and type(key[0]) is str and key[0].startswith(CIRCLE):
+                return True
+    return False
 
 
 def _explained(came, message):

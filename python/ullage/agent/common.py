@@ -59,6 +59,13 @@ def objects(kinds=(), most=1, young=False):
     return native.objects(gc.get_threshold(), 0 if young else -1, kinds, most)
 
 
+def standing(kinds, most, most_shared, containers, long, most_long):
+    """What a census looks at: (the process's own objects of these types, of more than `most` some, how many there are,
+    some in pages shared with another process, how many there are, the longest containers, how many objects in all);
+    None where that cannot be told."""
+    return native.standing(gc.get_threshold(), kinds, most, most_shared, containers, long, most_long)
+
+
 def own_objects(young=False):
     found = objects(young=young)
     return () if found is None else found[0]

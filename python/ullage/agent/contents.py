@@ -7,6 +7,7 @@ made, so that the oldest one within reach tells how far back it goes.
 
 import gc
 import sys
+from time import thread_time
 
 import _ullage_common as common
 import _ullage_kinds as types
@@ -19,9 +20,9 @@ WINDOWS, WINDOW = 3, 32  # elements next to each other often share a storage
 PARTS = 40  # of an element
 TENSORS = 1200  # that stand for all
 GROUPS = 5
-NODES, REACH = 400, 6_000  # of a graph: looked into, and gone back along
+NODES = 400  # of a graph that are looked into
 VIEW = 8  # times larger is what a view keeps
-OF_MANY = 200_000  # objects: of more, every n-th stands for all
+LONG, MOST_LONG = 32, 8_000  # elements of a container without a name, and how many such, the longest
 NO_ORDER = 1 << 62  # number of a node that stands for a parameter
 
 
@@ -36,7 +37,7 @@ class _Nothing:
 class Contents:
     def __init__(self):
         torch = self.torch = sys.modules.get("torch")
-        self.shared, self.shared_number = (), 0
+        self.shared, self.shared_number, self.own_number = (), 0, 0
         self.fields = {}  # type of a node -> names of what it saved
         self.tensor_types = frozenset(tensors.kinds())
         self.parameter = getattr(getattr(torch, "nn", None), "Parameter", None)
@@ -45,13 +46,34 @@ class Contents:
         saved = getattr(getattr(getattr(torch, "_C", None), "_autograd", None), "SavedTensor", None)
         self.sees_saved = hasattr(saved, "unpack_hook")
 
-    def objects(self):
-        """Those of this process; tensors in pages that it shares with another are counted, and some looked at."""
-        found = common.objects(tuple(self.tensor_types), TENSORS // 2)
+    def standing(self):
+        """(tensors, long containers, how many objects there are): those of this process. Of very many tensors, and of
+        those in pages that it shares with another, some stand for all."""
+        kinds = tuple(self.tensor_types)
+        found = common.standing(kinds, 8 * TENSORS, TENSORS // 2, tuple(paths.CONTAINERS), LONG, MOST_LONG)
         if found is None:
             return None
-        own, self.shared, self.shared_number, _ = found
-        return own
+        own, self.own_number, self.shared, self.shared_number, long, number = found
+        return own, long, number
+
+    def elements(self, container, most=0):
+        """(how many elements are not None, some of these, evenly spread): a list or an array that was made as long as
+        it will be grows by what is put into it. None where that is not counted."""
+        kind = type(container)
+        if kind is list:
+            return common.native.filled(container, most)
+        if self.is_of_objects(container):
+            facts = self.array.__dict__["__array_interface__"].__get__(container)
+            contiguous = facts["strides"] is None
+            return common.native.filled(container, most, facts["data"][0], container.size) if contiguous else None
+        return None
+
+    def is_of_objects(self, value):
+        return self.array is not None and type(value) is self.array and value.dtype.kind == "O"
+
+    def length(self, container):
+        found = self.elements(container)
+        return len(container) if found is None else found[0]
 
     def quiet(self):
         """Without functions of the program's that stand around torch's."""
@@ -90,12 +112,11 @@ class Contents:
 
     def into(self, container, kind):
         """What a container's elements hold; some of them stand for all."""
-        length = len(container)
+        length, windows = self._windows(container, kind)
         found = {"bytes": 0, "own_bytes": 0, "hidden_bytes": 0, "graph": 0.0, "views": 0.0, "errors": 0.0}
         labels, keys, nodes = {}, {}, []
         looked = distinct = graphs = views = errors = 0
         own = 0.0
-        windows = _windows(container, kind)
         for window in windows:
             here, share = set(), length / len(windows)
             for element in window:
@@ -131,6 +152,22 @@ class Contents:
             "element": max(labels, key=labels.get),
         }
 
+    def _windows(self, container, kind):
+        """(elements that are not None, some of them: in a row, at the beginning, in the middle and at the end; of what
+        has no order, or is filled here and there, some)"""
+        length = len(container) if kind is not self.array else container.size
+        counted = self.elements(container, WINDOWS * WINDOW)
+        if counted is not None and (counted[0] < length or kind is self.array):
+            return counted[0], [counted[1]]
+        try:
+            if kind in paths.LISTS or kind is paths.deque:
+                starts = sorted({number * max(0, length - WINDOW) // (WINDOWS - 1) for number in range(WINDOWS)})
+                ends = [(start, min(length, start + WINDOW)) for start in starts]
+                return length, [[container[place] for place in range(*end)] for end in ends]
+            return length, [paths.some(container, kind, WINDOWS * WINDOW)]
+        except (IndexError, RuntimeError):  # another thread changed it
+            return length, []
+
     def _element(self, element):
         """(what it shares with others, bytes kept, bytes shown, graph, what it is)"""
         kind = type(element)
@@ -140,6 +177,7 @@ class Contents:
             return None, kind.__sizeof__(element), kind.__sizeof__(element), None, paths.type_name(kind)
         error = issubclass(kind, BaseException)
         todo, seen, best, node, shown, frames = [element], set(), None, None, 0, 0
+        storages = {}  # place -> bytes that are kept there and not shown
         while todo and len(seen) < PARTS:
             part = todo.pop()
             if id(part) in seen:
@@ -149,6 +187,7 @@ class Contents:
                 data = self._data(part)
                 node = node or data[3]
                 shown += data[2]
+                storages[data[0]] = storages.get(data[0], data[1]) - data[2]
                 if best is None or data[1] > best[1]:
                     best = data + (part,)
                 frames += data[1] if error else 0
@@ -163,7 +202,9 @@ class Contents:
         if error:
             return None, size + frames, size + frames, node, label
         # What shares a buffer with its neighbour is told by the largest one.
-        return (best[0] if best else None), max(size, best[1] if best else 0), max(size, shown), node, label
+        hidden = sum([kept for kept in storages.values() if kept > 0])
+        size = max(size, best[1] if best else 0)
+        return (best[0] if best else None), size, max(size - hidden, shown), node, label
 
     def _data(self, value):
         if type(value) is self.array:
@@ -197,16 +238,25 @@ class Contents:
         except Exception:
             return NO_ORDER
 
-    def reach(self, node):
-        """(oldest operation that it leads to, this one, whether that is its end), always going to the oldest next."""
+    def reach(self, node, until):
+        """(oldest operation that it leads to, this one, whether its end was come to): best-first search, the oldest
+        next, since a graph that becomes longer also leads to what each step began with."""
+        heap = sys.modules.get("_heapq")
         newest = oldest = self._number(node)
-        for _ in range(REACH):
-            older = [(self._number(one), one) for one in self._next(node)]
-            older = [one for one in older if one[0] < NO_ORDER]
-            if not older:
-                return oldest, newest, True
-            oldest, node = min(older, key=lambda one: one[0])
-        return oldest, newest, False
+        if heap is None:
+            return oldest, newest, False
+        todo, seen, count = [(newest, 0, node)], {node}, 0
+        while todo:
+            oldest, node = min(oldest, todo[0][0]), heap.heappop(todo)[2]
+            count += 1
+            if count % 64 == 0 and thread_time() > until:
+                return oldest, newest, False
+            for one in self._next(node):
+                number = self._number(one)
+                if number < NO_ORDER and one not in seen:
+                    seen.add(one)
+                    heap.heappush(todo, (number, len(seen), one))
+        return oldest, newest, True
 
     def _saved(self, node):
         """(bytes that the nodes next to this one saved, operations that these are)"""
@@ -259,13 +309,14 @@ class Contents:
 
     def groups(self, objects, groups_before):
         """Tensors by shape, type and graph: those that grew most since before, and all together."""
-        step = len(objects) // OF_MANY + 1
-        found = [one for one in objects[::step] if type(one) in self.tensor_types]
-        every = len(found) // TENSORS + 1
+        every = len(objects) // TENSORS + 1
+        # Of each row of so many another one: what a step makes comes in the same order again and again.
+        chosen = range(0, len(objects), every)
+        chosen = [min(start + start * 7919 // every % every, len(objects) - 1) for start in chosen]
         places, groups = set(), {}
-        count = len(found) * step + self.shared_number
+        count = self.own_number + self.shared_number
         total = {"count": count, "bytes": 0, "with_graph": 0, "views": 0, "kept_by_views": 0}
-        scaled = [(one, step * every) for one in found[::every]]
+        scaled = [(objects[place], self.own_number / len(chosen)) for place in chosen]
         scaled += [(one, self.shared_number / len(self.shared)) for one in self.shared]
         for one, scale in scaled:
             place, size, shown, node = self._data(one)
@@ -276,13 +327,13 @@ class Contents:
                 total["views"] += scale
                 total["kept_by_views"] += scale * (size if new else 0)
             key = self.label(one)[7:] + (" with graph" if node is not None else "")
-            group = groups.setdefault(key, [0, 0])
+            group = groups.setdefault(key, [0.0, 0.0])
             group[0] += scale
             group[1] += scale * (size if new else 0)
             total["bytes"] += scale * (size if new else 0)
         named = []
+        groups = {key: (round(count), round(size)) for key, (count, size) in groups.items()}
         for key, (count, size) in groups.items():
-            count, size = round(count), round(size)
             before = groups_before.get(key, (0, 0)) if groups_before else (None, None)
             named.append({"tensors": key, "count": count, "bytes": size})
             named[-1].update(count_before=before[0], bytes_before=before[1])
@@ -291,15 +342,3 @@ class Contents:
         for name in ("bytes", "with_graph", "views", "kept_by_views"):
             total[name] = round(total[name])
         return total, groups
-
-
-def _windows(container, kind):
-    """Elements in a row, at its beginning, in its middle and at its end; of what has no order, some."""
-    length = len(container)
-    try:
-        if kind in paths.LISTS or kind is paths.deque:
-            starts = sorted({number * max(0, length - WINDOW) // (WINDOWS - 1) for number in range(WINDOWS)})
-            return [[container[place] for place in range(start, min(length, start + WINDOW))] for start in starts]
-        return [paths.some(container, kind, WINDOWS * WINDOW)]
-    except (IndexError, RuntimeError):  # another thread changed it
-        return []

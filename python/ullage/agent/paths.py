@@ -377,6 +377,43 @@ def _adds(dis, code, name):
 
 # --- without a name from above --------------------------------------------------------------------------
 
+
+def of_libraries(wanted, until):
+    """id -> (name, class) of what a library holds under a global name: itself, or an attribute of a class or an
+    instance."""
+    found = {}
+    for module in list(sys.modules.values()):
+        if not wanted or thread_time() > until:
+            break
+        if type(module) is not types.ModuleType or is_program(module):
+            continue
+        names = module.__dict__
+        module_name = names.get("__name__")
+        for name, value in list(names.items()):
+            kind = type(value)
+            if kind in _PASSED_BY or kind is types.FunctionType or type(name) is not str:
+                continue
+            if id(value) in wanted:
+                found[id(value)] = "%s.%s" % (module_name, name), ""
+                wanted.discard(id(value))
+                continue
+            if issubclass(kind, type):
+                owner, parts_of_it = value, _namespace(value).values() if module_of(value) == module_name else ()
+            elif kind in CONTAINERS or not gc.is_tracked(value):
+                continue
+            else:
+                # Of an instance whose dict was made already, that dict; else its values themselves.
+                owner, parts_of_it = kind, gc.get_referents(value)
+                made = [part.values() for part in parts_of_it[:4] if type(part) is dict and not _is_globals(part)]
+                parts_of_it = made[0] if made else parts_of_it
+            for held in list(parts_of_it):
+                if id(held) in wanted:
+                    key = _key(_namespace(value) if owner is value else attributes_of(value) or {}, held)
+                    found[id(held)] = "%s.%s.%s" % (module_name, name, key), type_name(owner)
+                    wanted.discard(id(held))
+    return found
+
+
 MOST_REFERRERS = 12
 LEVELS = 4
 

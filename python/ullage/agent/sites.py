@@ -19,6 +19,7 @@ APART_S = 60.0
 AGAIN_S = 0.1
 FRAMES = 6
 NAMED = 5
+OURS = "/ullage_"  # files of the agent, which looks at memory meanwhile
 OF_OTHERS = ("/site-packages/", "/dist-packages/", "/lib/python", "<frozen ")
 
 _began = 0.0
@@ -77,6 +78,8 @@ def _by_line(traces):
     lines, whole, blocks, known = {}, 0, 0, {}
     for trace in traces:
         size, frames = trace[1], trace[2]
+        if OURS in frames[0][0]:
+            continue
         line = known.get(frames)
         if line is None:
             line = known[frames] = _line(frames)

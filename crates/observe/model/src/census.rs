@@ -31,8 +31,24 @@ pub struct Census {
     pub graphs: Vec<HeldGraph>,
     /// Tensors that the collector lists.
     pub tensors: Option<TensorCount>,
+    /// Leaves whose gradient carries a graph.
+    pub grads: Option<GraphGradients>,
+    /// There was no time for all of it: what an earlier one found may still be so.
+    pub cut: bool,
     /// What it cost: CPU time, microseconds.
     pub took_us: u64,
+}
+
+/// Leaves whose gradient carries a graph, as `backward(create_graph=True)` leaves them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GraphGradients {
+    /// How many Python knows.
+    pub with_graph: u64,
+    /// Shape and type of one of them; empty where there is none.
+    pub tensor: String,
+    /// torch has warned in this process that such a gradient and its leaf hold each other.
+    pub warned: bool,
 }
 
 /// A container that has become longer, or a value under a name that has become larger.

@@ -39,7 +39,7 @@ pub use agent::{
     figure, AgentMessage, Backlog, CountsAtFailure, ExceptionReport, Held, KeptByIterators, LoaderSettings,
     MallocFigures, Weight,
 };
-pub use census::{Census, Garbage, HeldGraph, Holder, Site, Sites, TensorCount, TensorGroup};
+pub use census::{Census, Garbage, GraphGradients, HeldGraph, Holder, Site, Sites, TensorCount, TensorGroup};
 pub use cgroup::{CgroupReading, CgroupVersion};
 pub use comparison::{Against, Change, Comparison, Difference, Strength, Symptom, Tie};
 pub use event::{Event, EventKind, KernelOomKill, Neighbour, Neighbours, OomConstraint};

@@ -1,16 +1,19 @@
 //! Does a run show accumulate-metrics-outputs? page.md says what that is, and how it differs from its look-alikes.
 
+use super::unnamed_growth;
 use crate::rule::retainers;
 
 use crate::analysis::retainers::Kind;
 use crate::analysis::{Analysis, RemedyContext};
+use crate::history::ProcessHistory;
 use crate::rule::{Judgement, Rule};
 use ullage_model::Fix;
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
-    retainers::judge(analysis, &RULE, Kind::Output)
+    let grows = |process: &ProcessHistory| unnamed_growth::grows(analysis, process);
+    retainers::judge_with_unheld(analysis, &RULE, Kind::Output, grows)
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {

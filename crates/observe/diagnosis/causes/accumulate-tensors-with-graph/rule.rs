@@ -1,16 +1,19 @@
 //! Does a run show accumulate-tensors-with-graph? page.md says what that is, and how it differs from its look-alikes.
 
+use super::unnamed_growth;
 use crate::rule::retainers;
 
 use crate::analysis::retainers::Kind;
 use crate::analysis::{Analysis, Collection, RemedyContext};
+use crate::history::ProcessHistory;
 use crate::rule::{Judgement, Rule};
 use ullage_model::Fix;
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
-    retainers::judge(analysis, &RULE, Kind::Graph)
+    let grows = |process: &ProcessHistory| unnamed_growth::grows(analysis, process);
+    retainers::judge_with_unheld(analysis, &RULE, Kind::Graph, grows)
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {

@@ -79,6 +79,11 @@ fn explains(finding: &Finding, grower: &ProcessHistory) -> bool {
     sure && of_it
 }
 
+/// Whether a process grows to its end, and neither in its start nor in a phase.
+pub(super) fn grows(analysis: &Analysis, process: &ProcessHistory) -> bool {
+    growers(analysis).iter().any(|grower| grower.process.id == process.id)
+}
+
 /// Every process that grows to its end, the one that grew most first.
 fn growers<'a>(analysis: &Analysis<'a>) -> Vec<Grower<'a>> {
     let mut all: Vec<Grower> = rising(analysis, UNNAMED_EACH_BYTES)

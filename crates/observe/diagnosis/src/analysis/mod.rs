@@ -19,6 +19,7 @@ pub(crate) mod retention;
 mod run;
 pub(crate) mod segments;
 pub(crate) mod space;
+pub(crate) mod unheld;
 
 use crate::history::{Allocator, Timeline};
 use crate::policy::limits::{NOTICED_EARLY_S, NOTICED_WITHIN_S};

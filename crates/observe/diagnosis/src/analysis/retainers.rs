@@ -9,7 +9,7 @@ use crate::history::ProcessHistory;
 use crate::policy::growth::{GROWTH_WARN_BYTES, GROWTH_WARN_SHARE, VIEWS_KEEP};
 use crate::policy::sizes::MOST;
 use crate::trend::Rise;
-use ullage_model::{At, GrowthClass, HeldGraph, Holder, Role};
+use ullage_model::{At, Census, GrowthClass, HeldGraph, Holder, Role};
 
 /// How a holder keeps what it keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,11 +119,37 @@ impl RetainedGrowth<'_> {
     }
 }
 
+/// The census that explains most of the growth: the last one, or an earlier one where those after it had no time for all.
 pub(crate) fn held(process: &ProcessHistory, rise: Rise, kind: Kind) -> Option<RetainedGrowth<'_>> {
-    let (at, census) = process.censuses.last()?;
-    if at.seconds() < rise.since {
-        return None;
-    }
+    let (_, last) = process.censuses.last()?;
+    let mut later_was_cut = true;
+    let told = process.censuses.iter().rev().take_while(|(at, census)| {
+        let counts = later_was_cut && at.seconds() >= rise.since;
+        later_was_cut = census.cut;
+        counts
+    });
+    let share = |held: &RetainedGrowth| held.explained as f64 / held.of.max(1) as f64;
+    told.filter_map(|(at, census)| {
+        let mut held = held_by(process, rise, kind, (*at, census))?;
+        held.of = held.of.saturating_add(last.grown.saturating_sub(census.grown));
+        Some(held)
+    })
+    .max_by(|a, b| share(a).total_cmp(&share(b)))
+}
+
+/// Of the growth of a process, the largest share that holders of one kind explain.
+pub(crate) fn explained_share(process: &ProcessHistory, rise: Rise) -> f64 {
+    let kinds = [Kind::Cache, Kind::Graph, Kind::View, Kind::Error, Kind::Hook, Kind::Output];
+    let held = kinds.into_iter().filter_map(|kind| held(process, rise, kind));
+    held.map(|held| held.explained as f64 / held.of.max(1) as f64).fold(0.0, f64::max)
+}
+
+fn held_by<'a>(
+    process: &'a ProcessHistory,
+    rise: Rise,
+    kind: Kind,
+    (at, census): (At, &'a Census),
+) -> Option<RetainedGrowth<'a>> {
     let grew = |holder: &&Holder| {
         holder.before.is_some_and(|before| before < holder.length) && !is_of_a_queue(holder)
     };
@@ -149,17 +175,7 @@ pub(crate) fn held(process: &ProcessHistory, rise: Rise, kind: Kind) -> Option<R
         let others: u64 = others.map(|one| one.more_bytes).sum();
         explained = of.saturating_sub(others);
     }
-    Some(RetainedGrowth {
-        process,
-        at: *at,
-        kind,
-        holders,
-        graphs,
-        explained: explained.min(of),
-        of,
-        seen,
-        rise,
-    })
+    Some(RetainedGrowth { process, at, kind, holders, graphs, explained: explained.min(of), of, seen, rise })
 }
 
 /// The most that a process ever had in memory. What is said to weigh more was weighed wrongly, and says nothing.

@@ -70,6 +70,8 @@ mod checkpoint_save_staging;
 mod clone3_seccomp_eperm;
 #[path = "../../causes/cpu-offload-budget/rule.rs"]
 mod cpu_offload_budget;
+#[path = "../../causes/create-graph-cycle/rule.rs"]
+mod create_graph_cycle;
 #[path = "../../causes/disk-full-tmp/rule.rs"]
 mod disk_full_tmp;
 #[path = "../../causes/dual-openmp-runtime/rule.rs"]
@@ -274,6 +276,7 @@ const ALL: &[Cause] = table! {
     "spawn-forkserver-full-copy", "Each worker unpickles its own copy of the dataset (spawn, forkserver)", "Every worker or rank has its own copy", Some("private-growth"), [], Some(spawn_forkserver_full_copy::RULE);
     "worker-import-overhead", "Every worker builds the same large objects for itself", "Every worker or rank has its own copy", None, [], Some(worker_import_overhead::RULE);
     "accumulate-tensors-with-graph", "Python code keeps every loss or output with its autograd graph", "Python code keeps objects", Some("private-growth"), [], Some(accumulate_tensors_with_graph::RULE);
+    "create-graph-cycle", "Gradients of backward(create_graph=True) keep their graphs", "Python code keeps objects", Some("private-growth"), [], Some(create_graph_cycle::RULE);
     "accumulate-metrics-outputs", "A container collects the output of every step and is never emptied", "Python code keeps objects", Some("private-growth"), [], Some(accumulate_metrics_outputs::RULE);
     "unbounded-caches", "A cache only grows: no entry ever leaves it", "Python code keeps objects", Some("private-growth"), [], Some(unbounded_caches::RULE);
     "view-retains-base", "Small slices stay alive, and each keeps its whole storage", "Python code keeps objects", Some("private-growth"), [], Some(view_retains_base::RULE);

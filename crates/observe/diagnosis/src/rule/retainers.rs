@@ -8,6 +8,7 @@
 use crate::analysis::copies::{starter, Copy};
 use crate::analysis::growth_class::{rising, still_rises};
 use crate::analysis::retainers::{held, is_hooks, is_looked_up, is_much, is_not_live, Kind, RetainedGrowth};
+use crate::analysis::unheld::{unheld, Unheld};
 use crate::analysis::{readable, Analysis, Retainer};
 use crate::evidence;
 use crate::history::ProcessHistory;
@@ -40,6 +41,61 @@ pub(crate) fn judge(analysis: &Analysis, rule: &Rule, kind: Kind) -> Judgement {
         return unseen(analysis).map_or(Judgement::Nothing, Judgement::cannot_tell);
     }
     Judgement::Found(found)
+}
+
+/// The same, and where no name holds what came: tensors of one shape, or a line that allocates. `grows`: whether a process
+/// grows as one does that is neither at its start nor in a phase.
+pub(crate) fn judge_with_unheld(
+    analysis: &Analysis,
+    rule: &Rule,
+    kind: Kind,
+    grows: impl Fn(&ProcessHistory) -> bool,
+) -> Judgement {
+    let by_name = judge(analysis, rule, kind);
+    if matches!(by_name, Judgement::Found(_)) {
+        return by_name;
+    }
+    let rising = rising(analysis, GROWTH_BYTES as f64).into_iter();
+    let mut all: Vec<(&ProcessHistory, Rise, Unheld)> = rising
+        .filter(|(process, _)| grows(process))
+        .filter_map(|(process, rise)| Some((process, rise, unheld(process, rise)?)))
+        .filter(|(_, _, unheld)| unheld.kind() == kind)
+        .collect();
+    all.sort_by(|a, b| b.1.by.total_cmp(&a.1.by));
+    let Some((process, rise, unheld)) = all.first() else { return by_name };
+    let evidence = vec![growth_sentence(process, rise), unheld_sentence(process, unheld)];
+    let context = analysis.remedy_context_of(Some(process));
+    let mut finding = of_job(rule, Severity::Warning, Proof::InPart, evidence, &context);
+    finding.process = Some(evidence::process_ref(process));
+    finding.at = Some(At::from_seconds(rise.since));
+    Judgement::Found(vec![finding])
+}
+
+fn unheld_sentence(process: &ProcessHistory, unheld: &Unheld) -> Evidence {
+    let source = evidence::Source::Agent(process.id.pid);
+    match unheld {
+        Unheld::Tensors(at, group, of) => {
+            let sentence = format!(
+                "{} tensors {} hold {}; before there were {}. Of the {} by which the process grew meanwhile, this is most. Which container has them was not found.",
+                evidence::count(group.count),
+                group.tensors,
+                evidence::bytes(group.bytes),
+                evidence::count(group.count_before.unwrap_or(0)),
+                evidence::bytes(*of)
+            );
+            evidence::number("memory of tensors", group.bytes, "bytes", source, *at, sentence)
+        }
+        Unheld::Line(at, site, sites) => {
+            let sentence = format!(
+                "{} allocated {} in {} that were still in use then, of the {} by which the process grew meanwhile. What holds them was not found.",
+                site.line,
+                evidence::bytes(site.bytes),
+                evidence::seconds(sites.seconds),
+                evidence::bytes(sites.came.max(0) as u64)
+            );
+            evidence::number("memory allocated by a line", site.bytes, "bytes", source, *at, sentence)
+        }
+    }
 }
 
 /// `same`: other processes in which it is so too.

@@ -57,7 +57,7 @@ fn ranks_that_each_hold_as_much_stand_before_the_kill_that_they_led_to() {
     assert!(first.explains.contains(&"memcg-oom-kill".to_owned()));
     assert!(sentences(first).contains("2 processes that share nothing held 910 MiB"), "{}", sentences(first));
     let kill = sentences(&verdict.findings[1]);
-    assert!(kill.contains("the rank 0 (pid 300) 480 MiB, the rank 1 (pid 301) 430 MiB, "), "{kill}");
+    assert!(kill.contains("rank 0 (pid 300) 480 MiB, rank 1 (pid 301) 430 MiB, "), "{kill}");
 }
 
 #[test]

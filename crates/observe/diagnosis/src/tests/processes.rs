@@ -55,7 +55,7 @@ fn piles(verdict: &Verdict) -> bool {
 fn pools_and_programs_that_nobody_ends_pile_up() {
     let times: Vec<f64> = (0..9).map(|n| 1.0 + 2.0 * n as f64).collect();
     for (role, words) in [
-        (Role::PoolWorker, "had 27 pool workers at once, started at 9 different times"),
+        (Role::PoolWorker, "had 27 pool workers at once, from 9 rounds"),
         (Role::Other, "had 27 child processes at once"),
         (Role::Helper, "had 27 programs at once"),
     ] {

@@ -1,0 +1,128 @@
+//! Which of a process's objects does a census look at? Its tensors, some of which stand for all, and its longest
+//! containers: of a million objects these are few, and the others are not handed out.
+//!
+//! A container's length is the number of its elements that are not None: `[None] * n` that the program fills in place
+//! never becomes longer. No reference is counted for that, because elements may lie in pages that a forked process shares.
+
+use crate::buffer::Buffer;
+use crate::ffi::{self, Object, Size};
+use crate::objects::{self, Listed};
+use std::ptr::null_mut;
+
+/// Elements of a container that are looked at; of more, every n-th stands for all.
+const MOST_LOOKED: usize = 1 << 20;
+/// A prime number, larger than any step.
+const ODD: usize = 15_485_863;
+
+/// `standing(thresholds, kinds, most, shared, containers, long, most_long)`: at most `most` of the process's own objects of
+/// these types, evenly spread; how many there are; at most `shared` of those in shared pages; how many there are; at most
+/// `most_long` of its own containers of these exact types that have `long` elements, the longest; and how many objects in
+/// all. None where that cannot be told.
+// SAFETY: called by CPython, which holds the lock and the arguments.
+pub(crate) unsafe extern "C-unwind" fn standing(_module: Object, arguments: Object) -> Object {
+    // SAFETY: the lock is held throughout, so that no object comes, goes or moves to another list; nothing below runs
+    // Python code before the references are counted.
+    unsafe {
+        let argument = |place: Size| ffi::PyTuple_GetItem(arguments, place);
+        let number = |place: Size| ffi::PyLong_AsLong(argument(place)).max(1) as usize;
+        let (thresholds, kinds) = (objects::limits(argument(0)), objects::items(argument(1)));
+        let (most, most_shared, containers) = (number(2), number(3), objects::items(argument(4)));
+        let (least, most_long) = (number(5) as Size, number(6));
+        let lists = [ffi::PyList_New(0), ffi::PyList_New(0), ffi::PyList_New(0)];
+        let give_up = || {
+            lists.into_iter().for_each(|list| ffi::Py_DecRef(list));
+            ffi::PyErr_Clear();
+            ffi::none()
+        };
+        if lists.iter().any(|list| list.is_null()) || !ffi::PyErr_Occurred().is_null() {
+            return give_up();
+        }
+        let [own, shared, long] = lists;
+        // Of most objects nothing but their type is read.
+        let (mut tensors, mut others, mut all) = (Buffer::new(), Buffer::new(), 0usize);
+        let complete = objects::each(own, thresholds, false, |place| {
+            all += 1;
+            let object = place as Object;
+            let kind = (*object).kind;
+            if kinds.contains(&kind) {
+                return tensors.push(place);
+            }
+            let is_long = containers.contains(&kind) && ffi::PyObject_Size(object) >= least;
+            !is_long || lists.contains(&object) || others.push(place)
+        });
+        let (Some(mut tensors), Some(mut others)) = (Listed::of(tensors), Listed::of(others)) else {
+            return give_up();
+        };
+        if !complete {
+            return give_up();
+        }
+        let of_kinds = tensors.own().count();
+        // Of each row of so many another one: what a step makes comes in the same order again and again.
+        let step = of_kinds / most + 1;
+        let is_chosen = |place: usize| place % step == place / step * ODD % step;
+        tensors.own().enumerate().filter(|(place, _)| is_chosen(*place)).for_each(|(_, object)| {
+            ffi::PyList_Append(own, object);
+        });
+        let sized = others.own().map(|object| (ffi::PyObject_Size(object), object));
+        let mut found: Vec<(Size, Object)> = sized.collect();
+        if found.len() > most_long {
+            found.select_nth_unstable_by(most_long, |a, b| b.0.cmp(&a.0));
+            found.truncate(most_long);
+        }
+        for (_, object) in found {
+            ffi::PyList_Append(long, object);
+        }
+        let number = tensors.some_shared(&kinds, most_shared, shared);
+        ffi::PyErr_Clear();
+        let count = |count: usize| ffi::PyLong_FromSize_t(count);
+        ffi::tuple([own, count(of_kinds), shared, count(number), long, count(all)])
+    }
+}
+
+/// The elements of a list, by place: null where there is none yet.
+///
+/// # Safety
+/// The interpreter's lock is held, and the place is within the list.
+unsafe fn of_list(list: Object, place: usize) -> Object {
+    // SAFETY: as the caller promises.
+    unsafe { ffi::PyList_GetItem(list, place as Size) }
+}
+
+/// `filled(container, most)`: how many elements of a list are not None, and at most `most` of them, evenly spread. With
+/// `(address, count)` in place of the list, of an array of objects.
+// SAFETY: called by CPython, which holds the lock and the arguments.
+pub(crate) unsafe extern "C-unwind" fn filled(_module: Object, arguments: Object) -> Object {
+    // SAFETY: the lock is held throughout; what is handed out is counted as it is put into the list. The caller holds
+    // the array whose elements lie at the address.
+    unsafe {
+        let container = ffi::PyTuple_GetItem(arguments, 0);
+        let most = ffi::PyLong_AsLong(ffi::PyTuple_GetItem(arguments, 1)).max(0) as usize;
+        let of_array = ffi::PyTuple_Size(arguments) == 4;
+        let (address, length) = if of_array {
+            let number = |place| ffi::PyLong_AsSize_t(ffi::PyTuple_GetItem(arguments, place));
+            (number(2) as *const Object, number(3))
+        } else {
+            (std::ptr::null(), ffi::PyObject_Size(container).max(0) as usize)
+        };
+        if !ffi::PyErr_Occurred().is_null() {
+            return null_mut();
+        }
+        let none = &raw mut ffi::_Py_NoneStruct;
+        let element = |place| if of_array { *address.add(place) } else { of_list(container, place) };
+        let is_filled = |place: &usize| {
+            let one = element(*place);
+            !one.is_null() && one != none
+        };
+        let step = length / MOST_LOOKED + 1;
+        let count = (0..length).step_by(step).filter(is_filled).count();
+        let some = ffi::PyList_New(0);
+        if !some.is_null() && most > 0 {
+            let places = (0..length).step_by(step).filter(is_filled);
+            places.step_by(count / most + 1).for_each(|place| {
+                ffi::PyList_Append(some, element(place));
+            });
+        }
+        ffi::PyErr_Clear();
+        ffi::tuple([ffi::PyLong_FromSize_t(count * step), some])
+    }
+}

@@ -1,0 +1,174 @@
+//! Who looks at memory in a program that comes by nowhere: a loop of native calls, a main that waits for others, a server?
+//!
+//! A thread that sleeps, without Python and without the interpreter's lock. Where a look is overdue and private memory has
+//! risen, it asks CPython to call us from the main thread (`Py_AddPendingCall`), between two steps of its byte code, as it
+//! calls handlers of signals. The surprise: it does not live across a fork. CPython 3.12 warns of a fork beside a second
+//! thread, and a child would meet the lock of the pending calls: so it ends before a fork and begins again after it.
+
+use crate::ffi::{self, Object};
+use crate::{guard, moments, sandbox};
+use std::ffi::{c_int, c_long, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::SeqCst};
+
+/// Seconds by which a look is overdue before the program is asked.
+const LATE_S: i64 = 3;
+/// Seconds between two questions whether it is, at least and at most.
+const SOON_S: i64 = 1;
+const LATEST_S: i64 = 5;
+const SECOND: i64 = 1_000_000_000;
+/// Private bytes that came since it was asked last.
+const RISEN: i64 = 4 << 20;
+/// Room for what libraries keep for each thread, too; pages that are not touched cost nothing.
+const STACK: usize = 256 << 10;
+
+/// Not zero: the thread is to end. It sleeps on this word.
+static END: AtomicU32 = AtomicU32::new(0);
+static THREAD: AtomicU64 = AtomicU64::new(0);
+/// Its number in the kernel; 0 before it runs.
+static NUMBER: AtomicI64 = AtomicI64::new(0);
+/// The process that it was started in: a child that a C library forked has none.
+static OWNER: AtomicI64 = AtomicI64::new(0);
+static LIVES: AtomicBool = AtomicBool::new(false);
+static WANTED: AtomicBool = AtomicBool::new(false);
+static ASKED: AtomicBool = AtomicBool::new(false);
+static BEFORE: AtomicI64 = AtomicI64::new(0);
+
+/// By their numbers: not every library of C has functions for them.
+const GETTID: c_long = 186;
+const TGKILL: c_long = 234;
+const FUTEX: c_long = 202;
+const FUTEX_WAIT_PRIVATE: c_int = 128;
+const FUTEX_WAKE_PRIVATE: c_int = 129;
+
+fn sleep(nanoseconds: i64) {
+    let time = ffi::Timespec { seconds: nanoseconds / SECOND, nanoseconds: nanoseconds % SECOND };
+    // SAFETY: the word lives for good; it is woken early where the word has changed.
+    unsafe { ffi::syscall(FUTEX, END.as_ptr(), FUTEX_WAIT_PRIVATE, 0 as c_int, &raw const time) };
+}
+
+extern "C-unwind" fn wake(_nothing: *mut c_void) -> *mut c_void {
+    // SAFETY: no arguments.
+    NUMBER.store(unsafe { ffi::syscall(GETTID) }, SeqCst);
+    loop {
+        let due = moments::NEXT.load(SeqCst);
+        let left = due.saturating_sub(ffi::now()).saturating_add(LATE_S * SECOND);
+        sleep(left.clamp(SOON_S * SECOND, LATEST_S * SECOND));
+        // Behind a filter of system calls, or where that cannot be told, it makes none any more but the one that ends it.
+        let Some(private) = (END.load(SeqCst) == 0).then(sandbox::private_if_open).flatten() else {
+            return null_mut();
+        };
+        let due = moments::NEXT.load(SeqCst);
+        let overdue = due != moments::NEVER && ffi::now() >= due.saturating_add(LATE_S * SECOND);
+        let before = BEFORE.load(SeqCst).min(private);
+        let asks = overdue && private - before >= RISEN && !ASKED.swap(true, SeqCst);
+        BEFORE.store(if asks { private } else { before }, SeqCst);
+        // SAFETY: it may be called without the interpreter's lock. A full queue says no.
+        if asks && unsafe { ffi::Py_AddPendingCall(come_by, null_mut()) } != 0 {
+            ASKED.store(false, SeqCst);
+        }
+    }
+}
+
+/// In the main thread, with the interpreter's lock.
+extern "C-unwind" fn come_by(_nothing: *mut c_void) -> c_int {
+    ASKED.store(false, SeqCst);
+    // SAFETY: CPython holds the lock.
+    unsafe { moments::moment(false, false) };
+    0
+}
+
+/// Where there is none and one is wanted. Nothing where none can be started.
+pub(crate) fn start() {
+    if !WANTED.load(SeqCst) || LIVES.load(SeqCst) || !sandbox::is_open() {
+        return;
+    }
+    END.store(0, SeqCst);
+    NUMBER.store(0, SeqCst);
+    let (mut all, mut before): (ffi::SignalSet, ffi::SignalSet) = ([0; 16], [0; 16]);
+    let mut attributes: ffi::Attributes = [0; 16];
+    let mut thread = 0;
+    // SAFETY: it takes no handler of the program's, and is joined before this library could go.
+    let started = unsafe {
+        ffi::sigfillset(&mut all);
+        ffi::pthread_sigmask(ffi::SIG_SETMASK, &all, &mut before);
+        let started = ffi::pthread_attr_init(&mut attributes) == 0
+            && ffi::pthread_attr_setstacksize(&mut attributes, STACK) == 0
+            && ffi::pthread_create(&mut thread, &attributes, wake, null_mut()) == 0;
+        ffi::pthread_sigmask(ffi::SIG_SETMASK, &before, null_mut());
+        started
+    };
+    THREAD.store(thread, SeqCst);
+    // SAFETY: no arguments.
+    OWNER.store(unsafe { ffi::getpid() }.into(), SeqCst);
+    LIVES.store(started, SeqCst);
+    // Not again at each collection where none can be started.
+    WANTED.store(started, SeqCst);
+}
+
+/// Ends it and waits until the kernel does not count it any more.
+fn stop() {
+    // SAFETY: no arguments.
+    let ours = OWNER.load(SeqCst) == i64::from(unsafe { ffi::getpid() });
+    if !LIVES.swap(false, SeqCst) || !ours {
+        return;
+    }
+    END.store(1, SeqCst);
+    // SAFETY: the word lives for good; the thread was started here and is joined once. Signal 0 only asks.
+    unsafe {
+        ffi::syscall(FUTEX, END.as_ptr(), FUTEX_WAKE_PRIVATE, 1 as c_int);
+        ffi::pthread_join(THREAD.load(SeqCst), null_mut());
+        let (number, process) = (NUMBER.load(SeqCst), ffi::getpid());
+        for _ in 0..1000 {
+            if number == 0 || ffi::syscall(TGKILL, process, number as c_int, 0 as c_int) != 0 {
+                break;
+            }
+            ffi::sched_yield();
+        }
+    }
+}
+
+/// For os.register_at_fork: before, and after in the parent.
+// SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
+pub(crate) unsafe extern "C-unwind" fn before_fork(_module: Object, _arguments: Object) -> Object {
+    if sandbox::is_open() {
+        stop();
+    }
+    ffi::none()
+}
+
+// SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
+pub(crate) unsafe extern "C-unwind" fn after_fork(_module: Object, _arguments: Object) -> Object {
+    start();
+    ffi::none()
+}
+
+/// In a forked child, which has no thread but the one that forked.
+pub(crate) fn in_child() {
+    LIVES.store(false, SeqCst);
+    ASKED.store(false, SeqCst);
+    BEFORE.store(0, SeqCst);
+    start();
+}
+
+/// `wake(wanted)`: such a thread from the next collection on, which a program of some size comes to soon.
+// SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
+pub(crate) unsafe extern "C-unwind" fn wanted(_module: Object, wanted: Object) -> Object {
+    // SAFETY: the lock is held.
+    WANTED.store(unsafe { ffi::PyObject_IsTrue(wanted) } == 1, SeqCst);
+    ffi::none()
+}
+
+/// At a collection of the program's.
+pub(crate) fn at_collection() {
+    if WANTED.load(SeqCst) && !LIVES.load(SeqCst) && !guard::in_ours() {
+        start();
+    }
+}
+
+/// `wakes()`: how many threads of this kind there are: none or one.
+// SAFETY: called by CPython, which holds the lock.
+pub(crate) unsafe extern "C-unwind" fn wakes(_module: Object, _arguments: Object) -> Object {
+    // SAFETY: the lock is held.
+    unsafe { ffi::PyLong_FromLong(LIVES.load(SeqCst).into()) }
+}
