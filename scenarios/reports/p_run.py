@@ -3,7 +3,9 @@
 
     p_run.py --ullage PATH --python PYTHON-WITH-TORCH [--only PATTERN] [--save NAME]
 
-`--save first` writes what was reported into `first.txt` of each folder. In expect.yaml:
+`--save first` writes what was reported into `first.txt` of each folder: `first` is the run after the expectations were
+committed and before anything was changed, `second` the same with jobs that had been too short to judge made longer,
+`third` and `final` came with the changes, on a machine full of other work. In expect.yaml:
 
 - `first`: causes of which one must be the first finding above a note; empty: there must be none
 - `also`, `not`: causes that must be found above a note besides (`one|other`), and that must not be

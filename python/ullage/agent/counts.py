@@ -71,7 +71,8 @@ def _count_descriptors(counts, _error):
                     places[place] = places.get(place, 0) + 1
             number += 1
         counts["fds_torch"] = torch
-        counts["fd_places"] = sorted(places.items(), key=_number, reverse=True)[:3]
+        most = sorted(places.items(), key=_number, reverse=True)[:3]
+        counts["fd_places"] = [list(place) for place in most]
     finally:
         posix.close(fd)
 

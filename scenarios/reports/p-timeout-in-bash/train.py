@@ -16,7 +16,7 @@ class Module:
 
 
 module = Module()
-for epoch in range(40):
+for epoch in range(120):
     for _ in range(12):
         optimizer.zero_grad()
         model(torch.randn(8, 3, 64, 64)).square().mean().backward()

@@ -286,10 +286,12 @@ impl ProcessHistory {
         (could - between(&self.cpu) - RUNNABLE_ERRORS * error).max(0.0)
     }
 
-    /// CPU time that it used between two times, seconds.
+    /// CPU time that it used between two times, seconds, as far as it was read between them: what it used before the first
+    /// of these readings may be of the time before.
     pub(crate) fn worked(&self, from: At, to: At) -> f64 {
-        let at = |when| self.cpu.at_or_before(when).map_or(0.0, |(_, seconds)| seconds);
-        (at(to) - at(from)).max(0.0)
+        let first = self.cpu.points().find(|(at, _)| *at >= from).map(|(_, seconds)| seconds);
+        let last = self.cpu.at_or_before(to).map(|(_, seconds)| seconds);
+        first.zip(last).map_or(0.0, |(first, last)| (last - first).max(0.0))
     }
 
     /// Private memory wherever it is, in memory and in swap, over time.
