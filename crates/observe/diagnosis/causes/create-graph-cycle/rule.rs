@@ -46,11 +46,14 @@ fn sentence(process: &ProcessHistory, at: At, grads: &GraphGradients) -> Evidenc
         let leaves = evidence::plural(grads.with_graph, "tensor has", "tensors have");
         format!("{leaves} a gradient that carries a graph, one of them {}", grads.tensor)
     } else {
-        "torch warned that backward(create_graph=True) was called".to_owned()
+        "Torch warned of a call of backward(create_graph=True)".to_owned()
     };
     let sentence = format!(
         "{known}: such a gradient and its tensor hold each other, and what the graph saved. No collector sees that circle, and no name explains the growth."
     );
+    if grads.with_graph == 0 {
+        return evidence::text("backward(create_graph=True)", "warned of", source, Some(at), sentence);
+    }
     evidence::number("gradients with a graph", grads.with_graph, "", source, at, sentence)
 }
 
