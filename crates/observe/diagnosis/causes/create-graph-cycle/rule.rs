@@ -51,6 +51,9 @@ fn sentence(process: &ProcessHistory, at: At, grads: &GraphGradients) -> Evidenc
     let sentence = format!(
         "{known}: each such gradient keeps its tensor and its graph alive, and no collector sees that cycle."
     );
+    if grads.with_graph == 0 {
+        return evidence::text("backward(create_graph=True)", "warned of", source, Some(at), sentence);
+    }
     evidence::number("gradients with a graph", grads.with_graph, "", source, at, sentence)
 }
 

@@ -2,13 +2,21 @@
 
 use super::build::*;
 use ullage_model::{
-    AgentMessage, Bytes, Census, Ending, EventKind, Garbage, HeldGraph, Holder, Measured, ProcessMemory,
-    Severity, Status, Verdict,
+    AgentMessage, Bytes, Census, Ending, EventKind, Garbage, GraphGradients, HeldGraph, Holder, Measured,
+    ProcessMemory, Severity, Site, Sites, Status, TensorCount, TensorGroup, Verdict,
 };
 
 /// Main holds 200 MiB, and so many more at second `t` of 40. The agent takes a census at 10 s and one at 20 s, in which
 /// 100 MiB came.
 fn run(more: impl Fn(f64) -> u64, census: Option<Census>) -> Verdict {
+    let first = Census { number: 1, grown: 50 * MIB, ..Census::default() };
+    let all = [(10, Some(first)), (20, census)];
+    let said = all.into_iter().filter_map(|(at, census)| Some((at, AgentMessage::Census(Box::new(census?)))));
+    told(more, said.collect())
+}
+
+/// What the agent says, and at which second.
+fn told(more: impl Fn(f64) -> u64, said: Vec<(i32, AgentMessage)>) -> Verdict {
     let mut run = Run::new();
     for second in 0..=40 {
         let at = 1.0 + f64::from(second);
@@ -19,15 +27,97 @@ fn run(more: impl Fn(f64) -> u64, census: Option<Census>) -> Verdict {
             ..ProcessMemory::default()
         });
         run.tick(at, vec![reading], |_| {});
-        let first = Census { number: 1, grown: 50 * MIB, ..Census::default() };
-        for (moment, census) in [(10, Some(first)), (20, census.clone())] {
-            let Some(census) = census.filter(|_| moment == second) else { continue };
-            let message = AgentMessage::Census(Box::new(census));
+        for (_, message) in said.iter().filter(|(moment, _)| *moment == second) {
+            let message = message.clone();
             run.event(at, EventKind::Agent { id: Some(id(MAIN)), pid: MAIN, message });
         }
     }
     run.finish(41.5, Ending::Exited(0));
     run.verdict()
+}
+
+fn in_turn(all: &[Census]) -> Vec<(i32, AgentMessage)> {
+    let number = |place: usize| u32::try_from(place + 1).unwrap();
+    let numbered = all.iter().enumerate().map(|(place, one)| Census { number: number(place), ..one.clone() });
+    (10..).step_by(10).zip(numbered.map(|one| AgentMessage::Census(Box::new(one)))).collect()
+}
+
+#[test]
+fn an_earlier_census_counts_where_the_last_had_no_time_for_all() {
+    let grown = |mib: u64| Census { grown: mib * MIB, ..Census::default() };
+    let named = Census { holders: vec![holder("outputs")], ..grown(150) };
+    let cut = Census { cut: true, ..grown(180) };
+    let verdict = told(steady, in_turn(&[grown(50), named.clone(), cut]));
+    let (cause, severity, status, said) = one(&verdict);
+    assert_eq!((cause, severity), ("accumulate-metrics-outputs", Severity::Warning));
+    // What came since counts as not explained.
+    assert!(status == Status::Established && said.contains("90 MiB of the 130 MiB"), "{said}");
+    let emptied = told(steady, in_turn(&[grown(50), named, grown(180)]));
+    assert_eq!(causes(&emptied), ["unnamed-growth"]);
+}
+
+#[test]
+fn tensors_of_one_shape_that_are_most_of_what_came_need_no_name() {
+    let counted = |count: u64, before: Option<u64>, shape: &str| {
+        let group = TensorGroup {
+            tensors: shape.into(),
+            count,
+            bytes: count * MIB,
+            count_before: before,
+            bytes_before: before.map(|before| before * MIB),
+        };
+        TensorCount { groups: vec![group], ..TensorCount::default() }
+    };
+    let run = |count, shape| {
+        let census = |grown, tensors| Census { grown, tensors: Some(tensors), ..Census::default() };
+        let first = census(50 * MIB, counted(10, None, shape));
+        told(steady, in_turn(&[first, census(150 * MIB, counted(count, Some(10), shape))]))
+    };
+    for (shape, cause) in [
+        ("[512, 512] float32", "accumulate-metrics-outputs"),
+        ("[512, 512] float32 with graph", "accumulate-tensors-with-graph"),
+    ] {
+        let verdict = run(90, shape);
+        let (found, severity, status, said) = one(&verdict);
+        assert_eq!((found, severity, status), (cause, Severity::Warning, Status::Supported));
+        assert!(said.contains(&format!("90 tensors {shape} hold 90 MiB; before there were 10")), "{said}");
+        assert_eq!(causes(&run(50, shape)), ["unnamed-growth"], "40 of 100 MiB");
+    }
+}
+
+#[test]
+fn a_line_that_allocates_most_of_what_came_needs_no_name() {
+    let run = |mib: u64| {
+        let site = Site { line: "stage2.py:5".into(), bytes: mib * MIB, blocks: mib };
+        let came = i64::try_from(20 * MIB).unwrap();
+        let sites = Sites { seconds: 2.0, came, bytes: mib * MIB, blocks: mib, sites: vec![site] };
+        let mut said = in_turn(&[Census::default(), Census { grown: 100 * MIB, ..Census::default() }]);
+        said.push((25, AgentMessage::Sites(sites)));
+        told(steady, said)
+    };
+    let verdict = run(16);
+    let (cause, severity, status, said) = one(&verdict);
+    assert_eq!(
+        (cause, severity, status),
+        ("accumulate-metrics-outputs", Severity::Warning, Status::Supported)
+    );
+    assert!(said.contains("stage2.py:5 allocated 16 MiB"), "{said}");
+    assert_eq!(causes(&run(1)), ["unnamed-growth"]);
+}
+
+#[test]
+fn gradients_that_carry_a_graph_are_named_where_nothing_else_explains_the_growth() {
+    let run = |with_graph, warned, holders: Vec<Holder>| {
+        let grads = Some(GraphGradients { with_graph, tensor: "[384, 384] float32".into(), warned });
+        let first = Census { grown: 50 * MIB, ..Census::default() };
+        told(steady, in_turn(&[first, Census { grown: 150 * MIB, grads, holders, ..Census::default() }]))
+    };
+    for verdict in [run(1, false, vec![]), run(0, true, vec![])] {
+        let (cause, severity, status, _) = one(&verdict);
+        assert_eq!((cause, severity, status), ("create-graph-cycle", Severity::Warning, Status::Supported));
+    }
+    assert_eq!(causes(&run(0, false, vec![])), ["unnamed-growth"]);
+    assert_eq!(causes(&run(1, true, vec![holder("outputs")])), ["accumulate-metrics-outputs"]);
 }
 
 fn steady(t: f64) -> u64 {
