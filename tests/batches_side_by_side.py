@@ -36,13 +36,13 @@ METHODS = ("fork", "spawn", "forkserver", "zygote")
 ALLOWED = {
     ("*", "is_shared"): "`tensor.is_shared()` is False for a received tensor",
     ("*", "owndata"): "`flags.owndata` is False",
-    ("*", "storage bytes"): "A view ships the bytes that it reaches, not its whole storage.",
-    ("conj", "*"): "Conjugate and negative bits arrive.",
-    ("neg", "*"): "Conjugate and negative bits arrive.",
-    ("tensor with attributes", "*"): "Attributes of a tensor arrive.",
-    ("buffer", "*"): "Attributes of a tensor arrive.",
+    ("*", "storage bytes"): "A view sends only the bytes it covers, not its whole storage.",
+    ("conj", "*"): "Conjugate and negative bits and attributes of tensors arrive.",
+    ("neg", "*"): "Conjugate and negative bits and attributes of tensors arrive.",
+    ("tensor with attributes", "*"): "Conjugate and negative bits and attributes of tensors arrive.",
+    ("buffer", "*"): "Conjugate and negative bits and attributes of tensors arrive.",
     ("quantized*", "*"): "Quantized, sparse and nested tensors travel as their parts.",
-    ("one tensor in two batches", "*"): "A worker that fills one buffer again and again sends what was in it each time",
+    ("one tensor in two batches", "*"): "A worker that reuses one buffer sends the contents of that moment.",
 }
 
 Point = collections.namedtuple("Point", "x y")

@@ -67,13 +67,5 @@ fn suspected(analysis: &Analysis) -> Judgement {
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
-    let size = |bytes: u64| format!("{}GiB", ((bytes / 10 * 8) >> 30).max(1));
-    let size = context.bytes.map_or_else(|| "SIZE".to_owned(), size);
-    vec![
-        Fix::new(
-            "Give the job a budget: ullage ends it in order before the machine runs out",
-            format!("ullage run --memory-max {size} -- {}", context.typed()),
-        ),
-        sharing::fewer_batches(context),
-    ]
+    vec![sharing::budget(context), sharing::fewer_batches(context)]
 }

@@ -71,10 +71,12 @@ pub(super) fn killed(analysis: &Analysis, rule: &Rule, victim: &Victim, victims:
         KillSign::Log | KillSign::Counter => Proof::KernelSaid,
         KillSign::AtLimit => Proof::ReadNearLimit,
     };
-    let counted = counter_sentence(victim);
-    let mut evidence: Vec<Evidence> =
-        line_sentence(victim, counted.is_none()).into_iter().chain(counted).collect();
     let limiting = victim.group.and_then(|group| limiting(analysis, group));
+    let counted = counter_sentence(victim);
+    let line = line_sentence(victim, counted.is_none(), limiting.map(|(_, limit)| limit));
+    // Where the kernel named its victim, that it counted one too is the least news.
+    let (first, last) = if line.is_some() { (line, counted) } else { (counted, None) };
+    let mut evidence: Vec<Evidence> = first.into_iter().collect();
     // What is read after a kill is what the kill left.
     let before = victim.last_read_before();
     let budget = limiting.and_then(|(_, limit)| own_budget(analysis, limit));
@@ -98,6 +100,7 @@ pub(super) fn killed(analysis: &Analysis, rule: &Rule, victim: &Victim, victims:
     }
     evidence.extend(victim.process.and_then(|process| process_sentence(process, victim, before)));
     evidence.extend(holders_sentence(analysis, victim, before));
+    evidence.extend(last);
     if victims > 1 {
         let sentence = format!(
             "The kernel killed {} of the job this way; this is the first.",
@@ -210,12 +213,13 @@ fn process_sentence(process: &ProcessHistory, victim: &Victim, before: At) -> Op
 }
 
 /// `alone`: no other sentence names the cgroup.
-fn line_sentence(victim: &Victim, alone: bool) -> Option<Evidence> {
+fn line_sentence(victim: &Victim, alone: bool, limit: Option<u64>) -> Option<Evidence> {
     let line = victim.line?;
     let group = line.oom_cgroup.as_ref().filter(|_| alone);
     let whose = group.map_or("its cgroup".to_owned(), |group| format!("the cgroup {group}"));
+    let of = limit.map_or(String::new(), |limit| format!(" of {}", evidence::bytes(limit)));
     let sentence = format!(
-        "The kernel killed {} (pid {}) when {whose} met its memory limit: {} anonymous, {} shared.",
+        "The kernel killed {} (pid {}) when {whose} met its memory limit{of}: {} anonymous, {} shared.",
         line.task,
         line.pid,
         evidence::bytes(line.anonymous),

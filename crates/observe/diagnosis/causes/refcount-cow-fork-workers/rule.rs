@@ -51,11 +51,11 @@ fn judge(analysis: &Analysis) -> Judgement {
         Some(severity) => severity,
     };
     let mut evidence = vec![copied_sentence(starter, &copies, whole, most)];
-    evidence.extend(faults_sentence(analysis, &copies, most));
     evidence.push(match (loader, objects) {
         (Some(loader), Some(objects)) => dataset_sentence(starter, loader, objects, &copies, saved, most),
         _ => unweighed_sentence(whole, most),
     });
+    evidence.extend(faults_sentence(analysis, &copies, most));
     let mut finding = of_job(&RULE, severity, known, evidence, &analysis.remedy_context_of(starter));
     finding.process = Some(evidence::process_ref(starter.unwrap_or(most.process)));
     Judgement::one(finding)
@@ -130,7 +130,7 @@ fn dataset_sentence(
         .map_or(String::new(), |items| format!(" for {}", evidence::plural(items, "item", "items")));
     let sentence = if saved.saturating_mul(2) >= sum(copies) {
         format!(
-            "The dataset{name} holds {} of Python objects{items}: reading one writes its reference count. Reading all copies {}; ullage.share(dataset) would have saved {} so far.",
+            "Reading a Python object writes its reference count, which copies its page. The dataset{name} holds {} of them{items}. Reading all copies {}; ullage.share(dataset) would have saved {} so far.",
             evidence::bytes(objects),
             evidence::bytes(objects.saturating_mul(copies.len() as u64)),
             evidence::bytes(saved)
@@ -148,7 +148,7 @@ fn dataset_sentence(
 
 fn unweighed_sentence(whole: u64, most: &Copy) -> Evidence {
     let sentence = format!(
-        "Reading a Python object writes its reference count. ullage.share(dataset) would have saved up to {} so far.",
+        "Reading a Python object writes its reference count, which copies its page. ullage.share(dataset) would have saved up to {} so far.",
         evidence::bytes(whole)
     );
     let source = evidence::Source::Processes(most.process.id.pid, "pagemap");

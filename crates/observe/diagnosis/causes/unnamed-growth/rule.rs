@@ -323,10 +323,10 @@ impl Why {
         let process = grower.process;
         match self {
             Why::FromOutside => {
-                "ullage watched this job from outside, and only a look inside names the container.".into()
+                "Only an agent inside the job can name what grows; this job was watched from outside.".into()
             }
             Why::NoAgent => {
-                "No agent was in this job, and only a look inside names the container.".into()
+                "Only an agent inside the job can name what grows, and this job had none.".into()
             }
             Why::NotInside => {
                 format!("No agent was in {} ({}) to name the container.", evidence::describe(process), process.name())

@@ -103,10 +103,7 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
             "journalctl -b -u systemd-oomd -u earlyoom -u nohang | tail -30",
         ),
         sharing::fewer_batches(context),
-        Fix::new(
-            "Give the job a budget: ullage ends it in order before the machine runs out",
-            format!("ullage run --memory-max SIZE -- {}", context.typed()),
-        ),
+        sharing::budget(context),
         Fix::new("For Ray: raise its threshold", "export RAY_memory_usage_threshold=0.98"),
     ]
 }

@@ -95,11 +95,11 @@ fn piled_up(analysis: &Analysis, kind: Kind, parent: i32, cohort: &Cohort) -> Op
     let mut evidence = vec![evidence::number(words.1, number, "processes", source, last, sentence)];
     if let Some((settings, iterators)) = made {
         let sentence = format!(
-            "It made {} of the loader over {} with num_workers={}{}.",
+            "It made {} of one loader ({}, num_workers={}{}).",
             evidence::plural(u64::from(*iterators), "iterator", "iterators"),
             settings.dataset.as_deref().unwrap_or("one dataset"),
             settings.workers,
-            if settings.persistent_workers { " and persistent_workers=True" } else { "" },
+            if settings.persistent_workers { ", persistent_workers=True" } else { "" },
         );
         let source = evidence::Source::Agent(parent);
         evidence.push(evidence::number(
@@ -191,7 +191,7 @@ fn end_them(kind: Kind) -> Vec<Fix> {
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
-            "Create the loader once, outside the loop, and exhaust its iterator each epoch",
+            "Create the loader once, and loop over it to its end in each epoch",
             format!(
                 "loader = {}  # once\nfor epoch in range(epochs):\n    for batch in loader:\n        ...",
                 context.loader("persistent_workers=True")

@@ -142,7 +142,7 @@ pub(crate) fn unknown_private(analysis: &Analysis, of_a_loader: bool) -> Option<
 pub(crate) fn share() -> Fix {
     Fix::new(
         "Share the dataset: all workers then read one packed copy (lists, dicts, strings, numbers, arrays, tensors)",
-        "self.samples = ullage.share(samples)  # in the dataset's __init__",
+        "import ullage\nself.samples = ullage.share(samples)  # in the dataset's __init__",
     )
 }
 

@@ -22,7 +22,7 @@ use ullage_model::{At, Evidence, Finding, Holder, Proof, Role, Severity};
 /// Holders that are named.
 const MOST_NAMED: usize = 3;
 
-/// What a rule about one kind of holder says.
+/// What a rule about one kind of retainer says.
 pub(crate) fn judge(analysis: &Analysis, rule: &Rule, kind: Kind) -> Judgement {
     let rising = rising(analysis, GROWTH_BYTES as f64).into_iter();
     let mut all: Vec<RetainedGrowth> =
@@ -63,7 +63,7 @@ pub(crate) fn judge_with_unheld(
         .collect();
     all.sort_by(|a, b| b.1.by.total_cmp(&a.1.by));
     let Some((process, rise, unheld)) = all.first() else { return by_name };
-    let evidence = vec![growth_sentence(process, rise), unheld_sentence(process, unheld)];
+    let evidence = vec![unheld_sentence(process, unheld), growth_sentence(process, rise)];
     let context = analysis.remedy_context_of(Some(process));
     let mut finding = of_job(rule, Severity::Warning, Proof::InPart, evidence, &context);
     finding.process = Some(evidence::process_ref(process));
@@ -76,7 +76,7 @@ fn unheld_sentence(process: &ProcessHistory, unheld: &Unheld) -> Evidence {
     match unheld {
         Unheld::Tensors(at, group, of) => {
             let sentence = format!(
-                "{} tensors {} hold {}; before there were {}. Of the {} by which the process grew meanwhile, this is most. Which container has them was not found.",
+                "{} tensors {} hold {}; there were {} before. They are most of the {} that came. What holds them was not found.",
                 evidence::count(group.count),
                 group.tensors,
                 evidence::bytes(group.bytes),
@@ -87,11 +87,11 @@ fn unheld_sentence(process: &ProcessHistory, unheld: &Unheld) -> Evidence {
         }
         Unheld::Line(at, site, sites) => {
             let sentence = format!(
-                "{} allocated {} in {} that were still in use then, of the {} by which the process grew meanwhile. What holds them was not found.",
+                "{} allocated {} that stayed in use, of {} that came in {}. What holds them was not found.",
                 site.line,
                 evidence::bytes(site.bytes),
-                evidence::seconds(sites.seconds),
-                evidence::bytes(sites.came.max(0) as u64)
+                evidence::bytes(sites.came.max(0) as u64),
+                evidence::seconds(sites.seconds)
             );
             evidence::number("memory allocated by a line", site.bytes, "bytes", source, *at, sentence)
         }
@@ -121,9 +121,9 @@ fn finding(
     // The largest first: its sentence is the headline, and the remedy goes into it.
     let graph_leads = graph_leads(held);
     let mut evidence: Vec<Evidence> = graph_sentence(held).filter(|_| graph_leads).into_iter().collect();
-    for holder in held.holders.iter().take(MOST_NAMED) {
-        evidence.push(holder_sentence(held, holder));
-        evidence.extend(detail_sentence(held, holder));
+    for retainer in held.holders.iter().take(MOST_NAMED) {
+        evidence.push(holder_sentence(held, retainer));
+        evidence.extend(detail_sentence(held, retainer));
     }
     evidence.extend(graph_sentence(held).filter(|_| !graph_leads));
     evidence.push(share_sentence(held, share));
@@ -131,7 +131,7 @@ fn finding(
     evidence.push(growth_sentence(held.process, &held.rise));
     let mut context = analysis.remedy_context_of(Some(held.process));
     context.retainer = match (held.holders.first(), held.graphs.first()) {
-        (Some(holder), _) if !graph_leads => Some(Retainer::of(holder)),
+        (Some(retainer), _) if !graph_leads => Some(Retainer::of(retainer)),
         (_, graph) => graph.map(|graph| Retainer::tensor(&graph.name)),
     };
     let mut finding = of_job(rule, severity, known, evidence, &context);
@@ -142,15 +142,15 @@ fn finding(
 
 /// The graph of a tensor retains more than the first container.
 fn graph_leads(held: &RetainedGrowth) -> bool {
-    let weight = |holder: &&Holder| holder.more_bytes.saturating_add(holder.hidden_bytes);
+    let weight = |retainer: &&Holder| retainer.more_bytes.saturating_add(retainer.hidden_bytes);
     held.graphs
         .first()
-        .is_some_and(|graph| held.holders.first().is_none_or(|holder| graph.more_bytes > weight(holder)))
+        .is_some_and(|graph| held.holders.first().is_none_or(|retainer| graph.more_bytes > weight(retainer)))
 }
 
 fn severity(analysis: &Analysis, held: &RetainedGrowth, share: f64) -> Severity {
     let much = is_much(held.process, &held.rise);
-    let bounded = held.holders.iter().all(|holder| holder.bounded) && held.graphs.is_empty();
+    let bounded = held.holders.iter().all(|retainer| retainer.bounded) && held.graphs.is_empty();
     match held.kind {
         _ if bounded && held.kind != Kind::Hook => Severity::Note,
         Kind::Cache if is_persistent_workers(analysis, held) => Severity::Note,
@@ -166,7 +166,7 @@ fn is_persistent_workers(analysis: &Analysis, held: &RetainedGrowth) -> bool {
     let copy = Copy { process: held.process, bytes: 0, error: 0, at: held.at };
     let settings = starter(analysis, &[copy]).and_then(|starter| starter.loader.as_ref());
     matches!(held.process.role, Role::LoaderWorker(_))
-        && !held.holders.iter().any(|holder| is_looked_up(holder))
+        && !held.holders.iter().any(|retainer| is_looked_up(retainer))
         && settings.is_some_and(|settings| settings.persistent_workers)
 }
 
@@ -201,58 +201,65 @@ fn spelt(type_name: &str, name: &str, place: &str) -> String {
     text
 }
 
-fn holder_sentence(held: &RetainedGrowth, holder: &Holder) -> Evidence {
-    let spelt = spelt(&holder.type_name, &holder.name, &holder.place);
-    let before = holder.before.unwrap_or(0);
-    let value = holder.more_bytes.saturating_add(holder.hidden_bytes);
+fn holder_sentence(held: &RetainedGrowth, retainer: &Holder) -> Evidence {
+    // The line where it grows; that of its name is where its function happened to stand.
+    let grows =
+        Some(retainer.line.as_str()).filter(|line| !line.is_empty() && retainer.type_name != "lru_cache");
+    let place = match (grows, retainer.place.rsplit_once(", ")) {
+        (Some(_), Some((function, _))) => function,
+        _ => &retainer.place,
+    };
+    let spelt = spelt(&retainer.type_name, &retainer.name, place);
+    let at = grows.map_or(String::new(), |line| format!(" at {line}"));
+    let before = retainer.before.unwrap_or(0);
+    let value = retainer.more_bytes.saturating_add(retainer.hidden_bytes);
     let of_value =
-        ["Tensor", "ndarray", "bytes", "bytearray"].iter().any(|kind| holder.type_name.ends_with(kind));
+        ["Tensor", "ndarray", "bytes", "bytearray"].iter().any(|kind| retainer.type_name.ends_with(kind));
     let from_to = if of_value {
-        format!("from {} to {}", evidence::bytes(before), evidence::bytes(holder.length))
+        format!("from {} to {}", evidence::bytes(before), evidence::bytes(retainer.length))
     } else {
-        let elements = match holder.type_name.as_str() {
+        let elements = match retainer.type_name.as_str() {
             "lru_cache" => "results",
-            _ if is_hooks(holder) => "hooks",
+            _ if is_hooks(retainer) => "hooks",
             _ => "elements",
         };
-        format!("from {} to {} {elements}", evidence::count(before), evidence::count(holder.length))
+        format!("from {} to {} {elements}", evidence::count(before), evidence::count(retainer.length))
     };
     let sentence = match held.kind {
         // A hook weighs little, and a graph whose saved tensors cannot be seen seems to.
-        Kind::Hook if is_hooks(holder) => format!("{spelt} grew {from_to}."),
-        Kind::Graph if holder.hidden_bytes == 0 => format!("{spelt} grew {from_to}."),
-        Kind::Graph => format!("{spelt} grew by {} with its graphs, {from_to}.", evidence::bytes(value)),
-        _ => format!("{spelt} grew by {}, {from_to}.", evidence::bytes(value)),
+        Kind::Hook if is_hooks(retainer) => format!("{spelt} grew{at} {from_to}."),
+        Kind::Graph if retainer.hidden_bytes == 0 => format!("{spelt} grew{at} {from_to}."),
+        Kind::Graph => format!("{spelt} grew by {}{at} with its graphs, {from_to}.", evidence::bytes(value)),
+        _ => format!("{spelt} grew by {}{at}, {from_to}.", evidence::bytes(value)),
     };
-    let what = if holder.name.is_empty() { holder.type_name.clone() } else { holder.name.clone() };
+    let what = if retainer.name.is_empty() { retainer.type_name.clone() } else { retainer.name.clone() };
     let what = format!("memory held by {what}");
     evidence::number(&what, value, "bytes", source(held), held.at, sentence)
 }
 
-/// Where it grows, and what its elements are.
-fn detail_sentence(held: &RetainedGrowth, holder: &Holder) -> Option<Evidence> {
+/// What it belongs to, and what its elements are.
+fn detail_sentence(held: &RetainedGrowth, retainer: &Holder) -> Option<Evidence> {
     let mut parts = Vec::new();
-    if !holder.owner.is_empty() {
-        parts.push(format!("it is an attribute of {}", holder.owner));
+    if !retainer.owner.is_empty() {
+        parts.push(format!("it is an attribute of {}", retainer.owner));
     }
-    if !holder.line.is_empty() {
-        let made = if holder.type_name == "lru_cache" { "it was made" } else { "it grows" };
-        parts.push(format!("{made} at {}", holder.line));
+    if retainer.type_name == "lru_cache" && !retainer.line.is_empty() {
+        parts.push(format!("it was made at {}", retainer.line));
     }
-    if !holder.element.is_empty() {
-        parts.push(format!("its elements: {}", holder.element));
+    if !retainer.element.is_empty() {
+        parts.push(format!("its elements: {}", retainer.element));
     }
     match held.kind {
         Kind::Graph => {
-            parts.push(format!("{:.0} % of its elements carry an autograd graph", 100.0 * holder.graph));
+            parts.push(format!("{:.0} % of its elements carry an autograd graph", 100.0 * retainer.graph));
         }
         Kind::View => parts.push(format!(
             "its views show {} and retain {}",
-            evidence::bytes(holder.own_bytes),
-            evidence::bytes(holder.bytes)
+            evidence::bytes(retainer.own_bytes),
+            evidence::bytes(retainer.bytes)
         )),
         Kind::Error => parts.push("its exceptions retain the frames that they passed".into()),
-        Kind::Hook if is_hooks(holder) => {
+        Kind::Hook if is_hooks(retainer) => {
             parts.push("a hook lives until its handle is removed".into());
         }
         _ => {}
@@ -261,7 +268,7 @@ fn detail_sentence(held: &RetainedGrowth, holder: &Holder) -> Option<Evidence> {
         return None;
     }
     let sentence = format!("{}.", evidence::capital(&parts.join("; ")));
-    let line = if holder.line.is_empty() { &holder.element } else { &holder.line };
+    let line = if retainer.line.is_empty() { &retainer.element } else { &retainer.line };
     Some(evidence::text("where it grows", line, source(held), Some(held.at), sentence))
 }
 
@@ -315,7 +322,7 @@ pub(crate) fn what_grows(process: &ProcessHistory) -> Option<Evidence> {
     let held = kinds.into_iter().filter_map(|kind| held(process, rise, kind));
     let most = held.max_by_key(|held| held.explained)?;
     let much = most.explained as f64 >= EXPLAINS * most.of as f64;
-    most.holders.first().filter(|_| much).map(|holder| holder_sentence(&most, holder))
+    most.holders.first().filter(|_| much).map(|retainer| holder_sentence(&most, retainer))
 }
 
 /// A Python that grew to its end, into which nobody looked.

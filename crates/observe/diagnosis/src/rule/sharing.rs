@@ -45,6 +45,16 @@ pub(crate) fn fewer_batches(context: &RemedyContext) -> Fix {
     .only(Place::Loader)
 }
 
+/// A budget of most of what the machine has, in bytes of the context.
+pub(crate) fn budget(context: &RemedyContext) -> Fix {
+    let size = |bytes: u64| format!("{}GiB", ((bytes / 10 * 8) >> 30).max(1));
+    let size = context.bytes.map_or_else(|| "SIZE".to_owned(), size);
+    Fix::new(
+        "Give the job a budget: ullage ends it in order before the machine runs out",
+        format!("ullage run --memory-max {size} -- {}", context.typed()),
+    )
+}
+
 /// Where a job may have no loader.
 pub(crate) fn hold_less() -> Fix {
     Fix::new("Let the job hold less: the report says which process holds how much", "ullage report")

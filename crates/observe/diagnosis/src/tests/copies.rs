@@ -124,7 +124,7 @@ fn copied_pages_at_a_steady_resident_size_are_told_with_what_sharing_would_save(
     let text = sentences(&finding);
     assert!(text.contains("4 forked workers copied 360 MiB"), "{text}");
     assert!(text.contains("grew by at most 0 bytes"), "{text}");
-    assert!(text.contains("__main__.Names holds 100 MiB of Python objects for 1,000,000 items"), "{text}");
+    assert!(text.contains("__main__.Names holds 100 MiB of them for 1,000,000 items"), "{text}");
     assert!(
         text.contains("Reading all copies 400 MiB; ullage.share(dataset) would have saved 360 MiB so far")
     );

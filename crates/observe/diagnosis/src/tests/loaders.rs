@@ -76,10 +76,7 @@ fn workers_of_iterators_that_are_kept_pile_up() {
         assert_eq!((finding.status(), finding.severity), (status, Severity::Warning));
         let text = sentences(finding);
         assert!(text.contains("had 18 loader workers at once, from 9 rounds"), "{text}");
-        assert_eq!(
-            text.contains("made 9 iterators of the loader over __main__.Samples with num_workers=2"),
-            told
-        );
+        assert_eq!(text.contains("made 9 iterators of one loader (__main__.Samples, num_workers=2)"), told);
         assert!(text.contains("Together they held 900 MiB"), "{text}");
     }
 }

@@ -339,7 +339,7 @@ fn it_says_why_the_cause_was_not_found_and_what_settles_it() {
     let no_agent = job(60.0, 1.0, |t| 50.0 + 10.0 * t);
     let finding = &no_agent.findings[0];
     assert_eq!(finding.title, "Memory grows to the end, by 10 MiB a second; cause not found");
-    assert!(sentences(finding).contains("No agent was in this job"), "{}", sentences(finding));
+    assert!(sentences(finding).contains("and this job had none"), "{}", sentences(finding));
     assert_eq!(finding.fixes[0].command, "ullage run -- python train.py");
     let looked = counted(None);
     assert!(

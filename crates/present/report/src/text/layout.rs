@@ -97,6 +97,9 @@ impl Screen {
         let width = self.room(indent);
         let mut lines = self.wrapped(indent, hang, text);
         if lines.len() > most {
+            lines = self.in_clauses(most, indent, hang, text).unwrap_or(lines);
+        }
+        if lines.len() > most {
             lines.truncate(most);
             if let Some(last) = lines.last_mut() {
                 while display_width(last) + 1 >= width && last.trim_start().contains(' ') {
@@ -108,6 +111,16 @@ impl Screen {
         for line in carry_spans(lines.iter().map(String::as_str)) {
             self.line(indent, &line);
         }
+    }
+
+    /// The clauses from its beginning that fit into so many lines.
+    fn in_clauses(&self, most: usize, indent: usize, hang: usize, text: &str) -> Option<Vec<String>> {
+        let ends = text.match_indices("; ").chain(text.match_indices(", in ")).map(|(end, _)| end);
+        let fitting = ends.filter_map(|end| {
+            let lines = self.wrapped(indent, hang, &format!("{}.", &text[..end]));
+            (lines.len() <= most).then_some((end, lines))
+        });
+        fitting.max_by_key(|(end, _)| *end).map(|(_, lines)| lines)
     }
 
     /// Commands or code to paste: a line that is too wide is broken where a shell, or Python, reads on.

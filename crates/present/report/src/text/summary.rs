@@ -10,8 +10,8 @@ use super::style::{Ink, Style, GLUE};
 use super::verdict::{known, last_name, limit_words, nearest};
 use crate::format;
 use ullage_model::{
-    Evidence, EvidenceSource, Finding, FirstFailure, GrowthClass, Limit, LimitState, MemorySummary,
-    OutcomeKind, ProcessRef, Role, Severity, Verdict,
+    caused_by, Evidence, EvidenceSource, Finding, FirstFailure, GrowthClass, Limit, LimitState,
+    MemorySummary, OutcomeKind, ProcessRef, Role, Severity, Verdict,
 };
 
 /// Lines that the block has at most.
@@ -309,10 +309,15 @@ fn untold_limit<'a>(
 
 fn also(screen: &mut Screen, verdict: &Verdict, extent: Extent) {
     let mut others = verdict.findings.iter().skip(1).filter(|finding| finding.severity > Severity::Note);
-    screen.section("Also", Ink::Strong);
+    let all = &verdict.findings;
+    let leads = all
+        .first()
+        .zip(all.get(1))
+        .is_some_and(|(first, other)| caused_by(other, all).contains(&first.cause.as_str()));
+    screen.section(if leads { "Led to" } else { "Also" }, Ink::Strong);
     for finding in others.by_ref().take(extent.also) {
         let text = format!("{}: {}", format::clean(&finding.cause), shorter(&headline_of(finding), finding));
-        screen.prose_in(1, 0, 0, &text);
+        screen.prose_in(extent.also, 0, 0, &text);
     }
     match others.count() {
         0 => {}

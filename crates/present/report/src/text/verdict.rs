@@ -278,7 +278,15 @@ pub(super) fn limit_words(state: &LimitState) -> String {
     let limit = state.limit.as_known().map_or_else(|| "?".into(), |limit| format::limit(*limit, unit));
     let share = || Some(format::share(*state.used.as_known()? as f64 / state.limit.as_known()?.at()? as f64));
     let left = until_met(state).or_else(share).map(|left| format!(", {left}")).unwrap_or_default();
-    format!("{}: {used} of {limit}{left}", limit_name(state))
+    // What it says is that there is time, or room.
+    let far = until_met(state).is_none()
+        && state
+            .used
+            .as_known()
+            .zip(state.limit.as_known())
+            .is_some_and(|(used, limit)| limit.at().is_some_and(|limit| used.saturating_mul(2) < limit));
+    let none = if far { "none is near: " } else { "" };
+    format!("{none}{}: {used} of {limit}{left}", limit_name(state))
 }
 
 fn until_met(state: &LimitState) -> Option<String> {
