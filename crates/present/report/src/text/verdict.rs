@@ -285,7 +285,7 @@ pub(super) fn limit_words(state: &LimitState) -> String {
             .as_known()
             .zip(state.limit.as_known())
             .is_some_and(|(used, limit)| limit.at().is_some_and(|limit| used.saturating_mul(2) < limit));
-    let none = if far { "none is near: " } else { "" };
+    let none = if far { "none is near; nearest is " } else { "" };
     format!("{none}{}: {used} of {limit}{left}", limit_name(state))
 }
 
