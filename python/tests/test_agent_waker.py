@@ -4,35 +4,61 @@ import sys
 
 from receiver import HEARD, several, watched
 
-# Bytes are nothing that the collector counts, and select() no moment: only the thread sees that memory rises.
+# A program of several threads. Bytes are nothing that the collector counts, and select() no moment: only the thread sees
+# that memory rises.
 GROWS = (
     HEARD
     + """
-import gc, select
-gc.collect()
+import gc, os, select, threading
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+while len(os.listdir("/proc/self/task")) < 3:
+    gc.collect()
 kept = []
 while not heard():
-    kept.append(bytes(1 << 20))
+    kept.append(b"x" * (1 << 20))
     select.select([], [], [], 0.02)
 """
 )
 
-FORKS = """
-import gc, os, sys, time
-gc.collect()
+COUNTS = """
+import gc, os, sys, threading, time
 def threads():
     return len(os.listdir("/proc/self/task"))
-assert threads() == int(sys.argv[1]), threads()
-for _ in range(20):
+def of_a_child():
     read, write = os.pipe()
     child = os.fork()
     if not child:
+        gc.collect()
         os.write(write, b"%d" % threads())
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
-    assert os.read(read, 9) == sys.argv[1].encode()
-assert threads() == int(sys.argv[1]), threads()
+    return int(os.read(read, 9))
 """
+
+# No thread more, whatever it collects and forks; where one stood beside a fork, CPython would warn of it.
+OF_ONE_THREAD = (
+    COUNTS
+    + """
+for _ in range(20):
+    gc.collect()
+    assert threads() == 1, threads()
+    assert of_a_child() == 1
+"""
+)
+
+# One more after a collection, none in a child, and one again when some time has gone by.
+OF_TWO_THREADS = (
+    COUNTS
+    + """
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+for _ in range(2):
+    end = time.monotonic() + 30
+    while threads() != int(sys.argv[1]) and time.monotonic() < end:
+        gc.collect()
+    assert threads() == int(sys.argv[1]), threads()
+    assert of_a_child() == 1
+"""
+)
 
 
 def test_a_loop_of_native_calls_is_looked_into(script):
@@ -41,11 +67,16 @@ def test_a_loop_of_native_calls_is_looked_into(script):
     assert "__main__.kept" in holders
 
 
-def test_a_fork_warns_of_no_thread_and_a_child_has_its_own(python, script):
-    ended, _ = watched([python, "-W", "error", script(FORKS), "2"])
+def test_a_program_of_one_thread_stays_one(python, script):
+    ended, _ = watched([python, "-W", "error", script(OF_ONE_THREAD)])
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_a_program_of_several_has_one_more_and_its_child_none(python, script):
+    ended, _ = watched([python, "-W", "ignore", script(OF_TWO_THREADS), "3"])
     assert ended.returncode == 0, ended.stderr
 
 
 def test_without_it_there_is_no_thread(script):
-    ended, _ = watched([sys.executable, script(FORKS), "1"], env={"ULLAGE_AGENT_NO_THREAD": "1"})
+    ended, _ = watched([sys.executable, script(OF_TWO_THREADS), "2"], env={"ULLAGE_AGENT_NO_THREAD": "1"})
     assert ended.returncode == 0, ended.stderr

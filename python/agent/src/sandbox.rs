@@ -121,8 +121,8 @@ fn after_fork() -> bool {
     true
 }
 
-/// Private bytes of this process; none where the filters are not what they were, or that cannot be told.
-pub(crate) fn private_if_open() -> Option<i64> {
+/// Private bytes of this process, and its threads; none where the filters are not what they were, or that cannot be told.
+pub(crate) fn private_if_open() -> Option<(i64, i64)> {
     let fd = STATUS.load(SeqCst);
     if CLOSED.load(SeqCst) || fd < 0 {
         return None;
@@ -133,7 +133,7 @@ pub(crate) fn private_if_open() -> Option<i64> {
         return None;
     }
     const KIB: i64 = 1024;
-    Some(number(text, b"\nRssAnon:")? * KIB)
+    Some((number(text, b"\nRssAnon:")? * KIB, number(text, b"\nThreads:")?))
 }
 
 fn status(fd: c_int, text: &mut [u8; 4096]) -> Option<&[u8]> {

@@ -2,8 +2,11 @@
 //!
 //! A thread that sleeps, without Python and without the interpreter's lock. Where a look is overdue and private memory has
 //! risen, it asks CPython to call us from the main thread (`Py_AddPendingCall`), between two steps of its byte code, as it
-//! calls handlers of signals. The surprise: it does not live across a fork. CPython 3.12 warns of a fork beside a second
-//! thread, and a child would meet the lock of the pending calls: so it ends before a fork and begins again after it.
+//! calls handlers of signals.
+//!
+//! The surprise: a process of one thread may do what others may not (unshare(2), setns(2), exit(2) by its number, a fork that
+//! CPython 3.12 does not warn of). So only a program that has another thread gets this one. It ends before a fork, since a
+//! child would meet the lock of the pending calls, and begins again at a later collection.
 
 use crate::ffi::{self, Object};
 use crate::{guard, moments, sandbox};
@@ -16,6 +19,10 @@ const LATE_S: i64 = 3;
 /// Seconds between two questions whether it is, at least and at most.
 const SOON_S: i64 = 1;
 const LATEST_S: i64 = 5;
+/// Nanoseconds after which it is asked again whether the program has another thread.
+const AGAIN_NS: i64 = SECOND / 10;
+/// The main thread, and this one.
+const ALONE: i64 = 2;
 const SECOND: i64 = 1_000_000_000;
 /// Private bytes that came since it was asked last.
 const RISEN: i64 = 4 << 20;
@@ -33,6 +40,8 @@ static LIVES: AtomicBool = AtomicBool::new(false);
 static WANTED: AtomicBool = AtomicBool::new(false);
 static ASKED: AtomicBool = AtomicBool::new(false);
 static BEFORE: AtomicI64 = AtomicI64::new(0);
+/// When it may begin, by the monotonic clock.
+static NEXT_TRY: AtomicI64 = AtomicI64::new(0);
 
 /// By their numbers: not every library of C has functions for them.
 const GETTID: c_long = 186;
@@ -55,9 +64,13 @@ extern "C-unwind" fn wake(_nothing: *mut c_void) -> *mut c_void {
         let left = due.saturating_sub(ffi::now()).saturating_add(LATE_S * SECOND);
         sleep(left.clamp(SOON_S * SECOND, LATEST_S * SECOND));
         // Behind a filter of system calls, or where that cannot be told, it makes none any more but the one that ends it.
-        let Some(private) = (END.load(SeqCst) == 0).then(sandbox::private_if_open).flatten() else {
+        let Some((private, threads)) = (END.load(SeqCst) == 0).then(sandbox::private_if_open).flatten()
+        else {
             return null_mut();
         };
+        if threads <= ALONE {
+            return null_mut();
+        }
         let due = moments::NEXT.load(SeqCst);
         let overdue = due != moments::NEVER && ffi::now() >= due.saturating_add(LATE_S * SECOND);
         let before = BEFORE.load(SeqCst).min(private);
@@ -78,9 +91,9 @@ extern "C-unwind" fn come_by(_nothing: *mut c_void) -> c_int {
     0
 }
 
-/// Where there is none and one is wanted. Nothing where none can be started.
-pub(crate) fn start() {
-    if !WANTED.load(SeqCst) || LIVES.load(SeqCst) || !sandbox::is_open() {
+/// Where there is none and one is wanted, in a program of several threads. Nothing where none can be started.
+fn start() {
+    if !sandbox::is_open() || sandbox::private_if_open().is_none_or(|(_, threads)| threads < ALONE) {
         return;
     }
     END.store(0, SeqCst);
@@ -139,8 +152,13 @@ pub(crate) unsafe extern "C-unwind" fn before_fork(_module: Object, _arguments: 
 
 // SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
 pub(crate) unsafe extern "C-unwind" fn after_fork(_module: Object, _arguments: Object) -> Object {
-    start();
+    later();
     ffi::none()
+}
+
+/// CPython 3.13 counts the threads beside a fork after this.
+fn later() {
+    NEXT_TRY.store(ffi::now().saturating_add(AGAIN_NS), SeqCst);
 }
 
 /// In a forked child, which has no thread but the one that forked.
@@ -148,10 +166,10 @@ pub(crate) fn in_child() {
     LIVES.store(false, SeqCst);
     ASKED.store(false, SeqCst);
     BEFORE.store(0, SeqCst);
-    start();
+    later();
 }
 
-/// `wake(wanted)`: such a thread from the next collection on, which a program of some size comes to soon.
+/// `wake(wanted)`: such a thread from a collection on, which a program of some size comes to soon.
 // SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
 pub(crate) unsafe extern "C-unwind" fn wanted(_module: Object, wanted: Object) -> Object {
     // SAFETY: the lock is held.
@@ -161,7 +179,9 @@ pub(crate) unsafe extern "C-unwind" fn wanted(_module: Object, wanted: Object) -
 
 /// At a collection of the program's.
 pub(crate) fn at_collection() {
-    if WANTED.load(SeqCst) && !LIVES.load(SeqCst) && !guard::in_ours() {
+    let wanted = WANTED.load(SeqCst) && !LIVES.load(SeqCst) && !guard::in_ours();
+    if wanted && ffi::now() >= NEXT_TRY.load(SeqCst) {
+        later();
         start();
     }
 }

@@ -356,7 +356,11 @@ fn it_says_why_the_cause_was_not_found_and_what_settles_it() {
     }
     let verdict = attached.verdict();
     assert_eq!(verdict.findings[0].title, "Memory is growing, by 10 MiB a second; cause not found");
-    assert!(sentences(&verdict.findings[0]).contains("was watched from outside"), "{:?}", verdict.findings[0]);
+    assert!(
+        sentences(&verdict.findings[0]).contains("was watched from outside"),
+        "{:?}",
+        verdict.findings[0]
+    );
 }
 
 #[test]

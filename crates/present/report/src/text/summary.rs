@@ -273,9 +273,10 @@ fn remedy(screen: &mut Screen, finding: &Finding, extent: Extent) {
         }
     }
     screen.section("Do", Ink::Strong);
-    screen.prose_in(extent.remedy, 0, 0, &format!("{title}:"));
     let code = super::layout::pasteable(&fix.command, screen.columns().saturating_sub(2));
-    if code.len() <= extent.code {
+    let shown = code.len() <= extent.code;
+    screen.prose_in(extent.remedy, 0, 0, &format!("{title}{}", if shown { ":" } else { "" }));
+    if shown {
         screen.paste(2, &fix.command);
     }
 }

@@ -285,8 +285,10 @@ pub(super) fn limit_words(state: &LimitState) -> String {
             .as_known()
             .zip(state.limit.as_known())
             .is_some_and(|(used, limit)| limit.at().is_some_and(|limit| used.saturating_mul(2) < limit));
-    let none = if far { "none is near; nearest is " } else { "" };
-    format!("{none}{}: {used} of {limit}{left}", limit_name(state))
+    if far {
+        return format!("none is near ({}{})", limit_name(state), left.replacen(',', ":", 1));
+    }
+    format!("{}: {used} of {limit}{left}", limit_name(state))
 }
 
 fn until_met(state: &LimitState) -> Option<String> {
