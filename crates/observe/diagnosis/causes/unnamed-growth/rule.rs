@@ -15,6 +15,7 @@ use crate::policy::growth::{
 use crate::policy::trends::{FORECAST_REACH, GROWTH_LEAST_READINGS, GROWTH_LEAST_S};
 use crate::rule::finding::of_job;
 use crate::rule::retainers::growth_sentence;
+use crate::rule::retainers::is_without_a_name;
 use crate::rule::{Judgement, Rule};
 use crate::trend::Rise;
 use ullage_model::{
@@ -48,6 +49,21 @@ pub(super) fn yield_to_others(
     findings: &mut Vec<Finding>,
     is_growth: impl Fn(&str) -> bool,
 ) {
+    // A line that allocates, or tensors of one shape, are not what keeps them: a queue, a graph or a cache may be.
+    let named = |one: &Finding, nameless: &Finding| {
+        let process = analysis
+            .timeline
+            .processes()
+            .find(|process| nameless.process.as_ref().is_some_and(|reference| reference.id == process.id));
+        let other = one.cause != ID && !is_without_a_name(one) && is_growth(&one.cause);
+        other && process.is_some_and(|process| explains(one, process))
+    };
+    let yields: Vec<bool> = findings
+        .iter()
+        .map(|finding| is_without_a_name(finding) && findings.iter().any(|one| named(one, finding)))
+        .collect();
+    let mut yields = yields.into_iter();
+    findings.retain(|_| !yields.next().unwrap_or(false));
     if findings.iter().all(|finding| finding.cause != ID) {
         return;
     }

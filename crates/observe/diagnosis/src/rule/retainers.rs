@@ -71,6 +71,14 @@ pub(crate) fn judge_with_unheld(
     Judgement::Found(vec![finding])
 }
 
+const OF_TENSORS: &str = "memory of tensors";
+const BY_A_LINE: &str = "memory allocated by a line";
+
+/// A finding of what grew where no name holds it.
+pub(crate) fn is_without_a_name(finding: &Finding) -> bool {
+    finding.evidence.first().is_some_and(|first| first.what == OF_TENSORS || first.what == BY_A_LINE)
+}
+
 fn unheld_sentence(process: &ProcessHistory, unheld: &Unheld) -> Evidence {
     let source = evidence::Source::Agent(process.id.pid);
     match unheld {
@@ -83,7 +91,7 @@ fn unheld_sentence(process: &ProcessHistory, unheld: &Unheld) -> Evidence {
                 evidence::count(group.count_before.unwrap_or(0)),
                 evidence::bytes(*of)
             );
-            evidence::number("memory of tensors", group.bytes, "bytes", source, *at, sentence)
+            evidence::number(OF_TENSORS, group.bytes, "bytes", source, *at, sentence)
         }
         Unheld::Line(at, site, sites) => {
             let sentence = format!(
@@ -93,7 +101,7 @@ fn unheld_sentence(process: &ProcessHistory, unheld: &Unheld) -> Evidence {
                 evidence::bytes(sites.came.max(0) as u64),
                 evidence::seconds(sites.seconds)
             );
-            evidence::number("memory allocated by a line", site.bytes, "bytes", source, *at, sentence)
+            evidence::number(BY_A_LINE, site.bytes, "bytes", source, *at, sentence)
         }
     }
 }
