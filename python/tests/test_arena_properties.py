@@ -684,10 +684,10 @@ def test_autograd_keeps_the_bytes_of_a_message():
 def test_bytes_that_nobody_keeps_are_used_again():
     queue = Queue()
     reuse(queue)
-    places = set()
-    for _ in range(30):
-        places.add(received(queue).data_ptr())
-    assert len(places) < 10, "without this the tests of lifetimes would show nothing"
+    place = received(queue).data_ptr()
+    # More than lie free: how long the sender's thread holds a block decides which of them is taken next.
+    held = [received(queue) for _ in range(120)]
+    assert place in [one.data_ptr() for one in held], "without this the tests of lifetimes would show nothing"
 
 
 def handed_over(queue):
