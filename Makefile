@@ -173,6 +173,11 @@ target/torch-own/torch-2.6.0:
 	target/torch-own/bin/pip install -q torch==2.6.0 numpy expecttest hypothesis psutil dill
 	touch $@
 
+# Wheels for each CPython from 3.9 on that is found here, into dist/: linked against glibc 2.28, and looked at.
+.PHONY: wheels
+wheels:
+	$(PYTHON) packaging/wheels.py
+
 lint: install
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --release -- -D warnings
