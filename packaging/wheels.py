@@ -3,9 +3,8 @@
 
     packaging/wheels.py [--only 3.11,3.12] [--check]
 
-They are linked against glibc 2.28 without a container (packaging/cargo-glibc), so that their tag is manylinux_2_28. Two builds
-of one commit are the same bytes. Each is looked at by auditwheel, twine and check-wheel-contents, and must say in its size
-and its symbols what is promised; `--check` looks at what lies in dist/ and builds nothing.
+They are linked against glibc 2.28 without a container (packaging/cargo-glibc), so that their tag is manylinux_2_28.
+auditwheel, twine and check-wheel-contents check each, and its size is bounded; `--check` checks the wheels in dist/ and builds nothing.
 """
 
 import argparse
