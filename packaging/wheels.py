@@ -4,7 +4,8 @@
     packaging/wheels.py [--only 3.11,3.12] [--check]
 
 They are linked against glibc 2.28 without a container (packaging/cargo-glibc), so that their tag is manylinux_2_28.
-auditwheel, twine and check-wheel-contents check each, and its size is bounded; `--check` checks the wheels in dist/ and builds nothing.
+auditwheel, twine and check-wheel-contents check each, and its size is bounded. `--check` checks
+the wheels in dist/ and builds nothing.
 """
 
 import argparse
@@ -64,7 +65,9 @@ def build(version, python, bin):
     venv = WORK / f"python{version}"
     if not (venv / "bin" / "pip").exists():
         subprocess.run([python, "-m", "venv", str(venv)], check=True)
-        subprocess.run([str(venv / "bin" / "pip"), "install", "-q", "setuptools>=70", "setuptools-rust>=1.10", "wheel"], check=True)
+        subprocess.run(
+            [str(venv / "bin" / "pip"), "install", "-q", "setuptools>=70", "setuptools-rust>=1.10", "wheel"], check=True
+        )
     # setuptools takes up what an earlier build left there.
     shutil.rmtree(ROOT / "build", ignore_errors=True)
     home = os.environ.get("CARGO_HOME") or os.path.expanduser("~/.cargo")
@@ -80,7 +83,16 @@ def build(version, python, bin):
         "RUSTFLAGS": f"--remap-path-prefix={ROOT}=ullage --remap-path-prefix={home}=cargo",
         "ZERO_AR_DATE": "1",
     }
-    command = [str(venv / "bin" / "pip"), "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(DIST), str(ROOT)]
+    command = [
+        str(venv / "bin" / "pip"),
+        "wheel",
+        "-q",
+        "--no-deps",
+        "--no-build-isolation",
+        "-w",
+        str(DIST),
+        str(ROOT),
+    ]
     subprocess.run([*command, f"--config-settings=--build-option=--plat-name={TAG}"], check=True, env=environment)
     shutil.rmtree(ROOT / "build", ignore_errors=True)
 
@@ -103,7 +115,9 @@ def wrong(wheel, bin):
     if f'"{TAG}"' not in " ".join(shown.stdout.split()):
         problems.append(f"auditwheel: {' '.join((shown.stdout + shown.stderr).split())[:300]}")
     for checker in (["twine", "check", "--strict"], ["check-wheel-contents"]):
-        done = subprocess.run([str(bin / checker[0]), *checker[1:], str(wheel)], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [str(bin / checker[0]), *checker[1:], str(wheel)], capture_output=True, text=True, check=False
+        )
         if done.returncode != 0:
             problems.append(f"{checker[0]}: {' '.join((done.stdout + done.stderr).split())[:300]}")
     return size, problems
