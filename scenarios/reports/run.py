@@ -1,94 +1,246 @@
 #!/usr/bin/env python3
-"""Do jobs in the shape of public reports get the cause that their reporters found? Prints a table; nothing is tuned.
+"""Do jobs in the shape of public reports get the cause that their reporters found? A row a job, and the score by kind.
 
-run.py --ullage PATH --python PYTHON-WITH-TORCH [--only NAME] [--seconds 30] [--packages FOLDER] [--save FILE]
+    run.py --ullage PATH --python PYTHON-WITH-TORCH [--only PATTERN] [--batch NAME] [--save TABLE.md] [--screens FOLDER]
+           [--busy] [--no-agent | --watch]
+
+`--busy`: beside one spinning process for each core. `--watch`: the job starts by itself, and `ullage watch PID` comes
+8 s later. There, and with `--no-agent`, growth without a name is right as well. In expect.yaml:
+
+- `kind`: `faulty`, `healthy` (it only seems to be faulty) or `bug` (an ordinary one: no memory in it)
+- `first`: causes of which one must be the first finding above a note; empty: there must be none
+- `also`, `not`: causes that must be found above a note besides (`one|other`), and that must not be
+- `roles`: roles that some process must have; `says`: words that some finding must hold
+- `job`, `exit`: the command and its own exit status; `needs`: a package; `cgroup_memory`, `nofile`: limits of the job
 """
 
 import argparse
+import collections
 import fnmatch
 import json
 import os
+import signal
 import subprocess
-import tempfile
+import sys
+import time
+import uuid
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+
+import surroundings  # noqa: E402
+
+ENTER = os.path.join(os.path.dirname(HERE), "enter.py")
+LONGEST_S = 240
 
 
-def expectations(folder):
+def read_expectation(path):
+    """The flat part of YAML that these files use: a scalar or a list of words in brackets behind each key."""
     found = {}
-    with open(os.path.join(folder, "expect.yaml")) as file:
+    with open(path) as file:
         for line in file:
-            key, _, value = line.strip().partition(": ")
-            inside = value.startswith("[")
-            found[key] = [one.strip() for one in value[1:-1].split(",") if one.strip()] if inside else value
+            key, _, value = line.rstrip("\n").partition(": ")
+            if value.startswith("["):
+                words = value[1:-1].split(",")
+                found[key] = [word.strip().removeprefix("'").removesuffix("'") for word in words if word.strip()]
+            else:
+                found[key] = value.strip().strip("'")
     return found
 
 
-def run(arguments, name):
+def recorded(command, arguments, expect, verdict, environment, scratch):
+    """Runs the command under ullage; its exit status and screen."""
+    whole = [*command[0], arguments.ullage, "run", "--json", verdict]
+    if arguments.no_agent or expect.get("agent") == "false":
+        whole.append("--no-agent")
+    ended = subprocess.run(
+        [*whole, "--", *command[1]],
+        env=environment,
+        cwd=scratch,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=LONGEST_S,
+    )
+    return ended.returncode, ended.stderr
+
+
+def watched(command, arguments, verdict, environment, scratch):
+    """Starts the command by itself, and watches it from its middle; its exit status and what `watch` says."""
+    with open(os.path.join(scratch, "output"), "w") as output:
+        job = subprocess.Popen(
+            [*command[0], *command[1]],
+            env=environment,
+            cwd=scratch,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    time.sleep(8)
+    seen = subprocess.run(
+        [arguments.ullage, "watch", "--json", verdict, str(job.pid)],
+        env=environment,
+        cwd=scratch,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=LONGEST_S,
+    )
+    return job.wait(timeout=LONGEST_S), seen.stdout + seen.stderr
+
+
+def run(name, expect, arguments):
+    """The verdict on a job, its exit status and the screen."""
     folder = os.path.join(HERE, name)
-    expected = expectations(folder)
-    with tempfile.TemporaryDirectory() as scratch:
-        verdict = os.path.join(scratch, "verdict.json")
-        environment = {**os.environ, "ULLAGE_HOME": scratch, "MPLCONFIGDIR": scratch}
+    scratch, token, groups = surroundings.scratch_folder(), uuid.uuid4().hex, []
+    prepared = {"cgroups": [], "limits": {}}
+    try:
+        if "cgroup_memory" in expect:
+            size = surroundings.in_bytes(expect["cgroup_memory"].removesuffix("iB"))
+            groups = surroundings.make_cgroup("memory", size)
+            prepared["cgroups"] = [groups[0]]
+        if "nofile" in expect:
+            prepared["limits"] = {"nofile": int(expect["nofile"])}
+        job = [arguments.python if word == "python" else word for word in expect["job"]]
+        job = [os.path.join(folder, word) if os.path.exists(os.path.join(folder, word)) else word for word in job]
+        enter = [sys.executable, "-I", "-S", ENTER, json.dumps(prepared)] if any(prepared.values()) else []
+        environment = {**os.environ, surroundings.MARK: token, "ULLAGE_HOME": f"{scratch}/home", "HOME": scratch}
+        environment.update(PYTHON=arguments.python, MPLCONFIGDIR=scratch)
         if arguments.packages:
             environment["PYTHONPATH"] = arguments.packages
-        if "needs" in expected:
-            there = [arguments.python, "-c", f"import {expected['needs']}"]
-            if subprocess.run(there, env=environment, capture_output=True).returncode:
-                return name, "skipped", f"no {expected['needs']}", "", ""
-        job = [arguments.python, os.path.join(folder, "job.py"), str(arguments.seconds)]
-        command = [arguments.ullage, "run", "--json", verdict, "--", *job]
-        ended = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        if arguments.screen:
-            print(ended.stdout + ended.stderr)
+        verdict = os.path.join(scratch, "verdict.json")
+        if arguments.watch:
+            status, screen = watched((enter, job), arguments, verdict, environment, scratch)
+        else:
+            status, screen = recorded((enter, job), arguments, expect, verdict, environment, scratch)
         with open(verdict) as file:
-            found = json.load(file)
-    return (name, *judged(expected, found))
+            return json.load(file), status, screen
+    finally:
+        surroundings.end_marked(token)
+        surroundings.remove_cgroups(groups)
+        surroundings.remove_folder(scratch)
 
 
-def judged(expected, verdict):
-    causes = [(one["cause"], one["severity"], one["status"]) for one in verdict["findings"]]
-    above = [cause for cause, severity, _ in causes if severity != "note"]
-    first = above[0] if above else "none"
-    right = first in expected["expect"] if expected["expect"] else not above
-    right = right and not set(above) & set(expected.get("never", []))
-    anywhere = bool(set(cause for cause, _, _ in causes) & set(expected["expect"]))
+def judge(expect, verdict, status, blind):
+    """A word, and what is wrong. `below`: found, but not first; `missed`: not found, and not called healthy; `WRONG`:
+    healthy though it is faulty, faulty though it is healthy, or another cause, established or supported."""
+    above = [finding for finding in verdict["findings"] if finding["severity"] != "note"]
+    causes = [finding["cause"] for finding in above]
+    first = expect["first"] + (["unnamed-growth"] if blind and expect["first"] else [])
+    problems = []
+    grave = False
+    if not first and causes:
+        problems.append(f"says {causes[0]}")
+        grave = True
+    if first and (not causes or causes[0] not in first):
+        problems.append(f"first is {causes[:1] or 'nothing'}, not {' or '.join(first)}")
+        grave = verdict["healthy"] or (bool(above) and above[0]["status"] in ("established", "supported"))
+    if verdict["healthy"] != (expect["healthy"] == "true"):
+        problems.append(f"healthy is {verdict['healthy']}")
+        grave = True
+    for cause in expect.get("not", []):
+        if cause in causes and not (blind and cause == "unnamed-growth"):
+            problems.append(f"{cause} is said")
+            grave = True
+    if "exit" in expect and status != int(expect["exit"]):
+        problems.append(f"exit status {status}")
+        grave = True
+    if not blind:
+        problems.extend(absent(expect, verdict, causes))
+    found = any(finding["cause"] in expect["first"] for finding in verdict["findings"])
+    if not problems:
+        return "right", problems
+    return ("below" if found and not grave else "WRONG" if grave else "missed"), problems
+
+
+def absent(expect, verdict, causes):
+    """What else the verdict must hold, and does not."""
+    said = json.dumps(verdict["findings"], ensure_ascii=False)
+    for cause in expect.get("also", []):
+        if not any(one in causes for one in cause.split("|")):
+            yield f"{cause} is absent"
+    for word in expect.get("says", []):
+        if word not in said:
+            yield f"nothing says {word!r}"
+    roles = {finding["process"]["role"] for finding in verdict["findings"] if finding["process"]}
+    roles |= {limit["scope"] for limit in verdict["limits"]}
+    for role in expect.get("roles", []):
+        if not any(role in name for name in roles):
+            yield f"no process is a {role}"
+
+
+def row(name, expect, arguments):
+    """The kind, the judgement and the words of a table's row; the screen."""
+    if "needs" in expect:
+        environment = {**os.environ, "PYTHONPATH": arguments.packages or ""}
+        there = [arguments.python, "-c", f"import {expect['needs']}"]
+        if subprocess.run(there, env=environment, capture_output=True).returncode:
+            return "skipped", f"no {expect['needs']}", "", "", ""
+    blind = arguments.no_agent or arguments.watch
+    try:
+        verdict, status, screen = run(name, expect, arguments)
+    except subprocess.TimeoutExpired as error:
+        return "WRONG", f"not over after {LONGEST_S} s", "", "", str(error.stderr)
+    except FileNotFoundError as error:
+        return "WRONG", f"no verdict: {error}", "", "", ""
+    judged, problems = judge(expect, verdict, status, blind)
+    found = [f"{one['cause']}/{one['severity']}/{one['status']}" for one in verdict["findings"]]
     growth = verdict.get("growth") or {}
-    return (
-        "right" if right else "below" if anywhere else "WRONG",
-        first,
-        " ".join(f"{cause}/{severity}/{status}" for cause, severity, status in causes),
-        f"{growth.get('class', '-')} {growth.get('bytes', 0) >> 20} MiB",
-    )
+    grown = f"{growth.get('class', '-')} {growth.get('bytes', 0) >> 20} MiB"
+    return judged, "; ".join(problems), " ".join(found) or "none", grown, screen
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ullage", required=True)
     parser.add_argument("--python", required=True)
     parser.add_argument("--packages", help="added to PYTHONPATH")
     parser.add_argument("--only", default="*")
-    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--batch", help="only the jobs of this batch")
+    parser.add_argument("--busy", action="store_true")
+    parser.add_argument("--no-agent", action="store_true")
+    parser.add_argument("--watch", action="store_true")
     parser.add_argument("--save", help="the table, as a page")
-    parser.add_argument("--screen", action="store_true", help="what ullage printed, too")
+    parser.add_argument("--screens", help="a folder for what each job got to see")
     arguments = parser.parse_args()
-    # Those of p_run.py state what they expect in another way.
-    jobs = [name for name in os.listdir(HERE) if not name.startswith("p-")]
-    names = sorted(name for name in jobs if os.path.exists(os.path.join(HERE, name, "job.py")))
+    arguments.ullage, arguments.python = os.path.abspath(arguments.ullage), os.path.abspath(arguments.python)
     rows = []
-    for name in fnmatch.filter(names, arguments.only):
-        rows.append(run(arguments, name))
-        print(" | ".join(rows[-1]), flush=True)
-    right = sum(row[1] == "right" for row in rows)
-    skipped = sum(row[1] == "skipped" for row in rows)
-    last = f"{right} of {len(rows) - skipped} right, {skipped} skipped"
-    print(last)
+    spin = [sys.executable, "-c", "while True: pass"]
+    beside = [subprocess.Popen(spin) for _ in range(os.cpu_count())] if arguments.busy else []
+    try:
+        for name in fnmatch.filter(sorted(os.listdir(HERE)), arguments.only):
+            path = os.path.join(HERE, name, "expect.yaml")
+            if not os.path.exists(path):
+                continue
+            expect = read_expectation(path)
+            if arguments.batch not in (None, expect["batch"]):
+                continue
+            *words, screen = row(name, expect, arguments)
+            rows.append((name, expect["kind"], *words))
+            print(" | ".join(rows[-1]), flush=True)
+            if arguments.screens:
+                os.makedirs(arguments.screens, exist_ok=True)
+                with open(os.path.join(arguments.screens, f"{name}.txt"), "w") as file:
+                    file.write(screen)
+    finally:
+        for process in beside:
+            process.kill()
+    score = collections.Counter((kind, judged) for _, kind, judged, *_ in rows)
+    lines = []
+    for kind in ("faulty", "healthy", "bug"):
+        ran = sum(count for (one, judged), count in score.items() if one == kind and judged != "skipped")
+        others = ", ".join(f"{score[kind, word]} {word}" for word in ("below", "missed", "WRONG", "skipped"))
+        lines.append(f"{kind}: {score[kind, 'right']} of {ran} right, {others}")
+    print("\n".join(lines))
     if arguments.save:
         with open(arguments.save, "w") as file:
-            file.write("| job | judged | first cause | all findings | growth |\n|---|---|---|---|---|\n")
+            file.write("| job | kind | judged | what is wrong | findings | growth |\n|---|---|---|---|---|---|\n")
             file.writelines("| " + " | ".join(row) + " |\n" for row in rows)
-            file.write(f"\n{last}\n")
+            file.write("\n" + "\n".join(lines) + "\n")
+    return 0 if rows and all(judged in ("right", "skipped") for _, _, judged, *_ in rows) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
