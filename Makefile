@@ -48,7 +48,7 @@ test-python: install
 
 # What the outside sees: the same command with and without ullage, every process found, ullage killed and stopped.
 # Together but for the last two: one reads the clock of the kernel's counters, one what is left in /dev/shm.
-OUTSIDE := transparency screens discovery outage commands snippets clean check arena-kills arena-points
+OUTSIDE := transparency screens page discovery outage commands snippets clean check arena-kills arena-points
 .PHONY: $(OUTSIDE:%=test-%) test-kill-recorder test-faults
 test-outside: install
 	status=0; $(MAKE) --keep-going --jobs=$(TOGETHER) --output-sync=target $(OUTSIDE:%=test-%) || status=1; \
@@ -59,6 +59,9 @@ test-transparency: install
 
 test-screens: install
 	$(BIN)/python tests/screens.py --ullage $(BIN)/ullage
+
+test-page: install
+	$(BIN)/python tests/page.py --ullage $(BIN)/ullage --python $(BIN)/python
 
 test-discovery: install
 	$(BIN)/python tests/discovery.py --ullage $(BIN)/ullage

@@ -80,6 +80,9 @@ pub struct RunArguments {
     /// Write the verdict as JSON to FILE when the job exits (- for standard output)
     #[arg(long, value_name = "FILE", env = "ULLAGE_JSON")]
     pub json: Option<PathBuf>,
+    /// Write the verdict as an HTML page with plots to FILE when the job exits
+    #[arg(long, value_name = "FILE", env = "ULLAGE_HTML")]
+    pub html: Option<PathBuf>,
     /// Keep the agent out of the job's Pythons
     #[arg(long, env = "ULLAGE_NO_AGENT", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0, default_missing_value = "true")]
     pub no_agent: bool,
@@ -133,13 +136,16 @@ pub struct WatchArguments {
 
 /// `ullage report`.
 #[derive(Debug, Args)]
-#[command(after_help = examples!["ullage report", "ullage report RUN", "ullage report --json"])]
+#[command(after_help = examples!["ullage report", "ullage report RUN", "ullage report --json", "ullage report --html page.html"])]
 pub struct ReportArguments {
     /// Name of a run, its beginning, or a directory (default: the newest run)
     pub run: Option<String>,
     /// Print JSON (docs/reference/verdict-json.md)
     #[arg(long, conflicts_with = "text")]
     pub json: bool,
+    /// Write an HTML page with plots to FILE (- for standard output), instead of the text
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "json"])]
+    pub html: Option<PathBuf>,
     /// Print text (the default)
     #[arg(long)]
     pub text: bool,

@@ -16,8 +16,8 @@ use ullage_attribution::Accountant;
 use ullage_model::cgroup::CgroupVersion;
 use ullage_model::{
     AgentMessage, At, ClockTicks, Ending, Event, EventKind, ExceptionReport, Facts, FilesystemUse, Item,
-    KernelOomKill, MachineFacts, MemorySummary, Neighbours, ProcessId, ProcessReading, Role, RoleMemory,
-    Sample, Source, SourceError,
+    KernelOomKill, MachineFacts, MemoryAt, MemorySummary, Neighbours, ProcessId, ProcessReading, Role,
+    RoleMemory, Sample, Source, SourceError,
 };
 
 /// Histories kept; beyond it, processes that ended well are forgotten, oldest first.
@@ -361,6 +361,11 @@ impl Timeline {
         memory.by_role = by_role.into_values().collect();
         memory.by_role.sort_by_key(|role| std::cmp::Reverse(role.bytes));
         memory
+    }
+
+    /// The tree at the last sample in which it held anything.
+    pub fn memory_now(&self) -> &MemoryAt {
+        self.accountant.now()
     }
 
     /// Bytes that the tree holds at a sample that was not pushed yet.

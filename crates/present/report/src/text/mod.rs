@@ -24,4 +24,4 @@ pub use page::page;
 pub use style::Style;
 pub use summary::{headline, summary};
 pub use tables::{check, runs, CheckRow, CheckState, RunRow};
-pub use verdict::{growth, nearest, verdict};
+pub use verdict::{cost_words, evidence_words, growth, limit_row, nearest, standing, verdict};

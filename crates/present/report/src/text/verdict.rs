@@ -104,7 +104,7 @@ pub(super) fn known(proof: Proof) -> String {
 }
 
 /// Whose and how it is known: `max-map-count-exhausted in the trainer (…), established: seen inside the process.`
-fn standing(finding: &Finding) -> String {
+pub fn standing(finding: &Finding) -> String {
     let process = finding.process.as_ref().map(|p| format!(" in {}", process_words(p))).unwrap_or_default();
     let cause = format::clean(&finding.cause);
     format!("{cause}{process}, {}.", known(finding.proof))
@@ -128,7 +128,7 @@ fn why(screen: &mut Screen, style: Style, finding: &Finding) {
 }
 
 /// The sentence, then the reading that it rests on.
-fn evidence_words(style: Style, evidence: &Evidence) -> String {
+pub fn evidence_words(style: Style, evidence: &Evidence) -> String {
     let reading = format::reading(&evidence.value, evidence.limit);
     let mut source = format::clean(&evidence.source.to_string());
     if let Some(at) = evidence.at {
@@ -209,16 +209,7 @@ fn limits(screen: &mut Screen, style: Style, limits: &[LimitState]) {
     screen.section("Limits", Ink::Strong);
     let mut rows = vec![["nearest first", "used", "limit", "left", "time left"].map(String::from).to_vec()];
     for state in finite.iter().take(LIMITS_SHOWN) {
-        rows.push(vec![
-            whose(state),
-            state.used.as_known().map_or_else(|| "?".into(), |n| format::quantity(*n, state.kind.unit())),
-            state
-                .limit
-                .as_known()
-                .map_or_else(|| "?".into(), |limit| format::limit(*limit, state.kind.unit())),
-            state.headroom().map_or_else(|| "?".into(), |n| format::quantity(n, state.kind.unit())),
-            time_left(state),
-        ]);
+        rows.push(limit_row(state).to_vec());
     }
     screen.table(&rows);
     for state in finite.iter().take(LIMITS_SHOWN) {
@@ -239,6 +230,19 @@ fn limits(screen: &mut Screen, style: Style, limits: &[LimitState]) {
         screen.prose(0, 2, &style.paint(Ink::Warn, &growth(state)));
     }
     more(screen, style, finite.len(), LIMITS_SHOWN, "limits, further away: ullage report --json");
+}
+
+/// Which limit, used, allowed, left, and the time left.
+pub fn limit_row(state: &LimitState) -> [String; 5] {
+    let unit = state.kind.unit();
+    let unknown = || "?".to_owned();
+    [
+        whose(state),
+        state.used.as_known().map_or_else(unknown, |n| format::quantity(*n, unit)),
+        state.limit.as_known().map_or_else(unknown, |limit| format::limit(*limit, unit)),
+        state.headroom().map_or_else(unknown, |n| format::quantity(n, unit)),
+        time_left(state),
+    ]
 }
 
 /// A limit that is about to be met, as a sentence without its full stop.
@@ -384,6 +388,15 @@ fn by_reason(undetermined: &[Undetermined]) -> Vec<(String, Vec<String>)> {
 }
 
 fn cost(screen: &mut Screen, style: Style, verdict: &Verdict) {
+    screen.section("Cost", Ink::Strong);
+    let words = cost_words(verdict);
+    if !words.is_empty() {
+        screen.prose(0, 0, &style.paint(Ink::Quiet, &words));
+    }
+}
+
+/// What `--fix` did and what watching cost; empty where nothing is known of it.
+pub fn cost_words(verdict: &Verdict) -> String {
     let cpu = verdict.cost_cpu_share.map(|s| format!("{} of one core", format::share(s)));
     let memory = verdict.cost_peak_rss.map(|n| format!("{} of memory", format::bytes(n)));
     let told: Vec<String> = cpu.into_iter().chain(memory).collect();
@@ -404,10 +417,7 @@ fn cost(screen: &mut Screen, style: Style, verdict: &Verdict) {
     if !verdict.run.0.is_empty() && verdict.outcome.kind != OutcomeKind::NotStarted {
         sentences.push(format!("Recording: {}", format::clean(&verdict.run.0)));
     }
-    screen.section("Cost", Ink::Strong);
-    if !sentences.is_empty() {
-        screen.prose(0, 0, &style.paint(Ink::Quiet, &sentences.join(" ")));
-    }
+    sentences.join(" ")
 }
 
 /// Says how many were left out, where some were.

@@ -5,14 +5,20 @@
 
 use crate::arguments::ReportArguments;
 use crate::{home, machine, printer};
+use anyhow::Context;
 use std::path::Path;
 use ullage_diagnosis::Timeline;
-use ullage_model::{Outcome, OutcomeKind, RunFacts, Verdict};
+use ullage_model::{Item, Outcome, OutcomeKind, Role, RunFacts, Source, SourceError, Verdict};
+use ullage_page::Curves;
 use ullage_recording::Recording;
 
 /// Prints the verdict.
 pub fn run(arguments: &ReportArguments) -> anyhow::Result<u8> {
     let directory = home::find(arguments.run.as_deref())?;
+    if let Some(file) = &arguments.html {
+        write_page(&directory, file)?;
+        return Ok(0);
+    }
     let verdict = verdict_of(&directory)?;
     if arguments.json {
         printer::out(&ullage_report::json::verdict_text(&verdict))?;
@@ -32,10 +38,47 @@ pub fn verdict_of(directory: &Path) -> anyhow::Result<Verdict> {
 
 /// The same, with what it was judged by.
 pub fn judged(directory: &Path) -> anyhow::Result<(RunFacts, Timeline, Verdict)> {
+    judged_by(directory, |replay| Timeline::read(replay))
+}
+
+/// Writes the page of a recording.
+pub fn write_page(directory: &Path, file: &Path) -> anyhow::Result<()> {
+    let mut curves = Curves::default();
+    let (_, _, verdict) = judged_by(directory, |replay| with_curves(replay, &mut curves))?;
+    let page = ullage_page::render(&verdict, &curves, env!("CARGO_PKG_VERSION"));
+    if file.as_os_str() == "-" {
+        return printer::out(&page);
+    }
+    std::fs::write(file, page).with_context(|| format!("the page could not be written to {}", file.display()))
+}
+
+fn with_curves(replay: &mut dyn Source, curves: &mut Curves) -> Result<Timeline, SourceError> {
+    let mut timeline = Timeline::default();
+    while let Some(item) = replay.next_item()? {
+        match item {
+            Item::Sample(sample) => {
+                timeline.push_sample(&sample);
+                let role =
+                    |id| timeline.process(id).map_or(Role::Other, |process| process.role.clone()).kind();
+                curves.sample(&sample, timeline.memory_now(), role);
+            }
+            Item::Event(event) => {
+                curves.event(&event);
+                timeline.push_event(event);
+            }
+        }
+    }
+    Ok(timeline)
+}
+
+fn judged_by(
+    directory: &Path,
+    read: impl FnOnce(&mut dyn Source) -> Result<Timeline, SourceError>,
+) -> anyhow::Result<(RunFacts, Timeline, Verdict)> {
     let mut recording = Recording::open(directory)?;
     let mut replay = recording.replay();
     let mut timeline =
-        Timeline::read(&mut replay).map_err(|error| anyhow::anyhow!("{}: {error}", directory.display()))?;
+        read(&mut replay).map_err(|error| anyhow::anyhow!("{}: {error}", directory.display()))?;
     let mut not_seen: Vec<String> = recording.damage.iter().map(ToString::to_string).collect();
     not_seen.extend(replay.damage().iter().map(ToString::to_string));
     if recording.run.outcome.is_none() {

@@ -26,7 +26,8 @@ use ullage_supervisor::{SpawnSettings, StartError, Supervisor};
 /// Runs the job.
 pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     let started = Instant::now();
-    refuse_unwritable(arguments.json.as_deref())?;
+    refuse_unwritable(arguments.json.as_deref(), "the verdict", "--json")?;
+    refuse_unwritable(arguments.html.as_deref(), "the page", "--html")?;
     let root = KernelRoot::live();
     let command = arguments.job.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut facts = run_facts(command, arguments.interval, &root, arguments.keep_arguments);
@@ -107,6 +108,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
             let verdict = watch.conclude(&mut facts, outcome);
             tell(arguments, &verdict, recording.as_deref());
             write_torchelastic_error(&verdict);
+            write_page(arguments, recording.as_deref());
         }
         None => printer::note(&format!(
             "watching failed ({}); the job was not touched, and its exit status is passed on",
@@ -213,8 +215,22 @@ fn tell(arguments: &RunArguments, verdict: &Verdict, recording: Option<&str>) {
     });
 }
 
+/// Writes the page where it was asked for. It is made from the recording, as `ullage report --html` makes it.
+fn write_page(arguments: &RunArguments, recording: Option<&str>) {
+    let Some(file) = &arguments.html else { return };
+    let written = match recording {
+        Some(recording) => {
+            home::find(Some(recording)).and_then(|folder| super::report::write_page(&folder, file))
+        }
+        None => Err(anyhow::anyhow!("no page was written to {}: nothing was recorded", file.display())),
+    };
+    if let Err(error) = written {
+        printer::error(&error);
+    }
+}
+
 /// A verdict that could not be written is worth an error before the job has run for a week.
-pub(super) fn refuse_unwritable(file: Option<&Path>) -> anyhow::Result<()> {
+pub(super) fn refuse_unwritable(file: Option<&Path>, what: &str, option: &str) -> anyhow::Result<()> {
     let Some(file) = file.filter(|file| file.as_os_str() != "-") else { return Ok(()) };
     let there = std::fs::symlink_metadata(file).is_ok();
     // To open a pipe would wait for its reader, or end it.
@@ -222,7 +238,7 @@ pub(super) fn refuse_unwritable(file: Option<&Path>) -> anyhow::Result<()> {
         return Ok(());
     }
     let opened = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(file);
-    opened.with_context(|| format!("the verdict cannot be written to {} (--json)", file.display()))?;
+    opened.with_context(|| format!("{what} cannot be written to {} ({option})", file.display()))?;
     if !there {
         let _ = std::fs::remove_file(file);
     }
@@ -276,17 +292,17 @@ mod tests {
     fn a_verdict_that_cannot_be_written_is_refused_and_nothing_is_left_of_the_attempt() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("verdict.json");
-        assert!(refuse_unwritable(Some(&file)).is_ok() && !file.exists());
+        assert!(refuse_unwritable(Some(&file), "the verdict", "--json").is_ok() && !file.exists());
         std::fs::write(&file, "before").unwrap();
-        assert!(refuse_unwritable(Some(&file)).is_ok());
+        assert!(refuse_unwritable(Some(&file), "the verdict", "--json").is_ok());
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "before");
         for bad in [Path::new("/proc/x"), folder.path(), &folder.path().join("none/x")] {
-            let error = refuse_unwritable(Some(bad)).unwrap_err().to_string();
+            let error = refuse_unwritable(Some(bad), "the verdict", "--json").unwrap_err().to_string();
             assert!(error.contains("--json"), "{error}");
         }
         for good in [None, Some(Path::new("-")), Some(Path::new("/dev/stderr")), Some(Path::new("/dev/null"))]
         {
-            assert!(refuse_unwritable(good).is_ok());
+            assert!(refuse_unwritable(good, "the verdict", "--json").is_ok());
         }
     }
 }

@@ -25,7 +25,7 @@ const LINES_OF_A_REPLAY: f64 = 20.0;
 /// Watches.
 pub fn run(arguments: &WatchArguments) -> anyhow::Result<u8> {
     let pid = arguments.what.as_deref().and_then(|what| what.parse().ok()).filter(|pid: &i32| *pid > 0);
-    refuse_unwritable(arguments.json.as_deref())?;
+    refuse_unwritable(arguments.json.as_deref(), "the verdict", "--json")?;
     let (verdict, recording) = match (pid, arguments.what.as_deref()) {
         (Some(pid), what) => match recorded_by(pid)?.or_else(|| of_time(pid, what)) {
             Some(directory) => recorded(arguments, &directory)?,
