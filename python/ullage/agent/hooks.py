@@ -58,7 +58,9 @@ def _on_threading(threading):
 
 def _in_thread(_handled, arguments, _keywords):
     args = arguments[0]
-    agent.report("thread", args.exc_value, getattr(args.thread, "_name", "") or "")
+    if type(args) is common.names("threading").get("ExceptHookArgs"):
+        name = common.load("kinds").attribute(args.thread, "_name") if args.thread is not None else None
+        agent.report("thread", args.exc_value, agent.plain(name) or "")
 
 
 def _on_traceback(traceback):
@@ -98,12 +100,14 @@ def _tell_inside():
     """Of the program itself only: what multiprocessing starts is made of the same. At its end once more, with no more
     than the libraries that it has loaded since."""
     global _inside_told
-    process = sys.modules.get("multiprocessing.process")
-    current = getattr(process, "_current_process", None)
-    child = getattr(current, "_inheriting", False) or getattr(process, "_parent_process", None) is not None
+    process, main = common.names("multiprocessing.process"), common.names("__main__")
+    current = process.get("_current_process")
+    child = current is not None and common.load("kinds").attribute(current, "_inheriting") is True
+    child = child or process.get("_parent_process") is not None
     # Its helpers are programs of one line: from multiprocessing.resource_tracker import main;main(7)
-    entries = [getattr(sys.modules.get("__main__"), name, None) for name in ("main", "spawn_main")]
-    helper = any(str(getattr(entry, "__module__", "")).startswith("multiprocessing.") for entry in entries)
+    entries = [main.get(name) for name in ("main", "spawn_main")]
+    entries = [agent.plain(entry.__module__) for entry in entries if type(entry) is type(_tell_inside)]
+    helper = any([(module or "").startswith("multiprocessing.") for module in entries])
     if agent.forked or child or helper:
         return
     part = common.load("facts")

@@ -150,10 +150,10 @@ def _malloc(figures):
 def _arrow(figures):
     """Bytes that Arrow's default pool has handed out, and the most that it ever had. A pool of the system's malloc is
     in malloc's own figures."""
-    arrow = sys.modules.get("pyarrow")
-    if arrow is None or not hasattr(arrow, "default_memory_pool"):
+    default = common.names("pyarrow").get("default_memory_pool")
+    if default is None or default is not common.names("pyarrow.lib").get("default_memory_pool"):
         return
-    pool = arrow.default_memory_pool()
+    pool = default()
     if pool.backend_name != "system":
         figures["arrow_used"], figures["arrow_peak"] = pool.bytes_allocated(), pool.max_memory() or 0
 
