@@ -47,6 +47,12 @@ def _on_heavy_import(_module):
     moments.look_after_import()
 
 
+def _on_tracemalloc(_module):
+    sites = sys.modules.get("_ullage_sites")
+    if sites is not None:
+        sites.give_way()
+
+
 # --- exceptions that leave ------------------------------------------------------------------------------
 
 
@@ -154,6 +160,7 @@ _ON_IMPORT = {
     "numpy": _on_heavy_import,
     "threading": _on_threading,
     "traceback": _on_traceback,
+    "tracemalloc": _on_tracemalloc,
     "multiprocessing.util": _in("processes", "on_multiprocessing_util"),
     "multiprocessing.queues": _in("processes", "on_queues"),
     "queue": _in("processes", "on_queue"),

@@ -245,8 +245,13 @@ def _take_census(send, private, now):
         _census = common.load("census").Census()
     if _census.due(grown, now):
         _census.take(send, private, grown)
-        if _census.unexplained and common.replaces(b"TRACEMALLOC"):
+        if _census.unexplained and _may_trace():
             _begin_to_trace(private)
+
+
+def _may_trace():
+    """The program has not imported tracemalloc, and it would be seen if it did."""
+    return "tracemalloc" not in sys.modules and common.replaces(b"TRACEMALLOC") and common.replaces(b"IMPORTS")
 
 
 def _begin_to_trace(private):
