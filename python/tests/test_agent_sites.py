@@ -144,3 +144,43 @@ def test_what_grows_in_a_chain_that_no_container_holds_has_its_line(script):
     assert first["line"] == place_of("self.before, self.text", LINKED) and first["bytes"] > 0.9 * message["bytes"]
     # The growth and what is said to have been allocated are the same.
     assert 0.7 * message["came"] < message["bytes"] < 1.1 * message["came"]
+
+
+TRACES = (
+    HEARD
+    + """
+import _tracemalloc, sys, time
+if "early" in sys.argv:
+    import tracemalloc
+class Node:
+    def __init__(self, before):
+        self.before, self.text = before, "%08d" % id(before) * 250
+last = None
+def grow():
+    global last
+    for _ in range(200):
+        last = Node(last)
+    time.sleep(0.02)
+traced = False
+while not (heard() if "early" in sys.argv else traced):
+    grow()
+    traced = traced or _tracemalloc.is_tracing()
+import tracemalloc
+print(tracemalloc.is_tracing())
+tracemalloc.start(7)
+while not heard():
+    grow()
+print(tracemalloc.is_tracing(), tracemalloc.get_traceback_limit())
+tracemalloc.stop()
+while last is not None:
+    last = last.before
+"""
+)
+
+
+@pytest.mark.parametrize("imported", ["early", "meanwhile"])
+def test_a_program_that_begins_to_trace_has_what_it_asks_for(script, imported):
+    # While the agent traces it takes no census.
+    done, receiver = watched([sys.executable, script(TRACES), imported], text=True, until=several(3, "census"))
+    assert (done.stdout, done.stderr) == ("False\nTrue 7\n", "")
+    assert not receiver.of("sites")

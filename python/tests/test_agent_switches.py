@@ -122,6 +122,7 @@ def test_frames_under_an_import_have_their_own_names(script):
 @pytest.mark.parametrize("value", ["0", "1"])
 def test_allocations_are_not_traced(monkeypatch, value):
     monkeypatch.setitem(posix.environ, b"ULLAGE_AGENT_NO_TRACEMALLOC", value.encode())
+    monkeypatch.delitem(sys.modules, "tracemalloc")
     agent_parts.forget()
     memory = agent_parts.common(receiver.library()).load("memory")
     memory._growth = types.SimpleNamespace(first=0, rising=memory.RISING)

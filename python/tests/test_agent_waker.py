@@ -1,6 +1,9 @@
 """The thread that asks for a moment where the program comes by nowhere, and that nothing of the program meets it."""
 
+import os
 import sys
+
+import pytest
 
 from receiver import HEARD, several, watched
 
@@ -60,6 +63,26 @@ for _ in range(2):
 """
 )
 
+# None where this process has half of the threads that it may have, and one when it may have more.
+NEAR_THE_LIMIT = (
+    COUNTS
+    + """
+import resource
+_, most = resource.getrlimit(resource.RLIMIT_NPROC)
+resource.setrlimit(resource.RLIMIT_NPROC, (4, most))
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+end = time.monotonic() + 0.5  # it is tried each tenth of a second
+while time.monotonic() < end:
+    gc.collect()
+    assert threads() == 2, threads()
+resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+end = time.monotonic() + 30
+while threads() != 3 and time.monotonic() < end:
+    gc.collect()
+assert threads() == 3, threads()
+"""
+)
+
 
 def test_a_loop_of_native_calls_is_looked_into(script):
     _, receiver = watched([sys.executable, script(GROWS)], until=several(2, "census"))
@@ -79,4 +102,10 @@ def test_a_program_of_several_has_one_more_and_its_child_none(python, script):
 
 def test_without_it_there_is_no_thread(script):
     ended, _ = watched([sys.executable, script(OF_TWO_THREADS), "2"], env={"ULLAGE_AGENT_NO_THREAD": "1"})
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root may start threads above the limit, others none here")
+def test_a_program_near_its_limit_of_threads_has_none_more(script):
+    ended, _ = watched([sys.executable, script(NEAR_THE_LIMIT)])
     assert ended.returncode == 0, ended.stderr

@@ -121,6 +121,13 @@ fn after_fork() -> bool {
     true
 }
 
+/// `private_if_open`, for a thread of the program's, which may have a filter of its own: one read answers both.
+pub(crate) fn private_if_open_here() -> Option<(i64, i64)> {
+    // SAFETY: no arguments.
+    let main = unsafe { ffi::pthread_self() } == MAIN.load(SeqCst);
+    (!CLOSED.load(SeqCst) && (main || thread_is_open())).then(private_if_open).flatten()
+}
+
 /// Private bytes of this process, and its threads; none where the filters are not what they were, or that cannot be told.
 pub(crate) fn private_if_open() -> Option<(i64, i64)> {
     let fd = STATUS.load(SeqCst);

@@ -91,9 +91,22 @@ extern "C-unwind" fn come_by(_nothing: *mut c_void) -> c_int {
     0
 }
 
+/// This process alone has half of the threads that its user may have: then the program needs the place. What the user's
+/// other processes have is not known without a walk over /proc.
+fn is_near_limit(threads: i64) -> bool {
+    const PRLIMIT: c_long = 302;
+    const THIS_PROCESS: c_int = 0;
+    const RLIMIT_NPROC: c_int = 6;
+    let mut limits = [0u64; 2];
+    let none = null_mut::<c_void>();
+    // SAFETY: reads no new limit, and writes a struct rlimit of two words.
+    let failed = unsafe { ffi::syscall(PRLIMIT, THIS_PROCESS, RLIMIT_NPROC, none, limits.as_mut_ptr()) };
+    failed != 0 || threads.unsigned_abs() >= limits[0] / 2
+}
+
 /// Where there is none and one is wanted, in a program of several threads. Nothing where none can be started.
 fn start() {
-    if !sandbox::is_open() || sandbox::private_if_open().is_none_or(|(_, threads)| threads < ALONE) {
+    if sandbox::private_if_open_here().is_none_or(|(_, threads)| threads < ALONE || is_near_limit(threads)) {
         return;
     }
     END.store(0, SeqCst);

@@ -260,6 +260,8 @@ def _json(value):
         return "{" + ",".join([_json(k) + ":" + _json(v) for k, v in value.items() if v is not None]) + "}"
     if kind is list:
         return "[" + ",".join([_json(item) for item in value]) + "]"
+    if issubclass(kind, str):
+        return _json(str.__str__(value))
     return "null"
 
 
@@ -305,7 +307,6 @@ def report(left, error, name=""):
         _reports += 1
         if mark is not None:
             _reported, _failed = mark, True
-        torch = sys.modules.get("torch")
         code = _ERRNO(error) if issubclass(type(error), OSError) else None
         message = {
             "kind": "exception",
@@ -321,7 +322,7 @@ def report(left, error, name=""):
             "start_method": _start_method(),
             "sharing_strategy": sharing_strategy(),
             "started_by": _process[1] if _process is not None else None,
-            "torch": plain(getattr(torch, "__version__", None)),
+            "torch": plain(common.names("torch").get("__version__")),
             "cuda_initialized": _cuda_initialized(),
         }
         message["counts"]["kept_by_iterators"] = _kept_by_iterators()
@@ -346,14 +347,15 @@ def name_of(left):
 
 
 def plain(value):
-    return None if value is None else str(value)[:200]
+    """Text of at most so many characters; None of what is none."""
+    return str.__str__(value)[:200] if issubclass(type(value), str) else None
 
 
 _HIDDEN = object()
 
 
 def _plain_argument(one, depth):
-    if type(one) in _PLAIN:
+    if id(type(one)) in _PLAIN:
         return one
     if issubclass(type(one), str):
         return str.__str__(one)
@@ -361,7 +363,8 @@ def _plain_argument(one, depth):
     return _text(one, depth - 1) if depth and issubclass(type(one), BaseException) else _HIDDEN
 
 
-_PLAIN = (str, int, float, bool, bytes, type(None))
+# By their ids: among the types themselves one of the program's would be compared, by code of its own type.
+_PLAIN = frozenset(map(id, (str, int, float, bool, bytes, type(None))))
 
 
 def _text(error, depth=1):
@@ -371,7 +374,7 @@ def _text(error, depth=1):
     shown = [one for one in shown if type(one) is _SLOT][0]
     arguments = BaseException.args.__get__(error)
     plain = [_plain_argument(one, depth) for one in arguments]
-    if any([one is _HIDDEN for one in plain]):
+    if any([one is _HIDDEN for one in plain]) or not _shows_plain(error):
         return ""
     if all([one is other for one, other in zip(plain, arguments)]):
         text = shown(error)
@@ -379,6 +382,13 @@ def _text(error, depth=1):
         text = str(plain[0]) if len(plain) == 1 else repr(tuple(plain))
     # The traceback of another process has its cause at its end.
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT // 2] + text[-MAX_TEXT // 2 :]
+
+
+def _shows_plain(error):
+    """What the built-in types' own functions show beside the arguments."""
+    shown = [read(error) for kind, parts in _SHOWN if issubclass(type(error), kind) for read in parts]
+    path = common.names("pathlib").get("PosixPath")
+    return all([id(type(one)) in _PLAIN or type(one) is path for one in shown])
 
 
 _SLOT = type(BaseException.__str__)
@@ -392,6 +402,13 @@ def _read_by(kind, name):
 _TRACEBACK, _CAUSE = _read_by(BaseException, "__traceback__"), _read_by(BaseException, "__cause__")
 _CONTEXT, _SUPPRESSED = _read_by(BaseException, "__context__"), _read_by(BaseException, "__suppress_context__")
 _ERRNO = _read_by(OSError, "errno")
+_SHOWN = (
+    (OSError, [_read_by(OSError, name) for name in ("errno", "strerror", "filename", "filename2")]),
+    (SyntaxError, [_read_by(SyntaxError, name) for name in ("msg", "filename", "lineno")]),
+    (UnicodeDecodeError, [_read_by(UnicodeDecodeError, name) for name in ("encoding", "reason")]),
+    (UnicodeEncodeError, [_read_by(UnicodeEncodeError, name) for name in ("encoding", "reason")]),
+    (UnicodeTranslateError, [_read_by(UnicodeTranslateError, "reason")]),
+)
 _NAME, _MRO, _DICT = _read_by(type, "__name__"), _read_by(type, "__mro__"), _read_by(type, "__dict__")
 
 
@@ -420,18 +437,18 @@ def _chain(error):
 
 def _start_method():
     # Read from the attributes: get_start_method() without allow_none would fix the default for good.
-    context = getattr(sys.modules.get("multiprocessing.context"), "_default_context", None)
+    context = common.names("multiprocessing.context").get("_default_context")
     actual = getattr(context, "_actual_context", None)
     return plain(getattr(actual, "_name", None))
 
 
 def sharing_strategy():
-    return plain(getattr(sys.modules.get("torch.multiprocessing"), "_sharing_strategy", None))
+    return plain(common.names("torch.multiprocessing").get("_sharing_strategy"))
 
 
 def _cuda_initialized():
-    value = getattr(sys.modules.get("torch.cuda"), "_initialized", None)
-    return value if isinstance(value, bool) else None
+    value = common.names("torch.cuda").get("_initialized")
+    return value if type(value) is bool else None
 
 
 def _on_excepthook(_handled, arguments, _keywords):
@@ -467,7 +484,8 @@ def _hook_main_without_native():
 def _at_exit():
     # A program that put its own hook in place of ours: the exception is still there.
     if not hasattr(sys, "ps1") and not sys.flags.interactive:
-        error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+        error = getattr(sys, "last_exc", None)
+        error = getattr(sys, "last_value", None) if error is None else error
         if issubclass(type(error), BaseException):
             report("main", error)
     say_bye()

@@ -9,6 +9,7 @@ from time import monotonic
 
 import _ullage_agent as agent
 import _ullage_common as common
+import _ullage_kinds as types
 
 _queues = 0  # queues told of
 _FIRST_BACKLOG = 16  # items
@@ -53,16 +54,19 @@ def _tell_backlog(_handled, arguments, _keywords):
 Backlog.append = common.native.hook(deque.append, _tell_backlog, 2)
 
 
-def watch(owner, made_by, attribute, of, maxsize_of):
-    """Watches the deque that a method of a queue's type makes. It returns before anything is put into it."""
+def watch(owner, made_by, attribute, of, bound=""):
+    """Watches the deque that a method of a queue's type makes; `bound`: its attribute for the most that it takes. It
+    returns before anything is put into it."""
     original = getattr(owner, made_by, None)
     if original is None:
         return
 
     def made(_handled, arguments, _keywords):
-        one = arguments[0]
-        if type(getattr(one, attribute)) is deque:
-            maxsize = maxsize_of(one)
-            setattr(one, attribute, _watched(of, maxsize if 0 < maxsize < 2**31 - 1 else None))
+        # Of the program's own type, it may have code for what it is asked.
+        names = types.attributes_of(arguments[0])
+        if names is not None and type(dict.get(names, attribute)) is deque:
+            maxsize = dict.get(names, bound)
+            bounded = type(maxsize) is int and 0 < maxsize < 2**31 - 1
+            dict.__setitem__(names, attribute, _watched(of, maxsize if bounded else None))
 
     setattr(owner, made_by, common.native.hook(original, made, 1))

@@ -14,6 +14,7 @@ from time import monotonic, thread_time
 import _ullage_common as common
 import _ullage_contents as contents
 import _ullage_garbage as garbage
+import _ullage_kinds as types
 import _ullage_paths as paths
 import _ullage_slots as slots
 
@@ -92,7 +93,7 @@ class Census:
         objects, long, number_of_objects = found if found is not None else (None, (), None)
         large = {}
         for number, (value, _) in enumerate(spots):
-            if type(value) in paths.CONTAINERS and len(value) >= LEAST_LONG or heap.is_of_objects(value):
+            if id(type(value)) in paths.OF_CONTAINERS and len(value) >= LEAST_LONG or heap.is_of_objects(value):
                 large[id(value)] = value, number
         unnamed = {id(value): (value, None) for value in long if id(value) not in large}
         own = (self._lengths, self._unnamed, self._sizes, self._reaches, self._groups)
@@ -210,7 +211,7 @@ class Census:
             base = self._sizes.get(name)
             names[name] = self._base(size, base)
             if base is not None and size - base[0] >= WORTH and self._grown > base[1]:
-                one = {"type": paths.type_name(type(spot[0])), "length": size, "before": base[0], "bytes": size}
+                one = {"type": types.type_name(type(spot[0])), "length": size, "before": base[0], "bytes": size}
                 one.update(more_bytes=size - base[0], own_bytes=size, hidden_bytes=0, of_bytes=self._grown - base[1])
                 one.update(graph=0.0, views=0.0, errors=0.0, element="", bounded=False)
                 found.append((one, spot))
@@ -226,7 +227,8 @@ class Census:
         break: a step's own graph does not reach back to what was made before the last census."""
         found, todo = [], []
         for spot in spots:
-            if type(spot[0]) in heap.tensor_types and not (type(spot[1]) is tuple and type(spot[1][0]) in paths.LISTS):
+            in_a_list = type(spot[1]) is tuple and id(type(spot[1][0])) in paths.OF_LISTS
+            if heap.is_tensor(spot[0]) and not in_a_list:
                 node = heap.grad_fn(spot[0])
                 if node is not None and len(todo) < MOST_NAMED:
                     todo.append((_name(spot), node, spot))
@@ -270,7 +272,7 @@ class Census:
         for one in tensors or ():
             try:
                 gradient = one.grad if one.is_leaf and one.requires_grad else None
-                if gradient is not None and gradient.grad_fn is not None:
+                if heap.is_tensor(gradient) and gradient.grad_fn is not None:
                     number += 1
                     named = named or heap.label(one)[7:]
             except Exception:
@@ -281,7 +283,7 @@ class Census:
 def _warned_of_circles():
     """CPython keeps the texts of warnings that it has shown, in the module that they were shown for."""
     for name in ("torch.autograd.graph", "torch.autograd"):
-        shown = getattr(sys.modules.get(name), "__dict__", {}).get("__warningregistry__")
+        shown = common.names(name).get("__warningregistry__")
         for key in list(shown) if type(shown) is dict else ():
             if type(key) is tuple and key and type(key[0]) is str and key[0].startswith(CIRCLE):
                 return True
@@ -305,15 +307,15 @@ def _name(spot):
 def _kind(value, spot):
     if spot is not None and type(spot[1]) is tuple and type(spot[1][0]) is paths.CACHE:
         return "lru_cache"
-    return paths.type_name(type(value))
+    return types.type_name(type(value))
 
 
 def _say_where(hooks, one, spot, until):
     name, root, owner, functions = paths.path(spot)
     line, code = paths.line(spot, max(until, thread_time() + LINE_S))
-    one.update(name=name, place=root.place, owner=owner, line=line, by_hook=code in hooks)
+    one.update(name=name, place=root.place, owner=owner, line=line, by_hook=id(code) in hooks)
     if one["type"] == "lru_cache":
-        function = paths.attributes_of(spot[1][0]).get("__wrapped__")
-        code = getattr(function, "__code__", None)
-        if code is not None:
+        function = types.attribute(spot[1][0], "__wrapped__")
+        if type(function) is types.FunctionType:
+            code = function.__code__
             one["line"] = "%s:%d" % (code.co_filename.rpartition("/")[2], code.co_firstlineno)

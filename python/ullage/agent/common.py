@@ -11,6 +11,9 @@ import sys
 
 BUDGET = 0.005  # of the time: what looks may cost, each kind of them; what one cost decides when the next may come
 
+_MODULE = type(sys)
+_NAMES = _MODULE.__dict__["__dict__"].__get__  # as CPython itself reads it: no code of a module's type runs
+
 native = None  # python/agent, where this Python can load it
 in_child = []  # functions by which parts that keep figures begin anew in a forked child
 _load_part = None
@@ -31,6 +34,12 @@ def replaces(what):
     """Whether this may be replaced in the program: `ULLAGE_AGENT_NO_SLEEP=1` leaves `time.sleep` as it is. The others,
     and what is lost by each: docs/reference/agent.md."""
     return posix.environ.get(b"ULLAGE_AGENT_NO_" + what) != b"1"
+
+
+def names(module):
+    """What the module of this name holds. Nothing where it is not there, or something else is in its place."""
+    found = sys.modules.get(module)
+    return _NAMES(found) if issubclass(type(found), _MODULE) else {}
 
 
 def load(name):

@@ -23,6 +23,7 @@ GROUPS = 5
 NODES = 400  # of a graph that are looked into
 VIEW = 8  # times larger is what a view keeps
 LONG, MOST_LONG = 32, 8_000  # elements of a container without a name, and how many such, the longest
+_LEAVES = types.ids(str, bytes, bytearray, int, float, complex, bool)
 NO_ORDER = 1 << 62  # number of a node that stands for a parameter
 
 
@@ -36,21 +37,21 @@ class _Nothing:
 
 class Contents:
     def __init__(self):
-        torch = self.torch = sys.modules.get("torch")
+        torch = common.names("torch._C")
         self.shared, self.shared_number, self.own_number = (), 0, 0
-        self.fields = {}  # type of a node -> names of what it saved
-        self.tensor_types = frozenset(tensors.kinds())
-        self.parameter = getattr(getattr(torch, "nn", None), "Parameter", None)
-        self.function = getattr(getattr(torch, "_C", None), "_FunctionBase", None)
-        self.array = getattr(sys.modules.get("numpy"), "ndarray", None)
-        saved = getattr(getattr(getattr(torch, "_C", None), "_autograd", None), "SavedTensor", None)
+        self.fields = {}  # id of a node's type -> (names of what it saved, the type)
+        self.tensor_types = tensors.kinds()
+        self._of_tensors = types.ids(*self.tensor_types)
+        self.parameter = common.names("torch.nn").get("Parameter")
+        self.function, self._quiet = torch.get("_FunctionBase"), torch.get("DisableTorchFunction")
+        self.array = common.names("numpy").get("ndarray")
+        saved = getattr(torch.get("_autograd"), "SavedTensor", None)
         self.sees_saved = hasattr(saved, "unpack_hook")
 
     def standing(self):
         """(tensors, long containers, how many objects there are): those of this process. Of very many tensors, and of
         those in pages that it shares with another, some stand for all."""
-        kinds = tuple(self.tensor_types)
-        found = common.standing(kinds, 8 * TENSORS, TENSORS // 2, tuple(paths.CONTAINERS), LONG, MOST_LONG)
+        found = common.standing(self.tensor_types, 8 * TENSORS, TENSORS // 2, paths.CONTAINERS, LONG, MOST_LONG)
         if found is None:
             return None
         own, self.own_number, self.shared, self.shared_number, long, number = found
@@ -71,14 +72,16 @@ class Contents:
     def is_of_objects(self, value):
         return self.array is not None and type(value) is self.array and value.dtype.kind == "O"
 
+    def is_tensor(self, value):
+        return id(type(value)) in self._of_tensors
+
     def length(self, container):
         found = self.elements(container)
         return len(container) if found is None else found[0]
 
     def quiet(self):
         """Without functions of the program's that stand around torch's."""
-        around = getattr(getattr(self.torch, "_C", None), "DisableTorchFunction", None)
-        return around() if around is not None else _Nothing()
+        return self._quiet() if self._quiet is not None else _Nothing()
 
     def grad_fn(self, tensor):
         try:
@@ -95,20 +98,20 @@ class Contents:
                 return id(base), self.array.nbytes.__get__(base)
             if type(under) is self.array:
                 base = under
-            elif type(under) in (bytes, bytearray):
+            elif type(under) is bytes or type(under) is bytearray:
                 return id(under), len(under)
-            elif type(under) in self.tensor_types:
+            elif self.is_tensor(under):
                 return tensors.storage_of(under)
             else:
                 return 0, 0
 
     def size(self, value):
         kind = type(value)
-        if kind in self.tensor_types:
+        if self.is_tensor(value):
             return tensors.storage_of(value)[1]
         if kind is self.array:
             return self.base_of(value)[1]
-        return len(value) if kind in (bytes, bytearray) else 0
+        return len(value) if kind is bytes or kind is bytearray else 0
 
     def into(self, container, kind):
         """What a container's elements hold; some of them stand for all."""
@@ -160,7 +163,7 @@ class Contents:
         if counted is not None and (counted[0] < length or kind is self.array):
             return counted[0], [counted[1]]
         try:
-            if kind in paths.LISTS or kind is paths.deque:
+            if id(kind) in paths.OF_LISTS or kind is paths.deque:
                 starts = sorted({number * max(0, length - WINDOW) // (WINDOWS - 1) for number in range(WINDOWS)})
                 ends = [(start, min(length, start + WINDOW)) for start in starts]
                 return length, [[container[place] for place in range(*end)] for end in ends]
@@ -171,10 +174,10 @@ class Contents:
     def _element(self, element):
         """(what it shares with others, bytes kept, bytes shown, graph, what it is)"""
         kind = type(element)
-        if kind in self.tensor_types or kind is self.array:
+        if self.is_tensor(element) or kind is self.array:
             return self._data(element) + (self.label(element),)
-        if kind in (str, bytes, bytearray, int, float, complex, bool) or not slots.complete(element):
-            return None, kind.__sizeof__(element), kind.__sizeof__(element), None, paths.type_name(kind)
+        if id(kind) in _LEAVES or not slots.complete(element):
+            return None, kind.__sizeof__(element), kind.__sizeof__(element), None, types.type_name(kind)
         error = issubclass(kind, BaseException)
         todo, seen, best, node, shown, frames = [element], set(), None, None, 0, 0
         storages = {}  # place -> bytes that are kept there and not shown
@@ -183,7 +186,7 @@ class Contents:
             if id(part) in seen:
                 continue
             seen.add(id(part))
-            if type(part) in self.tensor_types or type(part) is self.array:
+            if self.is_tensor(part) or type(part) is self.array:
                 data = self._data(part)
                 node = node or data[3]
                 shown += data[2]
@@ -191,12 +194,12 @@ class Contents:
                 if best is None or data[1] > best[1]:
                     best = data + (part,)
                 frames += data[1] if error else 0
-            elif error and type(part) in (types.TracebackType, types.FrameType):
+            elif error and (type(part) is types.TracebackType or type(part) is types.FrameType):
                 todo.extend([one for one in gc.get_referents(part) if not paths._is_globals(one)])
             elif not issubclass(type(part), type):
                 todo.extend(paths.parts(part))
         size = sum(weigh.weigh(element, 100).values())
-        label = paths.type_name(kind)
+        label = types.type_name(kind)
         if best is not None and not error:
             label += " with " + self.label(best[4])
         if error:
@@ -276,21 +279,22 @@ class Contents:
 
     def _fields(self, kind):
         """What it saved, by name; the program's own kinds of node have one for all, and code of the program."""
-        if kind not in self.fields:
+        if id(kind) not in self.fields:
             own = self.function is not None and issubclass(kind, self.function)
             names = [getattr(self.function, "_raw_saved_tensors", None)] if own else dir(kind)
-            self.fields[kind] = names if own else [name for name in names if name.startswith("_raw_saved_")]
-        return self.fields[kind]
+            names = names if own else [name for name in names if name.startswith("_raw_saved_")]
+            self.fields[id(kind)] = names, kind
+        return self.fields[id(kind)][0]
 
     def _place_saved(self, node, name, places):
         try:
             saved = getattr(node, name) if type(name) is str else name.__get__(node)
-            for one in saved if type(saved) in (list, tuple) else (saved,):
+            for one in saved if type(saved) is list or type(saved) is tuple else (saved,):
                 # Of what a hook has packed nothing is known. Newer torch tells what is saved and runs no hook.
                 if one is None or getattr(one, "unpack_hook", one) is not None:
                     continue
                 tensor = one.data
-                if type(tensor) in self.tensor_types and type(tensor) is not self.parameter:
+                if self.is_tensor(tensor) and type(tensor) is not self.parameter:
                     place, size = tensors.storage_of(tensor)
                     if place and not (tensor.requires_grad and tensor.is_leaf):
                         places[place] = size

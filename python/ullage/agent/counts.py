@@ -178,8 +178,8 @@ def _count_files(counts, error):
         counts["shm_inodes"] = shm.f_files
     except OSError:
         pass
-    directory = getattr(sys.modules.get("tempfile"), "tempdir", None)
-    if directory:
+    directory = common.names("tempfile").get("tempdir")
+    if type(directory) is str and directory:
         try:
             place = posix.statvfs(directory)
             counts["tmp_free"] = place.f_bavail * place.f_frsize
@@ -215,19 +215,19 @@ def _written_by_torch(error):
             code = traceback.tb_frame.f_code
             if code.co_name == "save" and code.co_filename.endswith("/torch/serialization.py"):
                 path = traceback.tb_frame.f_locals.get("f")
-                return str(path) if isinstance(path, (str, sys.modules["pathlib"].PurePath)) else None
+                plain = type(path) is str or type(path) is common.names("pathlib").get("PosixPath")
+                return str(path) if plain else None
             traceback = traceback.tb_next
         error = _CONTEXT(error)
     return None
 
 
 def _count_tensors():
-    torch = sys.modules.get("torch")
-    tensor = getattr(torch, "Tensor", None)
-    if tensor is None:
+    tensor = common.names("torch").get("Tensor")
+    if tensor is None or common.native is None:
         return None
-    if common.native is None:
+    parameter = common.names("torch.nn").get("Parameter", tensor)
+    found = common.objects((tensor, parameter))
+    if found is None:
         return None
-    kinds = (tensor, getattr(getattr(torch, "nn", None), "Parameter", tensor))
-    found = common.objects(kinds)
-    return None if found is None else found[2] + sum([1 for one in found[0] if type(one) in kinds])
+    return found[2] + sum([1 for one in found[0] if type(one) is tensor or type(one) is parameter])

@@ -54,6 +54,13 @@ def loaded_since(told):
     return {name: value for name, value in facts.items() if told.get(name) != value}
 
 
+def _names(module):
+    """What a module holds: of a real one only, another object in its place may have code for what it is asked."""
+    module_type = type(sys)
+    found = sys.modules.get(module)
+    return module_type.__dict__["__dict__"].__get__(found) if issubclass(type(found), module_type) else {}
+
+
 def _interpreter(facts):
     facts["python.version"] = "%d.%d.%d" % sys.version_info[:3]
     facts["python.implementation"] = sys.implementation.name
@@ -64,8 +71,7 @@ def _interpreter(facts):
     if not allocator:
         allocator = "mimalloc" if "t" in getattr(sys, "abiflags", "") else "pymalloc"
     facts["python.allocator"] = allocator
-    contexts = sys.modules.get("multiprocessing.context")
-    default = getattr(getattr(contexts, "_default_context", None), "_default_context", None)
+    default = getattr(_names("multiprocessing.context").get("_default_context"), "_default_context", None)
     if default is not None:
         facts["python.start_method"] = str(default._name)
     try:
@@ -95,7 +101,7 @@ def _cores(facts):
 
 def _packages(facts):
     found = 0
-    for folder in dict.fromkeys(sys.path):
+    for folder in dict.fromkeys([folder for folder in sys.path if type(folder) is str]):
         try:
             names = posix.listdir(folder or ".")
         except (OSError, ValueError):
@@ -112,24 +118,26 @@ def _packages(facts):
 
 
 def _torch_module(facts):
-    torch = sys.modules.get("torch")
-    if torch is None:
+    torch, version = _names("torch"), _names("torch.version")
+    if not torch:
         return
-    facts["torch.version"] = str(torch.__version__)
-    version = sys.modules.get("torch.version")
+    facts["torch.version"] = _text(torch.get("__version__"))
     for name, key in (("cuda", "torch.cuda"), ("hip", "torch.hip"), ("git_version", "torch.git")):
-        value = getattr(version, name, None)
-        facts[key] = "none" if value is None else str(value)
-    facts["torch.debug"] = bool(getattr(version, "debug", False))
-    strategy = getattr(sys.modules.get("torch.multiprocessing"), "_sharing_strategy", None)
+        facts[key] = _text(version.get(name), "none")
+    facts["torch.debug"] = version.get("debug") is True
+    strategy = _names("torch.multiprocessing").get("_sharing_strategy")
     if strategy is not None:
-        facts["torch.sharing_strategy"] = str(strategy)
-    config = getattr(getattr(torch, "_C", None), "_show_config", None)
+        facts["torch.sharing_strategy"] = _text(strategy)
+    config = _names("torch._C").get("_show_config")
     if config is not None:
         _build(facts, config())
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        facts["numpy.version"] = str(getattr(numpy, "__version__", "unknown"))
+    numpy = _names("numpy")
+    if numpy:
+        facts["numpy.version"] = _text(numpy.get("__version__"))
+
+
+def _text(value, otherwise="unknown"):
+    return str.__str__(value) if issubclass(type(value), str) else otherwise
 
 
 def _build(facts, text):

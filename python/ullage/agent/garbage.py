@@ -12,6 +12,7 @@ import gc
 import sys
 
 import _ullage_common as common
+import _ullage_kinds as types
 import _ullage_tensors as tensors
 
 MOST = 4000  # objects that are looked at: next to each other, as those of a circle mostly are
@@ -71,23 +72,23 @@ def _among(some):
     return inside
 
 
-_PLAIN = (list, dict, set, tuple)
-_LEAVES = (str, bytes, bytearray)
+_PLAIN = types.ids(list, dict, set, tuple)
+_LEAVES = types.ids(str, bytes, bytearray)
 
 
 def _size(heap, one, places):
     """Of a tensor or an array what it lies in, into `places`; of the rest its own and its leaves' bytes."""
     kind = type(one)
-    if kind in heap.tensor_types:
+    if heap.is_tensor(one):
         place, size = tensors.storage_of(one)
         places[place] = size
         return 0
-    total = kind.__sizeof__(one) if kind in _PLAIN else type.__dict__["__basicsize__"].__get__(kind)
+    total = kind.__sizeof__(one) if id(kind) in _PLAIN else type.__dict__["__basicsize__"].__get__(kind)
     for part in gc.get_referents(one):
         kind = type(part)
         if kind is heap.array:
             place, size = heap.base_of(part)
             places[place] = size
-        elif kind in _LEAVES and sys.getrefcount(part) < 64:
+        elif id(kind) in _LEAVES and sys.getrefcount(part) < 64:
             total += kind.__sizeof__(part)
     return total

@@ -47,6 +47,12 @@ def _on_heavy_import(_module):
     moments.look_after_import()
 
 
+def _on_tracemalloc(_module):
+    sites = sys.modules.get("_ullage_sites")
+    if sites is not None:
+        sites.give_way()
+
+
 # --- exceptions that leave ------------------------------------------------------------------------------
 
 
@@ -58,7 +64,9 @@ def _on_threading(threading):
 
 def _in_thread(_handled, arguments, _keywords):
     args = arguments[0]
-    agent.report("thread", args.exc_value, getattr(args.thread, "_name", "") or "")
+    if type(args) is common.names("threading").get("ExceptHookArgs"):
+        name = common.load("kinds").attribute(args.thread, "_name") if args.thread is not None else None
+        agent.report("thread", args.exc_value, agent.plain(name) or "")
 
 
 def _on_traceback(traceback):
@@ -98,12 +106,14 @@ def _tell_inside():
     """Of the program itself only: what multiprocessing starts is made of the same. At its end once more, with no more
     than the libraries that it has loaded since."""
     global _inside_told
-    process = sys.modules.get("multiprocessing.process")
-    current = getattr(process, "_current_process", None)
-    child = getattr(current, "_inheriting", False) or getattr(process, "_parent_process", None) is not None
+    process, main = common.names("multiprocessing.process"), common.names("__main__")
+    current = process.get("_current_process")
+    child = current is not None and common.load("kinds").attribute(current, "_inheriting") is True
+    child = child or process.get("_parent_process") is not None
     # Its helpers are programs of one line: from multiprocessing.resource_tracker import main;main(7)
-    entries = [getattr(sys.modules.get("__main__"), name, None) for name in ("main", "spawn_main")]
-    helper = any(str(getattr(entry, "__module__", "")).startswith("multiprocessing.") for entry in entries)
+    entries = [main.get(name) for name in ("main", "spawn_main")]
+    entries = [agent.plain(entry.__module__) for entry in entries if type(entry) is type(_tell_inside)]
+    helper = any([(module or "").startswith("multiprocessing.") for module in entries])
     if agent.forked or child or helper:
         return
     part = common.load("facts")
@@ -150,6 +160,7 @@ _ON_IMPORT = {
     "numpy": _on_heavy_import,
     "threading": _on_threading,
     "traceback": _on_traceback,
+    "tracemalloc": _on_tracemalloc,
     "multiprocessing.util": _in("processes", "on_multiprocessing_util"),
     "multiprocessing.queues": _in("processes", "on_queues"),
     "queue": _in("processes", "on_queue"),

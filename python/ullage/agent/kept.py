@@ -51,10 +51,10 @@ def _after_fork():
 
 def _look():
     """At what is counted already."""
-    world = getattr(sys.modules.get("torch.distributed.distributed_c10d"), "_world", None)
+    world = common.names("torch.distributed.distributed_c10d").get("_world")
     if world is not None:
         _more("process-groups", len(world.pg_map))
-    counters = getattr(sys.modules.get("torch._dynamo.utils"), "counters", None)
+    counters = common.names("torch._dynamo.utils").get("counters")
     if counters is not None:
         _more("compiled-graphs", counters.get("stats", {}).get("unique_graphs", 0))
     _circles()
@@ -90,19 +90,19 @@ def _circles():
         return
     _next_circles = now + CIRCLES_S
     began = thread_time()
-    torch = sys.modules["torch"]
-    base = getattr(sys.modules.get("torch.autograd.function"), "BackwardCFunction", None)
-    quiet = getattr(torch._C, "DisableTorchFunction", None)
+    tensor = common.names("torch").get("Tensor")
+    base = common.names("torch.autograd.function").get("BackwardCFunction")
+    quiet = common.names("torch._C").get("DisableTorchFunction")
     if base is None or quiet is None:
         return
     count, size, names = 0, 0, {}
     with quiet():
-        for one in [one for one in common.own_objects(young=True) if type(one) is torch.Tensor]:
+        for one in [one for one in common.own_objects(young=True) if type(one) is tensor]:
             context = one.grad_fn
             if context is not None and issubclass(type(context), base) and _holds(context, one):
                 count += 1
                 size += one.numel() * one.element_size()
-                name = type(context).__name__
+                name = types.qualified_name(type(context))
                 names[name] = names.get(name, 0) + 1
     if count >= MANY_CIRCLES:
         _more("autograd-circles", count, size, max(names, key=names.get).removesuffix("Backward"))
@@ -191,7 +191,7 @@ def _buffers(root):
         seen.add(id(one))
         if kind is list or kind is deque:
             # Of numbers and names it is no buffer of samples.
-            if len(one) >= LEAST_BUFFERED and slots.complete(one) and not isinstance(one[0], (int, float, str)):
+            if len(one) >= LEAST_BUFFERED and slots.complete(one) and not issubclass(type(one[0]), (int, float, str)):
                 found.append((code, one))
         elif kind is types.FrameType:
             if one.f_code is code:  # up to CPython 3.10 a generator refers to its frame, and that to its locals
@@ -199,8 +199,8 @@ def _buffers(root):
         elif kind is types.GeneratorType:
             todo.extend([(part, one.gi_code, depth + 1) for part in gc.get_referents(one)])
         elif gc.is_tracked(one) and not issubclass(kind, (dict, tuple, set, frozenset, types.FunctionType)):
-            step = getattr(kind, "__next__", None) or getattr(kind, "__iter__", None)
-            code = getattr(step, "__code__", code)
+            steps = types.of_class(kind, "__next__"), types.of_class(kind, "__iter__")
+            code = next((step.__code__ for step in steps if type(step) is types.FunctionType), code)
             for part in gc.get_referents(one):
                 attributes = list(part.values())[:PARTS] if type(part) is dict else (part,)
                 todo.extend([(value, code, depth + 1) for value in attributes])

@@ -1,6 +1,10 @@
 """Types that have no name of their own among the built-in ones, as `types` finds them.
 
 Not imported from there: the program may be in the midst of importing it, and would be waited for (python/agent).
+
+And what an object is, read as CPython itself reads it. The surprise: a class may have a class of the program's, whose
+code runs where the class is compared or hashed, as in `kind in (list, dict)`, or asked for its name. So types are
+compared by `is`, looked up by `id`, and asked through the functions below.
 """
 
 import sys
@@ -31,3 +35,50 @@ try:
 except KeyError as error:
     TracebackType = type(error.__traceback__)
     FrameType = type(error.__traceback__.tb_frame)
+
+
+def ids(*kinds):
+    """For `id(type(one)) in ...`; of types that live for good."""
+    return frozenset([id(kind) for kind in kinds])
+
+
+mro = type.__dict__["__mro__"].__get__
+namespace = type.__dict__["__dict__"].__get__
+qualified_name = type.__dict__["__qualname__"].__get__
+_module = type.__dict__["__module__"].__get__
+
+
+def module_of(kind):
+    module = _module(kind)
+    return module if type(module) is str else ""
+
+
+def type_name(kind):
+    name, module = qualified_name(kind), module_of(kind)
+    return name if module == "builtins" else "%s.%s" % (module, name)
+
+
+def attributes_of(value):
+    """The dict of an instance; made here where it was not there yet. None where it has none."""
+    for base in mro(type(value)):
+        found = namespace(base).get("__dict__")
+        if found is not None:
+            names = found.__get__(value) if type(found) is GetSetDescriptorType else None
+            return names if issubclass(type(names), dict) else None
+    return None
+
+
+def of_class(kind, name):
+    """What a class holds under a name, not bound to anything; None where it holds nothing."""
+    for base in mro(kind):
+        found = namespace(base).get(name)
+        if found is not None:
+            return found
+    return None
+
+
+def attribute(value, name):
+    """What an instance or its class holds under a name: no property is asked."""
+    names = attributes_of(value)
+    found = None if names is None else dict.get(names, name)
+    return of_class(type(value), name) if found is None else found

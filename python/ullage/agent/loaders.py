@@ -3,11 +3,10 @@
 Loaded with it. The surprise: as all of the agent's Python code (python/agent) it runs while the program waits.
 """
 
-import sys
-
 import _ullage_agent as agent
 import _ullage_common as common
 import _ullage_kept as kept
+import _ullage_kinds as types
 import _ullage_moments as moments
 import _ullage_training as training
 import _ullage_weigh as weigh
@@ -43,27 +42,28 @@ def _loads_here(_iterator):
 
 def _loader_begins(loader):
     training.forward_no_more(loader)
-    context = loader.multiprocessing_context
-    dataset = type(loader.dataset)
-    length = weigh.length_of(loader.dataset)
-    method = getattr(context, "_name", None)
+    # Its class may be one of the program's, with properties and the like.
+    names = types.attributes_of(loader) or {}
+    context, dataset = dict.get(names, "_DataLoader__multiprocessing_context"), dict.get(names, "dataset")
+    kind, length = type(dataset), weigh.length_of(dataset)
+    method = None if context is None else types.attribute(context, "_name")
     if method is None:
-        default = sys.modules["multiprocessing.context"]._default_context
+        default = common.names("multiprocessing.context")["_default_context"]
         method = (default._actual_context or default._default_context)._name
-    where = "__main__" if dataset.__module__ == "__mp_main__" else dataset.__module__
+    where = "__main__" if types.module_of(kind) == "__mp_main__" else types.module_of(kind)
     settings = {
-        "workers": loader.num_workers,
+        "workers": _count(dict.get(names, "num_workers")),
         "start_method": agent.plain(method),
         "start_method_is_default": context is None,
         "sharing_strategy": agent.sharing_strategy(),
-        "batch_size": _count(loader.batch_size),
-        "prefetch_factor": _count(loader.prefetch_factor),
-        "pin_memory": bool(loader.pin_memory),
-        "persistent_workers": bool(loader.persistent_workers),
-        "dataset": "%s.%s" % (where, dataset.__qualname__),
+        "batch_size": _count(dict.get(names, "batch_size")),
+        "prefetch_factor": _count(dict.get(names, "prefetch_factor")),
+        "pin_memory": _truth(dict.get(names, "pin_memory")),
+        "persistent_workers": _truth(dict.get(names, "persistent_workers")),
+        "dataset": "%s.%s" % (where, types.qualified_name(kind)),
         "dataset_len": _count(length),
         "index_list": weigh.index_list(loader),
-        "weight": _weight_of(loader.dataset, length),
+        "weight": _weight_of(dataset, length),
     }
     agent.loads(weigh.kept_by_iterators, settings)
     message = {"kind": "loader"}
@@ -84,3 +84,7 @@ def _weight_of(dataset, length):
 
 def _count(value):
     return value if type(value) is int and value >= 0 else None
+
+
+def _truth(value):
+    return value is True or _count(value) not in (None, 0)

@@ -150,10 +150,10 @@ def _malloc(figures):
 def _arrow(figures):
     """Bytes that Arrow's default pool has handed out, and the most that it ever had. A pool of the system's malloc is
     in malloc's own figures."""
-    arrow = sys.modules.get("pyarrow")
-    if arrow is None or not hasattr(arrow, "default_memory_pool"):
+    default = common.names("pyarrow").get("default_memory_pool")
+    if default is None or default is not common.names("pyarrow.lib").get("default_memory_pool"):
         return
-    pool = arrow.default_memory_pool()
+    pool = default()
     if pool.backend_name != "system":
         figures["arrow_used"], figures["arrow_peak"] = pool.bytes_allocated(), pool.max_memory() or 0
 
@@ -245,8 +245,13 @@ def _take_census(send, private, now):
         _census = common.load("census").Census()
     if _census.due(grown, now):
         _census.take(send, private, grown)
-        if _census.unexplained and common.replaces(b"TRACEMALLOC"):
+        if _census.unexplained and _may_trace():
             _begin_to_trace(private)
+
+
+def _may_trace():
+    """The program has not imported tracemalloc, and it would be seen if it did."""
+    return "tracemalloc" not in sys.modules and common.replaces(b"TRACEMALLOC") and common.replaces(b"IMPORTS")
 
 
 def _begin_to_trace(private):

@@ -1,9 +1,10 @@
 """By which name can the program reach an object? From the names that a person reads in the source, the locals of
 running functions and the globals of the program's own modules, down through containers and instances, nearest first.
 
-No code of the program runs: types are told by type(), parts come from the built-in types' own functions and from the
-collector (gc.get_referents). The surprise: up to Python 3.12 a frame keeps the dict that `f_locals` makes, with all
-that was in it: a batch would live on in there. So the dict is emptied again, where nobody else holds it.
+No code of the program runs: types are told by type() and compared by `is` or `id` (kinds.py), parts come from the
+built-in types' own functions and from the collector (gc.get_referents). The surprise: up to Python 3.12 a frame keeps
+the dict that `f_locals` makes, with all that was in it: a batch would live on in there. So the dict is emptied again,
+where nobody else holds it.
 """
 
 import gc
@@ -20,19 +21,18 @@ import _ullage_slots as slots
 DICTS = (dict, OrderedDict, defaultdict)
 LISTS = (list, tuple)
 OTHERS = (set, frozenset, deque)
-CONTAINERS = frozenset(DICTS + LISTS + OTHERS)
+CONTAINERS = DICTS + LISTS + OTHERS
+OF_DICTS, OF_LISTS, OF_CONTAINERS = types.ids(*DICTS), types.ids(*LISTS), types.ids(*CONTAINERS)
 FEW = 24  # elements of a container that are gone into: of a larger one, the last and some others
 MOST_SPOTS = 20_000
 MOST_FRAMES = 100
 MOST_STEPS = 12  # of a name
 OPTIMIZED = 1  # CO_OPTIMIZED: its locals are no dict of the program's
 
-_PASSED_BY = frozenset(
-    (
-        type(None), bool, int, float, complex, str, range, slice, type(Ellipsis),
-        types.ModuleType, types.CodeType, types.FrameType, types.TracebackType, types.BuiltinFunctionType,
-        types.GetSetDescriptorType, types.MemberDescriptorType, types.MappingProxyType, property,
-    )
+_PASSED_BY = types.ids(
+    type(None), bool, int, float, complex, str, range, slice, type(Ellipsis),
+    types.ModuleType, types.CodeType, types.FrameType, types.TracebackType, types.BuiltinFunctionType,
+    types.GetSetDescriptorType, types.MemberDescriptorType, types.MappingProxyType, property,
 )  # fmt: skip
 _HERE = "ullage_"
 
@@ -62,14 +62,14 @@ def walk(until):
                 return
             yield spot
             for part in parts(value):
-                if type(part) not in _PASSED_BY:
+                if id(type(part)) not in _PASSED_BY:
                     todo.append((part, spot))
 
 
 def parts(value):
     """What an object refers to, as far as it is worth a look."""
     kind = type(value)
-    if kind in CONTAINERS:
+    if id(kind) in OF_CONTAINERS:
         # One that lies as it was at the fork has not grown, and to read its elements would copy their pages.
         if len(value) > FEW and not common.native.is_own(value):
             return ()
@@ -84,8 +84,8 @@ def parts(value):
         found.extend(value.__defaults__ or ())
         return found
     if issubclass(kind, type):
-        return list(_namespace(value).values()) if is_program(sys.modules.get(module_of(value))) else ()
-    if not gc.is_tracked(value) or module_of(kind) in ("numpy", "threading", "weakref"):
+        return list(types.namespace(value).values()) if is_program(sys.modules.get(types.module_of(value))) else ()
+    if not gc.is_tracked(value) or types.module_of(kind) in ("numpy", "threading", "weakref"):
         return ()
     if kind is CACHE:  # of one with a bound, the dict holds what the collector does not see into
         return [part for part in gc.get_referents(value) if type(part) is dict]
@@ -97,17 +97,18 @@ def some(value, kind, most):
     """All elements of a small container; of a larger one the last half of so many, and others evenly spread."""
     try:
         length = len(value)
-        if kind in LISTS:
+        if id(kind) in OF_LISTS:
             if length <= most:
                 return gc.get_referents(value)  # passes by slots without an object
             if not slots.complete(value):
                 return ()
             half = most // 2
             return [value[number * (length - half) // half] for number in range(half)] + list(value[-half:])
-        if kind in DICTS:
+        if id(kind) in OF_DICTS:
+            values = dict.values(value)  # as in _key
             if length <= most:
-                return list(dict.values(value))
-            return list(islice(value.values(), most // 2)) + list(islice(reversed(value.values()), most // 2))
+                return list(values)
+            return list(islice(values, most // 2)) + list(islice(reversed(values), most // 2))
         return list(islice(value, most))
     except (RuntimeError, IndexError, TypeError):  # another thread changed it
         return ()
@@ -129,12 +130,12 @@ def path(spot):
         kind = type(holder)
         if kind is types.FunctionType:
             functions.append(holder)
-        if kind in DICTS and number >= 2 and attributes_of(chain[number - 2]) is holder:
+        if id(kind) in OF_DICTS and number >= 2 and _attributes_of(chain[number - 2]) is holder:
             step, kind = "." + _key(holder, held), type(chain[number - 2])
         else:
             step = _step(holder, held, kind)
         if step.startswith(".") and step != ".":
-            owner = type_name(holder if issubclass(kind, type) else kind)
+            owner = types.type_name(holder if issubclass(kind, type) else kind)
         name += step if step != "." else ""
     if type(chain[-1]) is types.FunctionType:
         functions.append(chain[-1])
@@ -142,12 +143,12 @@ def path(spot):
 
 
 def _step(holder, held, kind):
-    if kind in DICTS:
+    if id(kind) in OF_DICTS:
         if len(holder) > FEW:
             return "[...]"
         key = _key(holder, held)
         return "[%r]" % key if key else "[...]"
-    if kind in CONTAINERS:
+    if id(kind) in OF_CONTAINERS:
         return "[...]"
     if kind is types.FunctionType:
         for name, cell in zip(holder.__code__.co_freevars, holder.__closure__ or ()):
@@ -159,7 +160,7 @@ def _step(holder, held, kind):
         return ", a default of %s()" % holder.__qualname__
     if kind is CACHE:
         return ""
-    names = _namespace(holder) if issubclass(kind, type) else attributes_of(holder)
+    names = types.namespace(holder) if issubclass(kind, type) else _attributes_of(holder)
     if names is held:
         return "."
     key = _key(names, held) if names is not None else ""
@@ -167,40 +168,22 @@ def _step(holder, held, kind):
 
 
 def _key(names, held):
-    for key, value in list(names.items()):
+    # Not an OrderedDict's own, which look each value up, by the hash of its key.
+    for key, value in list(names.items() if type(names) is types.MappingProxyType else dict.items(names)):
         if value is held and type(key) is str:
             return key[:60]
     return ""
 
 
-def attributes_of(value):
-    """The dict of an instance, without asking code of its class; made here where it was not there yet."""
+def _attributes_of(value):
     kind = type(value)
-    if kind in CONTAINERS or kind in _PASSED_BY or issubclass(kind, type):
+    if id(kind) in OF_CONTAINERS or id(kind) in _PASSED_BY or issubclass(kind, type):
         return None
-    for base in kind.__mro__:
-        found = _namespace(base).get("__dict__")
-        if found is not None:
-            return found.__get__(value) if type(found) is types.GetSetDescriptorType else None
-    return None
-
-
-def _namespace(kind):
-    return type.__dict__["__dict__"].__get__(kind)
-
-
-def module_of(kind):
-    module = type.__dict__["__module__"].__get__(kind)
-    return module if type(module) is str else ""
-
-
-def type_name(kind):
-    name, module = type.__dict__["__qualname__"].__get__(kind), module_of(kind)
-    return name if module == "builtins" else "%s.%s" % (module, name)
+    return types.attributes_of(value)
 
 
 def hooks(spots):
-    """Code of the functions that are hooks of a model."""
+    """Ids of the code of the functions that are hooks of a model."""
     found = set()
     for value, parent in spots:
         if type(value) is not OrderedDict or not value or type(parent) is not tuple:
@@ -209,12 +192,21 @@ def hooks(spots):
             for hook in some(value, OrderedDict, FEW):
                 hook = getattr(hook, "__func__", None) if type(hook) is types.MethodType else hook
                 if type(hook) is types.FunctionType:
-                    found.add(hook.__code__)
+                    found.add(id(hook.__code__))
     return found
 
 
 def _is_globals(value):
-    return type(value) is dict and "__name__" in value and "__spec__" in value
+    """They begin so. Not looked up: a key of the program's with the same hash would be compared."""
+    if type(value) is not dict:
+        return False
+    first = list(islice(value, 8))
+    return all([type(key) is str for key in first]) and "__name__" in first and "__spec__" in first
+
+
+def _name_in(names):
+    name = dict.get(names, "__name__")
+    return name if type(name) is str else ""
 
 
 # --- names ----------------------------------------------------------------------------------------------
@@ -224,7 +216,7 @@ def is_program(module):
     if type(module) is not types.ModuleType:
         return False
     file = module.__dict__.get("__file__")
-    return module.__dict__.get("__name__") == "__main__" or type(file) is str and is_program_file(file)
+    return _name_in(module.__dict__) == "__main__" or type(file) is str and is_program_file(file)
 
 
 def is_program_file(file):
@@ -241,7 +233,7 @@ def frames(innermost=None):
     for frame in list(sys._current_frames().values()):
         count, first = 0, len(found)
         while frame is not None and count < MOST_FRAMES:
-            if not str(frame.f_globals.get("__name__")).startswith("_" + _HERE):
+            if not _name_in(frame.f_globals).startswith("_" + _HERE):
                 found.append(frame)
                 if innermost is not None and len(found) == first + 1:
                     innermost.append(frame)
@@ -276,9 +268,9 @@ def _locals(of_program):
         if type(names) is dict and sys.getrefcount(names) <= 3:
             names.clear()
         place = "%s(), %s:%d" % (code.co_name, code.co_filename.rpartition("/")[2], frame.f_lineno or 0)
-        module = frame.f_globals.get("__name__")
+        module = _name_in(frame.f_globals)
         for name, value in pairs:
-            if type(value) not in _PASSED_BY and name[:2] != "__":
+            if id(type(value)) not in _PASSED_BY and name[:2] != "__":
                 yield value, Root(name, place, code, module)
 
 
@@ -289,15 +281,18 @@ def _globals():
             continue
         names = module.__dict__
         done.add(id(names))
-        prefix = str(names.get("__name__"))
+        prefix = _name_in(names)
         for name, value in list(names.items()):
-            if type(name) is str and name[:2] != "__" and type(value) not in _PASSED_BY:
+            if type(name) is str and name[:2] != "__" and id(type(value)) not in _PASSED_BY:
                 yield value, Root("%s.%s" % (prefix, name), "", None, prefix)
 
 
 # --- lines ----------------------------------------------------------------------------------------------
 
 _ADDERS = frozenset(("append", "appendleft", "extend", "add", "update", "setdefault", "insert"))
+_CONSTANTS = types.ids(
+    type(None), bool, int, float, complex, str, bytes, type(Ellipsis), tuple, frozenset, slice, types.CodeType
+)
 MOST_CODES = 150
 _ENDS = ("STORE_", "POP_", "RETURN_", "JUMP_")  # of a statement
 FAR = 80  # steps of byte code that one statement may take
@@ -318,16 +313,18 @@ def line(spot, until):
     running = frames()
     codes += [frame.f_code for frame in running if is_program_file(frame.f_code.co_filename)]
     module, _, kind = owner.rpartition(".")
-    value = getattr(sys.modules.get(module), "__dict__", {}).get(kind)
+    value = common.names(module).get(kind)
     if issubclass(type(value), type):
-        codes += _codes(_namespace(value))
-    codes += _codes(getattr(sys.modules.get(root.module or module), "__dict__", {}))
+        codes += _codes(types.namespace(value))
+    codes += _codes(common.names(root.module or module))
     best, done = None, set()
     while codes and len(done) < MOST_CODES and thread_time() < until:
         code = codes.pop(0)
         if id(code) in done:
             continue
         done.add(id(code))
+        if not all([id(type(one)) in _CONSTANTS for one in code.co_consts]):  # dis would show what the program put in
+            continue
         codes += [one for one in code.co_consts if type(one) is types.CodeType]
         if last not in code.co_names and last not in code.co_varnames + code.co_cellvars + code.co_freevars:
             continue
@@ -342,7 +339,7 @@ def line(spot, until):
 def _codes(names):
     found = []
     for value in list(names.values()):
-        value = getattr(value, "__func__", value) if type(value) in (staticmethod, classmethod) else value
+        value = value.__func__ if type(value) is staticmethod or type(value) is classmethod else value
         if type(value) is types.FunctionType and is_program_file(value.__code__.co_filename):
             found.append(value.__code__)
     return found
@@ -361,8 +358,9 @@ def _adds(dis, code, name):
         if step.opname not in ("CACHE", "PUSH_NULL", "NOP", "RESUME"):
             steps.append((step.opname, step.argval, number))
     for place, (what, argument, number) in enumerate(steps):
-        named = argument == name or type(argument) is tuple and name in argument
-        if not named or not what.startswith("LOAD_"):
+        if not what.startswith("LOAD_") or what == "LOAD_CONST":
+            continue
+        if argument != name and (type(argument) is not tuple or name not in argument):
             continue
         near = steps[place + 1 : place + 8]
         if near and near[0][0] in ("LOAD_ATTR", "LOAD_METHOD") and near[0][1] in _ADDERS:
@@ -388,18 +386,19 @@ def of_libraries(wanted, until):
         if type(module) is not types.ModuleType or is_program(module):
             continue
         names = module.__dict__
-        module_name = names.get("__name__")
+        module_name = _name_in(names)
         for name, value in list(names.items()):
             kind = type(value)
-            if kind in _PASSED_BY or kind is types.FunctionType or type(name) is not str:
+            if id(kind) in _PASSED_BY or kind is types.FunctionType or type(name) is not str:
                 continue
             if id(value) in wanted:
                 found[id(value)] = "%s.%s" % (module_name, name), ""
                 wanted.discard(id(value))
                 continue
             if issubclass(kind, type):
-                owner, parts_of_it = value, _namespace(value).values() if module_of(value) == module_name else ()
-            elif kind in CONTAINERS or not gc.is_tracked(value):
+                own = types.module_of(value) == module_name
+                owner, parts_of_it = value, types.namespace(value).values() if own else ()
+            elif id(kind) in OF_CONTAINERS or not gc.is_tracked(value):
                 continue
             else:
                 # Of an instance whose dict was made already, that dict; else its values themselves.
@@ -408,8 +407,8 @@ def of_libraries(wanted, until):
                 parts_of_it = made[0] if made else parts_of_it
             for held in list(parts_of_it):
                 if id(held) in wanted:
-                    key = _key(_namespace(value) if owner is value else attributes_of(value) or {}, held)
-                    found[id(held)] = "%s.%s.%s" % (module_name, name, key), type_name(owner)
+                    key = _key(types.namespace(value) if owner is value else _attributes_of(value) or {}, held)
+                    found[id(held)] = "%s.%s.%s" % (module_name, name, key), types.type_name(owner)
                     wanted.discard(id(held))
     return found
 
@@ -420,8 +419,9 @@ LEVELS = 4
 
 def backward(value, ours, until):
     """A name in a module for what no walk came to, by asking who refers to it. Asking costs a look at every object."""
-    modules = {id(module.__dict__): str(module.__dict__.get("__name__")) for module in list(sys.modules.values())
-               if type(module) is types.ModuleType}  # fmt: skip
+    found = [module.__dict__ for module in list(sys.modules.values()) if type(module) is types.ModuleType]
+    modules = {id(names): _name_in(names) for names in found}
+    del found  # it refers to them
     trail = {}
     try:
         return _climb(value, modules, trail, {id(trail), id(modules), *ours}, until)

@@ -6,9 +6,11 @@ The surprise: as all of the agent's Python code (python/agent) it runs while the
 
 import gc
 import sys
+from _functools import partial
 
 import _ullage_agent as agent
 import _ullage_common as common
+import _ullage_kinds as types
 
 
 def on_multiprocessing_util(util):
@@ -24,25 +26,23 @@ def on_multiprocessing_util(util):
 def _informed(_handled, arguments, _keywords):
     frame = common.caller()
     bootstrap = frame is not None and agent.callers.get(id(frame.f_code)) == "process"
-    if bootstrap and "calling self.run" in arguments[0]:
+    if bootstrap and type(arguments[0]) is str and "calling self.run" in arguments[0]:
         _process_begins()
 
 
 def _process_begins():
     """In the new process, before its target runs."""
-    process = sys.modules["multiprocessing.process"]._current_process
-    context = sys.modules["multiprocessing.context"]._default_context
-    method = getattr(process, "_ullage_method", None) or process._start_method
+    process = common.names("multiprocessing.process")["_current_process"]
+    context = common.names("multiprocessing.context")["_default_context"]
+    method = agent.plain(types.attribute(process, "_ullage_method") or types.attribute(process, "_start_method"))
     if method is None:
         method = (context._actual_context or context._default_context)._name
-    agent.began_as(process._name, method)
-    target = process._target
-    target = getattr(target, "func", target)  # functools.partial
-    where = getattr(target, "__module__", None) or type(process).__module__
-    name = getattr(target, "__qualname__", None) or type(process).__qualname__
+    agent.began_as(agent.plain(types.attribute(process, "_name")) or "", method)
+    target = _function(types.attribute(process, "_target"))
+    where, name = _named(target, process)
     message = {
         "kind": "process",
-        "name": process._name,
+        "name": agent.name_of("process"),
         "target": "%s.%s" % ("__main__" if where == "__mp_main__" else where, name),
         "worker": _argument(target, process, "_worker_loop", "worker_id", int),
         "start_method": method,
@@ -51,7 +51,7 @@ def _process_begins():
         _weigh_arguments(target, process, message)
     of_pool = name in ("worker", "_process_worker") and where in ("multiprocessing.pool", "concurrent.futures.process")
     if of_pool and common.replaces(b"POOLS"):
-        _watch_results(process._args[1])
+        _watch_results(types.attribute(process, "_args")[1])
     finalize = sys.modules["multiprocessing.util"].Finalize
     finalize(None, common.native.hook(gc.isenabled, _at_process_end, 0), exitpriority=1_000_000)
     finalize(None, common.native.guard(agent.say_bye), exitpriority=-1000)
@@ -64,13 +64,35 @@ def _at_process_end(handled, _arguments, _keywords):
     agent.report("process", handled, agent.name_of("process"))
 
 
+def _function(target):
+    """What is called in the end."""
+    for _ in range(4):
+        if issubclass(type(target), partial):
+            target = partial.func.__get__(target)
+        elif type(target) is types.MethodType:
+            target = target.__func__
+    return target
+
+
+def _named(target, process):
+    """(module, name) of a process's target; of its type, or the process's, where it is no function."""
+    kind = type(process) if target is None else target if issubclass(type(target), type) else type(target)
+    if type(target) is types.FunctionType or type(target) is types.BuiltinFunctionType:
+        where, name = target.__module__, target.__qualname__
+        if type(where) is str and type(name) is str:
+            return where, name
+    return types.module_of(kind), types.qualified_name(kind)
+
+
 def _argument(target, process, function, name, kind=None):
     """An argument of a process's target, where that is this function."""
-    code = getattr(target, "__code__", None)
-    if code is None or code.co_name != function or name not in code.co_varnames:
+    if type(target) is not types.FunctionType:
+        return None
+    code, arguments = target.__code__, types.attribute(process, "_args")
+    if code.co_name != function or name not in code.co_varnames or type(arguments) is not tuple:
         return None
     place = code.co_varnames.index(name)
-    value = process._args[place] if place < len(process._args) else process._kwargs.get(name)
+    value = arguments[place] if place < len(arguments) else dict.get(types.attribute(process, "_kwargs"), name)
     return value if kind is None or type(value) is kind else None
 
 
@@ -92,6 +114,8 @@ def _weigh_arguments(target, process, message):
 def _watch_results(queue):
     """A worker of a pool asks its queue of results for the lock after each task: a moment to look at its globals."""
     kind = type(queue)
+    if type(kind) is not type or types.module_of(kind) != "multiprocessing.queues":
+        return
     lock = common.native.access(queue._wlock, _large_globals, 0.0)
     del queue._wlock  # an object's own attribute comes before what its class hands out
     queue.__class__ = type(kind.__name__, (kind,), {"_wlock": lock, "__module__": kind.__module__})
@@ -110,16 +134,16 @@ def _watch_items(*described):
 
 
 def on_queue(module):
-    _watch_items(module.Queue, "_init", "queue", "queue.Queue", lambda self: self.maxsize)
+    _watch_items(module.Queue, "_init", "queue", "queue.Queue", "maxsize")
 
 
 def on_asyncio_queues(module):
-    _watch_items(module.Queue, "_init", "_queue", "asyncio.Queue", lambda self: self._maxsize)
+    _watch_items(module.Queue, "_init", "_queue", "asyncio.Queue", "_maxsize")
 
 
 def on_queues(queues):
     agent.callers[id(queues.Queue._on_queue_feeder_error.__code__)] = "thread"
-    _watch_items(queues.Queue, "_reset", "_buffer", "multiprocessing.Queue", lambda self: self._maxsize)
+    _watch_items(queues.Queue, "_reset", "_buffer", "multiprocessing.Queue", "_maxsize")
 
 
 def on_torch_spawn(module):
@@ -131,8 +155,8 @@ def on_torch_utils(module):
         keywords = keywords or {}
         where = keywords.get("where", arguments[2] if len(arguments) > 2 else "")
         info = keywords.get("exc_info", arguments[1] if len(arguments) > 1 else None)
-        left = "loader-worker" if "DataLoader worker" in str(where) else "thread"
-        agent.report(left, handled if info is None else info[1], agent.name_of("process"))
+        left = "loader-worker" if "DataLoader worker" in (agent.plain(where) or "") else "thread"
+        agent.report(left, info[1] if type(info) is tuple else handled, agent.name_of("process"))
 
     _watch_wrapper(module.ExceptionWrapper, carried)
 
@@ -145,7 +169,7 @@ def on_pool(module):
         if hasattr(module, name):
             _watch_wrapper(getattr(module, name), carried)
     if hasattr(module, "IMapIterator"):
-        _watch_items(module.IMapIterator, "__init__", "_items", "Pool.imap", lambda self: 0)
+        _watch_items(module.IMapIterator, "__init__", "_items", "Pool.imap")
 
 
 def _watch_wrapper(kind, carried):

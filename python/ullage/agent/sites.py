@@ -4,7 +4,9 @@ Asked by memory.py where a census found that growth goes on, and no name that ho
 loss. tracemalloc knows only what was allocated while it traced, and what lives on of that is the growth. Of torch's
 tensors it knows nothing, their storages are C++'s; of numpy's arrays it does.
 
-A program that traces by itself is left alone. While it traces, Python allocates at about half its speed.
+A program that may trace by itself is left alone: a process has one tracemalloc, where a second start changes nothing
+and one stop ends it for all. So memory.py asks for nothing once the program has imported it, and `give_way` ends what
+was begun as soon as it does. While it traces, Python allocates at about half its speed.
 """
 
 import sys
@@ -45,32 +47,43 @@ def start(private):
 
 def look(send, private):
     """Seconds after which it wants to be asked again; none where it does not trace. Tells and ends when enough came."""
-    global _tracing, _done
+    global _done
     if not _tracing:
         return None
     came = private - _private
     seconds = monotonic() - _began
     if came < ENOUGH and sys.getallocatedblocks() - _blocks < MANY and seconds < LONGEST_S:
         return AGAIN_S
-    _tracing = False
     _done += 1
-    if not _tracemalloc.is_tracing():  # the program has stopped it
-        return None
     try:
-        message = _by_line(_tracemalloc._get_traces())
+        traces = _tracemalloc._get_traces()
     finally:
-        _tracemalloc.stop()
+        _stop()
+    message = _by_line(traces)
     if message["bytes"] > 0:
         send(dict(message, kind="sites", seconds=seconds, came=came))
     return None
 
 
+def _stop():
+    global _tracing
+    if _tracing:
+        _tracing = False
+        _tracemalloc.stop()
+
+
+def give_way():
+    """The program has imported tracemalloc, and may begin to trace."""
+    global _done
+    _stop()
+    _done = TIMES
+
+
 def after_fork():
     """In a forked child: it would trace to its end."""
-    global _tracing, _done, _next
-    if _tracing:
-        _tracemalloc.stop()
-    _tracing, _done, _next = False, 0, 0.0
+    global _done, _next
+    _stop()
+    _done, _next = 0, 0.0
 
 
 def _by_line(traces):

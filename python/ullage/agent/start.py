@@ -10,7 +10,7 @@ import sys
 
 here, parts = globals()["here"], globals()["parts"]
 AT_START = ("start", "common", "counts", "agent", "moments", "hooks")  # each after those that it imports
-SOON = ("processes", "loaders", "facts", "memory", "tensors")  # kept as bytes until they are needed
+SOON = ("processes", "loaders", "facts", "memory", "tensors", "kinds")  # kept as bytes until they are needed
 # As they are now: what the program puts in the place of `open` or `len`, a test's mock for instance, is not for us.
 BUILTINS = dict(sys.modules["builtins"].__dict__)
 

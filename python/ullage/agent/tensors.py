@@ -3,17 +3,16 @@
 Asked of torch's own types only, and of a torch that is there already.
 """
 
-import sys
+import _ullage_common as common
 
 
 def begins():
     """A torch that is half there gives storages no type to have."""
-    return getattr(getattr(sys.modules.get("torch"), "__spec__", None), "_initializing", False)
+    return getattr(common.names("torch").get("__spec__"), "_initializing", False)
 
 
 def kinds():
-    torch = sys.modules.get("torch")
-    found = getattr(torch, "Tensor", None), getattr(getattr(torch, "nn", None), "Parameter", None)
+    found = common.names("torch").get("Tensor"), common.names("torch.nn").get("Parameter")
     return tuple([kind for kind in found if kind is not None])
 
 

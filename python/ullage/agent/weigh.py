@@ -39,9 +39,7 @@ def weigh(root, most=MAX_STEPS):
     """Bytes: `objects` of Python in small pieces, `arrays` in large ones, `tensors` of torch. Parts that were not
     reached within `most` steps are left out."""
     totals = [0.0, 0.0, 0.0]
-    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
-    array = getattr(numpy, "ndarray", None)
-    tensor = getattr(torch, "Tensor", None)
+    array, tensor = common.names("numpy").get("ndarray"), common.names("torch").get("Tensor")
     seen = set()
     todo = deque(((root, 1.0),))
     while todo and most > 0:
@@ -80,7 +78,7 @@ def weigh(root, most=MAX_STEPS):
         elif array is not None and issubclass(kind, array):
             _weigh_array(value, weight, array, tensor, totals, todo)
         elif tensor is not None and issubclass(kind, tensor):
-            _weigh_tensor(value, weight, kind, torch, totals, seen)
+            _weigh_tensor(value, weight, kind, tensor, totals, seen)
         else:
             parts = gc.get_referents(value) if gc.is_tracked(value) else ()
             _count(totals, _own_size(value, kind) + 16, weight)
@@ -117,9 +115,9 @@ def _weigh_array(value, weight, array, tensor, totals, todo):
             todo.append((array.item(value, number * length // few), weight * length / few))
 
 
-def _weigh_tensor(value, weight, kind, torch, totals, seen):
+def _weigh_tensor(value, weight, kind, tensor, totals, seen):
     _count(totals, object.__sizeof__(value) + 16, weight)
-    if kind is torch.Tensor or kind is getattr(torch.nn, "Parameter", None):
+    if kind is tensor or kind is common.names("torch.nn").get("Parameter"):
         storage = value.untyped_storage()
         place = storage.data_ptr() if storage.device.type == "cpu" else 0
         if place and ("tensor", place) not in seen:
@@ -142,16 +140,18 @@ def anonymous():
 def index_list(loader):
     """Length of the list of Python ints that torch's own samplers make for each epoch."""
     try:
-        batches = loader.batch_sampler
-        sampler = loader.sampler if batches is None else getattr(batches, "sampler", None)
+        batches = types.attribute(loader, "batch_sampler")
+        sampler = types.attribute(loader if batches is None else batches, "sampler")
         kind = type(sampler)
-        if kind.__module__.startswith("torch.utils.data."):
-            if kind.__qualname__ == "RandomSampler" and not sampler.replacement:
-                return _length(sampler.data_source)
-            if kind.__qualname__ == "WeightedRandomSampler":
-                return sampler.num_samples if type(sampler.num_samples) is int else None
-            if kind.__qualname__ == "DistributedSampler":
-                return _length(sampler.dataset)
+        if types.module_of(kind).startswith("torch.utils.data."):
+            name = types.qualified_name(kind)
+            if name == "RandomSampler" and types.attribute(sampler, "replacement") is False:
+                return _length(types.attribute(sampler, "data_source"))
+            if name == "WeightedRandomSampler":
+                number = types.attribute(sampler, "num_samples")
+                return number if type(number) is int else None
+            if name == "DistributedSampler":
+                return _length(types.attribute(sampler, "dataset"))
     except Exception:
         pass
     return None
@@ -167,15 +167,13 @@ def length_of(data):
     for plain in _PLAIN_LENGTHS:
         if kind is plain:
             return plain.__len__(data)
-    if kind is getattr(sys.modules.get("numpy"), "ndarray", None) or kind is getattr(
-        sys.modules.get("torch"), "Tensor", None
-    ):
+    if kind is common.names("numpy").get("ndarray") or kind is common.names("torch").get("Tensor"):
         return int(data.shape[0]) if len(data.shape) else None
     return _length_by_code(data, kind)
 
 
 def _length_by_code(data, kind):
-    function = next((base.__dict__["__len__"] for base in kind.__mro__ if "__len__" in base.__dict__), None)
+    function = types.of_class(kind, "__len__")
     if type(function) is not types.FunctionType:
         return None
     code = function.__code__
@@ -186,8 +184,8 @@ def _length_by_code(data, kind):
         return None
     if not names:
         return constants[0] if len(constants) == 1 and type(constants[0]) is int else None
-    if kind.__module__ == "torch.utils.data.dataset" and names == ["tensors", "size"]:
-        return length_of(data.tensors[0])
+    if types.module_of(kind) == "torch.utils.data.dataset" and names == ["tensors", "size"]:
+        return length_of(types.attribute(data, "tensors")[0])
     if constants:
         return None
     counts = names[0] == "len"
@@ -195,7 +193,7 @@ def _length_by_code(data, kind):
     if counts and len(names) == 2 and names[1] in function.__globals__:
         value, names = function.__globals__[names[1]], names[2:]
     for name in names[1 if counts and value is data else 0 :]:
-        values = common.load("paths").attributes_of(value)
+        values = types.attributes_of(value)
         if type(values) is not dict or name not in values:
             return None
         value = values[name]
@@ -265,12 +263,8 @@ def large_globals():
             size = sum(weight.values())
             if size >= HEAVY:
                 kind = type(value)
-                type_name = (
-                    kind.__name__ if kind.__module__ == "builtins" else "%s.%s" % (kind.__module__, kind.__name__)
-                )
-                found.append(
-                    {"name": prefix + name, "type_name": type_name, "bytes": size, "picked": _pick(value, kind)}
-                )
+                one = {"name": prefix + name, "type_name": types.type_name(kind), "bytes": size}
+                found.append(dict(one, picked=_pick(value, kind)))
     found.sort(key=lambda one: -one["bytes"])
     found = found[:MOST_GLOBALS]
     # Estimates of containers differ a little from look to look.
@@ -283,14 +277,15 @@ def large_globals():
 
 def _modules_of_the_program():
     """Namespaces of the main module, and of the modules that lie beside it."""
-    main = sys.modules.get("__main__")
-    names = main.__dict__
+    main, names = sys.modules.get("__main__"), common.names("__main__")
     file = names.get("__file__")
     # Under spawn the main module is a copy of the namespace that its functions work in (runpy.run_path).
     for value in list(names.values()):
-        if type(value) is types.FunctionType and value.__globals__.get("__name__") == "__mp_main__":
-            names = value.__globals__
-            break
+        if type(value) is types.FunctionType:
+            name = dict.get(value.__globals__, "__name__")
+            if type(name) is str and name == "__mp_main__":
+                names = value.__globals__
+                break
     yield "", names
     if type(file) is not str:
         return
@@ -298,7 +293,7 @@ def _modules_of_the_program():
     if not beside.startswith("/"):
         return
     for name, module in list(sys.modules.items()):
-        if type(module) is types.ModuleType and module is not main and name != "__mp_main__":
+        if type(module) is types.ModuleType and type(name) is str and module is not main and name != "__mp_main__":
             file = module.__dict__.get("__file__")
             if type(file) is str and file.startswith(beside) and "/site-packages/" not in file:
                 yield name + ".", module.__dict__
@@ -307,8 +302,7 @@ def _modules_of_the_program():
 def _pick(value, kind):
     """A hash (FNV-1a) of some bytes of a buffer, from places that its size decides: whether two processes hold the
     same. What they hold is nobody's business."""
-    numpy = sys.modules.get("numpy")
-    if kind is getattr(numpy, "ndarray", None):
+    if kind is common.names("numpy").get("ndarray"):
         if value.dtype.hasobject or not value.flags.c_contiguous:
             return None
     elif kind is not bytes and kind is not bytearray:

@@ -14,6 +14,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use ullage_model::AgentMessage;
 
+use crate::message::read_message;
+
 /// Longer messages are dropped: the agent sends at most this.
 pub(crate) const MOST_MESSAGE_BYTES: usize = 1 << 16;
 
@@ -32,6 +34,9 @@ pub(crate) struct AgentSocket {
     buffer: Vec<u8>,
     /// Messages that were not understood or came from another user.
     pub(crate) dropped: u64,
+    /// Fields that were not understood, of messages that were.
+    pub(crate) unread: u64,
+    noted: bool,
 }
 
 impl AgentSocket {
@@ -53,6 +58,8 @@ impl AgentSocket {
             next: 0,
             buffer: vec![0; MOST_MESSAGE_BYTES],
             dropped: 0,
+            unread: 0,
+            noted: false,
         })
     }
 
@@ -72,7 +79,7 @@ impl AgentSocket {
             self.connections.push((Connection(self.next), fd));
             self.next += 1;
         }
-        let (buffer, dropped) = (&mut self.buffer, &mut self.dropped);
+        let (buffer, dropped, unread) = (&mut self.buffer, &mut self.dropped, &mut self.unread);
         let mut index = 0;
         self.connections.retain(|(connection, fd)| {
             index += 1;
@@ -84,8 +91,11 @@ impl AgentSocket {
                     Received::Nothing => return true,
                     Received::Closed => return false,
                     Received::Message(length, sender) => {
-                        match sender.filter(is_trusted).zip(parse_message(&buffer[..length])) {
-                            Some((sender, message)) => messages.push((*connection, sender.pid(), message)),
+                        match sender.filter(is_trusted).zip(read_message(&buffer[..length])) {
+                            Some((sender, (message, fields))) => {
+                                *unread += fields;
+                                messages.push((*connection, sender.pid(), message));
+                            }
                             None => *dropped += 1,
                         }
                     }
@@ -108,6 +118,12 @@ impl AgentSocket {
             }
             Err(_) => None,
         }
+    }
+
+    /// What was lost of messages, in a sentence for the report; once.
+    pub(crate) fn losses(&mut self) -> Option<String> {
+        let text = "Some fields of the agent's messages could not be read; the report uses the rest.";
+        (self.unread > 0 && !std::mem::replace(&mut self.noted, self.unread > 0)).then(|| text.to_owned())
     }
 
     /// Lets a process go on that waits after its exception report.
@@ -155,11 +171,6 @@ fn is_trusted(sender: &UnixCredentials) -> bool {
 fn trusted(sender: u32, own: u32) -> bool {
     // As root, ullage also watches jobs that give their rights away (su, setpriv).
     sender == own || sender == 0 || own == 0
-}
-
-/// One message of the agent; none where it is not one.
-pub fn parse_message(bytes: &[u8]) -> Option<AgentMessage> {
-    serde_json::from_slice(bytes).ok()
 }
 
 #[cfg(test)]
@@ -225,6 +236,22 @@ mod tests {
         drop(speaker);
         assert!(agent.read(|_| true).is_empty());
         assert!(agent.connections.is_empty());
+    }
+
+    #[test]
+    fn a_field_that_is_nonsense_is_noted_once_and_loses_no_message() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("agent");
+        let mut agent = AgentSocket::listen(&path).unwrap();
+        let speaker = client(&path);
+        assert_eq!(agent.losses(), None);
+        for _ in 0..2 {
+            send(&speaker, br#"{"kind":"exception","type_name":"OSError","errno":"twelve"}"#);
+            let messages = agent.read(|_| true);
+            assert_eq!(messages[0].2.exception().unwrap().type_name, "OSError");
+        }
+        assert_eq!((agent.dropped, agent.unread), (0, 2));
+        assert!(agent.losses().is_some() && agent.losses().is_none());
     }
 
     #[test]

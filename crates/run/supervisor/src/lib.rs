@@ -10,6 +10,7 @@ pub mod budget;
 mod children;
 pub mod imitate;
 pub mod leftovers;
+mod message;
 pub mod outcome;
 pub mod own_group;
 mod pidfd;
@@ -18,8 +19,9 @@ mod signals;
 mod spawn;
 mod supervisor;
 
-pub use agent_socket::{parse_message, Connection};
+pub use agent_socket::Connection;
 pub use children::is_running;
+pub use message::parse_message;
 pub use outcome::exit_status;
 pub use spawn::{SpawnSettings, StartError};
 pub use supervisor::{Happening, Supervisor};

@@ -209,6 +209,7 @@ impl Supervisor {
                 let text = "Pythons that started late have no agent: ullage has no descriptors left.";
                 happenings.push(Happening::NotSeen(text.into()));
             }
+            happenings.extend(agent.losses().map(Happening::NotSeen));
             happenings.extend(heard.map(|(connection, pid, message)| Happening::Agent {
                 connection,
                 pid,
