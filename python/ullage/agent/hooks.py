@@ -150,6 +150,7 @@ _ON_IMPORT = {
     "numpy": _on_heavy_import,
     "threading": _on_threading,
     "traceback": _on_traceback,
+    "multiprocessing.reduction": _in("processes", "on_reduction"),
     "multiprocessing.util": _in("processes", "on_multiprocessing_util"),
     "multiprocessing.queues": _in("processes", "on_queues"),
     "queue": _in("processes", "on_queue"),
