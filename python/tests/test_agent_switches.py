@@ -65,6 +65,10 @@ with multiprocessing.get_context("fork").Pool(1) as pool:
         "import multiprocessing\np = multiprocessing.get_context('fork').Process(target=int)\np.start()\np.join()",
         told("process"),
     ),
+    "MESSAGES": (
+        "import multiprocessing\nreader, writer = multiprocessing.Pipe(False)" + DUE + "writer.send(1)\nreader.recv()",
+        looked,
+    ),
     "QUEUES": ("import queue\nq = queue.Queue()\nfor _ in range(70): q.put(b'x' * (1 << 20))", told("backlog")),
     "POOLS": (
         """

@@ -6,6 +6,7 @@ use ullage_model::process::DescriptorKinds;
 
 pub(crate) fn process_stat(bytes: &[u8]) {
     let _ = black_box(process::stat::parse_stat(bytes));
+    let _ = black_box(process::schedstat::parse_schedstat(bytes));
 }
 
 pub(crate) fn process_status(bytes: &[u8]) {

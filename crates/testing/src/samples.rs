@@ -29,6 +29,7 @@ pub fn process(pid: i32) -> ReadingBuilder {
             descriptors: Measured::Known(Descriptors { count: 10, kinds: Measured::default() }),
             mappings: Measured::default(),
             exclusive: Measured::default(),
+            run_delay_ns: Measured::default(),
         },
     }
 }

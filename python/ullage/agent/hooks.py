@@ -161,6 +161,7 @@ _ON_IMPORT = {
     "threading": _on_threading,
     "traceback": _on_traceback,
     "tracemalloc": _on_tracemalloc,
+    "multiprocessing.reduction": _in("processes", "on_reduction"),
     "multiprocessing.util": _in("processes", "on_multiprocessing_util"),
     "multiprocessing.queues": _in("processes", "on_queues"),
     "queue": _in("processes", "on_queue"),

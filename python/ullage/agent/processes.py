@@ -30,6 +30,14 @@ def _informed(_handled, arguments, _keywords):
         _process_begins()
 
 
+def on_reduction(module):
+    """A process that waits for messages comes by with each of them: the parent of a pool or an executor, a manager's
+    server, the reader of a queue."""
+    pickler = module.ForkingPickler
+    if common.replaces(b"MESSAGES"):
+        pickler.loads = common.native.hook(pickler.loads, None, 3)
+
+
 def _process_begins():
     """In the new process, before its target runs."""
     process = common.names("multiprocessing.process")["_current_process"]

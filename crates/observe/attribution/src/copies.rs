@@ -204,6 +204,7 @@ mod tests {
             descriptors: Measured::default(),
             mappings: Measured::default(),
             exclusive: Measured::default(),
+            run_delay_ns: Measured::default(),
         }
     }
 

@@ -52,6 +52,7 @@ fn process(pid: i32, anonymous: u64, shared: u64, file: u64, faults: u64) -> Pro
         descriptors: Measured::default(),
         mappings: Measured::default(),
         exclusive: Measured::default(),
+        run_delay_ns: Measured::default(),
     }
 }
 

@@ -76,6 +76,7 @@ fn understood(path: &str, bytes: &[u8]) -> Option<bool> {
         "stat" => process::stat::parse_stat(bytes).is_ok(),
         "status" => process::status::parse_status(bytes).is_ok_and(|status| status.memory.is_some()),
         "maps" => process::maps::parse_maps(bytes).count > 10,
+        "schedstat" => process::schedstat::parse_schedstat(bytes).is_ok(),
         "limits" => process::limits::parse_limits(bytes).is_ok(),
         "cgroup" => !parse_cgroup(bytes).is_empty(),
         "cmdline" => !process::command_line::parse_command_line(bytes).is_empty(),

@@ -30,6 +30,10 @@ pub struct ProcessReading {
     pub mappings: Measured<Mappings>,
     /// Anonymous memory that no other process maps; probed seldom, in forked processes only.
     pub exclusive: Measured<Exclusive>,
+    /// Nanoseconds that its first thread could have run and waited for a core, since its start; read while the process is
+    /// young. Not asked in recordings of a version that did not know it.
+    #[serde(default)]
+    pub run_delay_ns: Measured<u64>,
 }
 
 /// `State` of a process (proc_pid_stat(5)).

@@ -115,6 +115,7 @@ impl Job {
             }),
             mappings: Measured::Missing(Missing::NotAsked),
             exclusive: Measured::Missing(Missing::NotAsked),
+            run_delay_ns: Measured::default(),
         };
         Job { processes: (0..processes).map(process).collect(), busy, random: 0x9e37_79b9_7f4a_7c15 }
     }

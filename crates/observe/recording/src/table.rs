@@ -161,6 +161,7 @@ pub(crate) static PROCESSES: Table = Table::new(
         u64("descriptors"),
         u64("exclusive_bytes"),
         u64("exclusive_error_bytes"),
+        u64("run_delay_ns"),
         text("absent"),
     ],
     &[2, 3],

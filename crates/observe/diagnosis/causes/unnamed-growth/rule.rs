@@ -1,16 +1,16 @@
 //! Does a run show unnamed-growth? page.md says what that is, and how it differs from its look-alikes.
 
 use super::large_preallocation_lazy_touch;
-use crate::analysis::growth_class::{loaded, rising};
+use crate::analysis::growth_class::{is_start, loaded, rising};
 use crate::analysis::retainers::is_not_live;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::history::Series;
 use crate::policy::growth::{
-    GROWTH_WARN_BYTES, GROWTH_WARN_SHARE, START_S, UNNAMED_EACH_BYTES, UNNAMED_END_INTERVALS,
-    UNNAMED_FLATTENS, UNNAMED_GIVEN_BACK, UNNAMED_INTERVALS, UNNAMED_LASTED, UNNAMED_LATE,
-    UNNAMED_LATE_READINGS, UNNAMED_LATE_SHARE,
+    GROWTH_WARN_BYTES, GROWTH_WARN_SHARE, UNNAMED_EACH_BYTES, UNNAMED_END_INTERVALS, UNNAMED_FLATTENS,
+    UNNAMED_GIVEN_BACK, UNNAMED_INTERVALS, UNNAMED_LASTED, UNNAMED_LATE, UNNAMED_LATE_READINGS,
+    UNNAMED_LATE_SHARE,
 };
 use crate::policy::trends::{FORECAST_REACH, GROWTH_LEAST_READINGS, GROWTH_LEAST_S};
 use crate::rule::finding::of_job;
@@ -123,10 +123,8 @@ fn ongoing(analysis: &Analysis, process: &ProcessHistory, rise: &Rise) -> bool {
     let late = lasted >= UNNAMED_LATE * lived
         && readings >= UNNAMED_LATE_READINGS
         && rise.by >= UNNAMED_LATE_SHARE * held;
-    // What it does so soon after it has loaded is its start, however steadily it rises; on a machine that is busy, soon is later.
-    let from = loaded(process);
-    let waited = process.waited_for_core(At::from_seconds(from), At::from_seconds(rise.until));
-    if rise.until <= from + START_S + waited {
+    // What it does so soon after it has loaded is its start, however steadily it rises.
+    if is_start(process, rise.until) {
         return false;
     }
     let stood = process.last_seen.seconds() - rise.until;

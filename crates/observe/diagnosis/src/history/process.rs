@@ -4,7 +4,7 @@ use super::mapping_estimate::MappingEstimate;
 use super::memory_readings::MemoryReadings;
 use super::series::Series;
 use super::torch_counters::TorchCounters;
-use crate::policy::given::CLOCK_TICKS;
+use crate::policy::given::{CLOCK_TICKS, NS_PER_S};
 use crate::policy::trends::{FILES_MOVED_BYTES, RUNNABLE_ERRORS};
 use std::borrow::Cow;
 use ullage_model::process::DescriptorKinds;
@@ -112,6 +112,9 @@ pub struct ProcessHistory {
     runnable: Series,
     /// Sum of the squares of the seconds between readings, over time: how far the states at a few readings may mislead.
     apart: Series,
+    /// Seconds that its first thread waited for a core, over time, while that was read: of its youth; empty where the kernel does
+    /// not count them, and in older recordings.
+    run_delay: Series,
     /// Probes of its pages, in order.
     pub probes: Vec<Probe>,
     /// Lasting zombie children over time.
@@ -180,6 +183,7 @@ impl ProcessHistory {
             cpu: Series::default(),
             runnable: Series::default(),
             apart: Series::default(),
+            run_delay: Series::default(),
             probes: Vec::new(),
             zombies: Series::default(),
             zombie_since: None,
@@ -267,16 +271,28 @@ impl ProcessHistory {
         if reading.cpu.0 > 0 {
             self.cpu.push(at, reading.cpu.0 as f64 / CLOCK_TICKS);
         }
+        if let Measured::Known(delay) = reading.run_delay_ns {
+            self.run_delay.push(at, delay as f64 / NS_PER_S);
+        }
+    }
+
+    /// Seconds between two times without those in which it could have run and waited for a core: how long it would have taken on
+    /// a machine of its own.
+    pub(crate) fn unhindered(&self, from: At, to: At) -> f64 {
+        (to.since(from) - self.waited_for_core(from, to)).max(0.0)
     }
 
     /// Seconds between two times in which it could have run and waited for a core: on a busy machine everything takes longer by
-    /// them. At least so many: a process that sleeps is found runnable now and then, and a reading stands for the time since the
-    /// one before. 0 where it computed in several threads: then nobody knows.
-    pub(crate) fn waited_for_core(&self, from: At, to: At) -> f64 {
+    /// them. As the kernel counted them; else at least so many: a process that sleeps is found runnable now and then, and a reading
+    /// stands for the time since the one before. 0 where it computed in several threads: then nobody knows.
+    fn waited_for_core(&self, from: At, to: At) -> f64 {
         let between = |series: &Series| {
             let at = |when| series.at_or_before(when).or(series.first()).map(|(_, sum)| sum);
             at(to).zip(at(from)).map_or(0.0, |(after, before)| after - before)
         };
+        if self.run_delay.last().is_some() {
+            return between(&self.run_delay);
+        }
         let (could, lasted) = (between(&self.runnable), to.since(from));
         if self.cpu.last().is_none() || lasted <= 0.0 {
             return 0.0;

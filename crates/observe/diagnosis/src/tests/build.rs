@@ -59,6 +59,7 @@ pub(crate) fn reading(pid: i32, parent: i32, comm: &str) -> ProcessReading {
         descriptors: Measured::Known(Descriptors { count: 12, kinds: Measured::Missing(Missing::NotAsked) }),
         mappings: Measured::Known(Mappings { count: 700, ..Mappings::default() }),
         exclusive: Measured::Missing(Missing::NotAsked),
+        run_delay_ns: Measured::default(),
     }
 }
 

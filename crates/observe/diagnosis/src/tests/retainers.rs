@@ -2,8 +2,8 @@
 
 use super::build::*;
 use ullage_model::{
-    AgentMessage, Bytes, Census, Ending, EventKind, Garbage, GraphGradients, HeldGraph, Holder, Measured,
-    ProcessMemory, Severity, Site, Sites, Status, TensorCount, TensorGroup, Verdict,
+    AgentMessage, Backlog, Bytes, Census, Ending, EventKind, Garbage, GraphGradients, HeldGraph, Holder,
+    Measured, ProcessMemory, Severity, Site, Sites, Status, TensorCount, TensorGroup, Verdict, Weight,
 };
 
 /// Main holds 200 MiB, and so many more at second `t` of 40. The agent takes a census at 10 s and one at 20 s, in which
@@ -85,24 +85,35 @@ fn tensors_of_one_shape_that_are_most_of_what_came_need_no_name() {
     }
 }
 
+/// A line allocated so many MiB of 20 that came, and a queue may hold many items.
+fn with_a_line(mib: u64, queue: Option<Backlog>) -> Verdict {
+    let site = Site { line: "stage2.py:5".into(), bytes: mib * MIB, blocks: mib };
+    let came = i64::try_from(20 * MIB).unwrap();
+    let sites = Sites { seconds: 2.0, came, bytes: mib * MIB, blocks: mib, sites: vec![site] };
+    let mut said = in_turn(&[Census::default(), Census { grown: 100 * MIB, ..Census::default() }]);
+    said.push((25, AgentMessage::Sites(sites)));
+    said.extend(queue.map(|queue| (38, AgentMessage::Backlog(queue))));
+    told(steady, said)
+}
+
 #[test]
 fn a_line_that_allocates_most_of_what_came_needs_no_name() {
-    let run = |mib: u64| {
-        let site = Site { line: "stage2.py:5".into(), bytes: mib * MIB, blocks: mib };
-        let came = i64::try_from(20 * MIB).unwrap();
-        let sites = Sites { seconds: 2.0, came, bytes: mib * MIB, blocks: mib, sites: vec![site] };
-        let mut said = in_turn(&[Census::default(), Census { grown: 100 * MIB, ..Census::default() }]);
-        said.push((25, AgentMessage::Sites(sites)));
-        told(steady, said)
-    };
-    let verdict = run(16);
+    let verdict = with_a_line(16, None);
     let (cause, severity, status, said) = one(&verdict);
     assert_eq!(
         (cause, severity, status),
         ("accumulate-metrics-outputs", Severity::Warning, Status::Supported)
     );
     assert!(said.contains("stage2.py:5 allocated 16 MiB"), "{said}");
-    assert_eq!(causes(&run(1)), ["unnamed-growth"]);
+    assert_eq!(causes(&with_a_line(1, None)), ["unnamed-growth"]);
+}
+
+#[test]
+fn a_line_that_allocates_stands_back_for_a_queue_that_has_what_it_allocated() {
+    let item = Some(Weight { tensors: MIB, ..Weight::default() });
+    let of = "queue.Queue".to_owned();
+    let queue = Backlog { number: 1, of, items: 150, maxsize: None, item, age_s: 36.0 };
+    assert_eq!(causes(&with_a_line(16, Some(queue))), ["queue-backlog-unbounded"]);
 }
 
 #[test]

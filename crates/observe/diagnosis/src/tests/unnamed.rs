@@ -160,6 +160,32 @@ fn a_start_lasts_longer_where_it_waits_for_a_core_and_not_where_it_sleeps() {
 }
 
 #[test]
+fn a_start_is_as_long_as_the_kernel_counted_that_it_waited() {
+    // Of each second it waited so much, and computed a tenth; each reading finds it asleep.
+    let run = |seconds: f64, waited: Option<f64>| {
+        let mut run = Run::new();
+        run.facts.agent = false;
+        for at in ticks(seconds, 0.2) {
+            let mut process = sized(MAIN, 50.0 + 40.0 * at, 100.0, 3050.0 + 40.0 * at);
+            process.state = ProcessState::Sleeping;
+            process.cpu = ClockTicks((1.0 + 10.0 * at) as u64);
+            let delay = waited.map(|waited| (waited * at * 1e9) as u64);
+            process.run_delay_ns = delay.map_or_else(Measured::default, Measured::Known);
+            run.tick(at, vec![process], |_| {});
+        }
+        run.finish(seconds + 0.2, Ending::Exited(0)).verdict()
+    };
+    is_left_in_peace(&run(10.0, Some(0.65)), "4 s of its own in 10 s");
+    for (seconds, waited, what) in [
+        (10.0, Some(0.3), "7 s of its own"),
+        (20.0, Some(0.65), "7 s of its own in 20 s"),
+        (10.0, None, "an older recording says nothing of it"),
+    ] {
+        assert_eq!(causes(&run(seconds, waited)), [CAUSE], "{what}");
+    }
+}
+
+#[test]
 fn a_few_readings_that_find_it_runnable_do_not_make_the_machine_busy() {
     // A second between readings, of which one in three finds it runnable; it computes a tenth of the time.
     for runnable in [[1, 4], [2, 4], [3, 4]] {

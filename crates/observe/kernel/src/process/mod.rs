@@ -8,6 +8,7 @@ pub mod limits;
 pub mod links;
 pub mod maps;
 pub mod pagemap;
+pub mod schedstat;
 pub mod segment_names;
 pub mod segment_stat;
 pub mod shared_descriptors;

@@ -64,6 +64,7 @@ impl Record for Placed<ProcessReading> {
                 row.nulls(2);
             }
         }
+        row.optional_u64(process.run_delay_ns.known());
     }
 
     fn decode(row: &mut RowReader<'_>) -> Result<Self, BadRow> {
@@ -106,6 +107,7 @@ impl Record for Placed<ProcessReading> {
             (Some(bytes), Some(error)) => Measured::Known(Exclusive { bytes, error }),
             _ => Measured::Missing(row.absent("exclusive").unwrap_or(Missing::NotAsked)),
         };
+        let run_delay_ns = row.optional_u64().map_or_else(Measured::default, Measured::Known);
         let what = ProcessReading {
             id,
             parent,
@@ -119,6 +121,7 @@ impl Record for Placed<ProcessReading> {
             descriptors,
             mappings,
             exclusive,
+            run_delay_ns,
         };
         Ok(Placed { tick, position, what })
     }

@@ -69,6 +69,7 @@ pub fn sample(n: u64, processes: u64) -> Sample {
         },
         // As the first version of format 1 reads: it had no such column.
         exclusive: Measured::Missing(Missing::NotAsked),
+        run_delay_ns: Measured::default(),
     };
     Sample {
         at: At(n * 1_000_000_000),
@@ -268,6 +269,11 @@ impl Tape {
                 executable_bytes: Measured::Known(t.bytes()),
             }),
             exclusive: self.measured(|t| Exclusive { bytes: t.bytes(), error: t.bytes() }),
+            run_delay_ns: if self.next().is_multiple_of(2) {
+                Measured::Known(self.number())
+            } else {
+                Measured::default()
+            },
         }
     }
 

@@ -19,6 +19,9 @@ use ullage_model::{
 /// Limits and cgroups of a process are read again after this many seconds; those of a young one, which may still be put
 /// where it shall run, after a second and four times its age.
 const SETTINGS_EVERY_S: f64 = 30.0;
+/// How long after its first sight it is asked what a process waited for a core: a start is over by then, on a machine that is
+/// busier by far than it has cores.
+const YOUNG_S: f64 = 120.0;
 /// A process that moved without telling signs is counted again after this many seconds; a young one, which loads
 /// its libraries, after its age and two more.
 const RECOUNT_MOVED_S: f64 = 30.0;
@@ -79,6 +82,7 @@ impl Reader<'_> {
             descriptors: Measured::Missing(Missing::Vanished),
             mappings: Measured::Missing(Missing::Vanished),
             exclusive: Measured::Missing(Missing::Vanished),
+            run_delay_ns: Measured::Missing(Missing::NotAsked),
         };
         member.parent = stat.parent;
         if matches!(reading.state, ProcessState::Zombie | ProcessState::Dead) {
@@ -103,6 +107,10 @@ impl Reader<'_> {
         }
         reading.mappings = Measured::Missing(Missing::NotAsked);
         reading.exclusive = Measured::Missing(Missing::NotAsked);
+        if now.since(member.joined_at) <= YOUNG_S {
+            let delay = process.run_delay(&mut self.files.buffer);
+            reading.run_delay_ns = delay.map_or_else(Measured::default, Measured::Known);
+        }
         let memory = memory.known().unwrap_or_default();
         let signs = self.signs(member, &memory, count.as_ref().copied().unwrap_or(0));
         member.address_space.push(now, memory.virtual_size.0);

@@ -96,6 +96,11 @@ pub(crate) fn start(run: &Run, life: f64) -> f64 {
     (START_S + run.facts.interval_s).max((START_SHARE * life).min(START_MOST_S))
 }
 
+/// Whether a process had just loaded at this time, seconds: on a machine that is busy, a start lasts longer.
+pub(crate) fn is_start(process: &ProcessHistory, until: f64) -> bool {
+    process.unhindered(At::from_seconds(loaded(process)), At::from_seconds(until)) <= START_S
+}
+
 /// How the private memory of a process rose, where it did so to the end. `least`: by less is none.
 pub(crate) fn still_rises(process: &ProcessHistory, least: f64) -> Option<Rise> {
     rise(&process.private(), loaded(process), least).filter(|rise| rise.ongoing)
