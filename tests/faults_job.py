@@ -95,7 +95,7 @@ class Job:
 
     def due(self):
         if self.native is not None:
-            self.native.next_look(0.0)
+            self.native.next_sample(0.0)
 
     def agent_sleeps(self):
         self.due()

@@ -151,7 +151,7 @@ import gc, sys, threading, time
 common = sys.modules.get("_ullage_common")
 def look():
     if common is not None:
-        common.native.next_look(0.0)
+        common.native.next_sample(0.0)
     time.sleep(0)
 look()
 """
@@ -224,7 +224,7 @@ profile.enable()
 look()
 gc.collect()
 profile.disable()
-print(sorted(name for _, _, name in pstats.Stats(profile).stats if "next_look" not in name))
+print(sorted(name for _, _, name in pstats.Stats(profile).stats if "next_sample" not in name))
 if hasattr(sys, "monitoring"):
     seen = []
     sys.monitoring.use_tool_id(4, "some")

@@ -22,7 +22,7 @@ DUE = """
 import gc, sys
 gc.disable()
 kept = bytearray(b"1") * (400 << 20)
-sys.modules["_ullage_common"].native.next_look(0.0)
+sys.modules["_ullage_common"].native.next_sample(0.0)
 """
 
 

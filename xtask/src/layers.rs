@@ -8,7 +8,7 @@ const MOST_IN_A_CIRCLE: usize = 3;
 
 /// How many imports were held against the order, and which break it.
 pub(crate) fn check(rules: &Rules, graph: &Graph) -> (usize, Vec<String>) {
-    let mut looked_at = 0;
+    let mut checked = 0;
     let mut problems = Vec::new();
     for (folder, order) in &rules.layers {
         let (root, elsewhere) = (format!("{folder}/src/"), format!("{folder}/"));
@@ -25,7 +25,7 @@ pub(crate) fn check(rules: &Rules, graph: &Graph) -> (usize, Vec<String>) {
                 problems.push(format!("{folder}: the module {from} is not in the order of ARCHITECTURE.md"));
             }
             for to in imported.iter().filter_map(|to| Some((to, layer(to)?))) {
-                looked_at += 1;
+                checked += 1;
                 if let (Some(own), Some(other)) = (rank(&from), rank(&to.1)) {
                     if other > own {
                         problems.push(format!("{file} may not import {}: {from} is below {}", to.0, to.1));
@@ -38,7 +38,7 @@ pub(crate) fn check(rules: &Rules, graph: &Graph) -> (usize, Vec<String>) {
             problems.push(format!("ARCHITECTURE.md orders {name} of {folder}, which is no module"));
         }
     }
-    (looked_at, problems)
+    (checked, problems)
 }
 
 /// Circles that are too large, or that more than one folder is part of, where ARCHITECTURE.md does not list them; and what it

@@ -81,11 +81,11 @@ struct Report {
 
 impl Report {
     /// Takes in the problems of one check, and how many things it looked at; none at all is a problem too.
-    fn add(&mut self, looked_at: usize, what: &'static str, problems: Vec<String>) {
-        if looked_at == 0 {
+    fn add(&mut self, checked: usize, what: &'static str, problems: Vec<String>) {
+        if checked == 0 {
             self.problems.push(format!("nothing was checked: no {what}"));
         }
-        self.counted.push((looked_at, what));
+        self.counted.push((checked, what));
         self.problems.extend(problems);
     }
 }
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_check_that_looks_at_nothing_fails() {
+    fn a_check_that_checks_nothing_fails() {
         let mut report = Report::default();
         report.add(0, "files", vec![]);
         assert_eq!(report.problems, ["nothing was checked: no files"]);

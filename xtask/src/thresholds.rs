@@ -26,7 +26,7 @@ const NO_CHOICE: [&str; 4] = ["0.0", "1.0", "2.0", "100.0"];
 
 /// How many files were looked at, and each number out of place with its line.
 pub(crate) fn check(rules: &Rules, files: &[File]) -> (usize, Vec<String>) {
-    let mut looked_at = 0;
+    let mut checked = 0;
     let mut problems = Vec::new();
     let with_policy = rules.layers.iter().filter(|(_, order)| order.iter().any(|module| module == "policy"));
     for (folder, _) in with_policy {
@@ -37,11 +37,11 @@ pub(crate) fn check(rules: &Rules, files: &[File]) -> (usize, Vec<String>) {
             below.ends_with(".rs") && !free
         };
         for file in files.iter().filter(here) {
-            looked_at += 1;
+            checked += 1;
             problems.extend(out_of_place(file));
         }
     }
-    (looked_at, problems)
+    (checked, problems)
 }
 
 fn out_of_place(file: &File) -> Vec<String> {
@@ -122,8 +122,8 @@ mod tests {
             "crates/b/src/x.rs",
         ]
         .map(file);
-        let (looked_at, problems) = check(&rules("`policy`, `high`"), &files);
-        assert_eq!((looked_at, problems.len()), (2, 2));
+        let (checked, problems) = check(&rules("`policy`, `high`"), &files);
+        assert_eq!((checked, problems.len()), (2, 2));
         assert_eq!(check(&rules("`low`, `high`"), &files), (0, Vec::new()));
     }
 }

@@ -23,9 +23,9 @@ fn corpus_and_regressions_pass() {
         let corpus = files(&root().join("corpus").join(name));
         assert!(!corpus.is_empty(), "fuzz/corpus/{name} is empty: run fuzz/seed.py");
         seeds += corpus.len();
-        let kept = files(&root().join("regressions").join(name));
-        regressions += kept.len();
-        for (path, bytes) in corpus.iter().chain(&kept) {
+        let reproducers = files(&root().join("regressions").join(name));
+        regressions += reproducers.len();
+        for (path, bytes) in corpus.iter().chain(&reproducers) {
             let result = std::panic::catch_unwind(|| target(bytes));
             assert!(result.is_ok(), "{name} fails on {}", path.display());
             // A torn file is what a reader meets when its writer was killed.

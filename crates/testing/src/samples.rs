@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_builder_says_what_it_was_told_and_is_calm_otherwise() {
+    fn a_builder_says_what_it_was_given_and_is_calm_otherwise() {
         let sample = SampleBuilder::at(2.0).process(process(7).fds(99).mappings(65530, 64000)).build();
         let reading = &sample.processes[0];
         assert_eq!((sample.at.seconds(), reading.id.pid), (2.0, 7));

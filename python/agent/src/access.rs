@@ -4,7 +4,7 @@
 //! nor calls it.
 
 use crate::ffi::{self, Object, PyMemberDef, PyObject, PyTypeSlot, PyTypeSpec, Size};
-use crate::{guard, moments};
+use crate::{guard, safe_points};
 use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
 use std::ptr::{null, null_mut};
@@ -60,7 +60,7 @@ unsafe extern "C-unwind" fn get(this: Object, object: Object, kind: Object) -> O
         if !object.is_null() && !is_none {
             (*one).calls += 1;
             let passes = if (*one).apart < 0 {
-                moments::due()
+                safe_points::due()
             } else if (*one).apart == 0 {
                 true
             } else {
@@ -73,11 +73,11 @@ unsafe extern "C-unwind" fn get(this: Object, object: Object, kind: Object) -> O
             };
             if passes && !guard::in_ours() {
                 if (*one).name.is_null() {
-                    guard::tell((*one).callback, ffi::tuple([ffi::held(object)]));
+                    guard::notify((*one).callback, ffi::tuple([ffi::held(object)]));
                 } else if same_as_before(one, object) {
                     let seconds = (ffi::now() - (*one).since) as f64 / 1e9;
-                    let told = ffi::tuple([ffi::held(object), ffi::PyFloat_FromDouble(seconds)]);
-                    guard::tell((*one).callback, told);
+                    let report = ffi::tuple([ffi::held(object), ffi::PyFloat_FromDouble(seconds)]);
+                    guard::notify((*one).callback, report);
                 }
             }
         }

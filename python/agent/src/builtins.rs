@@ -4,7 +4,7 @@
 //! pickled by name, because what it belongs to is a module. So what it calls lies here, one place for each.
 
 use crate::ffi::{self, Object, PyMethodDef, PyObject};
-use crate::{guard, hook, moments};
+use crate::{guard, hook, safe_points};
 use std::ffi::{c_int, c_void, CString};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
@@ -20,7 +20,7 @@ type OfOne = unsafe extern "C-unwind" fn(Object, Object) -> Object;
 unsafe extern "C-unwind" fn sleep(_module: Object, seconds: Object) -> Object {
     // SAFETY: the lock is held; the function was found to take one argument, and its module is held.
     unsafe {
-        moments::moment(false, false);
+        safe_points::safe_point(false, false);
         let function: OfOne = std::mem::transmute(SLEEP_FUNCTION.load(SeqCst));
         function(ffi::PyCFunction_GetSelf(SLEEP.load(SeqCst)), seconds)
     }
@@ -31,8 +31,8 @@ unsafe fn hooked(which: usize, arguments: Object) -> Object {
     // SAFETY: the lock is held.
     unsafe {
         if !guard::in_ours() {
-            let told = ffi::tuple([hook::handled(), ffi::held(arguments), ffi::none()]);
-            guard::tell(CALLBACKS[which].load(SeqCst), told);
+            let report = ffi::tuple([hook::handled(), ffi::held(arguments), ffi::none()]);
+            guard::notify(CALLBACKS[which].load(SeqCst), report);
         }
         ffi::PyObject_CallObject(HOOKS[which].load(SeqCst), arguments)
     }
@@ -137,7 +137,7 @@ unsafe fn documentation(original: Object) -> Option<CString> {
 unsafe extern "C-unwind" fn guarded(callback: Object, arguments: Object, _keywords: Object) -> Object {
     // SAFETY: the lock is held.
     unsafe {
-        guard::tell(callback, ffi::held(arguments));
+        guard::notify(callback, ffi::held(arguments));
     }
     ffi::none()
 }

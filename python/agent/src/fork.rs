@@ -4,7 +4,7 @@
 //! connection of its own comes with the first thing that it has to tell.
 
 use crate::ffi::{self, Object};
-use crate::{collector, guard, moments, sandbox, speak, waker};
+use crate::{collector, guard, safe_points, sandbox, speak, waker};
 use std::ffi::{c_int, c_long};
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering::SeqCst};
 use std::sync::OnceLock;
@@ -44,7 +44,7 @@ pub(crate) unsafe extern "C-unwind" fn in_child(_module: Object, _arguments: Obj
     guard::after_fork();
     // SAFETY: CPython holds the lock, and calls its hooks with no exception set.
     unsafe { collector::after_fork() };
-    moments::after_fork(FIRST_NS.load(SeqCst) as f64 / 1e9);
+    safe_points::after_fork(FIRST_NS.load(SeqCst) as f64 / 1e9);
     let fd = CONNECTION.load(SeqCst);
     let ours = fd >= 0 && sandbox::identity_of_ours(fd, DEVICE.load(SeqCst), INODE.load(SeqCst));
     if ours {

@@ -123,7 +123,7 @@ pub(crate) unsafe fn run(callable: Object, arguments: Object) -> Object {
 ///
 /// # Safety
 /// As of `run`; the reference to `arguments` is taken over.
-pub(crate) unsafe fn tell(callable: Object, arguments: Object) {
+pub(crate) unsafe fn notify(callable: Object, arguments: Object) {
     // SAFETY: as the caller promises; null is passed by.
     unsafe {
         let result = run(callable, arguments);

@@ -4,7 +4,7 @@
 //! that a program comes by each time it gets a message. No frame is between the caller and the function.
 
 use crate::ffi::{self, Object, PyMemberDef, PyMethodDef, PyObject, PyTypeSlot, PyTypeSpec, Size};
-use crate::{guard, moments};
+use crate::{guard, safe_points};
 use std::ffi::{c_int, c_long, c_void, CStr};
 use std::mem::offset_of;
 use std::ptr::{null, null_mut};
@@ -68,14 +68,14 @@ pub(crate) unsafe fn handled() -> Object {
 }
 
 // SAFETY: called with the interpreter's lock held and objects that are alive.
-unsafe fn tell(callback: Object, arguments: Object, keywords: Object) {
+unsafe fn notify(callback: Object, arguments: Object, keywords: Object) {
     if guard::in_ours() {
         return;
     }
     // SAFETY: the lock is held; null is passed by.
     unsafe {
         let keywords = if keywords.is_null() { ffi::none() } else { ffi::held(keywords) };
-        guard::tell(callback, ffi::tuple([handled(), ffi::held(arguments), keywords]));
+        guard::notify(callback, ffi::tuple([handled(), ffi::held(arguments), keywords]));
     }
 }
 
@@ -97,13 +97,13 @@ unsafe extern "C-unwind" fn call(this: Object, arguments: Object, keywords: Obje
         }
         let when = (*one).when;
         match when {
-            BEFORE => tell((*one).callback, arguments, keywords),
-            PASSING => ffi::Py_DecRef(moments::passing(null_mut(), null_mut(), null_mut())),
+            BEFORE => notify((*one).callback, arguments, keywords),
+            PASSING => ffi::Py_DecRef(safe_points::passing(null_mut(), null_mut(), null_mut())),
             _ => {}
         }
         let result = ffi::PyObject_Call((*one).original, arguments, keywords);
         if when != BEFORE && when != PASSING && !result.is_null() && (when != GROWN || has_grown(arguments)) {
-            tell((*one).callback, arguments, keywords);
+            notify((*one).callback, arguments, keywords);
         }
         result
     }

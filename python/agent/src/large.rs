@@ -44,9 +44,9 @@ impl Sizes {
     unsafe fn large(size: Object, object: Object) -> usize {
         // SAFETY: as the caller promises; the arguments end with null.
         unsafe {
-            let told = ffi::PyObject_CallFunctionObjArgs(size, object, std::ptr::null_mut::<c_void>());
-            let bytes = if told.is_null() { 0 } else { ffi::PyLong_AsSize_t(told) };
-            ffi::Py_DecRef(told);
+            let answer = ffi::PyObject_CallFunctionObjArgs(size, object, std::ptr::null_mut::<c_void>());
+            let bytes = if answer.is_null() { 0 } else { ffi::PyLong_AsSize_t(answer) };
+            ffi::Py_DecRef(answer);
             ffi::PyErr_Clear();
             if bytes > LARGE && bytes < isize::MAX as usize {
                 bytes
@@ -91,7 +91,7 @@ impl Sizes {
     /// # Safety
     /// The interpreter's lock is held, and the collector knows the object.
     unsafe fn parts(&self, object: Object, step: usize, deep: bool) -> usize {
-        let mut seen = Seen { sizes: self, step, deep, number: 0, looked: 0, bytes: 0 };
+        let mut seen = Seen { sizes: self, step, deep, number: 0, sampled: 0, bytes: 0 };
         // SAFETY: as the caller promises; a type without the slot has no parts. Slots that are still empty are passed
         // by.
         unsafe {
@@ -103,10 +103,10 @@ impl Sizes {
                 std::mem::transmute(traverse);
             traverse(object, visit, (&raw mut seen).cast());
         }
-        if seen.looked == 0 {
+        if seen.sampled == 0 {
             0
         } else {
-            (seen.bytes as f64 * seen.number as f64 / seen.looked as f64) as usize
+            (seen.bytes as f64 * seen.number as f64 / seen.sampled as f64) as usize
         }
     }
 }
@@ -116,7 +116,7 @@ struct Seen<'a> {
     step: usize,
     deep: bool,
     number: usize,
-    looked: usize,
+    sampled: usize,
     bytes: usize,
 }
 
@@ -126,7 +126,7 @@ unsafe extern "C-unwind" fn visit(part: Object, seen: *mut c_void) -> c_int {
     unsafe {
         let seen = &mut *seen.cast::<Seen>();
         if seen.number % seen.step == 0 {
-            seen.looked += 1;
+            seen.sampled += 1;
             seen.bytes += seen.sizes.part(part, seen.deep);
         }
         seen.number += 1;

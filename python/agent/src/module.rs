@@ -2,7 +2,7 @@
 
 use crate::ffi::{self, Object, PyMethodDef, PyModuleDef, PyObject};
 use crate::{
-    access, builtins, collector, fork, guard, hook, large, malloc, moments, objects, sandbox, speak,
+    access, builtins, collector, fork, guard, hook, large, malloc, objects, safe_points, sandbox, speak,
     standing, waker,
 };
 use std::ffi::{c_int, c_void, CStr};
@@ -49,7 +49,7 @@ fn methods() -> &'static mut [PyMethodDef] {
     Box::leak(Box::new([
         method(c"access", access::access as *const c_void, many),
         method(c"after_fork", waker::after_fork as *const c_void, no),
-        method(c"before_collection", moments::before_collection as *const c_void, one),
+        method(c"before_collection", safe_points::before_collection as *const c_void, one),
         method(c"before_fork", waker::before_fork as *const c_void, no),
         method(c"caller", caller as *const c_void, no),
         method(c"collector", collector::collector as *const c_void, many),
@@ -60,16 +60,16 @@ fn methods() -> &'static mut [PyMethodDef] {
         method(c"filled", standing::filled as *const c_void, many),
         method(c"hook", hook::hook as *const c_void, many),
         method(c"in_child", fork::in_child as *const c_void, no),
-        method(c"is_due", moments::is_due as *const c_void, no),
+        method(c"is_due", safe_points::is_due as *const c_void, no),
         method(c"is_open", is_open as *const c_void, no),
         method(c"is_own", objects::is_own as *const c_void, one),
         method(c"large", large::large as *const c_void, many),
-        method(c"look_with", moments::look_with as *const c_void, one),
+        method(c"sample_with", safe_points::sample_with as *const c_void, one),
         method(c"malloc_info", malloc::malloc_info as *const c_void, no),
-        method(c"moment", moments::passing as *const c_void, ffi::METH_VARARGS | ffi::METH_KEYWORDS),
-        method(c"next_look", moments::next_look as *const c_void, one),
+        method(c"safe_point", safe_points::passing as *const c_void, ffi::METH_VARARGS | ffi::METH_KEYWORDS),
+        method(c"next_sample", safe_points::next_sample as *const c_void, one),
         method(c"objects", objects::objects as *const c_void, many),
-        method(c"on_collection", moments::on_collection as *const c_void, many),
+        method(c"on_collection", safe_points::on_collection as *const c_void, many),
         method(c"other_malloc", malloc::other_malloc as *const c_void, no),
         method(c"pointer", objects::pointer as *const c_void, one),
         method(c"reset_with", reset_with as *const c_void, many),

@@ -160,14 +160,14 @@ fn mark_objects(objects: &mut [usize]) -> bool {
     }
     let pages = buffer.numbers();
     pages.sort_unstable();
-    let mut kept = 0;
+    let mut distinct = 0;
     for place in 0..pages.len() {
-        if kept == 0 || pages[kept - 1] != pages[place] {
-            pages[kept] = pages[place];
-            kept += 1;
+        if distinct == 0 || pages[distinct - 1] != pages[place] {
+            pages[distinct] = pages[place];
+            distinct += 1;
         }
     }
-    let pages = &mut pages[..kept];
+    let pages = &mut pages[..distinct];
     if !mark_shared(pages) {
         return false;
     }

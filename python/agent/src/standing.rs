@@ -10,7 +10,7 @@ use crate::objects::{self, Listed};
 use std::ptr::null_mut;
 
 /// Elements of a container that are looked at; of more, every n-th stands for all.
-const MOST_LOOKED: usize = 1 << 20;
+const MOST_READ: usize = 1 << 20;
 /// A prime number, larger than any step.
 const ODD: usize = 15_485_863;
 
@@ -113,7 +113,7 @@ pub(crate) unsafe extern "C-unwind" fn filled(_module: Object, arguments: Object
             let one = element(*place);
             !one.is_null() && one != none
         };
-        let step = length / MOST_LOOKED + 1;
+        let step = length / MOST_READ + 1;
         let count = (0..length).step_by(step).filter(is_filled).count();
         let some = ffi::PyList_New(0);
         if !some.is_null() && most > 0 {

@@ -9,7 +9,7 @@
 //! child would meet the lock of the pending calls, and begins again at a later collection.
 
 use crate::ffi::{self, Object};
-use crate::{guard, moments, sandbox};
+use crate::{guard, safe_points, sandbox};
 use std::ffi::{c_int, c_long, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -60,7 +60,7 @@ extern "C-unwind" fn wake(_nothing: *mut c_void) -> *mut c_void {
     // SAFETY: no arguments.
     NUMBER.store(unsafe { ffi::syscall(GETTID) }, SeqCst);
     loop {
-        let due = moments::NEXT.load(SeqCst);
+        let due = safe_points::NEXT.load(SeqCst);
         let left = due.saturating_sub(ffi::now()).saturating_add(LATE_S * SECOND);
         sleep(left.clamp(SOON_S * SECOND, LATEST_S * SECOND));
         // Behind a filter of system calls, or where that cannot be told, it makes none any more but the one that ends it.
@@ -71,8 +71,8 @@ extern "C-unwind" fn wake(_nothing: *mut c_void) -> *mut c_void {
         if threads <= ALONE {
             return null_mut();
         }
-        let due = moments::NEXT.load(SeqCst);
-        let overdue = due != moments::NEVER && ffi::now() >= due.saturating_add(LATE_S * SECOND);
+        let due = safe_points::NEXT.load(SeqCst);
+        let overdue = due != safe_points::NEVER && ffi::now() >= due.saturating_add(LATE_S * SECOND);
         let before = BEFORE.load(SeqCst).min(private);
         let asks = overdue && private - before >= RISEN && !ASKED.swap(true, SeqCst);
         BEFORE.store(if asks { private } else { before }, SeqCst);
@@ -87,7 +87,7 @@ extern "C-unwind" fn wake(_nothing: *mut c_void) -> *mut c_void {
 extern "C-unwind" fn come_by(_nothing: *mut c_void) -> c_int {
     ASKED.store(false, SeqCst);
     // SAFETY: CPython holds the lock.
-    unsafe { moments::moment(false, false) };
+    unsafe { safe_points::safe_point(false, false) };
     0
 }
 

@@ -44,10 +44,10 @@ impl Arena {
         if self.soft_cap.swap(u64::MAX, Ordering::Relaxed) == u64::MAX {
             return;
         }
-        let told =
+        let warned =
             py.import("ullage._context").and_then(|context| context.call_method1("_over_soft_cap", (cap,)));
         // A batch was received, and must not be lost for a warning that was made an error.
-        if let Err(error) = told {
+        if let Err(error) = warned {
             error.write_unraisable(py, None);
         }
     }

@@ -21,7 +21,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Views of other item sizes may begin elsewhere; every item size divides this.
 const ITEMS: u64 = 16;
 /// What a cleared encoder keeps for the next message.
-const KEPT: usize = 64 << 10;
+const RETAINED_BYTES: usize = 64 << 10;
 
 /// A storage of which a message reaches some bytes.
 struct Storage {
@@ -286,11 +286,11 @@ impl Encoder {
         let old = (std::mem::take(&mut state.storages), std::mem::take(&mut state.buffers));
         state.numbers.clear();
         state.passed_by = 0;
-        state.numbers.shrink_to(KEPT);
+        state.numbers.shrink_to(RETAINED_BYTES);
         state.pickle.clear();
-        state.pickle.shrink_to(KEPT);
+        state.pickle.shrink_to(RETAINED_BYTES);
         state.plain.clear();
-        state.plain.shrink_to(KEPT);
+        state.plain.shrink_to(RETAINED_BYTES);
         // Their end may run code of the user's.
         drop(state);
         drop(old);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use ullage_arena::Lease;
 
 /// Between two looks for signals.
-const LOOK: Duration = Duration::from_millis(200);
+const CHECK_EVERY: Duration = Duration::from_millis(200);
 
 /// A flag.
 #[pyclass(frozen, module = "ullage._native")]
@@ -80,8 +80,9 @@ impl Flag {
         let deadline =
             timeout.map(|timeout| Instant::now() + Duration::from_secs_f64(timeout.clamp(0.0, 1e9)));
         while !self.is_set() {
-            let left = deadline
-                .map_or(LOOK, |deadline| deadline.saturating_duration_since(Instant::now()).min(LOOK));
+            let left = deadline.map_or(CHECK_EVERY, |deadline| {
+                deadline.saturating_duration_since(Instant::now()).min(CHECK_EVERY)
+            });
             if left.is_zero() {
                 return Ok(false);
             }

@@ -185,8 +185,8 @@ impl Queue {
         let sent = self.fill(py, &encoded, &shared).and_then(|(block, copied)| {
             let in_place: u64 = shared.iter().flatten().map(|ticket| ticket.length).sum();
             fail::at(FailPoint::Filled);
-            let told = |_| ArenaError::new_err("a message's block could not be handed over");
-            let ticket = block.send(self.number).map_err(told)?;
+            let failed = |_| ArenaError::new_err("a message's block could not be handed over");
+            let ticket = block.send(self.number).map_err(failed)?;
             fail::at(FailPoint::Sent);
             self.channel.send(Record { ticket, kind: 0, extra: 0 }).map_err(|error| {
                 // Its parts are taken back below.

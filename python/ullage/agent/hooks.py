@@ -11,7 +11,7 @@ import sys
 
 import _ullage_agent as agent
 import _ullage_common as common
-import _ullage_moments as moments
+import _ullage_safe_points as safe_points
 
 AGENT_CODE = "<frozen importlib._bootstrap>"  # frames of this name are cut out of tracebacks
 
@@ -37,14 +37,14 @@ def _in(part, name):
 
 def _figures_at_end(figures):
     """Of a process that was there for a while: another pays for nothing."""
-    if moments.began_long_ago():
-        figures.update(moments.memory().files())
+    if safe_points.began_long_ago():
+        figures.update(safe_points.memory().files())
 
 
 def _on_heavy_import(_module):
     global _of_heavy
     _of_heavy = True
-    moments.look_after_import()
+    safe_points.sample_after_import()
 
 
 def _on_tracemalloc(_module):
@@ -98,7 +98,7 @@ def _on_torch(module):
 def _tell_inside_at_end(_figures):
     """Of a program that had time to grow, or has the libraries that do: another pays for nothing."""
     heavy = _of_heavy or "multiprocessing.process" in sys.modules
-    if _inside_told is not None or heavy or moments.began_long_ago():
+    if _inside_told is not None or heavy or safe_points.began_long_ago():
         _tell_inside()
 
 
@@ -171,7 +171,7 @@ _ON_IMPORT = {
     "torch": _on_torch,
     "torch._dynamo": _in("training", "forward_no_more"),
     "torch._utils": _in("processes", "on_torch_utils"),
-    "torch.distributed.distributed_c10d": _in("kept", "on_distributed"),
+    "torch.distributed.distributed_c10d": _in("torch_counts", "on_distributed"),
     "torch.multiprocessing.spawn": _in("processes", "on_torch_spawn"),
     "torch.nn.modules.module": _in("training", "on_modules"),
     "torch.optim.optimizer": _in("training", "on_optimizer"),

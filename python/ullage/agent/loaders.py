@@ -5,9 +5,9 @@ Loaded with it. The surprise: as all of the agent's Python code (python/agent) i
 
 import _ullage_agent as agent
 import _ullage_common as common
-import _ullage_kept as kept
+import _ullage_torch_counts as torch_counts
 import _ullage_kinds as types
-import _ullage_moments as moments
+import _ullage_safe_points as safe_points
 import _ullage_training as training
 import _ullage_weigh as weigh
 
@@ -22,9 +22,9 @@ def on_dataloader(module):
     access = common.native.access
     loader.check_worker_number_rationality = access(loader.check_worker_number_rationality, _checks_workers, 0.0)
     single, several = module._SingleProcessDataLoaderIter, module._MultiProcessingDataLoaderIter
-    single._next_data = access(single._next_data, _loads_here, moments.FIRST_LOOK_S)
-    several._next_data = access(several._next_data, moments.look_now, moments.IN_TIME)
-    kept.on_dataloader(module)
+    single._next_data = access(single._next_data, _loads_here, safe_points.FIRST_SAMPLE_S)
+    several._next_data = access(several._next_data, safe_points.sample_now, safe_points.IN_TIME)
+    torch_counts.on_dataloader(module)
 
 
 def _checks_workers(loader):
@@ -37,7 +37,7 @@ def _loads_here(_iterator):
     """A loader without workers is told of by nobody, but what is made of its batches may be kept as any other's."""
     if not agent.reads_loader():
         agent.loads(weigh.kept_by_iterators)
-    moments.look_if_due()
+    safe_points.sample_if_due()
 
 
 def _loader_begins(loader):

@@ -1,7 +1,7 @@
 """What holds the private memory of this Python: malloc (in use, and free but kept), Python's own blocks, tensors?
 And, where they are there: jemalloc or tcmalloc in malloc's place, and Arrow's pool.
 
-Loaded at the first look. A look is made in passing, where the program calls something anyway (moments.py says where),
+Loaded at the first look. A look is made in passing, where the program calls something anyway (see safe_points.py),
 and its own cost decides when the next one may come: common.BUDGET. The cheap half asks glibc for `malloc_info`,
 which walks the lists of free chunks and tells their sizes; the dear half walks the collector's list, and only after
 memory moved. Where growth goes on, census.py says what holds it, and where it finds nothing sites.py

@@ -9,7 +9,7 @@ ullage's own folder.
 import sys
 
 here, parts = globals()["here"], globals()["parts"]
-AT_START = ("start", "common", "counts", "agent", "moments", "hooks")  # each after those that it imports
+AT_START = ("start", "common", "counts", "agent", "safe_points", "hooks")  # each after those that it imports
 SOON = ("processes", "loaders", "facts", "memory", "tensors", "kinds")  # kept as bytes until they are needed
 # As they are now: what the program puts in the place of `open` or `len`, a test's mock for instance, is not for us.
 BUILTINS = dict(sys.modules["builtins"].__dict__)
@@ -93,7 +93,7 @@ def _start():
     common.begin(_load)
     _load("counts")
     if _load("agent").start(_native) and common.native is not None:
-        _load("moments").install()
+        _load("safe_points").install()
         _load("hooks").install()
 
 

@@ -9,7 +9,7 @@ import sys
 import time
 
 import _ullage_common as common
-import _ullage_moments as moments
+import _ullage_safe_points as safe_points
 
 MOST = 20_000  # calls of models in a second: at about 0.25 us each, 0.5 % of the time
 
@@ -21,14 +21,14 @@ _since = time.monotonic()
 def on_optimizer(module):
     register = getattr(module, "register_optimizer_step_post_hook", None)  # torch 2.0 up
     if register is not None and common.replaces(b"OPTIMIZERS"):
-        register(common.native.moment)
+        register(common.native.safe_point)
 
 
 def on_worker(module):
     """A loader's worker asks before each batch whether its parent still lives."""
     if common.replaces(b"LOADERS"):
         watchdog = module.ManagerWatchdog
-        watchdog.is_alive = common.native.access(watchdog.is_alive, moments.look_now, moments.IN_TIME)
+        watchdog.is_alive = common.native.access(watchdog.is_alive, safe_points.sample_now, safe_points.IN_TIME)
 
 
 def _after_fork():
@@ -48,11 +48,11 @@ def _on_call(_model):
         if frame.f_code is function.__code__:
             return
         frame = frame.f_back
-    moments.look_now()
+    safe_points.sample_now()
     now, calls = time.monotonic(), access.calls
     often = calls - _calls > MOST * (now - _since)
     _calls, _since = calls, now
-    if often and not moments.rises():
+    if often and not safe_points.rises():
         forward_no_more()
 
 
@@ -63,7 +63,7 @@ def on_modules(module):
     if not common.replaces(b"MODELS"):
         return
     if type(function) is type(on_modules) and "torch._dynamo" not in sys.modules:
-        access = common.native.access(function, _on_call, moments.IN_TIME)
+        access = common.native.access(function, _on_call, safe_points.IN_TIME)
         _forward = access, kind, function
         kind.__call__ = access
 

@@ -44,10 +44,10 @@ fn blank(text: &str) -> String {
 }
 
 fn without_tests(code: &str) -> String {
-    let mut kept = String::new();
+    let mut left = String::new();
     let mut rest = code;
     while let Some(found) = TEST_ONLY.as_ref().and_then(|regex| regex.find(rest)) {
-        kept.push_str(&rest[..found.start()]);
+        left.push_str(&rest[..found.start()]);
         let behind = &rest[found.end()..];
         // An item ends with its block, or with a semicolon before one.
         let (open, end) = (behind.find('{'), behind.find(';'));
@@ -56,11 +56,11 @@ fn without_tests(code: &str) -> String {
             (_, Some(end)) => end + 1,
             (_, None) => behind.len(),
         };
-        kept.push_str(&blank(&behind[..cut]));
+        left.push_str(&blank(&behind[..cut]));
         rest = &behind[cut..];
     }
-    kept.push_str(rest);
-    kept
+    left.push_str(rest);
+    left
 }
 
 #[cfg(test)]

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn where_both_have_faulted_enough_nobody_can_tell() {
+    fn where_both_have_faulted_enough_nobody_can_know() {
         let cow = judge(&rows(500, 0, 500, 0), 2000, Some((1000, 2000)));
         assert_eq!(mib(&cow), [500, 0, 0, 500, 0]);
         let cow = judge(&rows(500, 0, 500, 0), 300, Some((1000, 400)));

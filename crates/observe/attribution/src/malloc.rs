@@ -41,12 +41,12 @@ pub(crate) fn split(parts: &mut Parts, surveyed: &Surveyed, lives: &Lives) {
 
 /// Of the resident bytes of a process's heap and arenas, those in use and those that are free.
 fn shares(id: ProcessId, own: &Own, lives: &Lives) -> Option<(f64, f64)> {
-    let (then, told) = lives.get(id)?.malloc?;
+    let (then, reported) = lives.get(id)?.malloc?;
     let surveyed = own.reading.anonymous;
     if then.abs_diff(surveyed) > APART.max((APART_SHARE * surveyed as f64) as u64) {
         return None;
     }
     let resident = own.malloc as f64;
-    let in_use = told.used.min(resident);
-    Some((in_use / resident, told.free.min(resident - in_use) / resident))
+    let in_use = reported.used.min(resident);
+    Some((in_use / resident, reported.free.min(resident - in_use) / resident))
 }

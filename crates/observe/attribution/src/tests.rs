@@ -175,7 +175,7 @@ fn what_malloc_said_splits_its_heap_and_what_it_did_not_say_stays_whole() {
 }
 
 #[test]
-fn what_malloc_said_at_another_moment_or_of_another_heap_splits_nothing() {
+fn what_malloc_said_at_another_time_or_of_another_heap_splits_nothing() {
     assert_eq!(two_heaps(&[malloc_said(10, 200, 100, 90)])["malloc"], 800);
     assert_eq!(two_heaps(&[malloc_said(10, 500, 0, 0)])["malloc"], 800);
     assert!(!two_heaps(&[]).contains_key("malloc-in-use"));

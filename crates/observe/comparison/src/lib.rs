@@ -165,7 +165,7 @@ fn rank(candidates: Vec<(Change, &Row, Weighed)>, good: &Side, bad: &Side, again
         difference.rank = place;
     }
     // What a parent that is itself unimportant brings goes with it.
-    let told: BTreeSet<String> = against
+    let reported: BTreeSet<String> = against
         .differences
         .iter()
         .flat_map(|one| one.with.iter().chain([&one.change]))
@@ -173,7 +173,7 @@ fn rank(candidates: Vec<(Change, &Row, Weighed)>, good: &Side, bad: &Side, again
         .map(|change| change.fact.clone())
         .collect();
     against.unimportant.extend(
-        candidates.into_iter().map(|(change, _, _)| change).filter(|change| !told.contains(&change.fact)),
+        candidates.into_iter().map(|(change, _, _)| change).filter(|change| !reported.contains(&change.fact)),
     );
 }
 

@@ -96,7 +96,7 @@ fn more_room_explains_no_failure() {
 }
 
 #[test]
-fn without_a_finding_the_figure_that_moved_tells() {
+fn without_a_finding_the_figure_that_moved_decides() {
     let peaks = |memory: f64| [("memory", memory), ("descriptors", 40.0)];
     let good = run(side("a", &[("env.MALLOC_ARENA_MAX", "1".into())]), None, &peaks(319e6));
     let bad = run(side("b", &[("sysctl.kernel.pid_max", Fact::Number(32768))]), None, &peaks(560e6));
@@ -132,7 +132,7 @@ fn names_that_nobody_knows_are_counted_not_ranked() {
 }
 
 #[test]
-fn a_version_that_is_known_to_leak_is_told() {
+fn a_version_that_is_known_to_leak_is_reported() {
     let against = one(
         &side("a", &[("package.h5py", "3.11.0".into())]),
         &side("b", &[("package.h5py", "3.4.0".into())]),

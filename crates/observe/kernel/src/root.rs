@@ -49,7 +49,7 @@ impl KernelRoot {
     pub fn process(&self, pid: i32) -> Result<ProcessDir, KernelError> {
         let path = self.below(format!("proc/{pid}"));
         let dir = open_dir(&path).map_err(|errno| KernelError::read(&path, errno))?;
-        Ok(ProcessDir { dir, path, count_by_size: self.descriptor_count_by_size, kept: None })
+        Ok(ProcessDir { dir, path, count_by_size: self.descriptor_count_by_size, open_files: None })
     }
 
     /// Pids in `/proc` with the inode of their directory, in no order that may be relied on, into `pids` (cleared
@@ -107,47 +107,47 @@ pub struct ProcessDir {
     dir: OwnedFd,
     path: PathBuf,
     pub(crate) count_by_size: bool,
-    kept: Option<Kept>,
+    open_files: Option<OpenFiles>,
 }
 
 /// Files of one process that stay open between readings: a read of an open one costs a third of opening, reading and
 /// closing it. They hold neither the process nor its memory; once it has ended, reads of them say so (ESRCH).
 #[derive(Debug, Default)]
-struct Kept {
+struct OpenFiles {
     stat: OnceCell<OwnedFd>,
     status: OnceCell<OwnedFd>,
     descriptors: OnceCell<OwnedFd>,
 }
 
-/// Descriptors that a kept process takes: its directory, and those of [`Kept`].
-pub const DESCRIPTORS_KEPT: u64 = 4;
+/// Descriptors that a process held open takes: its directory, and those of [`OpenFiles`].
+pub const OPEN_DESCRIPTORS: u64 = 4;
 
 impl ProcessDir {
     /// Keeps the files that are read at every tick open, from their first reading on.
     pub fn keep_open(mut self) -> ProcessDir {
-        self.kept = Some(Kept::default());
+        self.open_files = Some(OpenFiles::default());
         self
     }
 
     /// Reads a file of one record, replacing what is in `buffer`.
     pub(crate) fn record(&self, name: &str, buffer: &mut Vec<u8>) -> Result<(), KernelError> {
-        let kept = self.kept.as_ref().and_then(|kept| match name {
-            "stat" => Some(&kept.stat),
-            "status" => Some(&kept.status),
+        let stored = self.open_files.as_ref().and_then(|files| match name {
+            "stat" => Some(&files.stat),
+            "status" => Some(&files.status),
             _ => None,
         });
         let read = |file: &OwnedFd, buffer: &mut Vec<u8>| {
             read_record(file, buffer).map_err(|errno| self.error(name, errno))
         };
-        match kept {
+        match stored {
             Some(cell) => read(self.opened(cell, || self.open(name))?, buffer),
             None => read(&self.open(name)?, buffer),
         }
     }
 
     /// `fd`, for its size only: kept open where the others are.
-    pub(crate) fn descriptors_kept(&self) -> Option<Result<&OwnedFd, KernelError>> {
-        let cell = &self.kept.as_ref()?.descriptors;
+    pub(crate) fn open_descriptors(&self) -> Option<Result<&OwnedFd, KernelError>> {
+        let cell = &self.open_files.as_ref()?.descriptors;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let open = || {
             rustix::fs::openat(&self.dir, "fd", flags, Mode::empty()).map_err(|errno| self.error("fd", errno))
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn files_kept_open_tell_what_is_there_now_and_that_the_process_ended() {
+    fn files_held_open_report_what_is_there_now_and_that_the_process_ended() {
         use std::io::{Read, Write};
         use std::process::{Command, Stdio};
         let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

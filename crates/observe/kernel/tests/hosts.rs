@@ -315,7 +315,7 @@ fn anonymous(entries: &[u8]) -> (u64, u64) {
 
 /// Three processes share 16 MiB: which of their pages no other process maps is known to the page.
 #[test]
-fn pages_shared_by_forked_processes_are_told_from_own_ones() {
+fn pages_shared_by_forked_processes_are_distinguished_from_own_ones() {
     let (mut checked, mut furthest) = (0, (0, String::new()));
     for host in hosts() {
         let Some(processes) = host.truth["processes"].as_object() else { continue };

@@ -3,7 +3,7 @@
 //! Written by `python/ullage/agent/agent.py`; every field may be absent, because at a limit the agent says
 //! what it can. Numbers are counts or bytes.
 
-use crate::{Census, Collective, Facts, Kept, Sites, Waiting};
+use crate::{Census, Collective, Facts, Sites, TorchCount, Waiting};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -73,7 +73,8 @@ pub enum AgentMessage {
         figures: BTreeMap<String, f64>,
     },
     /// What a library keeps in this Python has become more.
-    Kept(Kept),
+    #[serde(rename = "kept")]
+    TorchCount(TorchCount),
     /// Finished batches wait behind a late one.
     Waiting(Waiting),
     /// An object goes through a collective.
@@ -88,8 +89,8 @@ pub enum AgentMessage {
         #[serde(default)]
         figures: BTreeMap<String, f64>,
         /// What iterators that keep all they have seen hold, in a process that made loaders.
-        #[serde(default)]
-        kept_by_iterators: Option<KeptByIterators>,
+        #[serde(default, rename = "kept_by_iterators")]
+        retained_by_iterators: Option<RetainedByIterators>,
     },
 }
 
@@ -202,7 +203,7 @@ pub struct Backlog {
 /// What `itertools.cycle` and `itertools.tee` keep for later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct KeptByIterators {
+pub struct RetainedByIterators {
     /// Items that cycle objects keep, of all of them.
     pub cycle: u64,
     /// Items that tee objects keep.
@@ -316,7 +317,8 @@ pub struct CountsAtFailure {
     /// Of these in shared memory.
     pub tensors_shared: Option<u64>,
     /// What iterators that keep all they have seen hold, in a process that made loaders.
-    pub kept_by_iterators: Option<KeptByIterators>,
+    #[serde(rename = "kept_by_iterators")]
+    pub retained_by_iterators: Option<RetainedByIterators>,
 }
 
 impl AgentMessage {

@@ -26,7 +26,8 @@ pub struct Census {
     /// This torch tells what a graph has saved, so that nothing seen is nothing saved.
     pub sees_saved: bool,
     /// What holds most of what came.
-    pub holders: Vec<Holder>,
+    #[serde(rename = "holders")]
+    pub retainers: Vec<Retainer>,
     /// Tensors whose graph becomes longer.
     pub graphs: Vec<HeldGraph>,
     /// Tensors that the collector lists.
@@ -54,7 +55,7 @@ pub struct GraphGradients {
 /// A container that has become longer, or a value under a name that has become larger.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Holder {
+pub struct Retainer {
     /// As the program reaches it: `losses`, `self.cache`, `__main__.HISTORY`; empty where no name was found.
     pub name: String,
     /// The running function whose local it begins with, `train(), train.py:31`; empty for a global.
@@ -129,7 +130,8 @@ pub struct TensorCount {
     /// How many show a small part of a storage.
     pub views: u64,
     /// What these keep.
-    pub kept_by_views: u64,
+    #[serde(rename = "kept_by_views")]
+    pub retained_by_views: u64,
     /// The groups that grew most.
     pub groups: Vec<TensorGroup>,
 }
@@ -157,7 +159,8 @@ pub struct Garbage {
     /// Objects that came since the last collection, and still are there.
     pub objects: u64,
     /// How many of them were looked at.
-    pub looked: u64,
+    #[serde(rename = "looked")]
+    pub inspected: u64,
     /// How many of these are garbage.
     pub garbage: u64,
     /// What all garbage keeps, estimated from those.

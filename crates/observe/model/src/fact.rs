@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_is_told_by_name_with_what_could_not_be_read() {
+    fn a_machine_is_reported_by_name_with_what_could_not_be_read() {
         let others = Facts::from([("shm.size".to_owned(), Fact::Number(64 << 20))]);
         let facts = MachineFacts { max_map_count: Measured::Known(65530), others, ..MachineFacts::default() };
         let facts = facts.by_name();

@@ -18,7 +18,6 @@ pub mod finding;
 pub mod growth;
 pub mod host;
 pub mod identity;
-pub mod kept;
 pub mod limit;
 pub mod limit_state;
 pub mod measured;
@@ -33,13 +32,16 @@ pub mod sample;
 pub mod segment;
 pub mod shared_memory;
 pub mod source;
+pub mod torch_count;
 pub mod units;
 
 pub use agent::{
-    figure, AgentMessage, Backlog, CountsAtFailure, ExceptionReport, Held, KeptByIterators, LoaderSettings,
-    MallocFigures, Weight,
+    figure, AgentMessage, Backlog, CountsAtFailure, ExceptionReport, Held, LoaderSettings, MallocFigures,
+    RetainedByIterators, Weight,
 };
-pub use census::{Census, Garbage, GraphGradients, HeldGraph, Holder, Site, Sites, TensorCount, TensorGroup};
+pub use census::{
+    Census, Garbage, GraphGradients, HeldGraph, Retainer, Site, Sites, TensorCount, TensorGroup,
+};
 pub use cgroup::{CgroupReading, CgroupVersion};
 pub use comparison::{Against, Change, Comparison, Difference, Strength, Symptom, Tie};
 pub use event::{Event, EventKind, KernelOomKill, Neighbour, Neighbours, OomConstraint};
@@ -52,7 +54,6 @@ pub use finding::{
 pub use growth::{Growth, GrowthClass, GrowthLimit, GrowthPart};
 pub use host::{FilesystemReading, FilesystemUse, HostReading, MachineFacts};
 pub use identity::ProcessId;
-pub use kept::{Collective, Kept, Waiting};
 pub use limit::Limit;
 pub use limit_state::{LimitKind, LimitState, Scope};
 pub use measured::{Measured, Missing};
@@ -71,4 +72,5 @@ pub use shared_memory::{
     LeftBehind, SegmentCreator, SegmentPlace, SegmentSeen, SegmentSummary, SegmentTotal,
 };
 pub use source::{Item, Source, SourceError};
+pub use torch_count::{Collective, TorchCount, Waiting};
 pub use units::{At, Bytes, ClockTicks};

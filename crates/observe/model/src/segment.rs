@@ -94,7 +94,7 @@ impl CreatorSource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Creator {
     /// Which process.
-    pub who: Maker,
+    pub maker: Maker,
     /// How that is known.
     pub by: CreatorSource,
 }
@@ -138,7 +138,7 @@ pub struct Segment {
     /// Processes of the job that map it.
     pub mappers: Vec<ProcessId>,
     /// Processes of the job that hold it open and do not map it.
-    pub holders: Vec<ProcessId>,
+    pub openers: Vec<ProcessId>,
     /// Processes outside of the job have it attached: known of System V only, where the kernel counts them.
     pub outsiders: Measured<bool>,
 }
@@ -146,7 +146,7 @@ pub struct Segment {
 impl Segment {
     /// Nobody of the job uses it.
     pub fn unused(&self) -> bool {
-        self.mappers.is_empty() && self.holders.is_empty() && self.outsiders != Measured::Known(true)
+        self.mappers.is_empty() && self.openers.is_empty() && self.outsiders != Measured::Known(true)
     }
 }
 

@@ -12,7 +12,7 @@ pub struct SegmentTotal {
     /// Pages that they hold, as far as these could be told.
     pub bytes: u64,
     /// How many of them hold pages that could not be told.
-    pub not_told: u64,
+    pub unmeasured: u64,
 }
 
 /// Who made a segment, as a reader of the verdict knows processes.
@@ -59,7 +59,7 @@ pub struct SegmentSeen {
     /// Processes that map it.
     pub mappers: Vec<ProcessRef>,
     /// Processes that hold it open only.
-    pub holders: Vec<ProcessRef>,
+    pub openers: Vec<ProcessRef>,
 }
 
 /// A /dev/shm of the job at the reading.
@@ -70,7 +70,7 @@ pub struct SegmentPlace {
     /// In use, as the filesystem says.
     pub used: u64,
     /// Of these, in segments of the reading, whoever made them.
-    pub told: u64,
+    pub attributed: u64,
 }
 
 /// What was there when the run was over, and nobody uses.

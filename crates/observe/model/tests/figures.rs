@@ -77,7 +77,7 @@ fn shares_are_per_cent_and_a_little_is_not_nothing() {
 }
 
 #[test]
-fn a_rate_is_told_by_the_time_in_which_something_is_gained_or_lost() {
+fn a_rate_is_given_by_the_time_in_which_something_is_gained_or_lost() {
     assert_eq!(rate(3.12, "descriptors"), "3.1 a second");
     assert_eq!(rate(5200.0, "mappings"), "5,200 a second");
     assert_eq!(rate(0.25, "tasks"), "15 a minute");
@@ -225,7 +225,7 @@ proptest! {
     }
 
     #[test]
-    fn the_sign_is_kept_of_all_that_is_more_than_nothing(n in any_f64()) {
+    fn the_sign_is_preserved_of_all_that_is_more_than_nothing(n in any_f64()) {
         prop_assume!(!n.is_nan());
         for text in figures_of(n) {
             let nothing = text == "steady" || text.starts_with('0');

@@ -92,9 +92,9 @@ impl Recording {
     }
 
     fn copy(&self, table: &'static Table, whole: &Whole, out: &mut Out) -> Result<u64, String> {
-        let (mut chunks, mut rows, mut told_before) = (Chunks::default(), 0, Vec::new());
-        while let Some(written) =
-            chunks.next(table, &self.files, &mut told_before, |chunk| copy_chunk(table, &chunk, whole, out))
+        let (mut chunks, mut rows, mut reported_before) = (Chunks::default(), 0, Vec::new());
+        while let Some(written) = chunks
+            .next(table, &self.files, &mut reported_before, |chunk| copy_chunk(table, &chunk, whole, out))
         {
             rows += written?;
         }

@@ -151,13 +151,13 @@ impl Replay {
         match &mut self.lost {
             Some(lost) if lost.last + 1 == first => lost.last = last,
             _ => {
-                self.tell_lost();
+                self.report_lost();
                 self.lost = Some(Lost { first, last });
             }
         }
     }
 
-    fn tell_lost(&mut self) {
+    fn report_lost(&mut self) {
         if let Some(Lost { first, last }) = self.lost.take() {
             self.whole.lost.push(Lost { first, last });
             let what = if first == last {
@@ -178,7 +178,7 @@ impl Iterator for Replay {
             self.fill();
             let event_first = match (self.next_ticks.front(), self.next_events.front()) {
                 (None, None) => {
-                    self.tell_lost();
+                    self.report_lost();
                     return None;
                 }
                 (None, Some(_)) => true,

@@ -325,7 +325,7 @@ mod tests {
     const PAGE: &str = include_str!("../../../../docs/recording-format.md");
 
     /// Where the page tells of a table: from `**name**` to the next table or heading.
-    fn told(table: &Table) -> &'static str {
+    fn section(table: &Table) -> &'static str {
         let begin = format!("\n**{}**", table.name);
         let (_, rest) = PAGE.split_once(&begin).unwrap_or_else(|| panic!("no {begin} in the documents"));
         let end = [rest.find("\n**"), rest.find("\n#")].into_iter().flatten().min();
@@ -346,7 +346,7 @@ mod tests {
         tables.sort_unstable();
         assert_eq!(listed, tables);
         for table in ALL {
-            let words = quoted(told(table));
+            let words = quoted(section(table));
             for column in table.columns.iter().filter(|column| column.name != "absent") {
                 assert!(words.contains(&column.name), "{}: `{}` is not told", table.name, column.name);
             }
@@ -360,14 +360,14 @@ mod tests {
                 .iter()
                 .any(|unit| word.ends_with(unit))
         };
-        let mut looked_at = 0;
+        let mut checked = 0;
         for table in ALL {
-            for word in quoted(told(table)).iter().filter(is_column) {
-                looked_at += 1;
+            for word in quoted(section(table)).iter().filter(is_column) {
+                checked += 1;
                 let known = table.columns.iter().any(|column| column.name == *word);
                 assert!(known, "{}: `{word}` is told, and is no column", table.name);
             }
         }
-        assert!(looked_at > 50, "{looked_at}");
+        assert!(checked > 50, "{checked}");
     }
 }

@@ -34,7 +34,7 @@ struct Parts {
 }
 
 /// Gaps told one by one; a disk that is full now and then makes many.
-const MOST_TOLD: usize = 8;
+const MOST_GAPS: usize = 8;
 
 /// What could not be recorded.
 #[derive(Debug)]
@@ -123,12 +123,12 @@ impl Writer {
     /// Records one tick.
     pub fn sample(&mut self, sample: &Sample) {
         let written = self.attempt(|writer| {
-            writer.tell_of_lost(sample.at)?;
+            writer.record_lost(sample.at)?;
             writer.write_sample(sample)
         });
         match written {
             // Told as far as it is to be told one by one.
-            Ok(()) if self.lost.len() < MOST_TOLD => {
+            Ok(()) if self.lost.len() < MOST_GAPS => {
                 let lost = self.losing.take();
                 self.lost.extend(lost.map(|lost| lost.sentence(Some(sample.at))));
             }
@@ -174,8 +174,8 @@ impl Writer {
     }
 
     /// What was lost stands in the recording itself as soon as there is room: ullage may not live to close it.
-    fn tell_of_lost(&mut self, at: At) -> Result<(), WriteError> {
-        let Some(lost) = self.losing.as_ref().filter(|_| self.lost.len() < MOST_TOLD) else { return Ok(()) };
+    fn record_lost(&mut self, at: At) -> Result<(), WriteError> {
+        let Some(lost) = self.losing.as_ref().filter(|_| self.lost.len() < MOST_GAPS) else { return Ok(()) };
         let text = format!("{}.", lost.sentence(Some(at)));
         self.write_event(&Event { at, what: EventKind::NotSeen { text } })
     }

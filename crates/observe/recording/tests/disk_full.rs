@@ -54,10 +54,10 @@ fn inside_a_small_disk() {
     }
     let all: Vec<_> = (0..n).map(|n| sample(n, 50)).collect();
     assert_eq!(read(&dir), all, "it goes on when there is room");
-    let told = replayed(&Recording::open(&dir).unwrap()).iter().any(|item| {
+    let reported = replayed(&Recording::open(&dir).unwrap()).iter().any(|item| {
         matches!(item, Item::Event(Event { what: EventKind::NotSeen { text }, .. }) if text.contains("4 samples"))
     });
-    assert!(told, "a recording that is never closed says so too");
+    assert!(reported, "a recording that is never closed says so too");
     let lost = writer.lost();
     assert!(lost.len() == 1 && lost[0].contains(" to "), "{lost:?}");
 

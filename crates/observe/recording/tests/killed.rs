@@ -121,12 +121,12 @@ fn a_killed_writer_loses_at_most_one_sample() {
         // Killed after so many samples, at whatever it does then: sampling, or making a part.
         let stop_after = 1 + kill * kill % 97;
         let mut said = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-        let told = |line: &String| line.strip_prefix("wrote ").and_then(|n| n.parse::<u64>().ok());
-        let mut last = said.by_ref().filter_map(|line| told(&line)).find(|n| *n >= stop_after).unwrap();
+        let written = |line: &String| line.strip_prefix("wrote ").and_then(|n| n.parse::<u64>().ok());
+        let mut last = said.by_ref().filter_map(|line| written(&line)).find(|n| *n >= stop_after).unwrap();
         child.kill().unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(9));
         // What it had said by then, the pipe still holds.
-        last = said.filter_map(|line| told(&line)).last().unwrap_or(last).max(last);
+        last = said.filter_map(|line| written(&line)).last().unwrap_or(last).max(last);
 
         for repaired in [false, true] {
             if repaired {

@@ -64,7 +64,7 @@ fn a_kill_while_parts_are_merged_loses_nothing_and_doubles_nothing() {
 }
 
 #[test]
-fn who_opened_a_recording_before_its_parts_were_merged_still_reads_all() {
+fn a_reader_that_opened_a_recording_before_its_parts_were_merged_still_reads_all() {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join("run");
     let items = write(&dir, 40, 5, 20_000, false);

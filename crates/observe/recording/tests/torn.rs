@@ -68,17 +68,17 @@ fn a_kill_at_any_byte_of_a_sample_loses_that_sample_at_most() {
 }
 
 #[test]
-fn a_cut_inside_a_record_is_told_with_file_and_place() {
+fn a_cut_inside_a_record_is_reported_with_file_and_place() {
     let mut torn = recorded(3, 1_000_000, false);
     let ticks = torn.get_mut("ticks.arrows").unwrap();
     ticks.truncate(ticks.len() - 5);
     let recording = Recording::from_image(torn).unwrap();
-    let told: Vec<String> = recording.damage.iter().map(ToString::to_string).collect();
+    let reported: Vec<String> = recording.damage.iter().map(ToString::to_string).collect();
     assert!(
-        told[0].starts_with("ticks.arrows at byte ") && told[0].contains("ends inside a record"),
-        "{told:?}"
+        reported[0].starts_with("ticks.arrows at byte ") && reported[0].contains("ends inside a record"),
+        "{reported:?}"
     );
-    assert!(told[1].contains("sample 2 was being written"), "{told:?}");
+    assert!(reported[1].contains("sample 2 was being written"), "{reported:?}");
     assert_eq!(samples(&replayed(&recording)).len(), 2);
 }
 
@@ -97,7 +97,7 @@ fn a_damaged_record_in_the_middle_costs_its_own_samples_only() {
 }
 
 #[test]
-fn a_sample_with_a_row_that_is_not_understood_is_left_out_and_told() {
+fn a_sample_with_a_row_that_is_not_understood_is_left_out_and_reported() {
     let mut damaged = recorded(3, 1_000_000, false);
     let tail = damaged.get_mut("processes.arrows").unwrap();
     let states = tail.windows(6).enumerate().filter(|(_, bytes)| bytes == b"zombie");
@@ -107,9 +107,12 @@ fn a_sample_with_a_row_that_is_not_understood_is_left_out_and_told() {
     let recording = Recording::from_image(damaged).unwrap();
     let mut replay = recording.replay();
     assert_eq!(samples(&replay.by_ref().collect::<Vec<_>>()).len(), 2);
-    let told: Vec<String> = replay.damage().iter().map(ToString::to_string).collect();
-    assert!(told.iter().any(|damage| damage.contains("`state` is no state of a process")), "{told:?}");
-    assert!(told.iter().any(|damage| damage.contains("sample 1 is incomplete")), "{told:?}");
+    let reported: Vec<String> = replay.damage().iter().map(ToString::to_string).collect();
+    assert!(
+        reported.iter().any(|damage| damage.contains("`state` is no state of a process")),
+        "{reported:?}"
+    );
+    assert!(reported.iter().any(|damage| damage.contains("sample 1 is incomplete")), "{reported:?}");
 }
 
 #[test]
@@ -121,9 +124,9 @@ fn a_part_that_is_gone_or_cut_costs_its_own_samples_only() {
     gone.remove(part);
     let mut cut = whole.clone();
     cut.get_mut(part).unwrap().truncate(300);
-    for (image, told_at_opening) in [(gone, 0), (cut, 1)] {
+    for (image, reported_at_opening) in [(gone, 0), (cut, 1)] {
         let recording = Recording::from_image(image).unwrap();
-        assert_eq!(recording.damage.len(), told_at_opening, "{:?}", recording.damage);
+        assert_eq!(recording.damage.len(), reported_at_opening, "{:?}", recording.damage);
         let mut replay = recording.replay();
         let read = samples(&replay.by_ref().collect::<Vec<_>>()).len();
         assert!((20..40).contains(&read), "{read} samples");

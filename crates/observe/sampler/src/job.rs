@@ -94,7 +94,7 @@ impl Job {
 
     /// Lists /proc and tells what changed. Where it cannot be listed, nothing changes; where no pid was given since the last
     /// time there is nobody new, and who is gone shows when it is read.
-    pub fn look(&mut self, root: &KernelRoot, now: At) -> Changes {
+    pub fn refresh(&mut self, root: &KernelRoot, now: At) -> Changes {
         let mut changes = Changes::default();
         let newest = root.newest_pid(&mut self.buffer).known();
         if let (Some((before, at)), Some(newest)) = (self.listed, newest) {
@@ -203,10 +203,10 @@ mod tests {
         fake.process(12).parent(5).comm("orphan").write();
         fake.process(13).parent(1).comm("stranger").write();
         let mut job = job();
-        let mut joined: Vec<i32> = job.look(&fake.root(), At(0)).joined.iter().map(|id| id.pid).collect();
+        let mut joined: Vec<i32> = job.refresh(&fake.root(), At(0)).joined.iter().map(|id| id.pid).collect();
         joined.sort_unstable();
         assert_eq!(joined, [9, 10, 11, 12]);
-        assert_eq!(job.look(&fake.root(), At(0)), Changes::default(), "nothing new");
+        assert_eq!(job.refresh(&fake.root(), At(0)), Changes::default(), "nothing new");
     }
 
     #[test]
@@ -218,7 +218,7 @@ mod tests {
         fake.process(10).parent(5).start(100).write();
         newest(10);
         let mut job = job();
-        let mut joined = |at: f64| job.look(&fake.root(), At::from_seconds(at)).joined.len();
+        let mut joined = |at: f64| job.refresh(&fake.root(), At::from_seconds(at)).joined.len();
         assert_eq!(joined(0.0), 1);
         fake.process(11).parent(10).write();
         assert_eq!(joined(1.0), 0, "nobody can be new");
@@ -235,10 +235,10 @@ mod tests {
         fake.process(10).parent(5).start(100).write();
         fake.process(11).parent(10).write();
         let mut job = job();
-        job.look(&fake.root(), At(0));
+        job.refresh(&fake.root(), At(0));
         fake.remove(10);
         fake.process(11).parent(1).write();
-        let changes = job.look(&fake.root(), At(0));
+        let changes = job.refresh(&fake.root(), At(0));
         assert_eq!(changes.left, [id(10, 100)]);
         assert!(job.member(11).is_some());
     }
@@ -249,10 +249,10 @@ mod tests {
         fake.process(10).parent(5).start(100).write();
         fake.process(11).parent(10).start(200).write();
         let mut job = job();
-        job.look(&fake.root(), At(0));
+        job.refresh(&fake.root(), At(0));
         fake.rename_away(11);
         fake.process(11).parent(1).start(300).write();
-        let changes = job.look(&fake.root(), At(0));
+        let changes = job.refresh(&fake.root(), At(0));
         assert_eq!(changes.left, [id(11, 200)]);
         assert!(changes.joined.is_empty() && job.member(11).is_none());
     }
@@ -264,7 +264,7 @@ mod tests {
         fake.process(20).parent(5).write();
         let mut job = job();
         job.ignore(20);
-        job.look(&fake.root(), At(0));
+        job.refresh(&fake.root(), At(0));
         assert!(job.member(20).is_none());
         assert_eq!(job.admit(&fake.root(), 20), None);
     }

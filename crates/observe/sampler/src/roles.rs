@@ -275,7 +275,7 @@ mod tests {
     };
 
     #[test]
-    fn programs_are_told_by_their_arguments() {
+    fn programs_are_recognised_by_their_arguments() {
         let fork = ["/usr/bin/python3", "-c", "from multiprocessing.forkserver import main; main(3, 4, [])"];
         assert_eq!(program(&fork.map(String::from), "python3"), Program::Forkserver);
         let zygote =
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_are_told_by_comm_and_never_guessed() {
+    fn workers_are_recognised_by_comm_and_never_guessed() {
         assert_eq!(role(&Seen { comm: "pt_data_worker", ..CHILD }), Role::LoaderWorker(None));
         assert_eq!(role(&Seen { twin: true, ..CHILD }), Role::Other, "several at once: workers or trainers");
         assert_eq!(role(&Seen { elder: true, ..CHILD }), Role::Other);

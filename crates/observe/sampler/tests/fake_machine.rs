@@ -103,7 +103,7 @@ fn sizes_are_read_again_when_stat_moved_and_after_a_while() {
 }
 
 #[test]
-fn a_pace_that_the_budget_does_not_afford_is_told_once() {
+fn a_pace_that_the_budget_does_not_afford_is_reported_once() {
     let fake = FakeRoot::new();
     fake.process(10).start(100).write();
     let settings = SamplerSettings {
@@ -113,10 +113,10 @@ fn a_pace_that_the_budget_does_not_afford_is_told_once() {
         ..SamplerSettings::default()
     };
     let mut sampler = Sampler::new(fake.root(), settings, MAIN);
-    let mut told = 0;
+    let mut reported = 0;
     for at in [0.0, 10.0, 50.0] {
         let tick = sampler.tick(seconds(at));
-        told += tick
+        reported += tick
             .events
             .iter()
             .filter(|event| matches!(&event.what, EventKind::NotSeen { text } if text.contains("less often")))
@@ -124,7 +124,7 @@ fn a_pace_that_the_budget_does_not_afford_is_told_once() {
         let limit = if at < 1.0 { 0.0..=1.1 } else { 26.9..=33.1 };
         assert!(limit.contains(&tick.next_after.as_secs_f64()), "{:?} after {at} s", tick.next_after);
     }
-    assert_eq!(told, 1);
+    assert_eq!(reported, 1);
 }
 
 #[test]
@@ -198,14 +198,14 @@ fn every_ancestor_of_v1_and_v2_is_read_and_stays_after_the_process() {
 
     fake.remove(10);
     fake.cgroup_v1_memory("/a/b", 0, 8192, 0, 2);
-    let after = sampler.final_look(seconds(1.0));
+    let after = sampler.final_sample(seconds(1.0));
     let leaf = after.sample.cgroups.iter().find(|g| g.path == "/a/b").unwrap();
     assert_eq!(leaf.memory.known().unwrap().oom_kills, Measured::Known(2));
     assert_eq!(after.ended[0].id, MAIN);
 }
 
 #[test]
-fn a_zombie_tells_how_it_ended_and_has_no_memory() {
+fn a_zombie_reports_how_it_ended_and_has_no_memory() {
     let fake = FakeRoot::new();
     fake.process(10).start(100).write();
     fake.process(11).parent(10).write();
@@ -260,7 +260,7 @@ fn kernel_news_become_events() {
         .iter()
         .any(|e| matches!(&e.what, EventKind::KernelForkRejected { cgroup } if cgroup == "/x")));
     fake.kernel_log("3,2,3,-;Memory cgroup out of memory: Killed process 10 (python3) total-vm:1kB, anon-rss:2kB, file-rss:0kB, shmem-rss:0kB");
-    let events = sampler.final_look(seconds(1.0)).events;
+    let events = sampler.final_sample(seconds(1.0)).events;
     let kill = events.iter().find_map(|event| match &event.what {
         EventKind::KernelOomKill(kill) => Some(kill),
         _ => None,
@@ -313,7 +313,7 @@ fn several_children_at_once_are_not_called_trainers() {
 }
 
 #[test]
-fn a_rank_and_the_jobs_own_program_are_told_through_whatever_started_them() {
+fn a_rank_and_the_jobs_own_program_are_found_through_whatever_started_them() {
     let fake = FakeRoot::new();
     let python = |pid, parent, image, environment: &str| {
         fake.process(pid).parent(parent).start(200).program(image).arguments(&["python", "train.py"]).write();
@@ -342,7 +342,7 @@ fn a_rank_and_the_jobs_own_program_are_told_through_whatever_started_them() {
 }
 
 #[test]
-fn every_process_is_told_once() {
+fn every_process_is_reported_once() {
     let fake = FakeRoot::new();
     fake.process(10).start(100).write();
     for pid in 11..20 {
@@ -358,7 +358,7 @@ fn every_process_is_told_once() {
 }
 
 #[test]
-fn a_changed_limit_is_told() {
+fn a_changed_limit_is_reported() {
     let fake = FakeRoot::new();
     fake.process(10).start(100).write();
     let mut sampler = sampler(&fake);
@@ -366,10 +366,10 @@ fn a_changed_limit_is_told() {
     fake.process(10).start(100).nofile(4096).write();
     assert!(sampler.tick(seconds(0.5)).events.is_empty());
     let events = sampler.tick(seconds(1.1)).events;
-    let told = events.iter().any(|event| {
+    let reported = events.iter().any(|event| {
         matches!(&event.what, EventKind::LimitsChanged { limits, .. } if limits.open_files == Limit::At(4096))
     });
-    assert!(told, "{events:?}");
+    assert!(reported, "{events:?}");
 }
 
 #[test]
@@ -383,7 +383,7 @@ fn a_process_that_joins_another_cgroup_later_is_followed_there() {
     let small = |tick: &ullage_sampler::Tick| {
         tick.sample.cgroups.iter().any(|group| group.path == "/small" && group.pids.known().is_some())
     };
-    let told = |tick: &ullage_sampler::Tick| {
+    let reported = |tick: &ullage_sampler::Tick| {
         tick.events.iter().any(|event| {
             matches!(&event.what, EventKind::ProcessSeen { facts } if facts.cgroups.contains(&"8:pids:/small".to_owned()))
         })
@@ -391,10 +391,10 @@ fn a_process_that_joins_another_cgroup_later_is_followed_there() {
     assert!(!small(&sampler.tick(seconds(0.0))));
     fake.process(10).start(100).cgroup(&at("/small")).write();
     let tick = sampler.tick(seconds(0.5));
-    assert!(!small(&tick) && !told(&tick), "not looked at yet");
+    assert!(!small(&tick) && !reported(&tick), "not looked at yet");
     let tick = sampler.tick(seconds(1.1));
-    assert!(small(&tick) && told(&tick), "a young process may still be put where it shall run");
-    assert!(!told(&sampler.tick(seconds(7.0))), "once");
+    assert!(small(&tick) && reported(&tick), "a young process may still be put where it shall run");
+    assert!(!reported(&sampler.tick(seconds(7.0))), "once");
     fake.process(10).start(100).cgroup(&at("/a")).write();
     let quiet = (8..30).filter(|at| sampler.tick(seconds(f64::from(*at))).events.iter().any(|event| {
         matches!(&event.what, EventKind::ProcessSeen { facts } if facts.cgroups.contains(&"8:pids:/a".to_owned()))

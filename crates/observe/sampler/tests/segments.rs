@@ -41,12 +41,12 @@ fn file(fake: &FakeRoot, name: &str, pages: usize) -> String {
     format!("{start:x}-{end:x} rw-s 00000000 {major:02x}:{minor:02x} {}    /dev/shm/{name}\n", stat.ino())
 }
 
-fn known(who: Maker, by: CreatorSource) -> Measured<Creator> {
-    Measured::Known(Creator { who, by })
+fn known(maker: Maker, by: CreatorSource) -> Measured<Creator> {
+    Measured::Known(Creator { maker, by })
 }
 
 #[test]
-fn who_made_them_who_maps_them_and_what_is_left() {
+fn their_maker_their_mappers_and_what_is_left() {
     let fake = FakeRoot::on_tmpfs();
     let main = || fake.process(10).start(100);
     let worker = || fake.process(11).parent(10).start(200);
@@ -81,7 +81,7 @@ fn who_made_them_who_maps_them_and_what_is_left() {
     // The worker is gone; what it made is still there, and who made it is still known.
     fake.remove(11);
     main().memory(10_000, 0, 200_000).write();
-    let last = sampler.last_look(At::from_seconds(1.2)).sample;
+    let last = sampler.last_sample(At::from_seconds(1.2)).sample;
     let left = segments(&last);
     assert!(left.iter().all(Segment::unused), "{left:?}");
     assert_eq!(named(left, "psm_ab").creator, known(Maker::Process(WORKER), CreatorSource::OnlyUser));
@@ -90,14 +90,14 @@ fn who_made_them_who_maps_them_and_what_is_left() {
 }
 
 #[test]
-fn what_was_there_before_the_run_is_told_so() {
+fn what_was_there_before_the_run_is_reported_so() {
     let fake = FakeRoot::on_tmpfs();
     fake.process(10).start(100).write();
     file(&fake, "psm_old", 300);
     let later = SamplerSettings::default().started_unix + 3600.0;
     let mut sampler = sampler(&fake, SamplerSettings { started_unix: later, ..SamplerSettings::default() });
     sampler.tick(At::from_seconds(0.0));
-    let last = sampler.last_look(At::from_seconds(1.0)).sample;
+    let last = sampler.last_sample(At::from_seconds(1.0)).sample;
     assert!(named(segments(&last), "psm_old").before);
 }
 
@@ -112,5 +112,5 @@ fn an_hour_in_which_nothing_moves_costs_no_reading() {
     });
     assert_eq!(read.count(), 0);
     // A look in between, at a process that failed, reads none either.
-    assert_eq!(sampler.final_look(At::from_seconds(601.0)).sample.segments, Measured::default());
+    assert_eq!(sampler.final_sample(At::from_seconds(601.0)).sample.segments, Measured::default());
 }

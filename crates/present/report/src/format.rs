@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn json_keeps_its_values_and_shows_what_would_steer() {
+    fn json_preserves_its_values_and_shows_what_would_steer() {
         let value = serde_json::json!({"a\u{9b}": "b\u{202e}\u{7f}\n", "c": ["\u{200f}"]});
         let text = clean_json(&format!("{value:#}\n"));
         assert!(text.contains(r"\u009b") && text.contains(r"\u202e") && text.contains(r"\u007f"), "{text}");

@@ -80,7 +80,7 @@ fn path(word: &str, home: Option<&str>) -> String {
 mod tests {
     use super::*;
 
-    fn told(name: &str, value: &str) -> String {
+    fn redacted(name: &str, value: &str) -> String {
         let private =
             Private { home: Some("/people/ada".into()), names: vec!["ada".into(), "lovelace01".into()] };
         let facts = redact(Facts::from([(name.to_owned(), value.into())]), &private);
@@ -89,13 +89,13 @@ mod tests {
 
     #[test]
     fn folders_and_names_go_and_what_matters_stays() {
-        assert_eq!(told("env.LD_PRELOAD", "/people/ada/lib/libjemalloc.so.2"), "…/libjemalloc.so.2");
-        assert_eq!(told("env.LD_PRELOAD", "/usr/lib/libjemalloc.so.2"), "/usr/lib/libjemalloc.so.2");
-        assert_eq!(told("env.LD_LIBRARY_PATH", "/opt/secret/lib:/usr/lib/x"), "…:/usr/lib/x");
-        assert_eq!(told("env.TMPDIR", "/scratch/ada"), "…");
-        assert_eq!(told("env.NCCL_HOSTID", "lovelace01"), "…");
-        assert_eq!(told("cgroup.0.path", "/user.slice/user-1000.slice"), "…");
-        assert_eq!(told("torch.version", "2.13.0+cu130"), "2.13.0+cu130");
-        assert_eq!(told("env.MALLOC_CONF", "thp:never,narenas:4"), "thp:never,narenas:4");
+        assert_eq!(redacted("env.LD_PRELOAD", "/people/ada/lib/libjemalloc.so.2"), "…/libjemalloc.so.2");
+        assert_eq!(redacted("env.LD_PRELOAD", "/usr/lib/libjemalloc.so.2"), "/usr/lib/libjemalloc.so.2");
+        assert_eq!(redacted("env.LD_LIBRARY_PATH", "/opt/secret/lib:/usr/lib/x"), "…:/usr/lib/x");
+        assert_eq!(redacted("env.TMPDIR", "/scratch/ada"), "…");
+        assert_eq!(redacted("env.NCCL_HOSTID", "lovelace01"), "…");
+        assert_eq!(redacted("cgroup.0.path", "/user.slice/user-1000.slice"), "…");
+        assert_eq!(redacted("torch.version", "2.13.0+cu130"), "2.13.0+cu130");
+        assert_eq!(redacted("env.MALLOC_CONF", "thp:never,narenas:4"), "thp:never,narenas:4");
     }
 }

@@ -234,8 +234,8 @@ mod tests {
                 secret in "[a-z0-9/+]{12,40}",
                 after in "\\PC{0,20}",
             ) {
-                let told = super::text(&format!("{before} {name}{secret} {after}"));
-                prop_assert!(!told.contains(&secret) || before.contains(&secret) || after.contains(&secret), "{told}");
+                let cleaned = super::text(&format!("{before} {name}{secret} {after}"));
+                prop_assert!(!cleaned.contains(&secret) || before.contains(&secret) || after.contains(&secret), "{cleaned}");
                 super::text(&before);
             }
         }

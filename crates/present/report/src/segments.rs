@@ -10,7 +10,8 @@ pub(crate) struct SegmentsJson<'a> {
     at: f64,
     count: u64,
     bytes: u64,
-    not_told: u64,
+    #[serde(rename = "not_told")]
+    unmeasured: u64,
     orphans: TotalJson,
     others: TotalJson,
     by_kind: BTreeMap<&'static str, TotalJson>,
@@ -24,7 +25,8 @@ pub(crate) struct SegmentsJson<'a> {
 struct TotalJson {
     count: u64,
     bytes: u64,
-    not_told: u64,
+    #[serde(rename = "not_told")]
+    unmeasured: u64,
 }
 
 #[derive(Serialize)]
@@ -59,14 +61,16 @@ struct SegmentJson<'a> {
     orphan: bool,
     creator: CreatorJson<'a>,
     mappers: Vec<ProcessJson<'a>>,
-    holders: Vec<ProcessJson<'a>>,
+    #[serde(rename = "holders")]
+    openers: Vec<ProcessJson<'a>>,
 }
 
 #[derive(Serialize)]
 struct PlaceJson<'a> {
     path: &'a str,
     used_bytes: u64,
-    told_bytes: u64,
+    #[serde(rename = "told_bytes")]
+    attributed_bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -86,18 +90,18 @@ struct ManagedJson<'a> {
 
 impl From<SegmentTotal> for TotalJson {
     fn from(total: SegmentTotal) -> Self {
-        TotalJson { count: total.count, bytes: total.bytes, not_told: total.not_told }
+        TotalJson { count: total.count, bytes: total.bytes, unmeasured: total.unmeasured }
     }
 }
 
 impl<'a> From<&'a SegmentSummary> for SegmentsJson<'a> {
     fn from(summary: &'a SegmentSummary) -> Self {
-        let SegmentTotal { count, bytes, not_told } = summary.total;
+        let SegmentTotal { count, bytes, unmeasured } = summary.total;
         SegmentsJson {
             at: summary.at.seconds(),
             count,
             bytes,
-            not_told,
+            unmeasured,
             orphans: summary.orphans.into(),
             others: summary.others.into(),
             by_kind: summary.by_kind.iter().map(|(kind, total)| (kind.word(), (*total).into())).collect(),
@@ -159,14 +163,14 @@ impl<'a> From<&'a SegmentSeen> for SegmentJson<'a> {
             orphan: seen.orphan,
             creator: (&seen.creator).into(),
             mappers: seen.mappers.iter().map(ProcessJson::from).collect(),
-            holders: seen.holders.iter().map(ProcessJson::from).collect(),
+            openers: seen.openers.iter().map(ProcessJson::from).collect(),
         }
     }
 }
 
 impl<'a> From<&'a SegmentPlace> for PlaceJson<'a> {
     fn from(place: &'a SegmentPlace) -> Self {
-        PlaceJson { path: &place.path, used_bytes: place.used, told_bytes: place.told }
+        PlaceJson { path: &place.path, used_bytes: place.used, attributed_bytes: place.attributed }
     }
 }
 

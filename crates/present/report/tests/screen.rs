@@ -70,7 +70,7 @@ fn a_summary_begins_with_the_headline_of_the_json() {
 }
 
 #[test]
-fn a_limit_that_a_reading_names_is_not_told_twice() {
+fn a_limit_that_a_reading_names_is_not_reported_twice() {
     let mut verdict = verdicts::crash_established();
     let block = |verdict: &Verdict| text::summary(verdict, None, &Style::plain(80));
     assert!(!block(&verdict).contains("Limit"), "{}", block(&verdict));
@@ -99,10 +99,10 @@ fn a_run_that_failed_for_no_memory_is_a_line_or_two() {
 }
 
 #[test]
-fn a_finding_tells_the_command_whole_and_no_escape_of_the_job() {
+fn a_finding_shows_the_command_whole_and_no_escape_of_the_job() {
     let screen = text::verdict(&verdicts::crash_established(), &Style::plain(44));
-    let told: String = screen.split_whitespace().collect();
-    assert!(told.contains("DataLoader(dataset,num_workers=1,multiprocessing_context=\"fork\")"), "{screen}");
+    let shown: String = screen.split_whitespace().collect();
+    assert!(shown.contains("DataLoader(dataset,num_workers=1,multiprocessing_context=\"fork\")"), "{screen}");
     assert!(!text::verdict(&verdicts::missing_values(), &Style::plain(80)).contains('\u{1b}'));
 }
 
@@ -122,16 +122,16 @@ fn a_note_gets_no_remedy_as_if_it_were_a_fault() {
 #[test]
 fn what_comes_of_a_finding_stands_under_it_and_says_so() {
     let mut verdict = verdicts::crash_established();
-    let told = |verdict: &Verdict| text::verdict(verdict, &Style::plain(200));
+    let shown = |verdict: &Verdict| text::verdict(verdict, &Style::plain(200));
     let json = |verdict: &Verdict| ullage_report::json::verdict(verdict)["findings"][1]["caused_by"].clone();
-    assert!(!told(&verdict).contains("Comes of") && json(&verdict) == serde_json::json!([]));
+    assert!(!shown(&verdict).contains("Comes of") && json(&verdict) == serde_json::json!([]));
     verdict.findings[0].explains = vec!["orphan-workers".into()];
-    assert!(!told(&verdict).contains("Comes of"), "of another process");
+    assert!(!shown(&verdict).contains("Comes of"), "of another process");
     verdict.findings[1].process = None;
     assert!(
-        told(&verdict).contains("Comes of max-map-count-exhausted: A loader worker outlived"),
+        shown(&verdict).contains("Comes of max-map-count-exhausted: A loader worker outlived"),
         "{}",
-        told(&verdict)
+        shown(&verdict)
     );
     assert_eq!(json(&verdict), serde_json::json!(["max-map-count-exhausted"]));
 }
@@ -148,9 +148,9 @@ fn a_log_has_no_percentages() {
         notes: &[],
     };
     let screen = text::log(&view, &Style::plain(80));
-    let told = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = screen.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        told.contains("max-map-count-exhausted, a hypothesis: a message") && !told.contains('%'),
+        shown.contains("max-map-count-exhausted, a hypothesis: a message") && !shown.contains('%'),
         "{screen}"
     );
 }
@@ -168,7 +168,7 @@ fn a_budget_that_the_kernel_held_is_the_kernel_s_kill() {
 }
 
 #[test]
-fn causes_that_cannot_be_told_for_one_reason_are_told_together() {
+fn causes_that_cannot_be_determined_for_one_reason_are_reported_together() {
     let open = |cause: &str, because: &str| Undetermined { cause: cause.into(), because: because.into() };
     let verdict = Verdict {
         undetermined: vec![

@@ -46,7 +46,7 @@ const RANKS: &[&str] = &["RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"]
 const MOST: usize = 300;
 
 /// True where a variable of this name is kept.
-pub fn is_kept(name: &str) -> bool {
+pub fn is_recorded(name: &str) -> bool {
     if NAMES.contains(&name) || RANKS.contains(&name) {
         return true;
     }
@@ -56,10 +56,10 @@ pub fn is_kept(name: &str) -> bool {
 }
 
 /// Those of this process.
-pub fn kept() -> BTreeMap<String, String> {
+pub fn recorded() -> BTreeMap<String, String> {
     std::env::vars_os()
         .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
-        .filter(|(name, _)| is_kept(name))
+        .filter(|(name, _)| is_recorded(name))
         .map(|(name, value)| (name, value.chars().take(MOST).collect()))
         .collect()
 }
@@ -69,19 +69,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_are_kept_and_secrets_are_not() {
-        for kept in ["MALLOC_ARENA_MAX", "LD_PRELOAD", "PYTHONMALLOC", "RANK", "TOKENIZERS_PARALLELISM"] {
-            assert!(is_kept(kept), "{kept}");
+    fn settings_are_recorded_and_secrets_are_not() {
+        for recorded in ["MALLOC_ARENA_MAX", "LD_PRELOAD", "PYTHONMALLOC", "RANK", "TOKENIZERS_PARALLELISM"] {
+            assert!(is_recorded(recorded), "{recorded}");
         }
         for left_out in
             ["HOME", "PYTHONPATH", "PYTHON_KEYRING_PASSWORD", "PYTORCH_HUB_TOKEN", "AWS_SECRET_ACCESS_KEY"]
         {
-            assert!(!is_kept(left_out), "{left_out}");
+            assert!(!is_recorded(left_out), "{left_out}");
         }
     }
 
     #[test]
-    fn the_agent_keeps_the_same() {
+    fn the_agent_records_the_same() {
         let list = |name: &str| {
             let (_, rest) = crate::agent_files::FACTS.split_once(&format!("\n{name} = (")).unwrap();
             let (body, _) = rest.split_once(')').unwrap();

@@ -47,7 +47,7 @@ pub struct Watch {
     /// What is said once the job has run for a moment.
     announcement: Option<String>,
     next_tick: Instant,
-    told: HashSet<ProcessId>,
+    reported: HashSet<ProcessId>,
     /// A process was killed since the last look.
     killed: bool,
     cost: Option<Cost>,
@@ -88,7 +88,7 @@ impl Watch {
             narrator: None,
             announcement: None,
             next_tick: Instant::now(),
-            told: HashSet::new(),
+            reported: HashSet::new(),
             killed: false,
             cost: None,
         }
@@ -156,7 +156,7 @@ impl Watch {
             }
         }
         self.next_tick = Instant::now() + tick.next_after;
-        let line = self.narrator.as_mut().and_then(|narrator| narrator.look(&tick.sample, &self.timeline));
+        let line = self.narrator.as_mut().and_then(|narrator| narrator.line(&tick.sample, &self.timeline));
         self.store_tick(tick, supervisor);
         if self.started.elapsed() >= ANNOUNCED_AFTER {
             self.announcement.take().iter().for_each(|text| printer::announce(text));
@@ -170,9 +170,9 @@ impl Watch {
     }
 
     /// A quick look at counters, right after something ended or failed.
-    fn look(&mut self, supervisor: &mut Supervisor) {
-        let look = self.sampler.final_look(self.now());
-        self.store_tick(look, supervisor);
+    fn sample_now(&mut self, supervisor: &mut Supervisor) {
+        let tick = self.sampler.final_sample(self.now());
+        self.store_tick(tick, supervisor);
     }
 
     fn store_events(&mut self, events: Vec<Event>, supervisor: &mut Supervisor) {
@@ -200,7 +200,7 @@ impl Watch {
     }
 
     fn ended(&mut self, id: ProcessId, ending: Ending, source: EndingSource) {
-        if self.told.insert(id) {
+        if self.reported.insert(id) {
             self.event(EventKind::ProcessEnded { id, ending, source });
         }
     }
@@ -224,7 +224,7 @@ impl Watch {
                 self.event(EventKind::Agent { id, pid, message });
                 if failed {
                     // The failing process waits for this look: its counters are still those of the failure.
-                    self.look(supervisor);
+                    self.sample_now(supervisor);
                     supervisor.acknowledge(connection);
                 }
             }
@@ -235,16 +235,16 @@ impl Watch {
 
     /// Processes were killed: what the counters say now tells why. Once for all that were killed together, and not where a
     /// job that kills its workers all the time would make it dear.
-    fn look_after_kills(&mut self, supervisor: &mut Supervisor) {
-        if std::mem::take(&mut self.killed) && self.sampler.may_look() {
-            self.look(supervisor);
+    fn sample_after_kills(&mut self, supervisor: &mut Supervisor) {
+        if std::mem::take(&mut self.killed) && self.sampler.may_sample() {
+            self.sample_now(supervisor);
         }
     }
 
     /// After COMMAND's end: who is left, the last counters, the end of the recording's events.
     fn finish(&mut self, supervisor: &mut Supervisor, main: ProcessId, ending: Ending) {
         self.ended(main, ending, EndingSource::Wait);
-        self.look(supervisor);
+        self.sample_now(supervisor);
         let ended = self.budget.as_ref().is_some_and(Budget::ended_the_job);
         let deadline = Instant::now() + if ended { ENDED_LEAVE_WITHIN } else { SURVIVORS_LEAVE_WITHIN };
         let mut waits = true;
@@ -259,8 +259,8 @@ impl Watch {
         if let Some(what) = self.budget.as_mut().and_then(|budget| budget.finish(&left)) {
             self.event(what);
         }
-        let look = self.sampler.last_look(self.now());
-        self.store_tick(look, supervisor);
+        let tick = self.sampler.last_sample(self.now());
+        self.store_tick(tick, supervisor);
         let survivors = self.survivors(main);
         self.event(EventKind::Finished { survivors });
     }
@@ -270,7 +270,7 @@ impl Watch {
         self.sampler
             .alive()
             .into_iter()
-            .filter(|id| *id != main && !self.told.contains(id) && crate::machine::is_alive(*id))
+            .filter(|id| *id != main && !self.reported.contains(id) && crate::machine::is_alive(*id))
             .collect()
     }
 
@@ -324,7 +324,7 @@ pub fn watch_until_end(
                 for happening in happenings {
                     watching.happened(happening, supervisor);
                 }
-                watching.look_after_kills(supervisor);
+                watching.sample_after_kills(supervisor);
                 match ended {
                     Some(ending) => watching.finish(supervisor, main, ending),
                     None if left => watching.tick(supervisor),

@@ -21,7 +21,7 @@ impl Narrator {
     }
 
     /// The line for this sample, which is not yet in the timeline, where it is time for one.
-    pub fn look(&mut self, sample: &Sample, timeline: &Timeline) -> Option<String> {
+    pub fn line(&mut self, sample: &Sample, timeline: &Timeline) -> Option<String> {
         let at = sample.at;
         if at.seconds() < self.next_s || sample.processes.is_empty() {
             return None;

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_in_time_is_kept_and_the_rest_says_why_it_is_not() {
+    fn what_came_in_time_is_used_and_the_rest_says_why_it_is_not() {
         // What it says comes long before the time is over, and it would say more only hours later.
         let (_folder, path) = python("echo '{\"python.version\":\"3.11.7\"}'\nexec sleep 36000");
         let facts = ask(&path).answer(Instant::now() + Duration::from_secs(5));

@@ -65,8 +65,8 @@ pub fn parse_remedies(text: &str) -> Result<Remedies, String> {
     if chosen.is_empty() {
         chosen.extend(ALL);
     }
-    let kept = EVERY.into_iter().filter(|remedy| chosen.contains(remedy) && !left_out.contains(remedy));
-    Ok(Remedies(kept.collect()))
+    let enabled = EVERY.into_iter().filter(|remedy| chosen.contains(remedy) && !left_out.contains(remedy));
+    Ok(Remedies(enabled.collect()))
 }
 
 /// Applies what can be applied from outside, and says of each what became of it.

@@ -11,22 +11,22 @@ const EVERY_S: f64 = 10.0;
 /// Limits that were warned of.
 pub struct Warnings {
     run: RunFacts,
-    looked: At,
+    read_at: At,
     said: HashSet<(LimitKind, Scope)>,
 }
 
 impl Warnings {
     /// None were.
     pub fn new(run: RunFacts) -> Warnings {
-        Warnings { run, looked: At(0), said: HashSet::new() }
+        Warnings { run, read_at: At(0), said: HashSet::new() }
     }
 
     /// The warnings that are new at `now`, where it is time to look.
     pub fn new_ones(&mut self, now: At, timeline: &Timeline) -> Vec<String> {
-        if now.since(self.looked) < EVERY_S {
+        if now.since(self.read_at) < EVERY_S {
             return Vec::new();
         }
-        self.looked = now;
+        self.read_at = now;
         let mut states = limits(&self.run, timeline);
         states.retain(|state| state.warning && self.said.insert((state.kind, state.scope.clone())));
         states.iter().map(growth).collect()

@@ -84,7 +84,7 @@ fn names_that_steer_a_terminal_are_shown_and_not_obeyed() {
 }
 
 #[test]
-fn a_verdict_that_cannot_be_written_keeps_the_job_from_starting() {
+fn a_verdict_that_cannot_be_written_stops_the_job_from_starting() {
     let home = tempfile::tempdir().unwrap();
     let mark = home.path().join("started");
     let output = ullage(home.path(), &["run", "--json", "/proc/x", "--", "touch", mark.to_str().unwrap()]);

@@ -24,12 +24,12 @@ fn folders() -> Vec<PathBuf> {
 
 /// What a run of one tick on this machine would have said.
 fn seen() -> Vec<Seen> {
-    let mut all: Vec<Seen> = folders().iter().filter_map(|folder| look(folder)).collect();
+    let mut all: Vec<Seen> = folders().iter().filter_map(|folder| read(folder)).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
     all
 }
 
-fn look(folder: &Path) -> Option<Seen> {
+fn read(folder: &Path) -> Option<Seen> {
     let truth: Value = serde_json::from_slice(&std::fs::read(folder.join("truth.json")).unwrap()).unwrap();
     let pid = i32::try_from(truth["main"].as_i64()?).unwrap();
     let root = KernelRoot::at(folder);

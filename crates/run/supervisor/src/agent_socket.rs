@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_wanted_is_not_heard_and_who_is_new_is() {
+    fn an_unwanted_process_is_not_heard_and_a_new_one_is() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("agent");
         let mut agent = AgentSocket::listen(&path).unwrap();

@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_set_taken_away_and_libraries_looked_for() {
+    fn variables_are_set_taken_away_and_libraries_searched_for() {
         let there = facts(&[
             ("env.MALLOC_ARENA_MAX", "2".into()),
             ("env.LD_PRELOAD", "…/libjemalloc.so.2".into()),

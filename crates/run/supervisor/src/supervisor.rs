@@ -71,7 +71,7 @@ pub struct Supervisor {
     /// Descendants by pid: an orphan that we reap has no other identity any more.
     known: HashMap<i32, ProcessId>,
     /// Endings already told, so that a child that is also watched is told once.
-    told: HashSet<ProcessId>,
+    reported: HashSet<ProcessId>,
     news: Vec<Happening>,
     refused: Vec<(Step, std::io::Error)>,
 }
@@ -122,7 +122,7 @@ impl Supervisor {
             agent,
             watched: Vec::new(),
             known: HashMap::new(),
-            told: HashSet::new(),
+            reported: HashSet::new(),
             news,
             refused,
         })
@@ -147,7 +147,7 @@ impl Supervisor {
             refused: Vec::new(),
             watched,
             known: HashMap::new(),
-            told: HashSet::new(),
+            reported: HashSet::new(),
             news,
         })
     }
@@ -186,7 +186,7 @@ impl Supervisor {
 
     /// True where the ending of this process will be told, or was: nobody else need say that it is gone.
     pub fn knows(&self, id: ProcessId) -> bool {
-        id == self.main || self.told.contains(&id) || self.watched.iter().any(|watched| watched.id == id)
+        id == self.main || self.reported.contains(&id) || self.watched.iter().any(|watched| watched.id == id)
     }
 
     /// Lets a process go on that waits after its exception report.
@@ -312,7 +312,7 @@ impl Supervisor {
                 happenings.push(Happening::MainEnded { ending });
             } else if let Some(id) = self.known.get(&pid).copied() {
                 self.watched.retain(|watched| watched.id != id);
-                self.tell(id, ending, EndingSource::Wait, happenings);
+                self.report_end(id, ending, EndingSource::Wait, happenings);
             }
         }
         if childless && !self.main_ended {
@@ -329,9 +329,9 @@ impl Supervisor {
         let root = &self.root;
         let mut index = 0;
         self.watched.retain_mut(|watched| {
-            let look = all || ready.get(index).copied().unwrap_or(true) || watched.is_zombie();
+            let check = all || ready.get(index).copied().unwrap_or(true) || watched.is_zombie();
             index += 1;
-            if !look || (all && is_running(root, watched.id)) {
+            if !check || (all && is_running(root, watched.id)) {
                 return true;
             }
             match watched.ending(root) {
@@ -343,15 +343,21 @@ impl Supervisor {
             }
         });
         for (id, ending, source) in ended {
-            self.tell(id, ending, source, happenings);
+            self.report_end(id, ending, source, happenings);
         }
     }
 
-    fn tell(&mut self, id: ProcessId, ending: Ending, source: EndingSource, happenings: &mut Vec<Happening>) {
+    fn report_end(
+        &mut self,
+        id: ProcessId,
+        ending: Ending,
+        source: EndingSource,
+        happenings: &mut Vec<Happening>,
+    ) {
         if id == self.main {
             self.main_ended = true;
             happenings.push(Happening::MainEnded { ending });
-        } else if self.told.insert(id) {
+        } else if self.reported.insert(id) {
             happenings.push(Happening::DescendantEnded { id, ending, source });
         }
     }

@@ -237,12 +237,12 @@ impl Heap {
                 let ended = if found.has(SENT) {
                     header
                         .channels
-                        .get(usize::from(found.holder))
+                        .get(usize::from(found.retainer))
                         .is_some_and(|channel| channel.state.load(Ordering::Acquire) == 2)
                 } else if found.has(HELD | RETURNING) {
                     // Its heirs see the block as it did.
-                    !*alive.entry(found.holder).or_insert_with(|| {
-                        slots::is_alive(header, found.holder) || heirs::has_heirs(header, found.holder)
+                    !*alive.entry(found.retainer).or_insert_with(|| {
+                        slots::is_alive(header, found.retainer) || heirs::has_heirs(header, found.retainer)
                     })
                 } else {
                     false
@@ -280,7 +280,7 @@ impl Heap {
         fail::at(FailPoint::Found);
         if let Some(block) = map.block(offset) {
             block.since.store(0, Ordering::Relaxed);
-            block.state.store(State { generation, holder: 0, flags: PRODUCER }.word(), Ordering::Release);
+            block.state.store(State { generation, retainer: 0, flags: PRODUCER }.word(), Ordering::Release);
         }
         fail::at(FailPoint::Allocated);
         Made { offset, generation }
@@ -344,7 +344,7 @@ impl Heap {
         }
         let found = State::of(block.state.load(Ordering::Acquire));
         // The generation stays: a late ticket to this place is refused by its flags.
-        block.state.store(State { holder: 0, flags: 0, ..found }.word(), Ordering::Release);
+        block.state.store(State { retainer: 0, flags: 0, ..found }.word(), Ordering::Release);
         let size = block.size.load(Ordering::Acquire);
         let joined = self.put_back(map, Free { offset, size, punched: false });
         if joined.offset != offset {

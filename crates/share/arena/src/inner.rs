@@ -40,7 +40,7 @@ struct Own {
 /// Leases that ended, and when their heirs were looked for last.
 struct Waits {
     list: Vec<Waiting>,
-    looked: Instant,
+    checked: Instant,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -139,7 +139,7 @@ impl Inner {
     fn process(&self) -> Result<(u16, &Own), ArenaError> {
         let slot = self.member.join()?;
         let own = self.own.get_or_make(|| {
-            let waiting = Mutex::new(Waits { list: Vec::new(), looked: Instant::now() });
+            let waiting = Mutex::new(Waits { list: Vec::new(), checked: Instant::now() });
             Own { heap: Mutex::new(None), waiting }
         });
         Ok((slot, own))
@@ -155,10 +155,10 @@ impl Inner {
     fn settle_waiting(&self, slot: u16, own: &Own) {
         let mut list = {
             let mut waiting = lock(&own.waiting);
-            if waiting.list.is_empty() || waiting.looked.elapsed() < HEIRS_EVERY {
+            if waiting.list.is_empty() || waiting.checked.elapsed() < HEIRS_EVERY {
                 return;
             }
-            waiting.looked = Instant::now();
+            waiting.checked = Instant::now();
             std::mem::take(&mut waiting.list)
         };
         // Without the lock: this reads files of other processes, and a lease may end on any thread meanwhile.

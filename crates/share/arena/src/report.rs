@@ -7,10 +7,10 @@ use crate::state::{State, HELD, PRODUCER, RETIRED, SENT};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-/// Blocks of one holder.
+/// Blocks of one retainer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holding {
-    /// pid of the holder; zero where tickets are on their way.
+    /// pid of the retainer; zero where tickets are on their way.
     pub pid: u32,
     /// Blocks.
     pub blocks: u64,
@@ -60,7 +60,7 @@ pub(crate) fn travelled(header: &Header) -> Travelled {
 pub(crate) fn report(map: &Mapping) -> Report {
     let header = map.header();
     let mut report = Report { committed: map.committed(), travelled: travelled(header), ..Report::default() };
-    let mut holders: BTreeMap<u32, Holding> = BTreeMap::new();
+    let mut holdings: BTreeMap<u32, Holding> = BTreeMap::new();
     let now = now();
     for (_, entry) in crate::heap::regions(header) {
         let heap = entry.heap.load(Ordering::Acquire) as usize - 1;
@@ -74,7 +74,7 @@ pub(crate) fn report(map: &Mapping) -> Report {
                 continue;
             }
             let pid = if state.has(HELD) {
-                slots::pid(header, state.holder)
+                slots::pid(header, state.retainer)
             } else if state.has(SENT) {
                 0
             } else if state.has(PRODUCER) {
@@ -83,7 +83,7 @@ pub(crate) fn report(map: &Mapping) -> Report {
                 continue;
             };
             let since = block.since.load(Ordering::Relaxed);
-            let holding = holders.entry(pid).or_insert(Holding { pid, ..Holding::default() });
+            let holding = holdings.entry(pid).or_insert(Holding { pid, ..Holding::default() });
             holding.blocks += 1;
             holding.bytes += size;
             if since != 0 {
@@ -92,7 +92,7 @@ pub(crate) fn report(map: &Mapping) -> Report {
             report.in_use += size;
         }
     }
-    report.holdings = holders.into_values().collect();
+    report.holdings = holdings.into_values().collect();
     report.holdings.sort_by_key(|holding| std::cmp::Reverse(holding.bytes));
     report
 }

@@ -35,7 +35,7 @@ mod models {
     struct Shared {
         head: AtomicU64,
         next: [AtomicU64; 2],
-        /// What the holder did with the bytes last: loom fails where the owner could read it too early.
+        /// What the retainer did with the bytes last: loom fails where the owner could read it too early.
         bytes: [UnsafeCell<u64>; 2],
     }
 

@@ -1,7 +1,7 @@
 //! Which processes take part, and are they still alive? A pid and its start, in the header's table.
 //!
 //! Read from `/proc/PID/stat`. The surprise: a slot is used again only after 16,383 others, so that the few blocks
-//! whose holder died between two instructions keep a holder that is known to be dead.
+//! whose retainer died between two instructions keep a retainer that is known to be dead.
 
 use crate::error::ArenaError;
 use crate::layout::{Header, SLOTS};

@@ -1,17 +1,17 @@
 //! Who may touch a block: one word in its header, changed by compare-and-swap only.
 //!
-//! Generation (32 bits), holder (16), flags (16). The producer's part and the consumer's part are two flags of
+//! Generation (32 bits), retainer (16), flags (16). The producer's part and the consumer's part are two flags of
 //! one word and not a count: what a dead process held can be told apart and ended, a count could not.
 
 use crate::sync::{AtomicU64, Ordering};
 
 /// The producer's own lease: its storage over the block is alive.
 pub(crate) const PRODUCER: u64 = 1;
-/// A ticket is on its way; the holder is the channel.
+/// A ticket is on its way; the retainer is the channel.
 pub(crate) const SENT: u64 = 2;
-/// A consumer's lease; the holder is its slot.
+/// A consumer's lease; the retainer is its slot.
 pub(crate) const HELD: u64 = 4;
-/// The last lease ended; it is on the return stack, or its holder died just before that.
+/// The last lease ended; it is on the return stack, or its retainer died just before that.
 pub(crate) const RETURNING: u64 = 8;
 /// Its bytes were moved away under live views: never used again.
 pub(crate) const RETIRED: u64 = 16;
@@ -20,17 +20,17 @@ pub(crate) const RETIRED: u64 = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) generation: u32,
-    pub(crate) holder: u16,
+    pub(crate) retainer: u16,
     pub(crate) flags: u64,
 }
 
 impl State {
     pub(crate) fn of(word: u64) -> State {
-        State { generation: (word >> 32) as u32, holder: (word >> 16) as u16, flags: word & 0xffff }
+        State { generation: (word >> 32) as u32, retainer: (word >> 16) as u16, flags: word & 0xffff }
     }
 
     pub(crate) fn word(self) -> u64 {
-        u64::from(self.generation) << 32 | u64::from(self.holder) << 16 | self.flags
+        u64::from(self.generation) << 32 | u64::from(self.retainer) << 16 | self.flags
     }
 
     pub(crate) fn has(self, flags: u64) -> bool {
@@ -70,14 +70,18 @@ fn step(word: &AtomicU64, generation: u32, change: impl Fn(State) -> Option<Stat
 pub(crate) fn send(word: &AtomicU64, generation: u32, channel: u16, keep: bool) -> Step {
     step(word, generation, |state| {
         let ready = state.flags == PRODUCER;
-        ready.then_some(State { holder: channel, flags: if keep { PRODUCER | SENT } else { SENT }, ..state })
+        ready.then_some(State {
+            retainer: channel,
+            flags: if keep { PRODUCER | SENT } else { SENT },
+            ..state
+        })
     })
 }
 
 /// A consumer takes the ticket.
 pub(crate) fn take(word: &AtomicU64, generation: u32, slot: u16) -> Step {
     step(word, generation, |state| {
-        state.has(SENT).then_some(State { holder: slot, flags: (state.flags & !SENT) | HELD, ..state })
+        state.has(SENT).then_some(State { retainer: slot, flags: (state.flags & !SENT) | HELD, ..state })
     })
 }
 
@@ -100,11 +104,11 @@ pub(crate) fn retire(word: &AtomicU64, generation: u32) -> Step {
 
 fn left(state: State, flags: u64, slot: u16) -> State {
     if flags == 0 {
-        State { holder: slot, flags: RETURNING, ..state }
+        State { retainer: slot, flags: RETURNING, ..state }
     } else {
-        // The holder stays as long as a consumer's part does.
-        let holder = if flags & (SENT | HELD) == 0 { 0 } else { state.holder };
-        State { holder, flags, ..state }
+        // The retainer stays as long as a consumer's part does.
+        let retainer = if flags & (SENT | HELD) == 0 { 0 } else { state.retainer };
+        State { retainer, flags, ..state }
     }
 }
 
@@ -113,7 +117,7 @@ mod tests {
     use super::*;
 
     fn fresh() -> AtomicU64 {
-        AtomicU64::new(State { generation: 7, holder: 0, flags: PRODUCER }.word())
+        AtomicU64::new(State { generation: 7, retainer: 0, flags: PRODUCER }.word())
     }
 
     #[test]
@@ -180,7 +184,7 @@ mod models {
     #[test]
     fn exactly_one_of_producer_and_consumer_returns_a_block() {
         loom::model(|| {
-            let word = Arc::new(AtomicU64::new(State { generation: 1, holder: 0, flags: PRODUCER }.word()));
+            let word = Arc::new(AtomicU64::new(State { generation: 1, retainer: 0, flags: PRODUCER }.word()));
             send(&word, 1, 3, true);
             let other = Arc::clone(&word);
             let consumer = loom::thread::spawn(move || {
@@ -197,7 +201,7 @@ mod models {
     #[test]
     fn one_ticket_has_one_taker() {
         loom::model(|| {
-            let word = Arc::new(AtomicU64::new(State { generation: 1, holder: 0, flags: PRODUCER }.word()));
+            let word = Arc::new(AtomicU64::new(State { generation: 1, retainer: 0, flags: PRODUCER }.word()));
             send(&word, 1, 3, false);
             let other = Arc::clone(&word);
             let second = loom::thread::spawn(move || take(&other, 1, 2));

@@ -55,7 +55,7 @@ fn live_blocks_never_overlap_and_memory_is_little_more_than_what_was_in_use_at_o
         random ^= random << 17;
         random
     };
-    let mut kept: Vec<(ullage_arena::Lease, u8)> = Vec::new();
+    let mut leases: Vec<(ullage_arena::Lease, u8)> = Vec::new();
     let mut most = 0;
     for round in 0..6000u32 {
         let bytes = 1u64 << (10 + next() % 9);
@@ -64,10 +64,10 @@ fn live_blocks_never_overlap_and_memory_is_little_more_than_what_was_in_use_at_o
         let byte = (round % 251) as u8;
         fill(&mut block, byte);
         let taken = arena.take(block.send(1).unwrap()).unwrap();
-        kept.push((taken, byte));
-        most = most.max(kept.iter().map(|(lease, _)| lease.len() as u64).sum::<u64>());
-        if kept.len() > 30 {
-            let (lease, byte) = kept.swap_remove((next() % 30) as usize);
+        leases.push((taken, byte));
+        most = most.max(leases.iter().map(|(lease, _)| lease.len() as u64).sum::<u64>());
+        if leases.len() > 30 {
+            let (lease, byte) = leases.swap_remove((next() % 30) as usize);
             assert_eq!(sum(&lease), u64::from(byte) * lease.len() as u64, "somebody wrote into a live block");
         }
     }
@@ -76,7 +76,7 @@ fn live_blocks_never_overlap_and_memory_is_little_more_than_what_was_in_use_at_o
 }
 
 #[test]
-fn a_block_kept_by_its_producer_comes_home_when_both_have_ended() {
+fn a_block_retained_by_its_producer_comes_home_when_both_have_ended() {
     let arena = arena();
     let block = arena.alloc(1000).unwrap();
     let ticket = block.send_shared(1).unwrap();
@@ -144,10 +144,10 @@ fn no_room_is_an_error_and_what_was_there_stays() {
         }),
     };
     let arena = Arena::create(settings).unwrap();
-    let kept = arena.alloc(16 << 20).unwrap();
+    let block = arena.alloc(16 << 20).unwrap();
     let error = arena.alloc(64 << 20).unwrap_err();
     assert!(error.to_string().contains("the cgroup allows"), "{error}");
-    drop(kept);
+    drop(block);
     drop(arena.alloc(10 << 20).unwrap());
     let small = Arena::create(Settings { reserve: 1 << 29, guard: Box::new(|_, _| Ok(())) }).unwrap();
     assert!(matches!(small.alloc(1 << 30), Err(ArenaError::ReserveUsedUp { .. })));
@@ -214,7 +214,7 @@ fn blocks_are_whole_however_memory_came_and_went() {
         random ^= random << 17;
         random
     };
-    let (mut kept, mut held, mut most): (Vec<(ullage_arena::Lease, u8)>, u64, u64) = (Vec::new(), 0, 0);
+    let (mut leases, mut held, mut most): (Vec<(ullage_arena::Lease, u8)>, u64, u64) = (Vec::new(), 0, 0);
     for round in 0..6000u32 {
         let bytes = 1u64 << (10 + next() % 13);
         let bytes = bytes + next() % bytes;
@@ -228,9 +228,9 @@ fn blocks_are_whole_however_memory_came_and_went() {
         let taken = arena.take(block.send(1).unwrap()).unwrap();
         held += bytes;
         most = most.max(held);
-        kept.push((taken, byte));
+        leases.push((taken, byte));
         while held > 48 << 20 {
-            let (lease, byte) = kept.swap_remove((next() as usize) % kept.len());
+            let (lease, byte) = leases.swap_remove((next() as usize) % leases.len());
             // SAFETY: written above only.
             let bytes = unsafe { lease.bytes() };
             assert_eq!((bytes[0], bytes[bytes.len() - 1]), (byte, byte), "somebody wrote into a live block");

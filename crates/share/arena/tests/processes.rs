@@ -74,7 +74,7 @@ fn worker(arena: &Arena, bytes: u64, count: u8, stream: &mut UnixStream) {
 fn blocks_outlive_their_producer_and_its_heap_is_used_again() {
     let _alone = ALONE.lock().unwrap_or_else(|error| error.into_inner());
     let arena = arena();
-    let mut kept = Vec::new();
+    let mut leases = Vec::new();
     let mut committed = Vec::new();
     for _ in 0..8 {
         let (mut ours, mut theirs) = UnixStream::pair().unwrap();
@@ -86,7 +86,7 @@ fn blocks_outlive_their_producer_and_its_heap_is_used_again() {
             // SAFETY: its writer is dead.
             assert!(unsafe { lease.bytes() }.iter().all(|byte| usize::from(*byte) == number));
             if number == 2 {
-                kept.push(lease);
+                leases.push(lease);
             }
         }
         committed.push(arena.report().committed);
@@ -94,7 +94,7 @@ fn blocks_outlive_their_producer_and_its_heap_is_used_again() {
     // One megabyte a round is kept; everything else comes back to the next worker.
     let grown = committed[7] - committed[3];
     assert!(grown <= 4 * ((1 << 20) + (256 << 10)), "{committed:?}");
-    for lease in &kept {
+    for lease in &leases {
         // SAFETY: its writer is dead.
         assert!(unsafe { lease.bytes() }.iter().all(|byte| *byte == 2));
     }

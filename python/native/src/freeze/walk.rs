@@ -99,7 +99,7 @@ impl<'py> Walk<'py> {
                     self.go_into(root, number);
                 }
             } else {
-                self.look_at(root);
+                self.visit(root);
             }
             loop {
                 if let Some(object) = self.found.next() {
@@ -107,10 +107,10 @@ impl<'py> Walk<'py> {
                     // The collector's words are before the object, often in another line.
                     prefetch(object.cast::<u8>().wrapping_sub(16));
                     if let Some(object) = self.near.put(object) {
-                        self.look_at(object);
+                        self.visit(object);
                     }
                 } else if let Some(object) = self.near.take() {
-                    self.look_at(object);
+                    self.visit(object);
                 } else if let Some((object, number)) = self.far.take() {
                     self.go_into(object, number);
                 } else {
@@ -144,7 +144,7 @@ impl<'py> Walk<'py> {
 
     /// # Safety
     /// `object` is null or alive, and the GIL is held.
-    unsafe fn look_at(&mut self, object: Object) {
+    unsafe fn visit(&mut self, object: Object) {
         // SAFETY: the caller's word; what is cast was recognised by its type.
         unsafe {
             // numpy leaves null in arrays of objects that were never filled.

@@ -20,7 +20,7 @@ struct Tensor<'py> {
     address: usize,
     nbytes: usize,
     /// Another tensor, whose bytes these are.
-    _kept: Option<Bound<'py, PyAny>>,
+    _owner: Option<Bound<'py, PyAny>>,
 }
 
 impl<'py> Packer<'py> {
@@ -200,7 +200,7 @@ impl<'py> Packer<'py> {
             let dimensions = plain.shape().len();
             shape[..dimensions].copy_from_slice(plain.shape());
             let (address, nbytes) = (plain.address, plain.bytes as usize);
-            return Ok(Some(Tensor { kind, shape, dimensions, address, nbytes, _kept: None }));
+            return Ok(Some(Tensor { kind, shape, dimensions, address, nbytes, _owner: None }));
         }
         let parts = call(seam(self.py)?.tensor_parts.bind(self.py), (object,))?;
         if parts.is_none() {
@@ -210,14 +210,14 @@ impl<'py> Packer<'py> {
             return Err(Refusal::says(advice));
         }
         type Parts<'py> = (Bound<'py, PyAny>, String, usize, Vec<i64>, usize, usize);
-        let (kept, name, itemsize, sizes, address, nbytes): Parts<'py> = parts.extract()?;
+        let (owner, name, itemsize, sizes, address, nbytes): Parts<'py> = parts.extract()?;
         if sizes.len() > DIMENSIONS {
             return Err(Refusal::says(format!("a tensor of more than {DIMENSIONS} dimensions")));
         }
         let mut shape = [0; DIMENSIONS];
         shape[..sizes.len()].copy_from_slice(&sizes);
         let kind = self.kind(name, itemsize);
-        Ok(Some(Tensor { kind, shape, dimensions: sizes.len(), address, nbytes, _kept: Some(kept) }))
+        Ok(Some(Tensor { kind, shape, dimensions: sizes.len(), address, nbytes, _owner: Some(owner) }))
     }
 
     fn kind(&mut self, name: String, itemsize: usize) -> usize {

@@ -77,13 +77,13 @@ impl SharedDict {
         let py = key.py();
         key.hash()?; // what is unhashable raises, as with any dict
         let mut canonical = Vec::new();
-        let mut looked_for = key.clone();
-        if canonical_key(&looked_for, &mut canonical).is_err() {
+        let mut wanted = key.clone();
+        if canonical_key(&wanted, &mut canonical).is_err() {
             // A scalar of numpy, for instance, equals a number.
             canonical.clear();
             let Ok(item) = key.call_method0("item") else { return Ok(None) };
-            looked_for = item;
-            if canonical_key(&looked_for, &mut canonical).is_err() {
+            wanted = item;
+            if canonical_key(&wanted, &mut canonical).is_err() {
                 return Ok(None);
             }
         }
@@ -95,7 +95,7 @@ impl SharedDict {
             if number == 0 || number > self.count {
                 return Ok(None);
             }
-            if (word >> 32) as u32 == hash && is_same(&self.key(py, number - 1)?, &looked_for)? {
+            if (word >> 32) as u32 == hash && is_same(&self.key(py, number - 1)?, &wanted)? {
                 return Ok(Some(number - 1));
             }
             slot = (slot + 1) & (self.slots - 1);

@@ -42,7 +42,7 @@ pub(super) struct Packer<'py> {
     open: Vec<*mut ffi::PyObject>,
     /// Where objects are that may be met again, and what keeps them: an address must not be used anew.
     known: HashMap<usize, usize>,
-    kept: Vec<(Py<PyAny>, usize)>,
+    retained: Vec<(Py<PyAny>, usize)>,
     /// First key and number of keys, and where such records were last found in the tables.
     schemas: HashMap<(usize, usize), usize>,
     classes: HashMap<usize, Option<Class>>,
@@ -60,7 +60,7 @@ pub(crate) fn pack(py: Python<'_>, object: &Bound<'_, PyAny>, name: &str) -> PyR
             numpy: Numpy::find(py)?,
             open: Vec::new(),
             known: HashMap::new(),
-            kept: Vec::new(),
+            retained: Vec::new(),
             schemas: HashMap::new(),
             classes: HashMap::new(),
             dtypes: HashMap::new(),
@@ -220,7 +220,7 @@ impl<'py> Packer<'py> {
 
     fn remember(&mut self, object: &Bound<'py, PyAny>, at: usize) {
         self.known.insert(object.as_ptr() as usize, at);
-        self.kept.push((object.clone().unbind(), at));
+        self.retained.push((object.clone().unbind(), at));
     }
 
     fn wrote_before(&mut self, object: &Bound<'py, PyAny>) -> Result<bool, Refusal> {
@@ -236,7 +236,7 @@ impl<'py> Packer<'py> {
     /// Forgets all that was written from `at` on.
     pub(super) fn rewind(&mut self, at: usize) {
         self.memory.rewind(at);
-        while let Some((object, _)) = self.kept.pop_if(|(_, place)| *place >= at) {
+        while let Some((object, _)) = self.retained.pop_if(|(_, place)| *place >= at) {
             self.known.remove(&(object.as_ptr() as usize));
         }
     }

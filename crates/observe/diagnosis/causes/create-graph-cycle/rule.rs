@@ -30,7 +30,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         .collect();
     all.sort_by(|a, b| b.1.by.total_cmp(&a.1.by));
     let Some((process, rise, at, grads)) = all.first() else {
-        return unseen(analysis).map_or(Judgement::Nothing, Judgement::cannot_tell);
+        return unseen(analysis).map_or(Judgement::Nothing, Judgement::undetermined);
     };
     let evidence = vec![growth_sentence(process, rise), sentence(process, *at, grads)];
     let context = analysis.remedy_context_of(Some(process));

@@ -18,7 +18,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let rising = rising(analysis, GROWTH_BYTES as f64).into_iter();
     let found: Vec<Finding> = rising.filter_map(|(process, rise)| finding(analysis, process, rise)).collect();
     if found.is_empty() {
-        return unseen(analysis).map_or(Judgement::Nothing, Judgement::cannot_tell);
+        return unseen(analysis).map_or(Judgement::Nothing, Judgement::undetermined);
     }
     Judgement::Found(found)
 }
@@ -48,7 +48,7 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
         evidence::bytes(census.grown),
         100.0 * share,
         evidence::count(garbage.garbage),
-        evidence::count(garbage.looked)
+        evidence::count(garbage.inspected)
     );
     let retained =
         evidence::number("memory kept by garbage", garbage.bytes, "bytes", source.clone(), *at, circles);

@@ -17,12 +17,12 @@ fn judge(analysis: &Analysis) -> Judgement {
     let Some(most) = found.iter().max_by_key(|rising| (rising.more(), rising.process.id)) else {
         return Judgement::Nothing;
     };
-    let who = match found.len() {
+    let subject = match found.len() {
         1 => evidence::capital(&evidence::describe(most.process)),
         more => format!("Each of {more} processes ({} most)", evidence::describe(most.process)),
     };
     let sentence = format!(
-        "{who} had {} process groups, {} more than {} before, and destroyed none of them.",
+        "{subject} had {} process groups, {} more than {} before, and destroyed none of them.",
         evidence::count(most.last.count),
         evidence::count(most.more()),
         evidence::seconds(most.at.since(most.since))

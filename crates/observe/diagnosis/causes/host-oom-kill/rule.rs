@@ -58,7 +58,7 @@ fn suspected(analysis: &Analysis) -> Judgement {
     if explained || total == 0 || available > total as f64 * HOST_LEFT {
         return Judgement::Nothing;
     }
-    Judgement::cannot_tell(format!(
+    Judgement::undetermined(format!(
         "{} was killed by SIGKILL, {} after the machine had {} available; the kernel log shows no such kill",
         evidence::describe(process),
         evidence::seconds(at.since(read)),

@@ -7,13 +7,13 @@ use crate::policy::counts::UNHEARD_SEGMENTS;
 use crate::policy::sizes::NOTE_BYTES;
 use crate::rule::finding::of_process;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Fix, KeptByIterators, Proof, Role, Severity};
+use ullage_model::{At, Fix, Proof, RetainedByIterators, Role, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let stored = analysis.timeline.processes().filter_map(|process| {
-        let (at, stored) = process.kept_by_iterators?;
+        let (at, stored) = process.retained_by_iterators?;
         Some((bytes(&stored), at, stored, process))
     });
     let Some((bytes, at, stored, process)) = stored.max_by_key(|(bytes, at, _, _)| (*bytes, *at)) else {
@@ -57,21 +57,21 @@ fn unheard(analysis: &Analysis) -> Judgement {
         mapped.max(open) >= UNHEARD_SEGMENTS && !matches!(process.role, Role::LoaderWorker(_))
     });
     retainer.map_or(Judgement::Nothing, |process| {
-        let who = evidence::describe(process);
-        Judgement::cannot_tell(format!(
-            "{who} retains many torch segments; no agent was inside to see whether an iterator does"
+        let subject = evidence::describe(process);
+        Judgement::undetermined(format!(
+            "{subject} retains many torch segments; no agent was inside to see whether an iterator does"
         ))
     })
 }
 
-fn bytes(stored: &KeptByIterators) -> u64 {
+fn bytes(stored: &RetainedByIterators) -> u64 {
     stored.weight.copied_by_pickle().saturating_add(stored.weight.tensors)
 }
 
 fn sentence(
     process: &ProcessHistory,
     at: At,
-    stored: &KeptByIterators,
+    stored: &RetainedByIterators,
     bytes: u64,
 ) -> ullage_model::Evidence {
     let (name, items) =

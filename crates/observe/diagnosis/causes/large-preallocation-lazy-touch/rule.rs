@@ -19,7 +19,7 @@ use ullage_model::{At, Evidence, Fact, Fix, Proof, Severity};
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
-    if thp_always_rss_bloat::is_told(analysis) {
+    if thp_always_rss_bloat::is_reported(analysis) {
         return Judgement::Nothing;
     }
     let found = analysis.timeline.processes().filter_map(|process| touched(analysis, process));
@@ -80,8 +80,8 @@ fn touched<'a>(
         return None;
     }
     // A look that came before the buffer was made, or too early to see what was touched, knows nothing of it.
-    let was_there = |look: &(f64, f64, f64)| {
-        let space = process.virtual_size.at_or_before(At::from_seconds(look.2));
+    let was_there = |reading: &(f64, f64, f64)| {
+        let space = process.virtual_size.at_or_before(At::from_seconds(reading.2));
         space.is_some_and(|(_, space)| before - space <= TOUCHED_STILL * by)
     };
     let first = taken(&process.memory_readings, begin).filter(was_there);

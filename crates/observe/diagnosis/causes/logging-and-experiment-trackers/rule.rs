@@ -10,7 +10,7 @@ use crate::rule::finding::of_process;
 use crate::rule::retainers::{growth_sentence, unseen, what_grows};
 use crate::rule::{Judgement, Rule};
 use crate::trend::Rise;
-use ullage_model::{At, Finding, Fix, Holder, Proof, Severity};
+use ullage_model::{At, Finding, Fix, Proof, Retainer, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -31,13 +31,13 @@ fn judge(analysis: &Analysis) -> Judgement {
     let rising = rising(analysis, GROWTH_BYTES as f64).into_iter();
     let found: Vec<Finding> = rising.filter_map(|(process, rise)| logged(analysis, process, rise)).collect();
     if found.is_empty() {
-        return unseen(analysis).map_or(Judgement::Nothing, Judgement::cannot_tell);
+        return unseen(analysis).map_or(Judgement::Nothing, Judgement::undetermined);
     }
     Judgement::Found(found)
 }
 
-fn is_of_a_logger(holder: &Holder) -> bool {
-    PACKAGES.iter().any(|package| holder.owner.starts_with(package))
+fn is_of_a_logger(retainer: &Retainer) -> bool {
+    PACKAGES.iter().any(|package| retainer.owner.starts_with(package))
 }
 
 /// What holds most of the growth of a process is an attribute of a logger or tracker.
@@ -45,18 +45,18 @@ fn logged(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<F
     let kinds = [Kind::Cache, Kind::Graph, Kind::View, Kind::Error, Kind::Hook, Kind::Output];
     let most =
         kinds.into_iter().filter_map(|kind| held(process, rise, kind)).max_by_key(|one| one.explained)?;
-    let holder = most.holders.first().filter(|holder| is_of_a_logger(holder))?;
+    let retainer = most.retainers.first().filter(|retainer| is_of_a_logger(retainer))?;
     let share = most.explained as f64 / most.of.max(1) as f64;
     if share < EXPLAINS {
         return None;
     }
     let sure = share >= EXPLAINS_MOST;
-    let severity = match is_much(process, &most.rise) && sure && !holder.bounded {
+    let severity = match is_much(process, &most.rise) && sure && !retainer.bounded {
         true => Severity::Warning,
         false => Severity::Note,
     };
     let mut evidence: Vec<ullage_model::Evidence> = what_grows(process).into_iter().collect();
-    evidence.push(owner_sentence(&most, holder));
+    evidence.push(owner_sentence(&most, retainer));
     evidence.push(growth_sentence(process, &most.rise));
     let proof = if sure { Proof::SeenInside } else { Proof::InPart };
     let mut finding = of_process(analysis, &RULE, severity, proof, evidence, process);
@@ -64,10 +64,10 @@ fn logged(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<F
     Some(finding)
 }
 
-fn owner_sentence(most: &RetainedGrowth, holder: &Holder) -> ullage_model::Evidence {
+fn owner_sentence(most: &RetainedGrowth, retainer: &Retainer) -> ullage_model::Evidence {
     let sentence = format!(
         "{} stores what the program logs; this explains {} of {} that came between two readings.",
-        holder.owner,
+        retainer.owner,
         evidence::bytes(most.explained),
         evidence::bytes(most.of)
     );

@@ -16,11 +16,11 @@ const MOST_NAMED: usize = 5;
 fn judge(analysis: &Analysis) -> Judgement {
     let host = analysis.timeline.host();
     let total = host.last.memory.as_known().map_or(0, |memory| memory.total.0) as f64;
-    let [(began, before), .., (looked, after)] = analysis.timeline.neighbours() else {
+    let [(began, before), .., (latest, after)] = analysis.timeline.neighbours() else {
         return Judgement::Nothing;
     };
     let available = |at: At| host.available.at_or_before(at).map(|(_, bytes)| bytes);
-    let (Some(at_first), Some(at_last)) = (available(*began), available(*looked)) else {
+    let (Some(at_first), Some(at_last)) = (available(*began), available(*latest)) else {
         return Judgement::Nothing;
     };
     let fell = at_first - at_last;
@@ -28,7 +28,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         return Judgement::Nothing;
     }
     let tree = |at: At| analysis.timeline.tree.at_or_before(at).map_or(0.0, |(_, bytes)| bytes);
-    let (job, job_before) = (tree(*looked), tree(*began));
+    let (job, job_before) = (tree(*latest), tree(*began));
     let took = (job - job_before).max(0.0);
     if took >= NEIGHBOURS_FLAT * fell {
         return Judgement::Nothing;
@@ -43,7 +43,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         evidence::bytes(job as u64)
     );
     if others < MOST * fell {
-        return Judgement::cannot_tell(format!(
+        return Judgement::undetermined(format!(
             "{short}; the {} visible beside it grew by {}, so containers, a tmpfs or the kernel hold the rest",
             evidence::plural(after.processes, "process", "processes"),
             evidence::bytes(others as u64)
@@ -54,11 +54,11 @@ fn judge(analysis: &Analysis) -> Judgement {
         at_last as u64,
         "bytes",
         "/proc/meminfo",
-        *looked,
+        *latest,
         format!("{short}."),
     );
-    let mut evidence = vec![evidence::with_limit(fall, total as u64), grew(*looked, others, after)];
-    evidence.extend(after.largest.iter().take(MOST_NAMED).map(|one| ranked(one, before, *looked)));
+    let mut evidence = vec![evidence::with_limit(fall, total as u64), grew(*latest, others, after)];
+    evidence.extend(after.largest.iter().take(MOST_NAMED).map(|one| ranked(one, before, *latest)));
     let mut context = analysis.remedy_context(None);
     context.pids = after.largest.iter().map(|one| one.id.pid).take(1).collect();
     let finding = of_job(&RULE, Severity::Warning, Proof::SeenOutside, evidence, &context);

@@ -37,7 +37,7 @@ fn unseen(analysis: &Analysis) -> Option<Judgement> {
         .kernel_log()
         .find(|line| line.task_cgroup.as_deref().is_some_and(|path| path.ends_with(group.path())));
     let whom = line.map_or("a process".to_owned(), |line| format!("{} (pid {})", line.task, line.pid));
-    Some(Judgement::cannot_tell(format!(
+    Some(Judgement::undetermined(format!(
         "the kernel killed {whom} in the job's cgroup {} at its memory limit; it was too short-lived to be read",
         group.path()
     )))
@@ -50,16 +50,16 @@ fn unreadable(analysis: &Analysis) -> Judgement {
     let Some((at, process, _)) = killed else { return Judgement::Nothing };
     let counters_read =
         analysis.timeline.cgroups().any(|group| group.oom_kills.last.is_some_and(|(last, _)| last >= at));
-    let host_told = analysis.oom_victims.iter().any(|victim| !victim.of_cgroup());
+    let host_reported = analysis.oom_victims.iter().any(|victim| !victim.of_cgroup());
     let budget = analysis.plain_outcome().kind == OutcomeKind::Budget;
-    if counters_read || host_told || budget {
+    if counters_read || host_reported || budget {
         return Judgement::Nothing;
     }
     let limited = analysis.timeline.cgroups().any(|group| limit(group).is_some());
     if !limited && analysis.timeline.cgroups().any(|group| group.memory.last().is_some()) {
         return Judgement::Nothing;
     }
-    Judgement::cannot_tell(format!(
+    Judgement::undetermined(format!(
         "{} was killed by SIGKILL; its cgroup's oom_kill counter could not be read afterwards",
         evidence::describe(process)
     ))
@@ -83,9 +83,9 @@ pub(super) fn killed(analysis: &Analysis, rule: &Rule, victim: &Victim, victims:
     if let Some((group, limit)) = limiting {
         let held = group.memory.at_or_before(before);
         if let Some((at, used)) = held {
-            let whose = budget.map_or("The cgroup", |_| "The job");
+            let subject = budget.map_or("The cgroup", |_| "The job");
             let sentence = format!(
-                "{whose} held {} of {}, {} before the kill.",
+                "{subject} held {} of {}, {} before the kill.",
                 evidence::bytes(used as u64),
                 evidence::bytes(limit),
                 evidence::seconds(victim.at.since(at))
@@ -99,7 +99,7 @@ pub(super) fn killed(analysis: &Analysis, rule: &Rule, victim: &Victim, victims:
         evidence.extend(parts_sentence(group, before));
     }
     evidence.extend(victim.process.and_then(|process| process_sentence(process, victim, before)));
-    evidence.extend(holders_sentence(analysis, victim, before));
+    evidence.extend(largest_sentence(analysis, victim, before));
     evidence.extend(last);
     if victims > 1 {
         let sentence = format!(
@@ -154,10 +154,10 @@ fn within_budget(budget: u64, context: &RemedyContext) -> Vec<Fix> {
 }
 
 /// Processes that are told one by one.
-const MOST_HOLDERS: usize = 4;
+const MOST_LARGEST: usize = 4;
 
 /// Who held how much when it was killed, where that was not one process alone.
-fn holders_sentence(analysis: &Analysis, victim: &Victim, before: At) -> Option<Evidence> {
+fn largest_sentence(analysis: &Analysis, victim: &Victim, before: At) -> Option<Evidence> {
     let alive = Cohort::of(analysis.timeline.processes()).alive(before);
     let held = |process: &ProcessHistory| held_by(analysis.timeline, process, before);
     let mut all: Vec<_> = alive.into_iter().filter_map(|one| Some((held(one)?, one))).collect();
@@ -167,8 +167,8 @@ fn holders_sentence(analysis: &Analysis, victim: &Victim, before: At) -> Option<
     if much.len() < 2 {
         return None;
     }
-    let told = much.iter().take(MOST_HOLDERS);
-    let names: Vec<String> = told
+    let listed = much.iter().take(MOST_LARGEST);
+    let names: Vec<String> = listed
         .map(|(bytes, process)| format!("{} {}", evidence::describe(process), evidence::bytes(*bytes)))
         .collect();
     let rest = all.len() - names.len();
@@ -188,11 +188,11 @@ fn holders_sentence(analysis: &Analysis, victim: &Victim, before: At) -> Option<
 /// What the victim held, where it was read before the kill.
 fn process_sentence(process: &ProcessHistory, victim: &Victim, before: At) -> Option<Evidence> {
     let source = evidence::Source::Process(process.id.pid, "status");
-    let who = evidence::capital(&evidence::describe(process));
+    let subject = evidence::capital(&evidence::describe(process));
     match process.memory.filter(|(at, _)| *at <= before) {
         Some((at, memory)) => {
             let sentence = format!(
-                "{who} held {} resident ({} anonymous, {} shared), {} before the kill.",
+                "{subject} held {} resident ({} anonymous, {} shared), {} before the kill.",
                 evidence::bytes(memory.resident().0),
                 evidence::bytes(memory.anonymous.0),
                 evidence::bytes(memory.shared.0),
@@ -203,7 +203,7 @@ fn process_sentence(process: &ProcessHistory, victim: &Victim, before: At) -> Op
         None => {
             let (at, anonymous) = process.anonymous.at_or_before(before)?;
             let sentence = format!(
-                "{who} held {} of anonymous memory, {} before the kill.",
+                "{subject} held {} of anonymous memory, {} before the kill.",
                 evidence::bytes(anonymous as u64),
                 evidence::seconds(victim.at.since(at))
             );
@@ -216,10 +216,10 @@ fn process_sentence(process: &ProcessHistory, victim: &Victim, before: At) -> Op
 fn line_sentence(victim: &Victim, alone: bool, limit: Option<u64>) -> Option<Evidence> {
     let line = victim.line?;
     let group = line.oom_cgroup.as_ref().filter(|_| alone);
-    let whose = group.map_or("its cgroup".to_owned(), |group| format!("the cgroup {group}"));
+    let subject = group.map_or("its cgroup".to_owned(), |group| format!("the cgroup {group}"));
     let of = limit.map_or(String::new(), |limit| format!(" of {}", evidence::bytes(limit)));
     let sentence = format!(
-        "The kernel killed {} (pid {}) when {whose} met its memory limit{of}: {} anonymous, {} shared.",
+        "The kernel killed {} (pid {}) when {subject} met its memory limit{of}: {} anonymous, {} shared.",
         line.task,
         line.pid,
         evidence::bytes(line.anonymous),

@@ -22,11 +22,11 @@ fn judge(analysis: &Analysis) -> Judgement {
     for (_, cohort) in Cohort::by_parent(workers) {
         match of_loader(analysis, &cohort) {
             Judgement::Nothing => {}
-            Judgement::CannotTell { because } => unsure = Some(because),
+            Judgement::Undetermined { because } => unsure = Some(because),
             found => return found,
         }
     }
-    unsure.map_or(Judgement::Nothing, Judgement::cannot_tell)
+    unsure.map_or(Judgement::Nothing, Judgement::undetermined)
 }
 
 fn of_loader(analysis: &Analysis, cohort: &Cohort) -> Judgement {
@@ -59,7 +59,7 @@ fn of_loader(analysis: &Analysis, cohort: &Cohort) -> Judgement {
         Some(false) => return Judgement::Nothing,
         None if grown < WARN_BYTES as f64 => return Judgement::Nothing,
         None => {
-            return Judgement::cannot_tell(format!(
+            return Judgement::undetermined(format!(
                 "{} grow by {} a second together; no agent was inside to see whether they are persistent",
                 evidence::plural(growing.len() as u64, "loader worker", "loader workers"),
                 evidence::bytes(rate as u64)

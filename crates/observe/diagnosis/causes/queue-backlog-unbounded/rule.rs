@@ -31,9 +31,9 @@ fn unheard(analysis: &Analysis) -> Judgement {
         growth.ongoing && growth.per_second * growth.lasted_s >= NOTE_BYTES as f64
     });
     growing.map_or(Judgement::Nothing, |process| {
-        let who = evidence::describe(process);
-        Judgement::cannot_tell(format!(
-            "the anonymous memory of {who} grows; no agent was inside to see its queues"
+        let subject = evidence::describe(process);
+        Judgement::undetermined(format!(
+            "the anonymous memory of {subject} grows; no agent was inside to see its queues"
         ))
     })
 }

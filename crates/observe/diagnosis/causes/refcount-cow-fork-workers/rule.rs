@@ -167,7 +167,7 @@ fn unreadable(analysis: &Analysis) -> Judgement {
         (forked && refused && process.probes.is_empty() && much).then_some((process, why))
     });
     match hidden {
-        Some((process, why)) => Judgement::cannot_tell(format!(
+        Some((process, why)) => Judgement::undetermined(format!(
             "the pages of {} could not be read ({}), so its copies are unknown",
             evidence::describe(process),
             why.reason()

@@ -5,7 +5,7 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::policy::given::{MIB, SIGKILL, SIGTERM};
 use crate::policy::limits::NEAR_LIMIT;
-use crate::policy::machine::SLURM_LOOKS_BACK_S;
+use crate::policy::machine::SLURM_WINDOW_S;
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Ending, Finding, Fix, OutcomeKind, Place, Proof};
@@ -36,7 +36,7 @@ fn ended(analysis: &Analysis, failure: &Failure, asked: u64) -> Option<Finding> 
     if failure.follows || !matches!(failure.ending, Some(Ending::Signaled(SIGKILL | SIGTERM))) {
         return None;
     }
-    let from = At::from_seconds(failure.at.seconds() - SLURM_LOOKS_BACK_S);
+    let from = At::from_seconds(failure.at.seconds() - SLURM_WINDOW_S);
     let (at, sum) = analysis.timeline.job_totals().resident.peak_between(from, failure.at)?;
     let (_, held) = analysis.timeline.tree.peak_between(from, failure.at)?;
     if sum <= asked as f64 || held > asked as f64 * NEAR_LIMIT {

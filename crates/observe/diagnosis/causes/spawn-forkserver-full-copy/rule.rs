@@ -126,7 +126,7 @@ fn method_sentence(loader: &LoaderSettings, starter: Option<&ProcessHistory>) ->
 fn from_outside(analysis: &Analysis) -> Judgement {
     let Some(sentence) = unknown_private(analysis, true) else { return Judgement::Nothing };
     if !analysis.ran_out {
-        return Judgement::cannot_tell(sentence);
+        return Judgement::undetermined(sentence);
     }
     let evidence = vec![evidence::text(
         "private memory",

@@ -6,12 +6,12 @@ use crate::policy::memory::BUFFER_NOTE_BYTES;
 use crate::policy::sizes::{BUFFER_PART, NOTE_PART};
 use crate::rule::finding::of_process;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Fix, Kept, Place, Proof, Severity};
+use ullage_model::{At, Fix, Place, Proof, Severity, TorchCount};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
-    let all: Vec<(&ProcessHistory, At, &Kept)> = analysis
+    let all: Vec<(&ProcessHistory, At, &TorchCount)> = analysis
         .timeline
         .processes()
         .filter_map(|process| {

@@ -11,7 +11,7 @@ pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     if let Some(because) = mimalloc(analysis) {
-        return Judgement::cannot_tell(because);
+        return Judgement::undetermined(because);
     }
     allocators::judge(
         analysis,

@@ -12,7 +12,7 @@ use ullage_model::{Fix, Proof, Severity};
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 /// Whether huge pages are most of what the job had as it met its limit: then that much came of them for each touch.
-pub(super) fn is_told(analysis: &Analysis) -> bool {
+pub(super) fn is_reported(analysis: &Analysis) -> bool {
     matches!(judge(analysis), Judgement::Found(_))
 }
 

@@ -301,14 +301,14 @@ enum Why {
     /// It was there, and not in this process.
     NotInside,
     /// It found no moment for a second census.
-    NoMoment,
+    NoSafePoint,
     /// So many censuses named nothing that is enough.
     NotNamed(usize),
 }
 
 fn why_not_found(analysis: &Analysis, grower: &Grower) -> Why {
     let process = grower.process;
-    let looked = process
+    let inspected = process
         .censuses
         .iter()
         .filter(|(at, census)| census.number > 1 && at.seconds() >= grower.rise.since)
@@ -316,9 +316,9 @@ fn why_not_found(analysis: &Analysis, grower: &Grower) -> Why {
     let main = analysis.main().and_then(|id| analysis.timeline.process(id));
     let attached =
         analysis.facts.recorder.zip(main).is_some_and(|(recorder, main)| main.born_to() != recorder.pid);
-    match (process.agent, looked) {
-        (true, 0) => Why::NoMoment,
-        (true, looked) => Why::NotNamed(looked),
+    match (process.agent, inspected) {
+        (true, 0) => Why::NoSafePoint,
+        (true, inspected) => Why::NotNamed(inspected),
         (false, _) if attached && !analysis.facts.agent => Why::FromOutside,
         (false, _) if !analysis.facts.agent => Why::NoAgent,
         (false, _) => Why::NotInside,
@@ -328,7 +328,7 @@ fn why_not_found(analysis: &Analysis, grower: &Grower) -> Why {
 impl Why {
     fn source(self, process: &ProcessHistory) -> evidence::Source {
         match self {
-            Why::NoMoment | Why::NotNamed(_) => evidence::Source::Agent(process.id.pid),
+            Why::NoSafePoint | Why::NotNamed(_) => evidence::Source::Agent(process.id.pid),
             Why::FromOutside | Why::NoAgent | Why::NotInside => evidence::Source::Named(""),
         }
     }
@@ -345,13 +345,13 @@ impl Why {
             Why::NotInside => {
                 format!("No agent was in {} ({}) to name the container.", evidence::describe(process), process.name())
             }
-            Why::NoMoment => {
+            Why::NoSafePoint => {
                 "The agent found too few moments to inspect it: no loader, optimizer or model was called often enough."
                     .into()
             }
-            Why::NotNamed(looked) => format!(
+            Why::NotNamed(inspected) => format!(
                 "The agent inspected it {}; no container, graph or hook explains half of it.",
-                if looked == 1 { "once".to_owned() } else { format!("{} times", evidence::count(looked as u64)) }
+                if inspected == 1 { "once".to_owned() } else { format!("{} times", evidence::count(inspected as u64)) }
             ),
         }
     }
@@ -384,7 +384,7 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
 fn settle(why: &Why, class: Option<GrowthClass>, command: Option<&str>) -> Vec<Fix> {
     let fix = |title: &str, command: String| Fix::new(title, command);
     let command = command.unwrap_or("python train.py");
-    let look_inside = fix("Let ullage look inside", format!("ullage run -- {command}"));
+    let inspect = fix("Let ullage look inside", format!("ullage run -- {command}"));
     let script = command.strip_prefix("python3 ").or(command.strip_prefix("python "));
     let native = fix(
         "Trace malloc in native code",
@@ -406,7 +406,7 @@ fn settle(why: &Why, class: Option<GrowthClass>, command: Option<&str>) -> Vec<F
             .into(),
     );
     match (why, class) {
-        (Why::FromOutside | Why::NoAgent, _) => vec![look_inside, native],
+        (Why::FromOutside | Why::NoAgent, _) => vec![inspect, native],
         (_, Some(GrowthClass::LiveTensors)) => vec![tensors, native],
         (_, Some(GrowthClass::LivePythonObjects)) => vec![python],
         _ => vec![native, python],

@@ -5,7 +5,7 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::policy::given::{SIGKILL, SIGTERM, US_PER_S};
 use crate::policy::limits::NEARLY_GONE;
-use crate::policy::machine::{DAEMON_LOOKS_BACK_S, DAEMON_STALLED};
+use crate::policy::machine::{DAEMON_STALLED, DAEMON_WINDOW_S};
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
@@ -83,7 +83,7 @@ fn low(analysis: &Analysis, at: At, total: u64) -> Option<Evidence> {
 fn stalled(analysis: &Analysis, at: At) -> Option<Evidence> {
     let stalled = &analysis.timeline.host().stalled;
     let (to, last) = stalled.at_or_before(at)?;
-    let (from, first) = stalled.at_or_before(At::from_seconds(at.seconds() - DAEMON_LOOKS_BACK_S))?;
+    let (from, first) = stalled.at_or_before(At::from_seconds(at.seconds() - DAEMON_WINDOW_S))?;
     let share = (last - first) / US_PER_S / to.since(from).max(1.0);
     if share < DAEMON_STALLED {
         return None;

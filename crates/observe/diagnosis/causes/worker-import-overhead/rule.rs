@@ -28,7 +28,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let found = globals.into_values().filter_map(|copies| copied_global(analysis, &copies));
     match found.max_by_key(|(saved, _)| *saved) {
         Some((_, judgement)) => judgement,
-        None => unknown_private(analysis, false).map_or(Judgement::Nothing, Judgement::cannot_tell),
+        None => unknown_private(analysis, false).map_or(Judgement::Nothing, Judgement::undetermined),
     }
 }
 

@@ -59,8 +59,8 @@ impl<'a> Cohort<'a> {
 /// Anonymous memory that a process does not share, as far as that was looked at.
 pub(crate) fn held_by(timeline: &Timeline, process: &ProcessHistory, at: At) -> Option<u64> {
     let (_, anonymous) = process.anonymous.at_or_before(at).or_else(|| process.anonymous.first())?;
-    let looked = process.probes.iter().rev().find(|probe| probe.at <= at).or_else(|| process.probes.first());
-    Some(match looked {
+    let nearest = process.probes.iter().rev().find(|probe| probe.at <= at).or_else(|| process.probes.first());
+    Some(match nearest {
         Some(probe) => probe.exclusive.bytes.0 + (anonymous as u64).saturating_sub(probe.anonymous),
         None if process.facts.as_ref().is_some_and(|facts| facts.forked_from.is_some()) => {
             let (first_at, first) = process.anonymous.first()?;

@@ -36,7 +36,7 @@ pub(crate) fn first_failure(analysis: &Analysis) -> Option<FirstFailure> {
 }
 
 fn sentence(analysis: &Analysis, failure: &Failure) -> String {
-    let whose = failure.process.map_or("a process too short-lived to be read".into(), evidence::describe);
+    let subject = failure.process.map_or("a process too short-lived to be read".into(), evidence::describe);
     let when = evidence::seconds(failure.at.seconds());
     let happened = match (failure.exception, failure.ending) {
         (Some(_), _) => format!("raised {}", failure.message()),
@@ -47,7 +47,7 @@ fn sentence(analysis: &Analysis, failure: &Failure) -> String {
         (None, Some(Ending::Exited(code))) => format!("exited with status {code}"),
         (None, _) => "exited".into(),
     };
-    format!("{} {happened} ({when} after the start).", evidence::capital(&whose))
+    format!("{} {happened} ({when} after the start).", evidence::capital(&subject))
 }
 
 fn sender(analysis: &Analysis, failure: &Failure) -> &'static str {

@@ -78,10 +78,10 @@ pub(crate) fn victims<'a>(run: &Run<'a>) -> Vec<Victim<'a>> {
     for (at, line) in run.timeline.oom_kills() {
         if let Some(process) = named_by(run, line) {
             // Its sizes came late, and it was told without them.
-            let told =
-                victims.iter_mut().find(|told| told.process.is_some_and(|known| known.id == process.id));
-            if let Some(told) = told {
-                told.line = Some(line);
+            let victim =
+                victims.iter_mut().find(|victim| victim.process.is_some_and(|known| known.id == process.id));
+            if let Some(victim) = victim {
+                victim.line = Some(line);
                 continue;
             }
             let at = process.ended.map_or((*at).min(process.last_seen.max(At(1))), |(ended, _, _)| ended);
@@ -184,7 +184,7 @@ fn by_counter<'a>(run: &Run<'a>, group: &'a CgroupHistory, victims: &mut Vec<Vic
         victims.iter().filter(|victim| victim.group.is_some_and(|known| std::ptr::eq(known, group))).count()
             as u64;
     let missing = grown.saturating_sub(already);
-    if missing == 0 || told_as_others(run, group, grown) {
+    if missing == 0 || reported_as_others(run, group, grown) {
         return;
     }
     let last_move = group.oom_kills.last.map_or(shown, |(at, _)| at);
@@ -234,7 +234,7 @@ fn by_counter<'a>(run: &Run<'a>, group: &'a CgroupHistory, victims: &mut Vec<Vic
 }
 
 /// The kernel log accounts for every kill in this group, and none of them is a process of the job.
-fn told_as_others(run: &Run, group: &CgroupHistory, grown: u64) -> bool {
+fn reported_as_others(run: &Run, group: &CgroupHistory, grown: u64) -> bool {
     let lines: Vec<_> = run
         .kernel_log()
         .filter(|line| line.task_cgroup.as_deref().is_some_and(|path| path.ends_with(group.path())))

@@ -3,7 +3,7 @@
 use super::failures::Failure;
 use super::run::Run;
 use crate::history::ProcessHistory;
-use ullage_model::{Holder, LoaderSettings};
+use ullage_model::{LoaderSettings, Retainer};
 
 /// What decides which fixes a user may apply, and their exact words. `None`: not known, nothing is assumed.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +27,7 @@ pub(crate) struct RemedyContext {
     /// Python of the process that the fix goes into: major and minor.
     pub(crate) python: Option<(u32, u32)>,
     /// The container that retains memory.
-    pub(crate) retainer: Option<Retainer>,
+    pub(crate) retainer: Option<RetainerInCode>,
     /// Workers of the job's largest loader, and the batches that each of them keeps ready.
     pub(crate) workers: Option<u32>,
     pub(crate) prefetch: Option<u32>,
@@ -35,7 +35,7 @@ pub(crate) struct RemedyContext {
 
 /// A container that retains memory, as the program would write it.
 #[derive(Clone, Debug)]
-pub(crate) struct Retainer {
+pub(crate) struct RetainerInCode {
     /// None where its name is no expression.
     pub(crate) name: Option<String>,
     pub(crate) collection: Collection,
@@ -73,19 +73,19 @@ impl Collection {
     }
 }
 
-impl Retainer {
-    pub(crate) fn of(holder: &Holder) -> Retainer {
+impl RetainerInCode {
+    pub(crate) fn of(retainer: &Retainer) -> RetainerInCode {
         let arrays = |text: &str| text.starts_with("ndarray");
-        Retainer {
-            name: expression(&holder.name),
-            collection: Collection::of(&holder.type_name),
-            of_arrays: arrays(&holder.element) || arrays(&holder.type_name),
+        RetainerInCode {
+            name: expression(&retainer.name),
+            collection: Collection::of(&retainer.type_name),
+            of_arrays: arrays(&retainer.element) || arrays(&retainer.type_name),
         }
     }
 
     /// A tensor of this name.
-    pub(crate) fn tensor(name: &str) -> Retainer {
-        Retainer { name: expression(name), collection: Collection::Tensor, of_arrays: false }
+    pub(crate) fn tensor(name: &str) -> RetainerInCode {
+        RetainerInCode { name: expression(name), collection: Collection::Tensor, of_arrays: false }
     }
 }
 

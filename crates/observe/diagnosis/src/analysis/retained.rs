@@ -39,8 +39,8 @@ pub(crate) fn retained(readings: &MemoryReadings, allocator: Allocator) -> Optio
             (free * of_it / malloc.free.max(1.0), malloc.used)
         }
         Allocator::Jemalloc | Allocator::Tcmalloc => {
-            let (_, used, kept) = reading.other.filter(|other| other.0 == allocator)?;
-            (kept.min(room), used)
+            let (_, used, unused) = reading.other.filter(|other| other.0 == allocator)?;
+            (unused.min(room), used)
         }
         Allocator::Pymalloc => (pieces(readings, reading), reading.blocks * PIECE_BYTES),
         Allocator::Arrow => {
@@ -120,12 +120,12 @@ mod tests {
         readings
     }
 
-    fn kept(readings: &MemoryReadings, allocator: Allocator) -> Option<f64> {
+    fn retained_mib(readings: &MemoryReadings, allocator: Allocator) -> Option<f64> {
         retained(readings, allocator).map(|retained| (retained.bytes / MIB).round())
     }
 
     #[test]
-    fn what_is_free_in_malloc_is_told_by_heap_and_no_more_than_there_is_room_for() {
+    fn what_is_free_in_malloc_is_split_by_heap_and_no_more_than_there_is_room_for() {
         let figures = |anonymous| {
             readings(&[&[
                 ("anonymous", anonymous),
@@ -138,18 +138,21 @@ mod tests {
             ]])
         };
         let all = figures(700.0);
-        assert_eq!((kept(&all, Allocator::Heap), kept(&all, Allocator::Arenas)), (Some(100.0), Some(300.0)));
+        assert_eq!(
+            (retained_mib(&all, Allocator::Heap), retained_mib(&all, Allocator::Arenas)),
+            (Some(100.0), Some(300.0))
+        );
         assert_eq!(retained(&all, Allocator::Arenas).map(|retained| retained.arenas), Some(9));
         let trimmed = figures(250.0);
         assert_eq!(
-            (kept(&trimmed, Allocator::Heap), kept(&trimmed, Allocator::Arenas)),
+            (retained_mib(&trimmed, Allocator::Heap), retained_mib(&trimmed, Allocator::Arenas)),
             (Some(25.0), Some(75.0))
         );
-        assert_eq!(kept(&all, Allocator::Jemalloc), None);
+        assert_eq!(retained_mib(&all, Allocator::Jemalloc), None);
     }
 
     #[test]
-    fn pieces_of_python_that_are_gone_are_kept_where_their_memory_is_still_there() {
+    fn pieces_of_python_that_are_gone_are_retained_where_their_memory_is_still_there() {
         let start: &[_] =
             &[("anonymous", 80.0), ("malloc_used", 20.0), ("malloc_free", 1.0), ("blocks", 1e5)];
         let most: &[_] =
@@ -157,17 +160,17 @@ mod tests {
         let after = |anonymous| {
             [("anonymous", anonymous), ("malloc_used", 20.0), ("malloc_free", 1.0), ("blocks", 1.2e5)]
         };
-        assert_eq!(kept(&readings(&[start, most, &after(270.0)]), Allocator::Pymalloc), Some(188.0));
+        assert_eq!(retained_mib(&readings(&[start, most, &after(270.0)]), Allocator::Pymalloc), Some(188.0));
         assert_eq!(
-            kept(&readings(&[start, most, &after(82.0)]), Allocator::Pymalloc),
+            retained_mib(&readings(&[start, most, &after(82.0)]), Allocator::Pymalloc),
             Some(0.0),
             "given back"
         );
-        assert_eq!(kept(&readings(&[start, most]), Allocator::Pymalloc), Some(0.0), "in use");
+        assert_eq!(retained_mib(&readings(&[start, most]), Allocator::Pymalloc), Some(0.0), "in use");
     }
 
     #[test]
-    fn arrow_keeps_what_its_pool_had_and_what_is_still_there() {
+    fn arrow_retains_what_its_pool_had_and_what_is_still_there() {
         let reading = |anonymous, used, peak| {
             [
                 ("anonymous", anonymous),
@@ -177,13 +180,13 @@ mod tests {
                 ("arrow_peak", peak),
             ]
         };
-        let kept = |anonymous, used| {
+        let retained_mib = |anonymous, used| {
             let all =
                 [reading(100.0, 0.0, 0.0), reading(600.0, 500.0, 500.0), reading(anonymous, used, 500.0)];
-            kept(&readings(&[&all[0], &all[1], &all[2]]), Allocator::Arrow)
+            retained_mib(&readings(&[&all[0], &all[1], &all[2]]), Allocator::Arrow)
         };
-        assert_eq!(kept(500.0, 10.0), Some(400.0));
-        assert_eq!(kept(110.0, 10.0), Some(10.0));
-        assert_eq!(kept(600.0, 500.0), Some(0.0));
+        assert_eq!(retained_mib(500.0, 10.0), Some(400.0));
+        assert_eq!(retained_mib(110.0, 10.0), Some(10.0));
+        assert_eq!(retained_mib(600.0, 500.0), Some(0.0));
     }
 }

@@ -9,7 +9,7 @@ use crate::history::ProcessHistory;
 use crate::policy::growth::{GROWTH_WARN_BYTES, GROWTH_WARN_SHARE, VIEWS_KEEP};
 use crate::policy::sizes::MOST;
 use crate::trend::Rise;
-use ullage_model::{At, Census, GrowthClass, HeldGraph, Holder, Role};
+use ullage_model::{At, Census, GrowthClass, HeldGraph, Retainer, Role};
 
 /// How a holder keeps what it keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,62 +30,62 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// In a process.
-    fn of_in(process: &ProcessHistory, holder: &Holder) -> Kind {
-        match (Kind::of(holder), &process.role) {
+    fn of_in(process: &ProcessHistory, retainer: &Retainer) -> Kind {
+        match (Kind::of(retainer), &process.role) {
             // It brings samples; what its dataset keeps of them is for later.
             (Kind::Output, Role::LoaderWorker(_)) => Kind::Cache,
             (kind, _) => kind,
         }
     }
 
-    pub(crate) fn of(holder: &Holder) -> Kind {
+    pub(crate) fn of(retainer: &Retainer) -> Kind {
         let of_data = ["Tensor", "ndarray", "float", "int", "complex", "numpy."]
             .iter()
-            .any(|kind| holder.element.starts_with(kind))
-            || holder.element.contains(" with ");
-        match holder {
-            _ if holder.errors >= MOST => Kind::Error,
-            _ if is_hooks(holder) || holder.by_hook || holder.name.contains("_hooks[") => Kind::Hook,
-            _ if holder.graph >= MOST => Kind::Graph,
-            _ if holder.views >= MOST && holder.own_bytes.saturating_mul(VIEWS_KEEP) < holder.bytes => {
+            .any(|kind| retainer.element.starts_with(kind))
+            || retainer.element.contains(" with ");
+        match retainer {
+            _ if retainer.errors >= MOST => Kind::Error,
+            _ if is_hooks(retainer) || retainer.by_hook || retainer.name.contains("_hooks[") => Kind::Hook,
+            _ if retainer.graph >= MOST => Kind::Graph,
+            _ if retainer.views >= MOST && retainer.own_bytes.saturating_mul(VIEWS_KEEP) < retainer.bytes => {
                 Kind::View
             }
-            _ if is_looked_up(holder) => Kind::Cache,
-            _ if holder.name.contains("closure variable") => Kind::Hook,
+            _ if is_keyed(retainer) => Kind::Cache,
+            _ if retainer.name.contains("closure variable") => Kind::Hook,
             // Of a module, and no figures: what was looked up, made or met.
-            _ if !of_data && holder.place.is_empty() => Kind::Cache,
+            _ if !of_data && retainer.place.is_empty() => Kind::Cache,
             _ => Kind::Output,
         }
     }
 }
 
 /// By a key, by its name, or by all instances of a class. By which way the agent came to it says nothing.
-pub(crate) fn is_looked_up(holder: &Holder) -> bool {
-    let mapping = ["lru_cache", "dict", "set", "frozenset"].contains(&holder.type_name.as_str())
-        || holder.type_name.starts_with("collections.") && holder.type_name != "collections.deque";
-    mapping || is_called_a_cache(holder) || is_of_a_class(holder)
+pub(crate) fn is_keyed(retainer: &Retainer) -> bool {
+    let mapping = ["lru_cache", "dict", "set", "frozenset"].contains(&retainer.type_name.as_str())
+        || retainer.type_name.starts_with("collections.") && retainer.type_name != "collections.deque";
+    mapping || is_called_a_cache(retainer) || is_of_a_class(retainer)
 }
 
-fn is_called_a_cache(holder: &Holder) -> bool {
-    let last = holder.name.rsplit('.').next().unwrap_or_default().to_lowercase();
+fn is_called_a_cache(retainer: &Retainer) -> bool {
+    let last = retainer.name.rsplit('.').next().unwrap_or_default().to_lowercase();
     ["cache", "memo"].iter().any(|word| last.contains(word))
 }
 
 /// `__main__.Samples.kept`: an attribute of the class itself, which all its instances share.
-fn is_of_a_class(holder: &Holder) -> bool {
-    let of = holder.name.rsplit_once('.').map(|(before, _)| before);
-    !holder.owner.is_empty() && of == Some(holder.owner.as_str())
+fn is_of_a_class(retainer: &Retainer) -> bool {
+    let of = retainer.name.rsplit_once('.').map(|(before, _)| before);
+    !retainer.owner.is_empty() && of == Some(retainer.owner.as_str())
 }
 
 /// What waits in a queue is queue-backlog-unbounded's.
-fn is_of_a_queue(holder: &Holder) -> bool {
+fn is_of_a_queue(retainer: &Retainer) -> bool {
     ["queue.", "asyncio.", "multiprocessing.", "concurrent."]
         .iter()
-        .any(|module| holder.owner.starts_with(module))
+        .any(|module| retainer.owner.starts_with(module))
 }
 
-pub(crate) fn is_hooks(holder: &Holder) -> bool {
-    holder.name.ends_with("_hooks")
+pub(crate) fn is_hooks(retainer: &Retainer) -> bool {
+    retainer.name.ends_with("_hooks")
 }
 
 /// A process that grew to its end, with all that holds its growth in one way.
@@ -93,7 +93,7 @@ pub(crate) struct RetainedGrowth<'a> {
     pub(crate) process: &'a ProcessHistory,
     pub(crate) at: At,
     pub(crate) kind: Kind,
-    pub(crate) holders: Vec<&'a Holder>,
+    pub(crate) retainers: Vec<&'a Retainer>,
     pub(crate) graphs: Vec<&'a HeldGraph>,
     pub(crate) explained: u64,
     pub(crate) of: u64,
@@ -105,7 +105,7 @@ pub(crate) struct RetainedGrowth<'a> {
 impl RetainedGrowth<'_> {
     /// What the program calls it, and where it grows. An attribute goes by its class: several names lead to an instance.
     fn line(&self) -> Option<(&str, &str)> {
-        match (self.holders.first(), self.graphs.first()) {
+        match (self.retainers.first(), self.graphs.first()) {
             (Some(one), _) if !one.line.is_empty() && !one.owner.is_empty() => Some((&one.owner, &one.line)),
             (Some(one), _) => Some((&one.name, &one.line)),
             (None, Some(graph)) => Some((&graph.name, &graph.line)),
@@ -123,18 +123,19 @@ impl RetainedGrowth<'_> {
 pub(crate) fn held(process: &ProcessHistory, rise: Rise, kind: Kind) -> Option<RetainedGrowth<'_>> {
     let (_, last) = process.censuses.last()?;
     let mut later_was_cut = true;
-    let told = process.censuses.iter().rev().take_while(|(at, census)| {
+    let reported = process.censuses.iter().rev().take_while(|(at, census)| {
         let counts = later_was_cut && at.seconds() >= rise.since;
         later_was_cut = census.cut;
         counts
     });
     let share = |held: &RetainedGrowth| held.explained as f64 / held.of.max(1) as f64;
-    told.filter_map(|(at, census)| {
-        let mut held = held_by(process, rise, kind, (*at, census))?;
-        held.of = held.of.saturating_add(last.grown.saturating_sub(census.grown));
-        Some(held)
-    })
-    .max_by(|a, b| share(a).total_cmp(&share(b)))
+    reported
+        .filter_map(|(at, census)| {
+            let mut held = held_by(process, rise, kind, (*at, census))?;
+            held.of = held.of.saturating_add(last.grown.saturating_sub(census.grown));
+            Some(held)
+        })
+        .max_by(|a, b| share(a).total_cmp(&share(b)))
 }
 
 /// Of the growth of a process, the largest share that holders of one kind explain.
@@ -150,32 +151,47 @@ fn held_by<'a>(
     kind: Kind,
     (at, census): (At, &'a Census),
 ) -> Option<RetainedGrowth<'a>> {
-    let grew = |holder: &&Holder| {
-        holder.before.is_some_and(|before| before < holder.length) && !is_of_a_queue(holder)
+    let grew = |retainer: &&Retainer| {
+        retainer.before.is_some_and(|before| before < retainer.length) && !is_of_a_queue(retainer)
     };
     let most = most_ever(process);
-    let grew = |holder: &&Holder| {
-        grew(holder) && holder.bytes.max(holder.more_bytes).max(holder.hidden_bytes) <= most
+    let grew = |retainer: &&Retainer| {
+        grew(retainer) && retainer.bytes.max(retainer.more_bytes).max(retainer.hidden_bytes) <= most
     };
-    let holders: Vec<&Holder> =
-        census.holders.iter().filter(grew).filter(|holder| Kind::of_in(process, holder) == kind).collect();
+    let retainers: Vec<&Retainer> = census
+        .retainers
+        .iter()
+        .filter(grew)
+        .filter(|retainer| Kind::of_in(process, retainer) == kind)
+        .collect();
     let graphs: Vec<&HeldGraph> = match kind {
         Kind::Graph => census.graphs.iter().filter(|graph| graph.more_bytes <= most).collect(),
         _ => Vec::new(),
     };
-    let of = holders.iter().map(|one| one.of_bytes).chain(graphs.iter().map(|one| one.of_bytes)).max()?;
-    let of_holders = distinct(&holders);
+    let of = retainers.iter().map(|one| one.of_bytes).chain(graphs.iter().map(|one| one.of_bytes)).max()?;
+    let of_retainers = distinct(&retainers);
     // Several names may lead to one graph.
     let of_graphs = graphs.iter().map(|graph| graph.more_bytes).max().unwrap_or(0);
-    let hidden: u64 = holders.iter().map(|one| one.hidden_bytes).sum::<u64>().max(of_graphs);
-    let mut explained = of_holders.saturating_add(hidden);
+    let hidden: u64 = retainers.iter().map(|one| one.hidden_bytes).sum::<u64>().max(of_graphs);
+    let mut explained = of_retainers.saturating_add(hidden);
     let seen = kind != Kind::Graph || census.sees_saved || hidden > 0;
     if !seen {
-        let others = census.holders.iter().filter(grew).filter(|holder| Kind::of_in(process, holder) != kind);
+        let others =
+            census.retainers.iter().filter(grew).filter(|retainer| Kind::of_in(process, retainer) != kind);
         let others: u64 = others.map(|one| one.more_bytes).sum();
         explained = of.saturating_sub(others);
     }
-    Some(RetainedGrowth { process, at, kind, holders, graphs, explained: explained.min(of), of, seen, rise })
+    Some(RetainedGrowth {
+        process,
+        at,
+        kind,
+        retainers,
+        graphs,
+        explained: explained.min(of),
+        of,
+        seen,
+        rise,
+    })
 }
 
 /// The most that a process ever had in memory. What is said to weigh more was weighed wrongly, and says nothing.
@@ -186,15 +202,15 @@ fn most_ever(process: &ProcessHistory) -> u64 {
 }
 
 /// Bytes that came to all of them; what lies in another of them counts there.
-fn distinct(holders: &[&Holder]) -> u64 {
-    let inside = |one: &Holder| {
-        holders.iter().any(|other| {
+fn distinct(retainers: &[&Retainer]) -> u64 {
+    let inside = |one: &Retainer| {
+        retainers.iter().any(|other| {
             let rest = one.name.strip_prefix(other.name.as_str()).filter(|_| !other.name.is_empty());
             one.place == other.place && rest.is_some_and(|rest| rest.starts_with(['[', '.']))
         })
     };
-    let own = holders.iter().filter(|holder| !inside(holder));
-    own.map(|holder| holder.more_bytes).fold(0, u64::saturating_add)
+    let own = retainers.iter().filter(|retainer| !inside(retainer));
+    own.map(|retainer| retainer.more_bytes).fold(0, u64::saturating_add)
 }
 
 /// Enough to be a warning where it may be meant to be so.

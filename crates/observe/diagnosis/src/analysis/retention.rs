@@ -31,10 +31,10 @@ pub(crate) fn of<'a>(run: &Run<'a>, allocator: Allocator) -> Option<Retention<'a
             None => Retention { allocator, process, retained, bytes: retained.bytes, processes: 1 },
             Some(before) => {
                 let larger = retained.bytes > before.retained.bytes;
-                let (process, hoard_of) =
+                let (process, largest) =
                     if larger { (process, retained) } else { (before.process, before.retained) };
                 let bytes = before.bytes + retained.bytes;
-                Retention { allocator, process, retained: hoard_of, bytes, processes: before.processes + 1 }
+                Retention { allocator, process, retained: largest, bytes, processes: before.processes + 1 }
             }
         });
     }

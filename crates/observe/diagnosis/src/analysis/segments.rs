@@ -34,7 +34,7 @@ pub(crate) fn batches(timeline: &Timeline) -> Option<Batches> {
     };
     let mut batches = Batches { at: most.at, bytes: 0, received: 0 };
     for segment in most.segments.iter().filter(|segment| segment.kind == SegmentKind::Torch) {
-        let Measured::Known(Creator { who: Maker::Process(maker), .. }) = segment.creator else { continue };
+        let Measured::Known(Creator { maker: Maker::Process(maker), .. }) = segment.creator else { continue };
         if is_worker(maker) {
             batches.bytes = batches.bytes.saturating_add(bytes(segment));
             if segment.mappers.iter().any(|mapper| !is_worker(*mapper)) {
@@ -77,7 +77,7 @@ pub(crate) fn summary(run: &RunFacts, timeline: &Timeline) -> Option<SegmentSumm
         by_kind,
         by_creator,
         largest: largest(own.iter().map(view)),
-        places: most.places.iter().map(|place| told(place, &most.segments)).collect(),
+        places: most.places.iter().map(|place| segment_place(place, &most.segments)).collect(),
         left_behind: left_behind(run, timeline),
     })
 }
@@ -137,8 +137,8 @@ fn gone(creator: &SegmentCreator) -> bool {
 fn seen(segment: &Segment, reading: &SegmentReading, timeline: &Timeline) -> SegmentSeen {
     let creator = match segment.creator {
         Measured::Missing(why) => SegmentCreator::Unknown(why),
-        Measured::Known(Creator { who: Maker::Gone(pid), by }) => SegmentCreator::Gone { pid, by },
-        Measured::Known(Creator { who: Maker::Process(id), by }) => match timeline.process(id) {
+        Measured::Known(Creator { maker: Maker::Gone(pid), by }) => SegmentCreator::Gone { pid, by },
+        Measured::Known(Creator { maker: Maker::Process(id), by }) => match timeline.process(id) {
             Some(history) => {
                 SegmentCreator::Job { process: process_ref(history), ended: !reading.alive.contains(&id), by }
             }
@@ -154,7 +154,7 @@ fn seen(segment: &Segment, reading: &SegmentReading, timeline: &Timeline) -> Seg
         orphan: unused && !managed(),
         creator,
         mappers: processes(&segment.mappers),
-        holders: processes(&segment.holders),
+        openers: processes(&segment.openers),
         segment: segment.clone(),
     }
 }
@@ -165,9 +165,13 @@ fn process(id: ProcessId, timeline: &Timeline) -> ProcessRef {
         .map_or_else(|| ProcessRef { id, role: Role::Other, name: String::new() }, process_ref)
 }
 
-fn told(place: &FilesystemReading, segments: &[Segment]) -> SegmentPlace {
-    let told = segments.iter().filter(|segment| segment.device == place.device).map(bytes);
-    SegmentPlace { path: place.path.clone(), used: place.used.0, told: told.fold(0, u64::saturating_add) }
+fn segment_place(place: &FilesystemReading, segments: &[Segment]) -> SegmentPlace {
+    let attributed = segments.iter().filter(|segment| segment.device == place.device).map(bytes);
+    SegmentPlace {
+        path: place.path.clone(),
+        used: place.used.0,
+        attributed: attributed.fold(0, u64::saturating_add),
+    }
 }
 
 fn largest(seen: impl Iterator<Item = SegmentSeen>) -> Vec<SegmentSeen> {

@@ -5,7 +5,7 @@
 //! after it, are one line of the file. Each state is a line here, under the number that the file's line has.
 
 use super::error::LogError;
-use crate::policy::log::LOOKED_AT_FOR_ZEROS_BYTES;
+use crate::policy::log::CHECKED_FOR_ZEROS_BYTES;
 use regex::Regex;
 use std::borrow::Cow;
 use std::io::BufRead;
@@ -81,7 +81,7 @@ impl<R: BufRead> Lines<R> {
                 any = true;
                 let end = block.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
                 let part = &block[..end.unwrap_or(block.len())];
-                if self.passed < LOOKED_AT_FOR_ZEROS_BYTES {
+                if self.passed < CHECKED_FOR_ZEROS_BYTES {
                     if let Some(zero) = part.iter().position(|byte| *byte == 0) {
                         return Err(LogError::NotText { at: self.passed + zero as u64 });
                     }

@@ -76,8 +76,8 @@ fn compiled() -> &'static Compiled {
             .filter(|(_, regex)| regex.starts_with("(?s)"))
             .map(|(index, _)| index)
             .collect();
-        let looked_for: Vec<&str> = all.into_iter().chain(unrelated_failures::LOOKED_FOR).collect();
-        Compiled { prefilter: Prefilter::new(&looked_for), spanning, each }
+        let wanted: Vec<&str> = all.into_iter().chain(unrelated_failures::PATTERNS).collect();
+        Compiled { prefilter: Prefilter::new(&wanted), spanning, each }
     })
 }
 
@@ -101,14 +101,14 @@ pub fn explain_log(reader: impl BufRead) -> Result<LogVerdict, LogError> {
     let mut window: VecDeque<(u64, String)> = VecDeque::with_capacity(2 * MOST_LINES);
     // By message: how many lines were kept when it was last possible.
     let mut possible_at: Vec<Option<u64>> = vec![None; messages().len()];
-    let (mut kept, mut candidates, mut known) = (0u64, Vec::new(), Vec::new());
+    let (mut stored, mut candidates, mut known) = (0u64, Vec::new(), Vec::new());
     while let Some(line) = lines.next_line()? {
         compiled.prefilter.candidates(line.text, &mut candidates);
         known.clear();
         let mut is_known = false;
         let messages = candidates.partition_point(|index| *index < compiled.each.len());
         for &index in &candidates[..messages] {
-            possible_at[index] = Some(kept);
+            possible_at[index] = Some(stored);
             if found.seen[index] >= MOST_MATCHES_EACH {
                 // A log that repeats itself: that its string stands there is enough.
                 is_known = true;
@@ -120,9 +120,9 @@ pub fn explain_log(reader: impl BufRead) -> Result<LogVerdict, LogError> {
             others.line(line.number, line.text, is_known || !known.is_empty());
         }
         for &index in &known {
-            let told = note(&mut found, index, line.number, line.text, &compiled.each[index]);
-            if let Some(told) = told {
-                (told.doing, told.explained) = (words::doing(&window), others.led_to(line.number));
+            let noted = note(&mut found, index, line.number, line.text, &compiled.each[index]);
+            if let Some(noted) = noted {
+                (noted.doing, noted.explained) = (words::doing(&window), others.led_to(line.number));
             }
         }
         if line.overwritten {
@@ -135,12 +135,12 @@ pub fn explain_log(reader: impl BufRead) -> Result<LogVerdict, LogError> {
         text.clear();
         text.push_str(beginning(line.text, MOST_BYTES));
         window.push_back((line.number, text));
-        kept += 1;
-        if kept.is_multiple_of(MOST_LINES as u64) {
-            look_back(compiled, &window, &mut found, |index| recent(possible_at[index], kept));
+        stored += 1;
+        if stored.is_multiple_of(MOST_LINES as u64) {
+            match_spanning(compiled, &window, &mut found, |index| recent(possible_at[index], stored));
         }
     }
-    look_back(compiled, &window, &mut found, |index| recent(possible_at[index], kept));
+    match_spanning(compiled, &window, &mut found, |index| recent(possible_at[index], stored));
     let number = lines.count();
     let mut matches = found.matches;
     matches.sort_by_key(|found| found.line);
@@ -160,8 +160,8 @@ fn beginning(text: &str, most: usize) -> &str {
 }
 
 /// Whether one of the lines of the window made a message possible.
-fn recent(possible_at: Option<u64>, kept: u64) -> bool {
-    possible_at.is_some_and(|at| at + 2 * MOST_LINES as u64 >= kept)
+fn recent(possible_at: Option<u64>, stored: u64) -> bool {
+    possible_at.is_some_and(|at| at + 2 * MOST_LINES as u64 >= stored)
 }
 
 /// What was found by now, and how often each message.
@@ -177,7 +177,7 @@ impl Found {
     }
 }
 
-fn look_back(
+fn match_spanning(
     compiled: &Compiled,
     window: &VecDeque<(u64, String)>,
     found: &mut Found,

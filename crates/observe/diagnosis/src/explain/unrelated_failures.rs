@@ -26,7 +26,7 @@ const HANDED_ON: [&str; 6] = [
 const GPU_MEMORY: &str = r"(?:CUDA|HIP|XPU) out of memory|\b(?:CUBLAS|CUDNN)_STATUS_ALLOC_FAILED";
 
 /// Failures that are told without a traceback, or whose end is told like one of ours.
-const TOLD_OTHERWISE: [&str; 10] = [
+const REPORTED_OTHERWISE: [&str; 10] = [
     GPU_MEMORY,
     r"is killed by signal: (?:Terminated|Interrupt|Hangup)",
     r"device-side assert|CUDA error: (?:an illegal|misaligned|unspecified|invalid|no kernel|CUBLAS)|CUBLAS_STATUS_|CUDNN_STATUS_",
@@ -47,8 +47,8 @@ const TRACEBACK: &str = "Traceback (most recent call last)";
 const HANDLED: &str = "During handling of the above exception";
 
 /// Lines that match none of these say nothing here, but in a traceback.
-pub(crate) const LOOKED_FOR: [&str; 14] = {
-    let [a, b, c, d, e, f, g, h, i, j] = TOLD_OTHERWISE;
+pub(crate) const PATTERNS: [&str; 14] = {
+    let [a, b, c, d, e, f, g, h, i, j] = REPORTED_OTHERWISE;
     [a, b, c, d, e, f, g, h, i, j, NETWORK, IGNORED, r"Traceback \(most recent call last\)", HANDLED]
 };
 
@@ -69,10 +69,10 @@ pub(crate) struct Others {
 impl Others {
     /// Takes the next line. `known`: a known message stands in it.
     pub(crate) fn line(&mut self, number: u64, text: &str, known: bool) {
-        let looks = looks();
-        let said = &text[looks.speaker.find(text).map_or(0, |speaker| speaker.end())..];
-        self.network |= looks.network.is_match(text);
-        if self.gpu_out_of_memory_line.is_none() && looks.gpu_memory.is_match(text) {
+        let patterns = patterns();
+        let said = &text[patterns.speaker.find(text).map_or(0, |speaker| speaker.end())..];
+        self.network |= patterns.network.is_match(text);
+        if self.gpu_out_of_memory_line.is_none() && patterns.gpu_memory.is_match(text) {
             self.gpu_out_of_memory_line = Some(number);
         }
         if text.contains(IGNORED) {
@@ -88,14 +88,14 @@ impl Others {
             if self.last[0].is_some_and(|last| number <= last + 3) {
                 self.last = [self.last[1], None];
             }
-        } else if !known && (looks.otherwise.is_match(said) || self.ends_a_traceback(number, said)) {
+        } else if !known && (patterns.otherwise.is_match(said) || self.ends_a_traceback(number, said)) {
             self.last = [Some(number), self.last[0]];
         }
     }
 
     fn ends_a_traceback(&self, number: u64, said: &str) -> bool {
-        let looks = looks();
-        self.in_a_traceback(number) && looks.exception.is_match(said) && !looks.handed_on.is_match(said)
+        let patterns = patterns();
+        self.in_a_traceback(number) && patterns.exception.is_match(said) && !patterns.handed_on.is_match(said)
     }
 
     /// Whether a line may be the end of a traceback.
@@ -114,7 +114,7 @@ impl Others {
     }
 }
 
-struct MemoryReadings {
+struct Patterns {
     speaker: Regex,
     exception: Regex,
     handed_on: RegexSet,
@@ -123,19 +123,19 @@ struct MemoryReadings {
     gpu_memory: Regex,
 }
 
-fn looks() -> &'static MemoryReadings {
-    static LOOKS: OnceLock<MemoryReadings> = OnceLock::new();
-    LOOKS.get_or_init(|| {
+fn patterns() -> &'static Patterns {
+    static COMPILED: OnceLock<Patterns> = OnceLock::new();
+    COMPILED.get_or_init(|| {
         // Who prints a line: `[rank0]:`, `trainer-1  |`, a time, a logger's level.
         let speaker = r"^(?:\[[^\]]*\]:?\s*|<std(?:err|out)>:\s*|\([^)]*\)\s+|\S+\s+\|\s|\d[\d:.,TZ+/-]*\s+|(?:ERROR|CRITICAL|FATAL|WARNING|INFO)[ :]+)*";
         let exception = r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Failure|NotFound|Expired|Empty|Exhausted|BadZipFile|Iteration|Timeout)\d*(?::\s.*|\s*$)";
-        MemoryReadings {
+        Patterns {
             speaker: Regex::new(speaker).expect("a constant, compiled by every test of a log"),
             exception: Regex::new(exception).expect("a constant, compiled by every test of a log"),
             handed_on: RegexSet::new(HANDED_ON).expect("a constant, compiled by every test of a log"),
             network: Regex::new(NETWORK).expect("a constant, compiled by every test of a log"),
             gpu_memory: Regex::new(GPU_MEMORY).expect("a constant, compiled by every test of a log"),
-            otherwise: RegexSet::new(TOLD_OTHERWISE).expect("a constant, compiled by every test of a log"),
+            otherwise: RegexSet::new(REPORTED_OTHERWISE).expect("a constant, compiled by every test of a log"),
         }
     })
 }
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn some_are_told_without_a_traceback() {
+    fn some_are_reported_without_a_traceback() {
         for line in [
             "/b/aten/Loss.cu:242: nll_loss: block: [0,0,0], thread: [0,0,0] device-side assert triggered",
             "Segmentation fault (core dumped)",

@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn between_two_counts_the_address_space_tells() {
+    fn between_two_counts_the_address_space_decides() {
         let mut between = MappingEstimate::default();
         assert_eq!(between.mappings(s(0.0), None, 1 << 20), None);
         assert_eq!(between.mappings(s(1.0), Some(1000), 1 << 20), Some(1000.0));

@@ -121,8 +121,8 @@ impl MemoryReadings {
     /// Bytes from and to a disk since this moment, or its first reading after it. Where no reading was made: without those of its
     /// `libraries`, bytes of mapped files, and what the kernel read ahead in them.
     pub(crate) fn disk(&self, since: f64, libraries: f64) -> Option<f64> {
-        let told = || self.all.iter().filter(|reading| reading.io_disk.is_some());
-        let first = told().rfind(|reading| reading.at <= since).or(told().next());
+        let with_disk = || self.all.iter().filter(|reading| reading.io_disk.is_some());
+        let first = with_disk().rfind(|reading| reading.at <= since).or(with_disk().next());
         let first = first.and_then(|reading| reading.io_disk).unwrap_or(READ_AHEAD * libraries);
         let last = self.io_at_end.or_else(|| self.all.last().and_then(|reading| reading.io_disk))?;
         Some((last - first).max(0.0))
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_through_a_disk_is_told_at_the_end() {
+    fn what_went_through_a_disk_is_reported_at_the_end() {
         let mut readings = readings(&[(1.0, &[("anonymous", 200.0), ("io_disk", 15.0)])]);
         assert_eq!(readings.disk(2.0, 0.0), Some(0.0));
         let end = BTreeMap::from([("io_disk".to_owned(), 75.0 * MIB)]);

@@ -9,9 +9,9 @@ use crate::policy::trends::{FILES_MOVED_BYTES, RUNNABLE_ERRORS};
 use std::borrow::Cow;
 use ullage_model::process::DescriptorKinds;
 use ullage_model::{
-    At, Backlog, Census, Ending, EndingSource, Exclusive, Held, KeptByIterators, LoaderSettings, Mappings,
-    Measured, ProcessFacts, ProcessId, ProcessMemory, ProcessReading, ProcessRef, ProcessState,
-    ResourceLimits, Role, Sites, Weight,
+    At, Backlog, Census, Ending, EndingSource, Exclusive, Held, LoaderSettings, Mappings, Measured,
+    ProcessFacts, ProcessId, ProcessMemory, ProcessReading, ProcessRef, ProcessState, ResourceLimits,
+    RetainedByIterators, Role, Sites, Weight,
 };
 
 /// Probes kept of one process; beyond it, every second one is forgotten.
@@ -140,7 +140,7 @@ pub struct ProcessHistory {
     /// Queues in it that held many items, with the most that each was told to hold, and when.
     pub backlogs: Vec<(At, Backlog)>,
     /// What iterators that keep all they have seen held at its end, and when.
-    pub kept_by_iterators: Option<(At, KeptByIterators)>,
+    pub retained_by_iterators: Option<(At, RetainedByIterators)>,
     /// Its large globals, as last told.
     pub holds: Vec<Held>,
     /// Version of its Python.
@@ -196,7 +196,7 @@ impl ProcessHistory {
             started_by: None,
             begun: None,
             backlogs: Vec::new(),
-            kept_by_iterators: None,
+            retained_by_iterators: None,
             holds: Vec::new(),
             python: None,
             ended: None,

@@ -111,8 +111,8 @@ fn stale(reading: &SegmentReading) -> Option<Stale> {
             && reading.places.iter().any(|place| place.device == segment.device)
     };
     let of_living = |segment: &Segment| match segment.creator {
-        Measured::Known(Creator { who: Maker::Process(_), .. }) => true,
-        Measured::Known(Creator { who: Maker::Gone(_), .. }) | Measured::Missing(_) => false,
+        Measured::Known(Creator { maker: Maker::Process(_), .. }) => true,
+        Measured::Known(Creator { maker: Maker::Gone(_), .. }) | Measured::Missing(_) => false,
     };
     let mut stale: Vec<&Segment> = reading
         .segments
@@ -124,7 +124,7 @@ fn stale(reading: &SegmentReading) -> Option<Stale> {
     let total = total(stale.iter().copied());
     let gone = stale
         .iter()
-        .filter(|segment| matches!(segment.creator, Measured::Known(Creator { who: Maker::Gone(_), .. })));
+        .filter(|segment| matches!(segment.creator, Measured::Known(Creator { maker: Maker::Gone(_), .. })));
     Some(Stale {
         at: reading.at,
         bytes: total.bytes,
@@ -145,7 +145,7 @@ impl SegmentHistory {
         let reading = self.last.as_ref()?;
         let left = reading.segments.iter().filter(|segment| {
             let by_job = match segment.creator {
-                Measured::Known(Creator { who: Maker::Process(id), .. }) => of_job(id),
+                Measured::Known(Creator { maker: Maker::Process(id), .. }) => of_job(id),
                 _ => false,
             };
             segment.kind == SegmentKind::Sysv && !segment.before && segment.unused() && by_job
@@ -156,9 +156,9 @@ impl SegmentHistory {
 }
 
 pub(crate) fn belongs(segment: &Segment, of_job: impl Fn(ProcessId) -> bool) -> bool {
-    let used = !segment.mappers.is_empty() || !segment.holders.is_empty();
+    let used = !segment.mappers.is_empty() || !segment.openers.is_empty();
     used || match segment.creator {
-        Measured::Known(Creator { who: Maker::Process(id), .. }) => of_job(id),
+        Measured::Known(Creator { maker: Maker::Process(id), .. }) => of_job(id),
         _ => !segment.before && segment.unused(),
     }
 }
@@ -172,7 +172,7 @@ pub(crate) fn total<'a>(segments: impl IntoIterator<Item = &'a Segment>) -> Segm
 pub(crate) fn add(total: &mut SegmentTotal, segment: &Segment) {
     total.count += segment.count;
     total.bytes = total.bytes.saturating_add(bytes(segment));
-    total.not_told += if segment.allocated.missing().is_some() { segment.count } else { 0 };
+    total.unmeasured += if segment.allocated.missing().is_some() { segment.count } else { 0 };
 }
 
 pub(crate) fn bytes(segment: &Segment) -> u64 {

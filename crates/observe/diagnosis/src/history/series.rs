@@ -107,7 +107,7 @@ impl Series {
     }
 
     /// Number of readings kept.
-    pub fn kept(&self) -> usize {
+    pub fn stored(&self) -> usize {
         self.old.len() + self.recent.len()
     }
 
@@ -141,9 +141,9 @@ mod tests {
     }
 
     #[test]
-    fn a_week_of_readings_stays_small_and_keeps_first_last_and_peak() {
+    fn a_week_of_readings_stays_small_and_has_first_last_and_peak() {
         let long = series((0..600_000).map(|n| if n == 77 { 1e9 } else { n as f64 }));
-        assert!(long.kept() <= MOST_RECENT + MOST_OLD + 1, "{}", long.kept());
+        assert!(long.stored() <= MOST_RECENT + MOST_OLD + 1, "{}", long.stored());
         assert_eq!(long.first().map(|p| p.1), Some(0.0));
         assert_eq!(long.last().map(|p| p.1), Some(599_999.0));
         assert_eq!(long.peak().map(|p| p.1), Some(1e9));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_before_a_moment_is_found() {
+    fn what_was_read_before_a_time_is_found() {
         let readings = series([1.0, 9.0, 3.0]);
         assert_eq!(readings.at_or_before(At::from_seconds(1.5)).map(|p| p.1), Some(9.0));
         assert_eq!(

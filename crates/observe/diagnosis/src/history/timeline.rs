@@ -93,7 +93,7 @@ pub struct Timeline {
     /// Bytes of messages that went through arenas, and past them, as their makers said at their end.
     pub(crate) arena: (f64, f64),
     /// A process where loaders use the arena has said so.
-    pub(crate) arena_told: bool,
+    pub(crate) arena_reported: bool,
     /// Bytes of address space that an arena reserves in each process.
     pub(crate) arena_reserved: u64,
     short_files: Vec<ShortFile>,
@@ -248,7 +248,7 @@ impl Timeline {
                     let figure = |name: &str| figures.get(name).copied().unwrap_or_default();
                     self.arena.0 += figure("arena_copied") + figure("arena_in_place");
                     self.arena.1 += figure("arena_passed_by");
-                    self.arena_told |= figures.contains_key("arena_copied");
+                    self.arena_reported |= figures.contains_key("arena_copied");
                     self.arena_reserved = self.arena_reserved.max(figure("arena_reserved") as u64);
                 }
                 self.agent_said(at, id, pid, message);
@@ -313,19 +313,20 @@ impl Timeline {
                 AgentMessage::Holds { globals } => history.holds = globals.clone(),
                 AgentMessage::Exception(report) => {
                     history.exceptions += 1;
-                    let kept = report.counts.kept_by_iterators;
-                    history.kept_by_iterators = kept.map(|kept| (at, kept)).or(history.kept_by_iterators);
+                    let retained = report.counts.retained_by_iterators;
+                    history.retained_by_iterators =
+                        retained.map(|retained| (at, retained)).or(history.retained_by_iterators);
                 }
                 AgentMessage::Hello { python, .. } => history.python = Some(python.clone()),
                 AgentMessage::Backlog(backlog) => history.has_backlog(at, backlog),
                 AgentMessage::Census(census) => history.counted(at, census),
                 AgentMessage::Sites(sites) => history.sites = Some((at, sites.clone())),
                 AgentMessage::Memory { figures } => history.memory_readings.add(at, figures),
-                AgentMessage::Kept(kept) => history.torch_counters.add_count(at, kept),
+                AgentMessage::TorchCount(count) => history.torch_counters.add_count(at, count),
                 AgentMessage::Waiting(waiting) => history.torch_counters.add_waiting(at, waiting),
                 AgentMessage::Collective(collective) => history.torch_counters.add_collective(at, collective),
-                AgentMessage::Bye { kept_by_iterators, figures } => {
-                    history.kept_by_iterators = kept_by_iterators.map(|kept| (at, kept));
+                AgentMessage::Bye { retained_by_iterators, figures } => {
+                    history.retained_by_iterators = retained_by_iterators.map(|retained| (at, retained));
                     history.torch_counters.end(at);
                     history.memory_readings.end(figures);
                 }

@@ -2,7 +2,7 @@
 //! went through collectives.
 
 use std::collections::BTreeMap;
-use ullage_model::{At, Collective, Kept, Waiting};
+use ullage_model::{At, Collective, TorchCount, Waiting};
 
 /// Messages of one kind that are kept of a process; beyond it, every second one is forgotten.
 const MOST_MESSAGES: usize = 64;
@@ -10,7 +10,7 @@ const MOST_MESSAGES: usize = 64;
 /// All of one process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TorchCounters {
-    pub(crate) counts: BTreeMap<String, Vec<(At, Kept)>>,
+    pub(crate) counts: BTreeMap<String, Vec<(At, TorchCount)>>,
     /// Batches behind a late one.
     pub(crate) waiting: Vec<(At, Waiting)>,
     /// Objects that went through collectives.
@@ -20,18 +20,18 @@ pub(crate) struct TorchCounters {
 }
 
 impl TorchCounters {
-    pub(crate) fn add_count(&mut self, at: At, kept: &Kept) {
-        add(self.counts.entry(kept.what.clone()).or_default(), at, kept);
+    pub(crate) fn add_count(&mut self, at: At, count: &TorchCount) {
+        add(self.counts.entry(count.what.clone()).or_default(), at, count);
     }
 
     /// What was told last of them.
-    pub(crate) fn latest(&self, what: &str) -> Option<(At, &Kept)> {
-        self.counts.get(what)?.last().map(|(at, kept)| (*at, kept))
+    pub(crate) fn latest(&self, what: &str) -> Option<(At, &TorchCount)> {
+        self.counts.get(what)?.last().map(|(at, count)| (*at, count))
     }
 
     /// The most of them that was told.
     pub(crate) fn count(&self, what: &str) -> Option<u64> {
-        self.counts.get(what)?.iter().map(|(_, kept)| kept.count).max()
+        self.counts.get(what)?.iter().map(|(_, count)| count.count).max()
     }
 
     pub(crate) fn end(&mut self, at: At) {

@@ -12,7 +12,7 @@ pub(crate) const TASKS_BY_DEFAULT: i64 = 32_768;
 /// So many lines belong together: a traceback of several ranks that print at once, or a failure and what it led to.
 pub(crate) const LINES_TOGETHER: u64 = 400;
 /// A zero byte within so many bytes: this is no text.
-pub(crate) const LOOKED_AT_FOR_ZEROS_BYTES: u64 = 64 << 10;
+pub(crate) const CHECKED_FOR_ZEROS_BYTES: u64 = 64 << 10;
 /// Words of a pattern that are shorter stand in every line; beyond the longer one, more letters separate no better.
 pub(crate) const SHORTEST_WORD: usize = 2;
 pub(crate) const LONG_ENOUGH_WORD: usize = 12;

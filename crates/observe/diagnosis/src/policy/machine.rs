@@ -65,9 +65,9 @@ pub(crate) const NEIGHBOURS_FLAT: f64 = 0.25;
 /// Of the last seconds, everything waited for memory: systemd-oomd's default is 0.6 of 30 s.
 pub(crate) const DAEMON_STALLED: f64 = 0.4;
 /// How many. In any run: within the daemon's 30 s.
-pub(crate) const DAEMON_LOOKS_BACK_S: f64 = 20.0;
+pub(crate) const DAEMON_WINDOW_S: f64 = 20.0;
 /// A sum of resident sizes is looked for so far back. In any run: Slurm's accounting reads every 30 s by default.
-pub(crate) const SLURM_LOOKS_BACK_S: f64 = 45.0;
+pub(crate) const SLURM_WINDOW_S: f64 = 45.0;
 
 /// Overcommit: so many times memory and swap is address space of a driver's, of which none is promised.
 pub(crate) const RESERVED_TIMES: u64 = 8;

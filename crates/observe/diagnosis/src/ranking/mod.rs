@@ -29,7 +29,7 @@ pub fn diagnose(run: &RunFacts, timeline: &Timeline) -> Verdict {
         match cause.judge(&analysis) {
             Judgement::Found(found) => findings.extend(found),
             Judgement::Nothing => {}
-            Judgement::CannotTell { because } => {
+            Judgement::Undetermined { because } => {
                 undetermined.push(Undetermined { cause: cause.id.into(), because });
             }
         }
@@ -104,7 +104,7 @@ fn fixes(run: &RunFacts, timeline: &Timeline) -> Vec<String> {
         let whole = crate::evidence::bytes(whole as u64);
         fixes
             .push(format!("{share} of the {whole} of loaders' messages and datasets went through the arena"));
-    } else if timeline.arena_told && asked_for_arena(run) {
+    } else if timeline.arena_reported && asked_for_arena(run) {
         fixes.push("arena: nothing travelled; no loader with workers handed a batch over in it".into());
     }
     fixes

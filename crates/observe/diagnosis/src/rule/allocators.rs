@@ -96,7 +96,7 @@ fn unread(analysis: &Analysis, allocator: Allocator) -> Judgement {
     {
         return Judgement::Nothing;
     }
-    Judgement::cannot_tell(format!(
+    Judgement::undetermined(format!(
         "{} grew by {}; no agent was inside to see how much of it malloc holds free",
         evidence::describe(process),
         evidence::bytes(growth.bytes)

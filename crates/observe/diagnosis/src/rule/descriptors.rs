@@ -45,7 +45,7 @@ impl Kinds {
 
 pub(crate) fn judge(analysis: &Analysis, rule: &Rule, owner: Owner) -> Judgement {
     by_failure(analysis, |failure| match failure.symptom() {
-        Symptom::NoDescriptors => told(analysis, rule, failure, owner),
+        Symptom::NoDescriptors => reported(analysis, rule, failure, owner),
         Symptom::NoDescriptorsOnMachine => machine(analysis, rule, failure, owner),
         _ if failure.unexplained_end() => read(analysis, rule, failure, owner),
         _ => Ok(None),
@@ -101,8 +101,8 @@ fn places(torch: u64, places: &[(String, u64)]) -> String {
             format!("{number} lead to {place}s")
         }
     };
-    let told: Vec<String> = places.iter().filter(|place| place.1 > 1).map(of).collect();
-    format!("Of these, {}", told.join(", "))
+    let listed: Vec<String> = places.iter().filter(|place| place.1 > 1).map(of).collect();
+    format!("Of these, {}", listed.join(", "))
 }
 
 fn peak(process: &ProcessHistory) -> u64 {
@@ -138,7 +138,7 @@ fn owner_by_text(failure: &Failure) -> Option<Owner> {
 }
 
 /// The agent reported EMFILE.
-fn told(
+fn reported(
     analysis: &Analysis,
     rule: &Rule,
     failure: &Failure,
@@ -146,12 +146,12 @@ fn told(
 ) -> Result<Option<Finding>, String> {
     let kinds = kinds(failure);
     // A failed open of torch's own object says whose table was being filled, but not who filled it.
-    let Some(whose) = kinds.as_ref().map(Kinds::owner).or_else(|| owner_by_text(failure)) else {
+    let Some(found) = kinds.as_ref().map(Kinds::owner).or_else(|| owner_by_text(failure)) else {
         return Err(
             "a process met its limit of open files (EMFILE); its descriptors' links could not be read".into(),
         );
     };
-    if whose != owner {
+    if found != owner {
         return Ok(None);
     }
     let name = failure.process.map_or_else(|| "the process".to_owned(), evidence::describe);

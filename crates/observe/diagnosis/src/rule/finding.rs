@@ -90,15 +90,15 @@ pub(crate) fn by_failure<'a>(
     }
     match (found, unsure) {
         (Some(found), _) => Judgement::one(found),
-        (None, Some(because)) => Judgement::CannotTell { because },
+        (None, Some(because)) => Judgement::Undetermined { because },
         (None, None) => Judgement::Nothing,
     }
 }
 
 /// The better of two candidates of one rule: the earlier failure, unless the later one is known better.
-pub(crate) fn better(kept: Option<Finding>, next: Finding) -> Option<Finding> {
-    match kept {
-        Some(kept) if kept.status() >= next.status() => Some(kept),
+pub(crate) fn better(best: Option<Finding>, next: Finding) -> Option<Finding> {
+    match best {
+        Some(best) if best.status() >= next.status() => Some(best),
         _ => Some(next),
     }
 }
@@ -128,8 +128,8 @@ pub(crate) fn no_memory_in(
     let size = resident.map_or(String::new(), |bytes| format!(", with {} in memory", evidence::bytes(bytes)));
     let stack = failure.exception.map_or(&[][..], |seen| &seen.report.stack[..]);
     let frame = stack.first().map_or("unknown", |frame| frame.as_str());
-    let who = failure.process.map_or_else(|| "the process".to_owned(), evidence::describe);
-    let sentence = format!("{} was {doing}{size}, called from {frame}.", evidence::capital(&who));
+    let subject = failure.process.map_or_else(|| "the process".to_owned(), evidence::describe);
+    let sentence = format!("{} was {doing}{size}, called from {frame}.", evidence::capital(&subject));
     let work = evidence::text("work", frame, failure.agent_source(), Some(failure.at), sentence);
     let mut evidence = vec![work];
     evidence.extend(sharing::exception_sentence(failure));
@@ -160,8 +160,8 @@ fn silent(analysis: &Analysis) -> Judgement {
         (process.anonymous.peak()?.1 >= WARN_BYTES as f64).then_some(process)
     });
     unheard.map_or(Judgement::Nothing, |process| {
-        let who = evidence::describe(process);
-        Judgement::cannot_tell(format!("{who} ended on its own; no agent was inside to see its work"))
+        let subject = evidence::describe(process);
+        Judgement::undetermined(format!("{subject} ended on its own; no agent was inside to see its work"))
     })
 }
 

@@ -17,7 +17,7 @@ pub(crate) enum Judgement {
     /// It is not there.
     Nothing,
     /// It can be neither found nor ruled out.
-    CannotTell {
+    Undetermined {
         /// What could not be read.
         because: String,
     },
@@ -28,8 +28,8 @@ impl Judgement {
         Judgement::Found(vec![finding])
     }
 
-    pub(crate) fn cannot_tell(because: impl Into<String>) -> Judgement {
-        Judgement::CannotTell { because: because.into() }
+    pub(crate) fn undetermined(because: impl Into<String>) -> Judgement {
+        Judgement::Undetermined { because: because.into() }
     }
 }
 

@@ -7,9 +7,9 @@
 
 use crate::analysis::copies::{starter, Copy};
 use crate::analysis::growth_class::{rising, still_rises};
-use crate::analysis::retainers::{held, is_hooks, is_looked_up, is_much, is_not_live, Kind, RetainedGrowth};
+use crate::analysis::retainers::{held, is_hooks, is_keyed, is_much, is_not_live, Kind, RetainedGrowth};
 use crate::analysis::unheld::{unheld, Unheld};
-use crate::analysis::{readable, Analysis, Retainer};
+use crate::analysis::{readable, Analysis, RetainerInCode};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::growth::{EXPLAINS, EXPLAINS_MOST, GROWTH_BYTES, HOOKS_MORE};
@@ -17,7 +17,7 @@ use crate::policy::sizes::NOTE_BYTES;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use crate::trend::Rise;
-use ullage_model::{At, Evidence, Finding, Holder, Proof, Role, Severity};
+use ullage_model::{At, Evidence, Finding, Proof, Retainer, Role, Severity};
 
 /// Holders that are named.
 const MOST_NAMED: usize = 3;
@@ -38,7 +38,7 @@ pub(crate) fn judge(analysis: &Analysis, rule: &Rule, kind: Kind) -> Judgement {
         found.extend(finding(analysis, rule, &first, &same));
     }
     if found.is_empty() {
-        return unseen(analysis).map_or(Judgement::Nothing, Judgement::cannot_tell);
+        return unseen(analysis).map_or(Judgement::Nothing, Judgement::undetermined);
     }
     Judgement::Found(found)
 }
@@ -115,7 +115,7 @@ fn finding(
 ) -> Option<Finding> {
     let share = held.explained as f64 / held.of.max(1) as f64;
     let hooks =
-        held.holders.iter().any(|one| is_hooks(one) && one.length >= one.before.unwrap_or(0) + HOOKS_MORE);
+        held.retainers.iter().any(|one| is_hooks(one) && one.length >= one.before.unwrap_or(0) + HOOKS_MORE);
     if share < EXPLAINS && !hooks {
         return None;
     }
@@ -129,8 +129,8 @@ fn finding(
     // The largest first: its sentence is the headline, and the remedy goes into it.
     let graph_leads = graph_leads(held);
     let mut evidence: Vec<Evidence> = graph_sentence(held).filter(|_| graph_leads).into_iter().collect();
-    for retainer in held.holders.iter().take(MOST_NAMED) {
-        evidence.push(holder_sentence(held, retainer));
+    for retainer in held.retainers.iter().take(MOST_NAMED) {
+        evidence.push(retainer_sentence(held, retainer));
         evidence.extend(detail_sentence(held, retainer));
     }
     evidence.extend(graph_sentence(held).filter(|_| !graph_leads));
@@ -138,9 +138,9 @@ fn finding(
     evidence.extend(same_sentence(held, same));
     evidence.push(growth_sentence(held.process, &held.rise));
     let mut context = analysis.remedy_context_of(Some(held.process));
-    context.retainer = match (held.holders.first(), held.graphs.first()) {
-        (Some(retainer), _) if !graph_leads => Some(Retainer::of(retainer)),
-        (_, graph) => graph.map(|graph| Retainer::tensor(&graph.name)),
+    context.retainer = match (held.retainers.first(), held.graphs.first()) {
+        (Some(retainer), _) if !graph_leads => Some(RetainerInCode::of(retainer)),
+        (_, graph) => graph.map(|graph| RetainerInCode::tensor(&graph.name)),
     };
     let mut finding = of_job(rule, severity, known, evidence, &context);
     finding.process = Some(evidence::process_ref(held.process));
@@ -150,15 +150,15 @@ fn finding(
 
 /// The graph of a tensor retains more than the first container.
 fn graph_leads(held: &RetainedGrowth) -> bool {
-    let weight = |retainer: &&Holder| retainer.more_bytes.saturating_add(retainer.hidden_bytes);
-    held.graphs
-        .first()
-        .is_some_and(|graph| held.holders.first().is_none_or(|retainer| graph.more_bytes > weight(retainer)))
+    let weight = |retainer: &&Retainer| retainer.more_bytes.saturating_add(retainer.hidden_bytes);
+    held.graphs.first().is_some_and(|graph| {
+        held.retainers.first().is_none_or(|retainer| graph.more_bytes > weight(retainer))
+    })
 }
 
 fn severity(analysis: &Analysis, held: &RetainedGrowth, share: f64) -> Severity {
     let much = is_much(held.process, &held.rise);
-    let bounded = held.holders.iter().all(|retainer| retainer.bounded) && held.graphs.is_empty();
+    let bounded = held.retainers.iter().all(|retainer| retainer.bounded) && held.graphs.is_empty();
     match held.kind {
         _ if bounded && held.kind != Kind::Hook => Severity::Note,
         Kind::Cache if is_persistent_workers(analysis, held) => Severity::Note,
@@ -174,7 +174,7 @@ fn is_persistent_workers(analysis: &Analysis, held: &RetainedGrowth) -> bool {
     let copy = Copy { process: held.process, bytes: 0, error: 0, at: held.at };
     let settings = starter(analysis, &[copy]).and_then(|starter| starter.loader.as_ref());
     matches!(held.process.role, Role::LoaderWorker(_))
-        && !held.holders.iter().any(|retainer| is_looked_up(retainer))
+        && !held.retainers.iter().any(|retainer| is_keyed(retainer))
         && settings.is_some_and(|settings| settings.persistent_workers)
 }
 
@@ -209,7 +209,7 @@ fn spelt(type_name: &str, name: &str, place: &str) -> String {
     text
 }
 
-fn holder_sentence(held: &RetainedGrowth, retainer: &Holder) -> Evidence {
+fn retainer_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Evidence {
     // The line where it grows; that of its name is where its function happened to stand.
     let grows =
         Some(retainer.line.as_str()).filter(|line| !line.is_empty() && retainer.type_name != "lru_cache");
@@ -246,7 +246,7 @@ fn holder_sentence(held: &RetainedGrowth, retainer: &Holder) -> Evidence {
 }
 
 /// What it belongs to, and what its elements are.
-fn detail_sentence(held: &RetainedGrowth, retainer: &Holder) -> Option<Evidence> {
+fn detail_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Option<Evidence> {
     let mut parts = Vec::new();
     if !retainer.owner.is_empty() {
         parts.push(format!("it is an attribute of {}", retainer.owner));
@@ -330,7 +330,7 @@ pub(crate) fn what_grows(process: &ProcessHistory) -> Option<Evidence> {
     let held = kinds.into_iter().filter_map(|kind| held(process, rise, kind));
     let most = held.max_by_key(|held| held.explained)?;
     let much = most.explained as f64 >= EXPLAINS * most.of as f64;
-    most.holders.first().filter(|_| much).map(|retainer| holder_sentence(&most, retainer))
+    most.retainers.first().filter(|_| much).map(|retainer| retainer_sentence(&most, retainer))
 }
 
 /// A Python that grew to its end, into which nobody looked.

@@ -31,7 +31,7 @@ fn run(main: impl Fn(u64) -> ProcessReading) -> Run {
 }
 
 /// What the agent in it said: MiB, but for `blocks` and `malloc_arenas`.
-fn look(run: &mut Run, at: f64, figures: &[(&str, u64)]) {
+fn memory_reading(run: &mut Run, at: f64, figures: &[(&str, u64)]) {
     let plain = |name: &str| name == "blocks" || name == "malloc_arenas";
     let figures: BTreeMap<String, f64> = figures
         .iter()
@@ -81,11 +81,11 @@ fn freed(main: u64, arenas: u64) -> Vec<(&'static str, u64)> {
 }
 
 #[test]
-fn the_heap_that_keeps_most_is_named_and_growth_of_it_is_a_warning() {
+fn the_heap_that_retains_most_is_named_and_growth_of_it_is_a_warning() {
     let grows = |end: &[(&str, u64)]| {
         let mut run = run(|second| main_with(100 + 5 * second, 50, 3000 + 5 * second));
-        look(&mut run, 1.2, START);
-        look(&mut run, 59.0, end);
+        memory_reading(&mut run, 1.2, START);
+        memory_reading(&mut run, 59.0, end);
         verdict(&mut run)
     };
     let arenas = grows(&freed(10, 270));
@@ -106,7 +106,7 @@ fn the_heap_that_keeps_most_is_named_and_growth_of_it_is_a_warning() {
 }
 
 #[test]
-fn code_that_is_generated_all_along_is_told_before_the_heap_that_its_cache_holds_open() {
+fn code_that_is_generated_all_along_is_reported_before_the_heap_that_its_cache_holds_open() {
     let first = |code: fn(u64) -> u64| {
         let mut run = run(|second| {
             let mut main = main_with(100 + 10 * second, 50, 3000 + 30 * second);
@@ -115,8 +115,8 @@ fn code_that_is_generated_all_along_is_told_before_the_heap_that_its_cache_holds
             }
             main
         });
-        look(&mut run, 1.2, START);
-        look(
+        memory_reading(&mut run, 1.2, START);
+        memory_reading(
             &mut run,
             59.0,
             &[
@@ -138,17 +138,17 @@ fn code_that_is_generated_all_along_is_told_before_the_heap_that_its_cache_holds
 }
 
 #[test]
-fn what_is_kept_and_stands_still_is_a_note() {
+fn what_is_retained_and_stands_still_is_a_note() {
     let mut run = run(|second| main_with(100 + 30 * second.min(10), 50, 3000 + 30 * second.min(10)));
-    look(&mut run, 1.2, START);
-    look(&mut run, 30.0, &freed(10, 270));
+    memory_reading(&mut run, 1.2, START);
+    memory_reading(&mut run, 30.0, &freed(10, 270));
     let verdict = verdict(&mut run);
     assert!(verdict.healthy);
     assert_eq!(found(&verdict, "glibc-arenas-per-core").unwrap().severity, Severity::Note);
 }
 
 #[test]
-fn without_the_agent_nobody_can_tell() {
+fn without_the_agent_nobody_can_know() {
     let mut run = run(|second| main_with(100 + 5 * second, 50, 3000 + 5 * second));
     let verdict = verdict(&mut run);
     assert_eq!(causes(&verdict), ["unnamed-growth"]);
@@ -163,18 +163,18 @@ fn another_allocator_in_malloc_s_place_is_asked_itself() {
     let grows = |name: &str| {
         let mut run = run(|second| main_with(100 + 5 * second, 50, 3000 + 5 * second));
         let (used, free) = (format!("{name}_used"), format!("{name}_free"));
-        let said = |anonymous, in_use, kept| {
+        let said = |anonymous, in_use, retained| {
             [
                 ("anonymous", anonymous),
                 ("malloc_used", 1),
                 ("malloc_free", 0),
                 (&*used, in_use),
-                (&*free, kept),
+                (&*free, retained),
             ]
             .map(|(name, mib): (&str, u64)| (name, mib))
         };
-        look(&mut run, 1.2, &said(105, 60, 10));
-        look(&mut run, 59.0, &said(400, 70, 290));
+        memory_reading(&mut run, 1.2, &said(105, 60, 10));
+        memory_reading(&mut run, 59.0, &said(400, 70, 290));
         verdict(&mut run)
     };
     assert_eq!(causes(&grows("jemalloc")), ["jemalloc-retention"]);
@@ -187,9 +187,9 @@ fn small_objects_that_are_gone_are_a_note_of_python_s_own_allocator() {
     let mut run = run(|second| main_with(held(second), 50, 3000 + held(second)));
     let malloc = [("malloc_used", 20), ("malloc_free", 1), ("malloc_free_main", 1), ("malloc_arenas", 1)];
     let said = |anonymous, blocks| [&malloc[..], &[("anonymous", anonymous), ("blocks", blocks)]].concat();
-    look(&mut run, 1.2, &said(80, 100_000));
-    look(&mut run, 8.0, &said(300, 2_500_000));
-    look(&mut run, 10.0, &said(295, 110_000));
+    memory_reading(&mut run, 1.2, &said(80, 100_000));
+    memory_reading(&mut run, 8.0, &said(300, 2_500_000));
+    memory_reading(&mut run, 10.0, &said(295, 110_000));
     let verdict = verdict(&mut run);
     let names: Vec<&str> = verdict.findings.iter().map(|finding| &*finding.cause).collect();
     assert_eq!(names, ["pymalloc-fragmentation"]);
@@ -200,9 +200,9 @@ fn small_objects_that_are_gone_are_a_note_of_python_s_own_allocator() {
 fn fills(space: fn(u64) -> u64, handed_out: u64) -> Run {
     let mut run = run(|second| main_with(100 + 5 * second, 50, space(second)));
     let begin = [("anonymous", 105), ("malloc_used", 40), ("malloc_mapped", 600), ("malloc_free", 0)];
-    look(&mut run, 1.2, &begin);
+    memory_reading(&mut run, 1.2, &begin);
     let end = [("anonymous", 395), ("malloc_used", 40), ("malloc_mapped", handed_out), ("malloc_free", 0)];
-    look(&mut run, 59.0, &end);
+    memory_reading(&mut run, 59.0, &end);
     run
 }
 
@@ -220,25 +220,25 @@ fn a_buffer_that_is_filled_is_a_note_and_a_leak_is_none() {
 }
 
 #[test]
-fn a_look_that_came_before_the_buffer_was_made_says_nothing_of_it() {
+fn a_reading_that_came_before_the_buffer_was_made_says_nothing_of_it() {
     let made_at_second_3 = |second| if second < 3 { 2000 } else { 3000 };
     let mut run = run(|second| main_with(100 + 8 * second, 50, made_at_second_3(second)));
     let malloc = |anonymous, mapped| {
         [("anonymous", anonymous), ("malloc_used", 40), ("malloc_mapped", mapped), ("malloc_free", 0)]
     };
-    look(&mut run, 1.2, &malloc(105, 0));
-    look(&mut run, 59.0, &malloc(570, 1000));
+    memory_reading(&mut run, 1.2, &malloc(105, 0));
+    memory_reading(&mut run, 59.0, &malloc(570, 1000));
     assert!(found(&verdict(&mut run), FILLED).is_some());
 }
 
 #[test]
-fn looks_that_came_before_the_rise_say_nothing_of_it() {
+fn readings_that_came_before_the_rise_say_nothing_of_it() {
     // At rest, and so many MiB more in two seconds.
     let steps_at = |from: u64, mib: u64, figures: &[(&str, u64)]| {
         let mut run =
             run(|second| main_with(100 + mib / 2 * (second.clamp(from, from + 2) - from), 50, 3000));
         for at in [1.2, 49.0] {
-            look(&mut run, at, figures);
+            memory_reading(&mut run, at, figures);
         }
         found(&verdict(&mut run), FILLED).map(|note| note.status())
     };
@@ -254,7 +254,7 @@ fn looks_that_came_before_the_rise_say_nothing_of_it() {
 /// Then it is the huge pages that fill it: one for each touch.
 #[test]
 fn a_buffer_that_is_filled_with_huge_pages_at_a_limit_is_theirs() {
-    for (huge, told) in [(300, "thp-always-rss-bloat"), (10, FILLED)] {
+    for (huge, expected) in [(300, "thp-always-rss-bloat"), (10, FILLED)] {
         let mut run = fills(|_| 3000, 600);
         run.facts.machine.transparent_hugepages = Measured::Known("always".into());
         let mut group = group("/job", 400 * MIB, 410 * MIB, 0, 0);
@@ -266,7 +266,7 @@ fn a_buffer_that_is_filled_with_huge_pages_at_a_limit_is_theirs() {
         run.tick(60.2, vec![main_with(400, 50, 3000)], |sample| sample.cgroups = vec![group]);
         let verdict = verdict(&mut run);
         let causes: Vec<&str> = verdict.findings.iter().map(|finding| &*finding.cause).collect();
-        assert_eq!(causes, [told], "{huge} MiB in huge pages");
+        assert_eq!(causes, [expected], "{huge} MiB in huge pages");
     }
 }
 

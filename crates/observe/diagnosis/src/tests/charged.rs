@@ -58,7 +58,7 @@ fn killed(at_the_end: [u64; 4], shared_after: u64) -> Verdict {
 }
 
 #[test]
-fn a_limit_met_by_shared_memory_is_told_before_the_kill_and_one_met_by_objects_is_not() {
+fn a_limit_met_by_shared_memory_is_reported_before_the_kill_and_one_met_by_objects_is_not() {
     let verdict = killed([100, 0, 800, 10], 800);
     assert_eq!(causes(&verdict), ["shmem-counts-twice-limits", "memcg-oom-kill"]);
     assert!(sentences(&verdict.findings[0]).contains("800 MiB of 1 GiB as shared memory"));
@@ -67,7 +67,7 @@ fn a_limit_met_by_shared_memory_is_told_before_the_kill_and_one_met_by_objects_i
 }
 
 #[test]
-fn what_was_written_after_the_last_look_is_seen_because_it_stays() {
+fn what_was_written_after_the_last_reading_is_seen_because_it_stays() {
     let verdict = killed([100, 0, 300, 10], 900);
     assert_eq!(causes(&verdict)[0], "shmem-counts-twice-limits");
     assert!(sentences(&verdict.findings[0]).contains("900 MiB of 1 GiB as shared memory"));
@@ -103,7 +103,7 @@ fn a_leak_at_the_limit_shared_memory_and_cache_that_meets_no_limit_are_no_page_c
 }
 
 #[test]
-fn what_was_charged_before_the_job_is_told() {
+fn what_was_charged_before_the_job_is_reported() {
     let mut run = Run::new();
     tick(&mut run, 0.5, holds([10, 300, 100, 5], hits(0)));
     run.finish(4.0, Ending::Exited(0));
@@ -207,7 +207,7 @@ fn a_kill_of_bound_nodes_is_no_cgroups_and_no_hosts() {
 }
 
 #[test]
-fn a_kill_that_is_told_again_with_its_sizes_is_one() {
+fn a_kill_that_is_reported_again_with_its_sizes_is_one() {
     let mut run = Run::with_trainer();
     run.quiet(1.0);
     let kill = KernelOomKill {
@@ -247,7 +247,7 @@ fn signalled(signal: i32, available: u64, daemons: &[&str]) -> Verdict {
 }
 
 #[test]
-fn a_daemon_is_told_only_where_one_runs_and_memory_is_short() {
+fn a_daemon_is_reported_only_where_one_runs_and_memory_is_short() {
     let verdict = signalled(9, 3 * GIB, &["earlyoom"]);
     assert_eq!(causes(&verdict), ["userspace-oom-daemon"]);
     assert_eq!(verdict.findings[0].status(), Status::Supported);
@@ -327,7 +327,7 @@ fn workers(count: i32, affinity: u32, quota: Measured<Limit>, dies: bool) -> Ver
 }
 
 #[test]
-fn workers_for_the_machines_cores_are_told_where_few_of_them_may_be_used() {
+fn workers_for_the_machines_cores_are_reported_where_few_of_them_may_be_used() {
     let quota = Measured::Known(Limit::At(8000));
     let verdict = workers(64, 64, quota, false);
     assert_eq!(notes(&verdict), ["cgroup-sizing-by-host-view"]);

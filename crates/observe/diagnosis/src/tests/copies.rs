@@ -52,23 +52,23 @@ fn begins(target: &str, method: &str, anonymous: Option<u64>, dataset: Option<We
 }
 
 /// What a forked worker looks like: resident bytes, of them its own, and its faults.
-type Look = (u64, u64, u64);
+type Reading = (u64, u64, u64);
 
 /// Four workers, forked from main with 500 MiB at 1 s, that look so at 2 s, 3 s, ….
 struct Forked {
     weight: Option<Option<Weight>>,
     role: Role,
-    looks: Vec<Look>,
+    readings: Vec<Reading>,
     parent: u64,
     parent_faults: u64,
 }
 
 impl Forked {
-    fn looking(looks: &[Look]) -> Forked {
+    fn looking(readings: &[Reading]) -> Forked {
         Forked {
             weight: Some(objects(100 * MIB)),
             role: Role::LoaderWorker(Some(0)),
-            looks: looks.to_vec(),
+            readings: readings.to_vec(),
             parent: 500 * MIB,
             parent_faults: 100,
         }
@@ -82,7 +82,7 @@ impl Forked {
         for pid in WORKERS {
             run.process(1.0, pid, MAIN, self.role.clone(), limits(), 1000);
         }
-        for (second, &(resident, own, faults)) in self.looks.iter().enumerate() {
+        for (second, &(resident, own, faults)) in self.readings.iter().enumerate() {
             let main = sized(reading(MAIN, 1, "python"), self.parent, 90_000 + self.parent_faults);
             let worker =
                 |&pid: &i32| probed(sized(reading(pid, MAIN, "pt_data_worker"), resident, faults), own);
@@ -111,12 +111,12 @@ fn faults(bytes: u64) -> u64 {
 }
 
 /// It copies 90 MiB, and its resident size stays.
-fn copying() -> Vec<Look> {
+fn copying() -> Vec<Reading> {
     [10, 40, 70, 90].map(|mib| (500 * MIB, mib * MIB, faults(mib * MIB))).to_vec()
 }
 
 #[test]
-fn copied_pages_at_a_steady_resident_size_are_told_with_what_sharing_would_save() {
+fn copied_pages_at_a_steady_resident_size_are_reported_with_what_sharing_would_save() {
     let finding = Forked::looking(&copying()).finding().unwrap();
     assert_eq!(finding.cause, "refcount-cow-fork-workers");
     assert_eq!((finding.status(), finding.severity), (Status::Established, Severity::Warning));
@@ -166,22 +166,22 @@ fn what_the_agent_said_decides_how_sure_it_is() {
 
 /// A Python with torch that collects its garbage copies some 50 MiB of what it inherited, whatever the dataset is.
 #[test]
-fn what_the_dataset_does_not_explain_is_told_from_64_mib_a_worker_on() {
+fn what_the_dataset_does_not_explain_is_reported_from_64_mib_a_worker_on() {
     let few = Some(Weight { objects: MIB, arrays: 900 * MIB, tensors: 0 });
-    let told = |weight, mib: u64| {
-        let looks = [(500 * MIB, mib * MIB, faults(mib * MIB))];
-        Forked { weight, ..Forked::looking(&looks) }.finding().is_some()
+    let is_reported = |weight, mib: u64| {
+        let readings = [(500 * MIB, mib * MIB, faults(mib * MIB))];
+        Forked { weight, ..Forked::looking(&readings) }.finding().is_some()
     };
     for (weight, explained) in [(Some(objects(100 * MIB)), true), (Some(few), false), (None, false)] {
-        assert_eq!(told(weight, 56), explained, "{weight:?}");
-        assert!(told(weight, 80), "{weight:?}");
+        assert_eq!(is_reported(weight, 56), explained, "{weight:?}");
+        assert!(is_reported(weight, 80), "{weight:?}");
     }
 }
 
 #[test]
-fn healthy_looks_are_not_blamed() {
+fn healthy_readings_are_not_blamed() {
     let (m, f) = (MIB, faults);
-    let looks: [(&str, [Look; 3]); 4] = [
+    let readings: [(&str, [Reading; 3]); 4] = [
         (
             "numpy: flat",
             [(500 * m, 10 * m, f(10 * m)), (501 * m, 14 * m, f(14 * m)), (501 * m, 15 * m, f(15 * m))],
@@ -196,9 +196,9 @@ fn healthy_looks_are_not_blamed() {
         ),
         ("the parent rewrote", [(500 * m, 10 * m, 3000), (500 * m, 300 * m, 3100), (500 * m, 400 * m, 3200)]),
     ];
-    for (what, looks) in looks {
+    for (what, readings) in readings {
         for weight in [Some(objects(100 * MIB)), None] {
-            let found = Forked { weight, parent_faults: 80_000, ..Forked::looking(&looks) }.finding();
+            let found = Forked { weight, parent_faults: 80_000, ..Forked::looking(&readings) }.finding();
             assert_eq!(found, None, "{what}");
         }
     }
@@ -206,10 +206,10 @@ fn healthy_looks_are_not_blamed() {
 
 #[test]
 fn a_little_is_a_note_and_a_job_that_ran_out_of_memory_is_warned_of_it() {
-    let looks = [(500 * MIB, 30 * MIB, faults(30 * MIB))];
-    let finding = Forked::looking(&looks).finding().unwrap();
+    let readings = [(500 * MIB, 30 * MIB, faults(30 * MIB))];
+    let finding = Forked::looking(&readings).finding().unwrap();
     assert_eq!(finding.severity, Severity::Note);
-    let mut run = Forked::looking(&looks).run();
+    let mut run = Forked::looking(&readings).run();
     run.exception(3.0, MAIN, raised("MemoryError", "")).finish(4.0, Ending::Exited(1));
     let verdict = run.verdict();
     let finding = verdict.findings.iter().find(|f| f.cause == "refcount-cow-fork-workers").unwrap();
@@ -231,8 +231,8 @@ fn a_tenth_of_the_limit_is_worth_a_warning() {
 #[test]
 fn what_forked_workers_share_is_not_held_once_more_in_each() {
     // 10 GiB in the parent, shared by four: the sum over processes is 50 GiB, and what they hold 11.2 GiB.
-    let looks = [(10 * GIB, 300 * MIB, faults(300 * MIB))];
-    let finding = Forked { weight: None, parent: 10 * GIB, ..Forked::looking(&looks) }.finding();
+    let readings = [(10 * GIB, 300 * MIB, faults(300 * MIB))];
+    let finding = Forked { weight: None, parent: 10 * GIB, ..Forked::looking(&readings) }.finding();
     assert_eq!(finding.map(|finding| finding.severity), Some(Severity::Warning));
 }
 
@@ -253,7 +253,7 @@ fn workers_of_two_epochs_are_not_added_up() {
 }
 
 #[test]
-fn pages_that_may_not_be_looked_at_leave_it_open() {
+fn pages_that_may_not_be_read_leave_it_open() {
     for (why, open) in [(Missing::NoPermission, true), (Missing::NotAsked, false)] {
         let mut run = Run::new();
         run.process(1.0, 300, MAIN, Role::LoaderWorker(None), limits(), 1000);
@@ -294,7 +294,7 @@ fn spawned(anonymous: u64, dataset: Option<Weight>, parent: Option<Weight>, agen
 }
 
 #[test]
-fn copies_of_the_dataset_in_spawned_workers_are_told_with_their_sum() {
+fn copies_of_the_dataset_in_spawned_workers_are_reported_with_their_sum() {
     let weight = Some(Weight { objects: 90 * MIB, arrays: 110 * MIB, tensors: 7 * GIB });
     let mut run = spawned(480 * MIB, weight, weight, true);
     run.finish(9.0, Ending::Exited(0));
@@ -385,7 +385,7 @@ fn pool(method: &str, from: u64, to: u64, picked: [Option<&str>; 4]) -> Verdict 
 }
 
 #[test]
-fn a_global_that_every_worker_of_a_pool_fills_is_told() {
+fn a_global_that_every_worker_of_a_pool_fills_is_reported() {
     for method in ["spawn", "forkserver", "fork"] {
         let verdict = pool(method, 16 * MIB, 145 * MIB, [Some("aa"); 4]);
         assert_eq!(causes(&verdict), ["worker-import-overhead"], "{method}");

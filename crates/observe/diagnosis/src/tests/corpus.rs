@@ -24,7 +24,7 @@ fn crate_folder() -> &'static Path {
 }
 
 /// Cause and name of every log that a cause has, with what is told of it.
-fn told() -> Vec<(String, String, LogVerdict)> {
+fn verdicts() -> Vec<(String, String, LogVerdict)> {
     let mut all = Vec::new();
     for cause in fs::read_dir(crate_folder().join("causes")).unwrap().map(Result::unwrap) {
         for log in fs::read_dir(cause.path().join("logs")).into_iter().flatten().map(Result::unwrap) {
@@ -43,7 +43,7 @@ fn first(verdict: &LogVerdict) -> &str {
 
 #[test]
 fn the_first_cause_of_a_log_is_the_right_one() {
-    let logs = told();
+    let logs = verdicts();
     let wrong: Vec<String> = logs
         .iter()
         .filter(|(cause, _, verdict)| first(verdict) != cause)
@@ -78,7 +78,7 @@ fn crashes_of_other_kinds_get_no_answer() {
 }
 
 #[test]
-fn the_example_of_a_message_tells_its_first_cause() {
+fn the_example_of_a_message_names_its_first_cause() {
     let mut wrong = Vec::new();
     for message in messages().iter().filter(|message| !message.causes.is_empty()) {
         let verdict = explain_log(message.example.as_bytes()).unwrap();
@@ -125,7 +125,7 @@ fn dressed(message: &str) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn a_message_tells_the_same_however_it_is_dressed() {
+fn a_message_means_the_same_however_it_is_dressed() {
     let (mut all, mut wrong) = (0, Vec::new());
     let themselves =
         |one: &&Message| one.kind == Kind::Failure && !one.id.starts_with("shell-") && !one.causes.is_empty();

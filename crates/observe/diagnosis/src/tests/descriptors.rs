@@ -42,7 +42,7 @@ fn files_at_the_limit_are_a_leak() {
 }
 
 #[test]
-fn what_the_descriptors_lead_to_is_told_by_folder() {
+fn what_the_descriptors_lead_to_is_reported_by_folder() {
     let mut report = raised("OSError", "[Errno 24] Too many open files: '/data/shard_9.npz'");
     report.counts.fds = Some(1024);
     report.counts.fds_torch = Some(0);
@@ -54,7 +54,7 @@ fn what_the_descriptors_lead_to_is_told_by_folder() {
 }
 
 #[test]
-fn uncounted_descriptors_are_told_by_the_message_or_not_at_all() {
+fn uncounted_descriptors_are_recognised_by_the_message_or_not_at_all() {
     let mut report = raised("RuntimeError", "received 0 items of ancdata");
     report.counts.nofile = Some(1024);
     let verdict = failing(report).verdict();
@@ -82,7 +82,7 @@ fn unspoken(nofile: u64, torch: bool, readings: &[(f64, u64)], ended: f64) -> Ru
 }
 
 #[test]
-fn without_the_agent_count_growth_and_kinds_tell() {
+fn without_the_agent_count_growth_and_kinds_suffice() {
     let verdict = unspoken(20_000, true, &[(1.0, 12), (2.0, 8_000), (3.0, 16_000)], 3.5).verdict();
     assert_eq!(causes(&verdict), ["nofile-exhausted-shared-tensors"]);
     assert_eq!(verdict.findings[0].status(), Status::Supported);
@@ -106,7 +106,7 @@ fn without_links(torch_maps: u64) -> Verdict {
 }
 
 #[test]
-fn as_many_torch_mappings_as_descriptors_tell_whose_they_are() {
+fn as_many_torch_mappings_as_descriptors_show_the_owner() {
     assert_eq!(causes(&without_links(19_700)), ["nofile-exhausted-shared-tensors"]);
     for others in [3, 5_000, 40_000] {
         let verdict = without_links(others);
@@ -122,7 +122,7 @@ fn where_the_limit_is_large_the_mappings_come_first() {
 }
 
 #[test]
-fn a_small_limit_that_is_met_between_two_looks_cannot_be_told() {
+fn a_small_limit_that_is_met_between_two_readings_cannot_be_determined() {
     let verdict = unspoken(1024, true, &[(1.0, 12)], 1.4).verdict();
     assert_eq!(causes(&verdict), Vec::<&str>::new());
     assert!(undetermined(&verdict).contains(&"nofile-exhausted-shared-tensors"));
@@ -208,7 +208,7 @@ fn a_trainer_that_a_forkserver_started_uses_the_same_one() {
 }
 
 #[test]
-fn a_limit_met_and_left_between_two_looks_is_not_ruled_out() {
+fn a_limit_met_and_left_between_two_readings_is_not_ruled_out() {
     use crate::trend::{reach, Reach};
     let mut series = Series::default();
     // Many close looks, and one gap of half a second: a failed start gives everything back before the next.

@@ -41,7 +41,7 @@ fn with(anonymous: u64, file: u64, shared: u64, swap: u64) -> ProcessReading {
     reading
 }
 
-fn look(run: &mut Run, at: f64, figures: &[(&str, u64)]) {
+fn memory_reading(run: &mut Run, at: f64, figures: &[(&str, u64)]) {
     let figures: BTreeMap<String, f64> =
         figures.iter().map(|(name, mib)| ((*name).to_owned(), (mib * MIB) as f64)).collect();
     let what =
@@ -50,7 +50,7 @@ fn look(run: &mut Run, at: f64, figures: &[(&str, u64)]) {
 }
 
 #[test]
-fn without_the_agent_private_growth_is_live_growth_and_cannot_be_told_apart() {
+fn without_the_agent_private_growth_is_live_growth_and_cannot_be_distinguished() {
     let mut run = run(|second| with(5 * second, 0, 0, 0), |_, _| {});
     run.finish(SECONDS as f64 + 0.5, Ending::Exited(0));
     let growth = run.verdict().growth.unwrap();
@@ -64,16 +64,16 @@ fn without_the_agent_private_growth_is_live_growth_and_cannot_be_told_apart() {
 }
 
 #[test]
-fn the_agent_tells_tensors_from_what_the_allocator_holds() {
+fn the_agent_distinguishes_tensors_from_what_the_allocator_holds() {
     let started: &[_] = &[("anonymous", 200), ("malloc_used", 90), ("malloc_free", 1)];
-    let with_looks = |end: &[(&str, u64)]| {
+    let with_readings = |end: &[(&str, u64)]| {
         let mut run = run(|second| with(5 * second, 0, 0, 0), |_, _| {});
-        look(&mut run, 1.5, started);
-        look(&mut run, 58.0, end);
+        memory_reading(&mut run, 1.5, started);
+        memory_reading(&mut run, 58.0, end);
         word(&mut run)
     };
     let walked = |used, free, tensors| {
-        with_looks(&[
+        with_readings(&[
             ("anonymous", 490),
             ("malloc_used", used),
             ("malloc_free", free),
@@ -153,11 +153,11 @@ fn files_that_the_job_read_are_page_cache_and_those_of_others_are_not() {
     };
     assert_eq!(word(&mut run(still, cached)), GrowthClass::None, "nothing says that it is this job's");
     let mut reads = run(still, cached);
-    look(&mut reads, 1.5, &[("anonymous", 200), ("io_disk", 20)]);
-    look(&mut reads, 58.0, &[("anonymous", 200), ("io_disk", 520)]);
+    memory_reading(&mut reads, 1.5, &[("anonymous", 200), ("io_disk", 20)]);
+    memory_reading(&mut reads, 58.0, &[("anonymous", 200), ("io_disk", 520)]);
     assert_eq!(word(&mut reads), GrowthClass::PageCache);
     let mut leaks = run(|second| with(5 * second, 0, 0, 0), cached);
-    look(&mut leaks, 58.0, &[("anonymous", 490), ("io_disk", 520)]);
+    memory_reading(&mut leaks, 58.0, &[("anonymous", 490), ("io_disk", 520)]);
     assert_eq!(word(&mut leaks), GrowthClass::LiveGrowth, "a leak that reads files is a leak");
 }
 
@@ -176,8 +176,8 @@ fn what_others_of_the_cgroup_read_is_no_page_cache_of_the_job() {
     assert_eq!(word(&mut run(still, beside)), GrowthClass::PageCache, "nobody says how much the job read");
     for (read, expected) in [(25, GrowthClass::None), (700, GrowthClass::PageCache)] {
         let mut reads = run(still, beside);
-        look(&mut reads, 1.5, &[("anonymous", 200), ("io_disk", 20)]);
-        look(&mut reads, 58.0, &[("anonymous", 200), ("io_disk", read)]);
+        memory_reading(&mut reads, 1.5, &[("anonymous", 200), ("io_disk", 20)]);
+        memory_reading(&mut reads, 58.0, &[("anonymous", 200), ("io_disk", read)]);
         assert_eq!(word(&mut reads), expected);
     }
 }

@@ -189,7 +189,7 @@ fn warm_ups_that_come_to_rest_are_not_warned_of() {
 
 #[test]
 fn leaks_are_foretold_from_half_way_on_and_warned_of() {
-    let (mut told, mut right, mut worst, mut first, mut warned, mut jobs) = (0, 0, 0.0_f64, 0, 0, 0);
+    let (mut forecasts, mut right, mut worst, mut first, mut warned, mut jobs) = (0, 0, 0.0_f64, 0, 0, 0);
     for seed in 0..SEEDS {
         let random = &mut Random::new(seed);
         let times = clock(random, HOUR);
@@ -218,10 +218,10 @@ fn leaks_are_foretold_from_half_way_on_and_warned_of() {
                 continue;
             }
             let states = job.limits();
-            let told_left = states.iter().find(|s| s.kind == kind).and_then(|s| s.time_left_s);
-            let off = told_left.map_or(1.0, |told| (told - left).abs() / left);
+            let forecast_left = states.iter().find(|s| s.kind == kind).and_then(|s| s.time_left_s);
+            let off = forecast_left.map_or(1.0, |forecast| (forecast - left).abs() / left);
             worst = worst.max(off);
-            told += 1;
+            forecasts += 1;
             right += usize::from(off <= 0.2);
             first += usize::from(states[0].kind == kind);
             was_warned |= states.iter().any(|state| state.kind == kind && state.warning);
@@ -230,13 +230,13 @@ fn leaks_are_foretold_from_half_way_on_and_warned_of() {
         warned += usize::from(was_warned || end - begins < 100.0);
     }
     println!(
-        "leaks: of {told} readings from half-way on {right} within 20 %, the worst {:.0} % off; the right limit first in \
+        "leaks: of {forecasts} readings from half-way on {right} within 20 %, the worst {:.0} % off; the right limit first in \
          {first}; {warned} of {jobs} jobs warned of, or over within 100 s",
         worst * 100.0
     );
     assert!(jobs > SEEDS as usize * 3 / 4, "{jobs} jobs");
-    assert!(right * 100 >= told * 97, "{right} of {told}");
-    assert!(first * 100 >= told * 98, "{first} of {told}");
+    assert!(right * 100 >= forecasts * 97, "{right} of {forecasts}");
+    assert!(first * 100 >= forecasts * 98, "{first} of {forecasts}");
     assert_eq!(warned, jobs);
 }
 

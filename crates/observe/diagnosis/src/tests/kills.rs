@@ -113,7 +113,7 @@ fn a_counter_that_the_kernel_log_gives_to_others_is_not_ours() {
 }
 
 #[test]
-fn sigkill_with_unreadable_counters_cannot_be_told() {
+fn sigkill_with_unreadable_counters_cannot_be_determined() {
     let mut run = Run::with_trainer();
     run.quiet(1.0);
     run.finish(1.5, Ending::Signaled(9));
@@ -156,7 +156,7 @@ fn all_at_once(kills_after: Option<u64>) -> Run {
 }
 
 #[test]
-fn a_group_killed_with_ullage_is_told_from_the_counters_afterwards() {
+fn a_group_killed_with_ullage_is_judged_by_the_counters_afterwards() {
     let verdict = all_at_once(Some(3)).verdict();
     assert_eq!(causes(&verdict), ["memcg-oom-kill"]);
     assert_eq!(
@@ -174,7 +174,7 @@ fn a_group_killed_with_ullage_is_told_from_the_counters_afterwards() {
 }
 
 #[test]
-fn a_group_whose_counters_are_gone_is_told_from_the_last_samples() {
+fn a_group_without_counters_is_judged_by_the_last_samples() {
     let mut run = all_at_once(None);
     run.facts.outcome = Some(Outcome::of(OutcomeKind::Unknown));
     let verdict = run.verdict();
@@ -187,9 +187,9 @@ fn a_run_that_goes_on_near_its_limit_is_not_dead() {
     let verdict = all_at_once(None).verdict();
     assert!(verdict.findings.is_empty());
     assert_eq!(verdict.outcome.kind, OutcomeKind::StillRunning);
-    let mut told = all_at_once(None);
-    told.facts.outcome = Some(Outcome::of(OutcomeKind::StillRunning));
-    assert!(told.verdict().findings.is_empty());
+    let mut running = all_at_once(None);
+    running.facts.outcome = Some(Outcome::of(OutcomeKind::StillRunning));
+    assert!(running.verdict().findings.is_empty());
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn what_is_read_after_a_kill_is_no_evidence() {
 }
 
 #[test]
-fn a_kill_at_the_budget_is_told_as_the_budget_that_the_user_set() {
+fn a_kill_at_the_budget_is_reported_as_the_budget_that_the_user_set() {
     let mut run = killed_and_read_after();
     run.facts.memory_max = Some(GIB);
     let verdict = run.verdict();

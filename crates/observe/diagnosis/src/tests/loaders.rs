@@ -3,9 +3,9 @@
 use super::build::*;
 use ullage_model::{
     AgentMessage, AskedRemedy, Backlog, Bytes, Census, Creator, CreatorSource, Ending, EventKind,
-    ExceptionReport, Exclusive, Finding, Holder, KeptByIterators, Limit, LoaderSettings, Maker, Mappings,
-    Measured, ProcessId, ProcessMemory, ProcessReading, Role, Segment, SegmentKind, Severity, Status,
-    Verdict, Weight,
+    ExceptionReport, Exclusive, Finding, Limit, LoaderSettings, Maker, Mappings, Measured, ProcessId,
+    ProcessMemory, ProcessReading, RetainedByIterators, Retainer, Role, Segment, SegmentKind, Severity,
+    Status, Verdict, Weight,
 };
 
 fn of<'a>(verdict: &'a Verdict, cause: &str) -> Option<&'a Finding> {
@@ -43,14 +43,14 @@ fn worker(pid: i32, anonymous: u64) -> ProcessReading {
     sized(reading(pid, MAIN, "pt_data_worker"), anonymous)
 }
 
-/// Iterators of two workers that begin at these times; those but the last `kept` end when the next one begins.
-fn iterators(times: &[f64], kept: usize, told: bool, end: f64) -> Verdict {
+/// Iterators of two workers that begin at these times; those but the last `retained` end when the next one begins.
+fn iterators(times: &[f64], retained: usize, reported: bool, end: f64) -> Verdict {
     let mut run = Run::new();
     let pids = |n: usize| [1000 + 100 * n as i32, 1001 + 100 * n as i32];
     let mut tick = 0;
     for second in 0..=end as usize {
         while tick < times.len() && times[tick] <= second as f64 {
-            if told {
+            if reported {
                 agent(&mut run, times[tick], MAIN, AgentMessage::Loader(Box::new(loader(2, false))));
             }
             for pid in pids(tick) {
@@ -58,7 +58,7 @@ fn iterators(times: &[f64], kept: usize, told: bool, end: f64) -> Verdict {
             }
             tick += 1;
         }
-        let alive = tick.saturating_sub(kept)..tick;
+        let alive = tick.saturating_sub(retained)..tick;
         let workers = alive.flat_map(pids).map(|pid| worker(pid, 50 * MIB));
         run.tick(second as f64 + 0.5, main_and(workers), |_| {});
     }
@@ -67,16 +67,19 @@ fn iterators(times: &[f64], kept: usize, told: bool, end: f64) -> Verdict {
 }
 
 #[test]
-fn workers_of_iterators_that_are_kept_pile_up() {
+fn workers_of_iterators_that_are_retained_pile_up() {
     let times: Vec<f64> = (1..10).map(|n| n as f64 * 2.0).collect();
-    for (told, status) in [(true, Status::Established), (false, Status::Supported)] {
-        let verdict = iterators(&times, 99, told, 20.0);
+    for (reported, status) in [(true, Status::Established), (false, Status::Supported)] {
+        let verdict = iterators(&times, 99, reported, 20.0);
         assert_eq!(causes(&verdict), ["worker-processes-accumulate"]);
         let finding = &verdict.findings[0];
         assert_eq!((finding.status(), finding.severity), (status, Severity::Warning));
         let text = sentences(finding);
         assert!(text.contains("had 18 loader workers at once, from 9 rounds"), "{text}");
-        assert_eq!(text.contains("made 9 iterators of one loader (__main__.Samples, num_workers=2)"), told);
+        assert_eq!(
+            text.contains("made 9 iterators of one loader (__main__.Samples, num_workers=2)"),
+            reported
+        );
         assert!(text.contains("Together they held 900 MiB"), "{text}");
     }
 }
@@ -128,8 +131,8 @@ fn grow(persistent: Option<bool>, seconds: usize, anonymous: impl Fn(usize) -> u
 }
 
 /// A container of the dataset that became longer.
-fn container_kept(type_name: &str) -> Holder {
-    Holder {
+fn retained_container(type_name: &str) -> Retainer {
+    Retainer {
         name: "dataset.kept".into(),
         place: "_worker_loop(), worker.py:349".into(),
         type_name: type_name.into(),
@@ -138,54 +141,55 @@ fn container_kept(type_name: &str) -> Holder {
         before: Some(20),
         more_bytes: 180 * MIB,
         of_bytes: 200 * MIB,
-        ..Holder::default()
+        ..Retainer::default()
     }
 }
 
 /// So do their censuses.
-fn keeps(run: &mut Run, at: f64, type_name: &str) -> Verdict {
+fn retains(run: &mut Run, at: f64, type_name: &str) -> Verdict {
     for pid in [300, 301] {
-        let census = Census { number: 2, holders: vec![container_kept(type_name)], ..Census::default() };
+        let census =
+            Census { number: 2, retainers: vec![retained_container(type_name)], ..Census::default() };
         agent(run, at, pid, AgentMessage::Census(Box::new(census)));
     }
     run.verdict()
 }
 
 #[test]
-fn what_a_worker_keeps_is_one_finding_and_no_output() {
+fn what_a_worker_retains_is_one_finding_and_no_output() {
     let leak = |second: usize| (200 + 8 * second as u64) * MIB;
-    let cache = keeps(&mut grow(Some(false), 40, leak), 30.0, "list");
+    let cache = retains(&mut grow(Some(false), 40, leak), 30.0, "list");
     assert_eq!(causes(&cache), ["unbounded-caches"]);
     assert!(
         sentences(&cache.findings[0]).contains("180 MiB more are held in the same way in 1 other process.")
     );
     // Ending the workers is the first answer, where nothing else says that it is a cache.
-    let persistent = keeps(&mut grow(Some(true), 40, leak), 30.0, "list");
-    let told: Vec<_> =
+    let persistent = retains(&mut grow(Some(true), 40, leak), 30.0, "list");
+    let reported: Vec<_> =
         persistent.findings.iter().map(|found| (found.cause.as_str(), found.severity)).collect();
     assert_eq!(
-        told,
+        reported,
         [("persistent-workers-growth", Severity::Warning), ("unbounded-caches", Severity::Note)]
     );
     let why = sentences(&persistent.findings[0]);
     assert!(why.contains("The list `dataset.kept` in _worker_loop() (worker.py:349) grew by"), "{why}");
     // Neither does the way by which the agent came to it: in one worker along a module's variable.
     let mut run = grow(Some(true), 40, leak);
-    let along = |name: &str, place: &str| Holder {
+    let along = |name: &str, place: &str| Retainer {
         name: name.into(),
         place: place.into(),
         owner: "__main__.Samples".into(),
         line: "leak.py:19".into(),
-        ..container_kept("list")
+        ..retained_container("list")
     };
     let ways = [("__main__.loader.dataset.kept", ""), ("self.kept", "__getitem__(), leak.py:22")];
     for (pid, (name, place)) in [300, 301].into_iter().zip(ways) {
-        let census = Census { number: 2, holders: vec![along(name, place)], ..Census::default() };
+        let census = Census { number: 2, retainers: vec![along(name, place)], ..Census::default() };
         agent(&mut run, 30.0, pid, AgentMessage::Census(Box::new(census)));
     }
-    let told = run.verdict();
-    assert_eq!((causes(&told), told.findings.len()), (vec!["persistent-workers-growth"], 2));
-    let by_key = keeps(&mut grow(Some(true), 40, leak), 30.0, "dict");
+    let reported = run.verdict();
+    assert_eq!((causes(&reported), reported.findings.len()), (vec!["persistent-workers-growth"], 2));
+    let by_key = retains(&mut grow(Some(true), 40, leak), 30.0, "dict");
     assert_eq!(causes(&by_key)[0], "unbounded-caches");
 }
 
@@ -202,11 +206,11 @@ fn what_workers_take_in_each_epoch_and_give_back_is_no_growth() {
         }
     }
     run.finish(79.0, Ending::Exited(0));
-    assert_eq!(causes(&keeps(&mut run, 70.0, "dict")), Vec::<&str>::new());
+    assert_eq!(causes(&retains(&mut run, 70.0, "dict")), Vec::<&str>::new());
 }
 
 #[test]
-fn persistent_workers_that_grow_to_the_end_are_told_and_those_that_rest_are_not() {
+fn persistent_workers_that_grow_to_the_end_are_reported_and_those_that_rest_are_not() {
     let leak = |second: usize| (200 + 8 * second as u64) * MIB;
     let verdict = grow(Some(true), 40, leak).verdict();
     assert_eq!(causes(&verdict), ["persistent-workers-growth"]);
@@ -235,7 +239,7 @@ fn threads(run: &mut Run, at: f64, trainer: u32) {
 }
 
 #[test]
-fn threads_that_become_more_and_more_are_told_and_a_full_pool_is_not() {
+fn threads_that_become_more_and_more_are_reported_and_a_full_pool_is_not() {
     for (what, found, count) in [
         ("more each second", true, (|t| 4 + 5 * t) as fn(u32) -> u32),
         ("a pool that fills", false, |t| 4 + 40 * t.min(4)),
@@ -259,7 +263,7 @@ fn threads_that_become_more_and_more_are_told_and_a_full_pool_is_not() {
 }
 
 #[test]
-fn a_refused_thread_is_blamed_on_who_started_many() {
+fn a_refused_thread_is_blamed_on_the_process_that_started_many() {
     for (first, last, found) in [(4, 300, true), (4, 12, false), (200, 210, false)] {
         let mut run = Run::with_trainer();
         threads(&mut run, 1.0, first);
@@ -275,7 +279,7 @@ fn a_refused_thread_is_blamed_on_who_started_many() {
 }
 
 /// A child forked at 1 s with 500 MiB; then (parent's memory, parent's faults, child's memory, what it alone maps, its faults).
-fn forked(looks: &[(u64, u64, u64, u64, u64)]) -> Run {
+fn forked(readings: &[(u64, u64, u64, u64, u64)]) -> Run {
     let mut run = Run::new();
     run.process(1.0, 300, MAIN, Role::LoaderWorker(None), limits(), 1000);
     if let Some(ullage_model::Item::Event(event)) = run.items.last_mut() {
@@ -283,7 +287,7 @@ fn forked(looks: &[(u64, u64, u64, u64, u64)]) -> Run {
             facts.forked_from = Some(id(MAIN));
         }
     }
-    for (second, &(parent, faults, child, own, childs)) in looks.iter().enumerate() {
+    for (second, &(parent, faults, child, own, childs)) in readings.iter().enumerate() {
         let mut main = sized(reading(MAIN, 1, "python"), parent * MIB);
         main.minor_faults = faults;
         let mut worker = worker(300, child * MIB);
@@ -295,9 +299,9 @@ fn forked(looks: &[(u64, u64, u64, u64, u64)]) -> Run {
 }
 
 #[test]
-fn what_a_forked_child_keeps_of_its_parents_old_pages_is_told() {
+fn what_a_forked_child_retains_of_its_parents_old_pages_is_reported() {
     let pages = |mib: u64| mib * 256;
-    for (what, looks, kept) in [
+    for (what, readings, retained) in [
         ("freed", vec![(500, 1000, 500, 5, 100), (150, 1100, 500, 350, 120)], Some("at least 350 MiB")),
         (
             "rewritten",
@@ -314,12 +318,12 @@ fn what_a_forked_child_keeps_of_its_parents_old_pages_is_told() {
             None,
         ),
     ] {
-        let mut run = forked(&looks);
+        let mut run = forked(&readings);
         run.finish(9.0, Ending::Exited(0));
         let verdict = run.verdict();
         let found = of(&verdict, "fork-parent-rewrites");
-        assert_eq!(found.is_some(), kept.is_some(), "{what}: {found:?}");
-        if let (Some(found), Some(words)) = (found, kept) {
+        assert_eq!(found.is_some(), retained.is_some(), "{what}: {found:?}");
+        if let (Some(found), Some(words)) = (found, retained) {
             assert_eq!(found.severity, Severity::Note, "{what}: steady, however large");
             assert!(sentences(found).contains(words), "{what}: {}", sentences(found));
         }
@@ -344,9 +348,9 @@ fn segment(maker: i32, mib: u64, mappers: &[i32]) -> Segment {
         at_least: false,
         deleted: true,
         before: false,
-        creator: Measured::Known(Creator { who: Maker::Process(id(maker)), by: CreatorSource::Name }),
+        creator: Measured::Known(Creator { maker: Maker::Process(id(maker)), by: CreatorSource::Name }),
         mappers: mappers.iter().map(|pid| id(*pid)).collect::<Vec<ProcessId>>(),
-        holders: vec![],
+        openers: vec![],
         outsiders: Measured::default(),
     }
 }
@@ -377,7 +381,7 @@ fn no_room() -> ExceptionReport {
 }
 
 #[test]
-fn batches_that_wait_fill_shm_and_batches_that_were_kept_are_another_cause() {
+fn batches_that_wait_fill_shm_and_batches_that_were_retained_are_another_cause() {
     for (waiting, received, found) in [(56, 4, true), (4, 56, false)] {
         let mut run = in_flight(waiting, received);
         run.exception(8.5, 300, no_room()).finish(9.0, Ending::Exited(1));
@@ -454,8 +458,8 @@ fn work_that_ran_out_of_memory_is_named_by_its_stack() {
     ] {
         let verdict = failed_with("RuntimeError", text, &stack);
         let of_work = ["checkpoint-load-copies", "checkpoint-save-staging", "model-copies-on-cpu"];
-        let told: Vec<_> = causes(&verdict).into_iter().filter(|cause| of_work.contains(cause)).collect();
-        assert_eq!(told, Vec::from_iter(cause), "{stack:?}");
+        let reported: Vec<_> = causes(&verdict).into_iter().filter(|cause| of_work.contains(cause)).collect();
+        assert_eq!(reported, Vec::from_iter(cause), "{stack:?}");
         assert!(cause.is_none_or(|cause| of(&verdict, cause).unwrap().severity == Severity::Warning));
     }
     let other = failed_with("RuntimeError", "size mismatch", &["…/torch/serialization.py:1529 load"]);
@@ -485,8 +489,8 @@ fn messages_of_libraries_name_their_cause() {
     ] {
         let verdict = failed_with(type_name, text, &["/job/train.py:3 <module>"]);
         let of_library = ["nccl-shm-segments", "ray-object-store", "joblib-loky-memmap", "preload-allocator-mismatch"];
-        let told: Vec<_> = causes(&verdict).into_iter().filter(|cause| of_library.contains(cause)).collect();
-        assert_eq!(told, Vec::from_iter(cause), "{text}");
+        let reported: Vec<_> = causes(&verdict).into_iter().filter(|cause| of_library.contains(cause)).collect();
+        assert_eq!(reported, Vec::from_iter(cause), "{text}");
         assert!(cause.is_none_or(|cause| causes(&verdict)[0] == cause), "{text}: {:?}", causes(&verdict));
         if cause == Some("preload-allocator-mismatch") {
             assert_eq!(verdict.findings[0].fixes[0].command, "export LD_PRELOAD=/usr/lib/libgomp.so.1");
@@ -512,7 +516,7 @@ fn joblib_hides_the_error_in_a_chain() {
 
 #[test]
 fn a_killed_owner_explains_the_trackers_warning() {
-    for (ending, told) in [(Ending::Signaled(9), true), (Ending::Exited(0), false)] {
+    for (ending, reported) in [(Ending::Signaled(9), true), (Ending::Exited(0), false)] {
         let mut run = Run::with_trainer();
         run.process(0.5, 300, TRAINER, Role::ResourceTracker, limits(), 1000);
         let tracker = || reading(300, TRAINER, "python");
@@ -522,7 +526,7 @@ fn a_killed_owner_explains_the_trackers_warning() {
         let verdict = run.verdict();
         assert_eq!(
             of(&verdict, "leaked-semaphore-warning").map(|found| found.severity),
-            told.then_some(Severity::Note)
+            reported.then_some(Severity::Note)
         );
     }
 }
@@ -569,7 +573,7 @@ fn ranks_that_each_hold_the_dataset_are_a_note_until_memory_runs_out() {
 
 #[test]
 fn programs_of_workers_are_a_note_and_a_refused_one_a_warning() {
-    for (number, parent, told) in [
+    for (number, parent, reported) in [
         (12, Role::LoaderWorker(None), true),
         (3, Role::LoaderWorker(None), false),
         (12, Role::Trainer, false),
@@ -588,10 +592,10 @@ fn programs_of_workers_are_a_note_and_a_refused_one_a_warning() {
         let verdict = run.verdict();
         assert_eq!(
             of(&verdict, "subprocess-in-workers").map(|found| found.severity),
-            told.then_some(Severity::Note)
+            reported.then_some(Severity::Note)
         );
     }
-    for (stack, told) in
+    for (stack, reported) in
         [("/usr/lib/python3.11/subprocess.py:1901 _execute_child", true), ("/job/x.py:3 load", false)]
     {
         let mut run = Run::new();
@@ -602,7 +606,7 @@ fn programs_of_workers_are_a_note_and_a_refused_one_a_warning() {
         report.stack = vec!["/job/data.py:8 __getitem__".into(), stack.into()];
         run.exception(2.0, 300, report).finish(3.0, Ending::Exited(1));
         let severity = of(&run.verdict(), "subprocess-in-workers").map(|found| found.severity);
-        assert_eq!(severity, told.then_some(Severity::Warning), "{stack}");
+        assert_eq!(severity, reported.then_some(Severity::Warning), "{stack}");
     }
 }
 
@@ -635,17 +639,17 @@ fn compile_workers_are_known_by_their_command_line() {
 
 /// A producer that tells of its queue at these times, and grows to so much.
 fn producer(
-    told: &[(f64, u64)],
+    reported: &[(f64, u64)],
     maxsize: Option<u64>,
     item: u64,
     anonymous: impl Fn(f64) -> u64,
     end: f64,
 ) -> Verdict {
     let mut run = Run::with_trainer();
-    let mut told = told.iter().peekable();
+    let mut reported = reported.iter().peekable();
     for second in 1..=end as u32 {
         let at = f64::from(second);
-        while let Some((when, items)) = told.next_if(|(when, _)| *when <= at) {
+        while let Some((when, items)) = reported.next_if(|(when, _)| *when <= at) {
             let backlog = Backlog {
                 number: 1,
                 of: "multiprocessing.Queue".into(),
@@ -663,7 +667,7 @@ fn producer(
 }
 
 #[test]
-fn a_queue_that_fills_faster_than_it_is_emptied_is_told() {
+fn a_queue_that_fills_faster_than_it_is_emptied_is_reported() {
     let doubles = [(3.0, 16), (6.0, 32), (12.0, 64), (24.0, 128)];
     let filling = |at: f64| (100 + 6 * at as u64) * MIB;
     let verdict = producer(&doubles, None, MIB, filling, 40.0);
@@ -674,7 +678,7 @@ fn a_queue_that_fills_faster_than_it_is_emptied_is_told() {
 }
 
 #[test]
-fn bounded_drained_and_small_queues_and_other_growth_are_not_told() {
+fn bounded_drained_and_small_queues_and_other_growth_are_not_reported() {
     let doubles = [(3.0, 16), (6.0, 32), (12.0, 64), (24.0, 128)];
     let filling = |at: f64| (100 + 6 * at as u64) * MIB;
     for (what, verdict) in [
@@ -699,17 +703,17 @@ fn bounded_drained_and_small_queues_and_other_growth_are_not_told() {
     assert!(undetermined(&unheard).contains(&"queue-backlog-unbounded"), "the agent did not speak");
 }
 
-fn kept(cycle: u64, tensors: u64) -> Option<KeptByIterators> {
-    Some(KeptByIterators { cycle, tee: 0, weight: Weight { tensors, ..Weight::default() } })
+fn retained(cycle: u64, tensors: u64) -> Option<RetainedByIterators> {
+    Some(RetainedByIterators { cycle, tee: 0, weight: Weight { tensors, ..Weight::default() } })
 }
 
 #[test]
-fn what_cycle_keeps_is_a_note_and_where_it_ran_short_a_warning() {
-    for (kept, failed, severity) in [
-        (kept(100, 100 * MIB), false, Some(Severity::Note)),
-        (kept(100, MIB), false, None),
+fn what_cycle_retains_is_a_note_and_where_it_ran_short_a_warning() {
+    for (retained, failed, severity) in [
+        (retained(100, 100 * MIB), false, Some(Severity::Note)),
+        (retained(100, MIB), false, None),
         (None, true, None),
-        (kept(250, 250 * MIB), true, Some(Severity::Warning)),
+        (retained(250, 250 * MIB), true, Some(Severity::Warning)),
     ] {
         let mut run = Run::new();
         agent(&mut run, 0.5, MAIN, AgentMessage::Loader(Box::new(loader(1, false))));
@@ -719,11 +723,11 @@ fn what_cycle_keeps_is_a_note_and_where_it_ran_short_a_warning() {
                 "RuntimeError",
                 "Too many open files. Communication with the workers is no longer possible.",
             );
-            report.counts.kept_by_iterators = kept;
+            report.counts.retained_by_iterators = retained;
             run.exception(2.0, MAIN, report);
         } else {
             let figures = Default::default();
-            agent(&mut run, 2.0, MAIN, AgentMessage::Bye { figures, kept_by_iterators: kept });
+            agent(&mut run, 2.0, MAIN, AgentMessage::Bye { figures, retained_by_iterators: retained });
         }
         run.finish(3.0, Ending::Exited(i32::from(failed)));
         let verdict = run.verdict();
@@ -752,7 +756,7 @@ fn generated(code: impl Fn(u64) -> u64, anonymous: impl Fn(u64) -> u64, end: u64
 }
 
 #[test]
-fn code_that_is_generated_all_along_is_told_and_that_of_a_model_is_not() {
+fn code_that_is_generated_all_along_is_reported_and_that_of_a_model_is_not() {
     let severity =
         |verdict: &Verdict| of(verdict, "onednn-primitive-cache-shapes").map(|found| found.severity);
     assert_eq!(severity(&generated(|t| 6 * t, |t| 200 + 2 * t, 40)), Some(Severity::Note));
@@ -768,7 +772,7 @@ fn code_that_is_generated_all_along_is_told_and_that_of_a_model_is_not() {
 
 #[test]
 fn versions_with_a_late_collector_are_a_hypothesis() {
-    for (python, grown, told) in
+    for (python, grown, reported) in
         [("3.14.2", 900, true), ("3.14.5", 900, false), ("3.13.1", 900, false), ("3.14.2", 90, false)]
     {
         let mut run = Run::with_trainer();
@@ -784,7 +788,7 @@ fn versions_with_a_late_collector_are_a_hypothesis() {
         run.finish(3.0, Ending::Exited(0));
         let verdict = run.verdict();
         let found = of(&verdict, "python-314-incremental-gc");
-        assert_eq!(found.is_some(), told, "{python}");
+        assert_eq!(found.is_some(), reported, "{python}");
         assert!(found
             .is_none_or(|found| found.status() == Status::Hypothesis && found.severity == Severity::Note));
     }
@@ -792,7 +796,7 @@ fn versions_with_a_late_collector_are_a_hypothesis() {
 
 #[test]
 fn a_large_address_space_is_a_note_unless_it_is_limited() {
-    for (gib, limit, reserved, told) in [
+    for (gib, limit, reserved, reported) in [
         (1024, Limit::Unlimited, 0, true),
         (1024, Limit::At(2048 * GIB), 0, false),
         (20, Limit::Unlimited, 0, false),
@@ -815,7 +819,7 @@ fn a_large_address_space_is_a_note_unless_it_is_limited() {
         let verdict = run.verdict();
         assert_eq!(
             of(&verdict, "uva-vsz-illusion").map(|found| found.severity),
-            told.then_some(Severity::Note),
+            reported.then_some(Severity::Note),
             "{gib} GiB, of which the arena reserved {reserved}"
         );
     }
@@ -823,7 +827,7 @@ fn a_large_address_space_is_a_note_unless_it_is_limited() {
 
 fn bye(run: &mut Run, figures: &[(&str, f64)]) {
     let figures = figures.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-    agent(run, 1.5, MAIN, AgentMessage::Bye { figures, kept_by_iterators: Default::default() });
+    agent(run, 1.5, MAIN, AgentMessage::Bye { figures, retained_by_iterators: Default::default() });
 }
 
 #[test]
@@ -842,8 +846,8 @@ fn an_arena_that_nothing_travelled_through_is_reported_where_it_was_asked_for() 
         run.tick(1.0, main_and([]), |_| {});
         bye(&mut run, figures);
         run.finish(2.0, Ending::Exited(0));
-        let told = run.verdict().fixes;
-        assert!(told.last().unwrap().starts_with(last), "{told:?}");
+        let reported = run.verdict().fixes;
+        assert!(reported.last().unwrap().starts_with(last), "{reported:?}");
     }
 }
 

@@ -21,8 +21,11 @@ fn the_bare_stack_trace_names_the_cause_with_less_certainty() {
     let verdict = explain_log(CRASH.as_bytes()).unwrap();
     let first = &verdict.findings[0];
     assert_eq!((first.cause.as_str(), first.status()), ("max-map-count-exhausted", Status::Hypothesis));
-    let told: String = first.evidence.iter().map(|e| e.sentence.as_str()).collect();
-    assert!(told.contains("number 63,978") && told.contains("Line 9,") && told.contains("250 MiB"), "{told}");
+    let sentences: String = first.evidence.iter().map(|e| e.sentence.as_str()).collect();
+    assert!(
+        sentences.contains("number 63,978") && sentences.contains("Line 9,") && sentences.contains("250 MiB"),
+        "{sentences}"
+    );
     assert_eq!(verdict.first_failure().map(|found| found.line), Some(9));
     assert_eq!(verdict.settle[0], "ullage run -- python train.py");
 }
@@ -42,7 +45,7 @@ fn a_huge_request_makes_the_limit_of_mappings_less_likely() {
 }
 
 #[test]
-fn the_first_failure_is_told_from_what_follows() {
+fn the_first_failure_is_distinguished_from_what_follows() {
     let log = "epoch 1\nOSError: [Errno 24] Too many open files: '/data/a.jpg'\nRuntimeError: DataLoader worker (pid(s) 8024) exited unexpectedly\nKilled\n";
     let verdict = explain_log(log.as_bytes()).unwrap();
     assert_eq!(verdict.first_failure().map(|found| (found.line, found.pattern)), Some((2, "py-emfile")));

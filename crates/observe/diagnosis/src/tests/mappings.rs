@@ -20,7 +20,7 @@ fn crash() -> Run {
 }
 
 #[test]
-fn the_crash_is_counted_in_the_trainer_and_told_in_full() {
+fn the_crash_is_counted_in_the_trainer_and_reported_in_full() {
     let verdict = crash().verdict();
     let first = &verdict.findings[0];
     assert_eq!(
@@ -28,7 +28,7 @@ fn the_crash_is_counted_in_the_trainer_and_told_in_full() {
         ("max-map-count-exhausted", Status::Established, Severity::Fatal)
     );
     assert_eq!(first.process.as_ref().map(|p| (p.id, p.role.clone())), Some((id(TRAINER), Role::Trainer)));
-    let told = sentences(first);
+    let text = sentences(first);
     for part in [
         "65,530 of 65,530 mappings (vm.max_map_count)",
         "64,977 of these mappings are torch's",
@@ -37,7 +37,7 @@ fn the_crash_is_counted_in_the_trainer_and_told_in_full() {
         "/dev/shm was not full: 254 MiB of 12 GiB in use",
         "starts its workers by forkserver, this process's own start method",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(text.contains(part), "{part}: {text}");
     }
     assert_eq!(first.fixes[0].automatic.as_deref(), Some("arena"));
     assert!(first.fixes[0].command.starts_with("ullage run --fix -- "));
@@ -83,7 +83,7 @@ fn unspoken(readings: &[(f64, u64)], ended: f64) -> Run {
 }
 
 #[test]
-fn without_the_agent_the_last_reading_and_its_age_tell() {
+fn without_the_agent_the_last_reading_and_its_age_suffice() {
     let verdict = unspoken(&[(1.0, 700), (4.0, 30_000), (8.0, 65_100)], 8.4).verdict();
     let first = &verdict.findings[0];
     assert_eq!((first.cause.as_str(), first.status()), ("max-map-count-exhausted", Status::Supported));
@@ -92,7 +92,7 @@ fn without_the_agent_the_last_reading_and_its_age_tell() {
 }
 
 #[test]
-fn without_the_agent_growth_up_to_the_end_tells_too() {
+fn without_the_agent_growth_up_to_the_end_suffices_too() {
     let verdict = unspoken(&[(1.0, 700), (4.0, 25_000), (6.0, 41_000), (8.0, 57_000)], 9.0).verdict();
     assert_eq!(causes(&verdict), ["max-map-count-exhausted"]);
     assert!(sentences(&verdict.findings[0]).contains("growing by 8"), "{}", sentences(&verdict.findings[0]));
@@ -112,7 +112,7 @@ fn growth_that_stopped_far_below_is_not_it() {
 }
 
 #[test]
-fn a_last_look_long_before_the_end_cannot_tell() {
+fn a_last_reading_long_before_the_end_proves_nothing() {
     let verdict = unspoken(&[(1.0, 700)], 20.0).verdict();
     assert_eq!(causes(&verdict), Vec::<&str>::new());
     assert!(undetermined(&verdict).contains(&"max-map-count-exhausted"), "{verdict:?}");
@@ -142,7 +142,7 @@ fn enomem(text: &str, set: impl FnOnce(&mut ullage_model::CountsAtFailure)) -> R
 }
 
 #[test]
-fn an_address_space_at_its_limit_is_told_from_the_mapping_count() {
+fn an_address_space_at_its_limit_is_distinguished_from_the_mapping_count() {
     let verdict = enomem("DefaultCPUAllocator: can't allocate memory: you tried to allocate 209715200 bytes. Error code 12 (Cannot allocate memory)", |counts| {
         counts.address_space_limit = Some(4 * GIB);
         counts.virtual_size = Some(4 * GIB - 100 * MIB);
@@ -193,7 +193,7 @@ fn a_failed_import_under_a_limit_is_the_limit() {
 }
 
 #[test]
-fn without_the_agent_vmpeak_at_the_limit_tells() {
+fn without_the_agent_vmpeak_at_the_limit_suffices() {
     let mut run = Run::with_trainer();
     let mut tight = limits();
     tight.address_space = Limit::At(3 * GIB + MIB);

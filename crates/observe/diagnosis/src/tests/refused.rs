@@ -119,7 +119,7 @@ fn locks(limit: Limit, uid: u32, text: &str, stack: &str) -> Verdict {
 }
 
 #[test]
-fn locked_memory_is_told_by_the_call_and_the_limit() {
+fn locked_memory_is_recognised_by_the_call_and_the_limit() {
     let small = Limit::At(64 << 10);
     let mlock = "[Errno 12] mlock: Cannot allocate memory";
     assert_eq!(causes(&locks(small, 1000, mlock, "job.py:9 pin")), ["memlock-rdma-registration"]);
@@ -142,7 +142,7 @@ fn stacks(stack: Limit, threads: u64, used: u64, limit: u64) -> Verdict {
 }
 
 #[test]
-fn large_stacks_are_told_where_a_usual_one_would_have_fitted() {
+fn large_stacks_are_reported_where_a_usual_one_would_have_fitted() {
     let verdict = stacks(Limit::At(GIB), 19, 19 * GIB + GIB / 2, 20 * GIB);
     assert_eq!(causes(&verdict), ["stack-ulimit-thread-stacks", "rlimit-as-virtual-memory"]);
     let full = stacks(Limit::At(GIB), 19, 20 * GIB - MIB, 20 * GIB);
@@ -176,7 +176,7 @@ fn system_v_says_which_call_and_the_limit_is_beside_it() {
 }
 
 #[test]
-fn a_closed_shm_is_told_by_the_error_of_the_first_object() {
+fn a_closed_shm_is_recognised_by_the_error_of_the_first_object() {
     let torch = |words: &str| {
         fails(
             "RuntimeError",
@@ -214,13 +214,13 @@ fn from_before(name: &str, mib: u64, creator: Measured<Creator>) -> Segment {
         before: true,
         creator,
         mappers: vec![],
-        holders: vec![],
+        openers: vec![],
         outsiders: Measured::Missing(Missing::NotAsked),
     }
 }
 
 fn gone() -> Measured<Creator> {
-    Measured::Known(Creator { who: Maker::Gone(77), by: CreatorSource::Name })
+    Measured::Known(Creator { maker: Maker::Gone(77), by: CreatorSource::Name })
 }
 
 const FULL: &str =
@@ -250,7 +250,7 @@ fn files_of_dead_runs_that_fill_shm_come_before_the_lack_of_room() {
 #[test]
 fn files_in_use_small_ones_and_the_jobs_own_are_not_left_over() {
     let own = ProcessId { pid: TRAINER, ..id(TRAINER) };
-    let living = Measured::Known(Creator { who: Maker::Process(own), by: CreatorSource::Name });
+    let living = Measured::Known(Creator { maker: Maker::Process(own), by: CreatorSource::Name });
     let mapped = Segment { mappers: vec![own], ..from_before("torch_77_1_0", 48, gone()) };
     let fresh = Segment { before: false, ..from_before("torch_77_1_0", 48, gone()) };
     for segment in
@@ -261,7 +261,7 @@ fn files_in_use_small_ones_and_the_jobs_own_are_not_left_over() {
 }
 
 #[test]
-fn what_was_in_use_before_the_job_is_told_where_no_file_was_listed() {
+fn what_was_in_use_before_the_job_is_reported_where_no_file_was_listed() {
     for (at, before, expected) in [
         (0.004, 40, vec!["shm-stale-files", "shm-full-bytes"]),
         (0.004, 4, vec!["shm-full-bytes"]),
@@ -305,7 +305,7 @@ fn bus(used: u64, mapped: u64) -> Verdict {
 }
 
 #[test]
-fn sigbus_of_a_mapped_file_is_told_from_a_full_shm() {
+fn sigbus_of_a_mapped_file_is_distinguished_from_a_full_shm() {
     let verdict = bus(10 * MIB, 8 * MIB);
     assert_eq!(causes(&verdict), ["sigbus-file-truncated-or-netfs"]);
     assert_eq!(verdict.findings[0].status(), Status::Supported);
@@ -333,11 +333,12 @@ fn a_file_shorter_than_its_mapping_establishes_it() {
 }
 
 #[test]
-fn what_the_job_leaves_in_system_v_is_told_and_what_is_small_is_a_note() {
+fn what_the_job_leaves_in_system_v_is_reported_and_what_is_small_is_a_note() {
     for (mib, severity) in [(200, Severity::Warning), (2, Severity::Note)] {
         let mut run = Run::with_trainer();
         run.quiet(1.0);
-        let maker = Measured::Known(Creator { who: Maker::Process(id(TRAINER)), by: CreatorSource::Kernel });
+        let maker =
+            Measured::Known(Creator { maker: Maker::Process(id(TRAINER)), by: CreatorSource::Kernel });
         let segment = Segment {
             kind: SegmentKind::Sysv,
             before: false,

@@ -3,7 +3,7 @@
 //! What is expected was written down before the first run. Where it differs by length, its line says why.
 
 use super::build::*;
-use super::stretched::{Holds, Job, Length, Moment, CHILD, LENGTHS, LOADED_S};
+use super::stretched::{Holds, Job, JobTime, Length, CHILD, LENGTHS, LOADED_S};
 use ullage_model::cgroup::CgroupMemoryParts;
 use ullage_model::host::{HostKernel, HostMemory};
 use ullage_model::GrowthClass::{
@@ -111,13 +111,13 @@ const SHAPES: &[Shape] = &[
         well(job.child(Role::Other, end, |now| Holds::private(100.0 + 900.0 * now.x)));
     }),
     shape("children that stay", ProcessAccumulation, &[], |job| {
-        for moment in job.moments() {
-            let mut all = vec![job.process(MAIN, 1, 0.0, moment, Holds::private(400.0))];
-            for child in 1..=(24.0 * moment.x) as i32 {
+        for time in job.times() {
+            let mut all = vec![job.process(MAIN, 1, 0.0, time, Holds::private(400.0))];
+            for child in 1..=(24.0 * time.x) as i32 {
                 let born = f64::from(child) / 24.0 * job.seconds();
-                all.push(job.process(CHILD + child, MAIN, born, moment, Holds::private(30.0)));
+                all.push(job.process(CHILD + child, MAIN, born, time, Holds::private(30.0)));
             }
-            job.run.tick(moment.at, all, |_| {});
+            job.run.tick(time.at, all, |_| {});
         }
         well(job);
     }),
@@ -125,9 +125,9 @@ const SHAPES: &[Shape] = &[
         let whole = job.seconds();
         let private = move |at: f64| 200.0 + 800.0 * part(at / whole, 0.0, 0.5);
         job.private(|now| private(now.at));
-        job.looks(whole, |at| {
+        job.readings(whole, |at| {
             let freed = if at > 0.5 * whole { 780.0 } else { 2.0 };
-            kept(private(at), private(at) - freed - 100.0, freed)
+            retained(private(at), private(at) - freed - 100.0, freed)
         });
         well(job.in_order());
     }),
@@ -137,8 +137,8 @@ const SHAPES: &[Shape] = &[
         let trimmed = (0.93 * whole).min(whole - 6.0);
         let private = move |at: f64| 200.0 + 800.0 * part(at / whole, 0.0, 0.5);
         job.private(|now| if now.at > trimmed { 210.0 } else { private(now.at) });
-        job.looks(0.6 * trimmed, |at| kept(private(at), private(at) - 102.0, 2.0));
-        job.says(trimmed, kept(1000.0, 120.0, 780.0));
+        job.readings(0.6 * trimmed, |at| retained(private(at), private(at) - 102.0, 2.0));
+        job.says(trimmed, retained(1000.0, 120.0, 780.0));
         well(job.in_order());
     }),
     shape("a buffer that is touched as the program starts", NOTHING, &[], |job| {
@@ -153,13 +153,13 @@ const SHAPES: &[Shape] = &[
         },
     ),
     shape("shared memory that nobody gives back", SharedMemoryBacklog, &[], |job| {
-        let mib = |now: Moment| 2000.0 * now.x;
-        let holds = |now: Moment| Holds { shared: 1.0 + mib(now), ..Holds::private(300.0) };
+        let mib = |now: JobTime| 2000.0 * now.x;
+        let holds = |now: JobTime| Holds { shared: 1.0 + mib(now), ..Holds::private(300.0) };
         well(job.main(holds, |now, sample| has_shm(sample, mib(now), 4000.0)));
     }),
     shape("a /dev/shm that fills", SharedMemoryBacklog, &[("shm-full-bytes", Fatal)], |job| {
-        let mib = |now: Moment| 2000.0 * now.x;
-        let holds = |now: Moment| Holds { shared: 1.0 + mib(now), ..Holds::private(300.0) };
+        let mib = |now: JobTime| 2000.0 * now.x;
+        let holds = |now: JobTime| Holds { shared: 1.0 + mib(now), ..Holds::private(300.0) };
         job.main(holds, |now, sample| has_shm(sample, mib(now), 2000.0));
         let text =
             "unable to allocate shared memory(shm) for file </torch_100_358_8>: No space left on device (28)";
@@ -187,11 +187,12 @@ const SHAPES: &[Shape] = &[
         fails(job, text, counts);
     }),
     shape("descriptors on their way to the limit", FdLeak, &[], |job| {
-        let holds = |now: Moment| Holds { descriptors: 12 + (800.0 * now.x) as u64, ..Holds::private(300.0) };
+        let holds =
+            |now: JobTime| Holds { descriptors: 12 + (800.0 * now.x) as u64, ..Holds::private(300.0) };
         well(job.main(holds, |_, _| {}));
     }),
     shape("threads that are never ended", NOTHING, &[("threads-per-task", Warning)], |job| {
-        let holds = |now: Moment| Holds { threads: 4 + (400.0 * now.x) as u32, ..Holds::private(300.0) };
+        let holds = |now: JobTime| Holds { threads: 4 + (400.0 * now.x) as u32, ..Holds::private(300.0) };
         well(job.main(holds, |_, _| {}));
     }),
     shape("files that are read", PageCache, &[], |job| {
@@ -204,7 +205,7 @@ const SHAPES: &[Shape] = &[
     }),
     shape("pages that go to swap and come back", SwapThrash, &[("swap-thrash", Warning)], |job| {
         let whole = job.seconds();
-        let holds = |_: Moment| Holds { swap: 100.0, ..Holds::private(300.0) };
+        let holds = |_: JobTime| Holds { swap: 100.0, ..Holds::private(300.0) };
         job.main(holds, move |now, sample| {
             let lasted = (now.at - 0.4 * whole).max(0.0);
             has_swap(sample);
@@ -217,7 +218,7 @@ const SHAPES: &[Shape] = &[
     }),
     // A machine that is never short of memory moves some pages as well.
     shape("pages that trickle to swap and back", NOTHING, &[], |job| {
-        let holds = |_: Moment| Holds { swap: 100.0, ..Holds::private(300.0) };
+        let holds = |_: JobTime| Holds { swap: 100.0, ..Holds::private(300.0) };
         job.main(holds, |now, sample| {
             has_swap(sample);
             sample.host.swap_in = Measured::Known((2.0 * now.at) as u64);
@@ -228,7 +229,7 @@ const SHAPES: &[Shape] = &[
         well(job);
     }),
     shape("a leak that the kernel ends", LiveGrowth, &[("memcg-oom-kill", Fatal)], |job| {
-        let mib = |now: Moment| 200.0 + 1740.0 * now.x;
+        let mib = |now: JobTime| 200.0 + 1740.0 * now.x;
         job.main(
             |now| Holds::private(mib(now)),
             |now, sample| {
@@ -247,14 +248,14 @@ const SHAPES: &[Shape] = &[
         |job| {
             let end = job.seconds();
             job.run.process(0.1, CHILD, MAIN, Role::LoaderWorker(Some(0)), limits(), 1000);
-            let mib = |now: Moment| 100.0 + 1340.0 * now.x;
-            for moment in job.moments() {
+            let mib = |now: JobTime| 100.0 + 1340.0 * now.x;
+            for time in job.times() {
                 let all = vec![
-                    job.process(MAIN, 1, 0.0, moment, Holds::private(400.0)),
-                    job.process(CHILD, MAIN, 0.1, moment, Holds::private(mib(moment))),
+                    job.process(MAIN, 1, 0.0, time, Holds::private(400.0)),
+                    job.process(CHILD, MAIN, 0.1, time, Holds::private(mib(time))),
                 ];
-                job.run.tick(moment.at, all, |sample| {
-                    sample.cgroups = vec![charged(2048.0, 0.0, 0.0, mib(moment) + 600.0, 0)];
+                job.run.tick(time.at, all, |sample| {
+                    sample.cgroups = vec![charged(2048.0, 0.0, 0.0, mib(time) + 600.0, 0)];
                 });
             }
             job.run.ended(end, CHILD, Ending::Signaled(9));
@@ -271,7 +272,7 @@ const SHAPES: &[Shape] = &[
         SharedMemoryBacklog,
         &[("memcg-oom-kill", Fatal), ("shmem-counts-twice-limits", Fatal)],
         |job| {
-            let mib = |now: Moment| 1600.0 * now.x;
+            let mib = |now: JobTime| 1600.0 * now.x;
             job.main(
                 |now| Holds { shared: 1.0 + mib(now), ..Holds::private(300.0) },
                 |now, sample| {
@@ -338,7 +339,7 @@ fn touches(mib: f64) -> Holds {
 }
 
 /// What the agent says of malloc.
-fn kept(private: f64, used: f64, free: f64) -> [(&'static str, f64); 6] {
+fn retained(private: f64, used: f64, free: f64) -> [(&'static str, f64); 6] {
     let free_main = 1.0;
     [
         ("anonymous", private),
@@ -362,7 +363,7 @@ fn has_shm(sample: &mut Sample, used: f64, size: f64) {
 }
 
 /// Mappings of a page each, so many at the end.
-fn maps(now: Moment, most: f64) -> Holds {
+fn maps(now: JobTime, most: f64) -> Holds {
     Holds { mappings: most * now.x, ..Holds::private(300.0) }
 }
 
@@ -385,7 +386,7 @@ fn charged(limit: f64, file: f64, shared: f64, anonymous: f64, kills: u64) -> Cg
 
 /// Main takes what the machine's 64 GiB have but for these, and 1.5 GiB are left.
 fn runs_out(job: &mut Job, huge_pages: f64) {
-    let gib = move |now: Moment| 1.0 + (50.0 - huge_pages) * now.x;
+    let gib = move |now: JobTime| 1.0 + (50.0 - huge_pages) * now.x;
     job.main(
         move |now| Holds::private(1024.0 * gib(now)),
         move |now, sample| {

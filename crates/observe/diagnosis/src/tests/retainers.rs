@@ -2,8 +2,8 @@
 
 use super::build::*;
 use ullage_model::{
-    AgentMessage, Backlog, Bytes, Census, Ending, EventKind, Garbage, GraphGradients, HeldGraph, Holder,
-    Measured, ProcessMemory, Severity, Site, Sites, Status, TensorCount, TensorGroup, Verdict, Weight,
+    AgentMessage, Backlog, Bytes, Census, Ending, EventKind, Garbage, GraphGradients, HeldGraph, Measured,
+    ProcessMemory, Retainer, Severity, Site, Sites, Status, TensorCount, TensorGroup, Verdict, Weight,
 };
 
 /// Main holds 200 MiB, and so many more at second `t` of 40. The agent takes a census at 10 s and one at 20 s, in which
@@ -12,11 +12,11 @@ fn run(more: impl Fn(f64) -> u64, census: Option<Census>) -> Verdict {
     let first = Census { number: 1, grown: 50 * MIB, ..Census::default() };
     let all = [(10, Some(first)), (20, census)];
     let said = all.into_iter().filter_map(|(at, census)| Some((at, AgentMessage::Census(Box::new(census?)))));
-    told(more, said.collect())
+    verdict_of(more, said.collect())
 }
 
 /// What the agent says, and at which second.
-fn told(more: impl Fn(f64) -> u64, said: Vec<(i32, AgentMessage)>) -> Verdict {
+fn verdict_of(more: impl Fn(f64) -> u64, said: Vec<(i32, AgentMessage)>) -> Verdict {
     let mut run = Run::new();
     for second in 0..=40 {
         let at = 1.0 + f64::from(second);
@@ -27,7 +27,7 @@ fn told(more: impl Fn(f64) -> u64, said: Vec<(i32, AgentMessage)>) -> Verdict {
             ..ProcessMemory::default()
         });
         run.tick(at, vec![reading], |_| {});
-        for (_, message) in said.iter().filter(|(moment, _)| *moment == second) {
+        for (_, message) in said.iter().filter(|(time, _)| *time == second) {
             let message = message.clone();
             run.event(at, EventKind::Agent { id: Some(id(MAIN)), pid: MAIN, message });
         }
@@ -45,14 +45,14 @@ fn in_turn(all: &[Census]) -> Vec<(i32, AgentMessage)> {
 #[test]
 fn an_earlier_census_counts_where_the_last_had_no_time_for_all() {
     let grown = |mib: u64| Census { grown: mib * MIB, ..Census::default() };
-    let named = Census { holders: vec![holder("outputs")], ..grown(150) };
+    let named = Census { retainers: vec![retainer("outputs")], ..grown(150) };
     let cut = Census { cut: true, ..grown(180) };
-    let verdict = told(steady, in_turn(&[grown(50), named.clone(), cut]));
+    let verdict = verdict_of(steady, in_turn(&[grown(50), named.clone(), cut]));
     let (cause, severity, status, said) = one(&verdict);
     assert_eq!((cause, severity), ("accumulate-metrics-outputs", Severity::Warning));
     // What came since counts as not explained.
     assert!(status == Status::Established && said.contains("90 MiB of 130 MiB"), "{said}");
-    let emptied = told(steady, in_turn(&[grown(50), named, grown(180)]));
+    let emptied = verdict_of(steady, in_turn(&[grown(50), named, grown(180)]));
     assert_eq!(causes(&emptied), ["unnamed-growth"]);
 }
 
@@ -71,7 +71,7 @@ fn tensors_of_one_shape_that_are_most_of_what_came_need_no_name() {
     let run = |count, shape| {
         let census = |grown, tensors| Census { grown, tensors: Some(tensors), ..Census::default() };
         let first = census(50 * MIB, counted(10, None, shape));
-        told(steady, in_turn(&[first, census(150 * MIB, counted(count, Some(10), shape))]))
+        verdict_of(steady, in_turn(&[first, census(150 * MIB, counted(count, Some(10), shape))]))
     };
     for (shape, cause) in [
         ("[512, 512] float32", "accumulate-metrics-outputs"),
@@ -93,7 +93,7 @@ fn with_a_line(mib: u64, queue: Option<Backlog>) -> Verdict {
     let mut said = in_turn(&[Census::default(), Census { grown: 100 * MIB, ..Census::default() }]);
     said.push((25, AgentMessage::Sites(sites)));
     said.extend(queue.map(|queue| (38, AgentMessage::Backlog(queue))));
-    told(steady, said)
+    verdict_of(steady, said)
 }
 
 #[test]
@@ -118,25 +118,28 @@ fn a_line_that_allocates_stands_back_for_a_queue_that_has_what_it_allocated() {
 
 #[test]
 fn gradients_that_carry_a_graph_are_named_where_nothing_else_explains_the_growth() {
-    let run = |with_graph, warned, holders: Vec<Holder>| {
+    let run = |with_graph, warned, retainers: Vec<Retainer>| {
         let grads = Some(GraphGradients { with_graph, tensor: "[384, 384] float32".into(), warned });
         let first = Census { grown: 50 * MIB, ..Census::default() };
-        told(steady, in_turn(&[first, Census { grown: 150 * MIB, grads, holders, ..Census::default() }]))
+        verdict_of(
+            steady,
+            in_turn(&[first, Census { grown: 150 * MIB, grads, retainers, ..Census::default() }]),
+        )
     };
     for verdict in [run(1, false, vec![]), run(0, true, vec![])] {
         let (cause, severity, status, _) = one(&verdict);
         assert_eq!((cause, severity, status), ("create-graph-cycle", Severity::Warning, Status::Supported));
     }
     assert_eq!(causes(&run(0, false, vec![])), ["unnamed-growth"]);
-    assert_eq!(causes(&run(1, true, vec![holder("outputs")])), ["accumulate-metrics-outputs"]);
+    assert_eq!(causes(&run(1, true, vec![retainer("outputs")])), ["accumulate-metrics-outputs"]);
 }
 
 fn steady(t: f64) -> u64 {
     (10.0 * t) as u64
 }
 
-fn holder(name: &str) -> Holder {
-    Holder {
+fn retainer(name: &str) -> Retainer {
+    Retainer {
         name: name.into(),
         place: "train(), train.py:31".into(),
         line: "train.py:27".into(),
@@ -148,12 +151,12 @@ fn holder(name: &str) -> Holder {
         own_bytes: 120 * MIB,
         more_bytes: 90 * MIB,
         of_bytes: 100 * MIB,
-        ..Holder::default()
+        ..Retainer::default()
     }
 }
 
-fn census(holders: &[Holder]) -> Option<Census> {
-    Some(Census { number: 2, grown: 150 * MIB, holders: holders.to_vec(), ..Census::default() })
+fn census(retainers: &[Retainer]) -> Option<Census> {
+    Some(Census { number: 2, grown: 150 * MIB, retainers: retainers.to_vec(), ..Census::default() })
 }
 
 fn one(verdict: &Verdict) -> (&str, Severity, Status, String) {
@@ -165,7 +168,7 @@ fn one(verdict: &Verdict) -> (&str, Severity, Status, String) {
 
 #[test]
 fn a_list_of_outputs_is_named_with_its_line_and_its_share() {
-    let verdict = run(steady, census(&[holder("outputs")]));
+    let verdict = run(steady, census(&[retainer("outputs")]));
     let (cause, severity, status, said) = one(&verdict);
     assert_eq!(cause, "accumulate-metrics-outputs");
     assert_eq!((severity, status), (Severity::Warning, Status::Established));
@@ -178,10 +181,10 @@ fn a_list_of_outputs_is_named_with_its_line_and_its_share() {
 
 #[test]
 fn each_way_to_hold_has_its_rule() {
-    let with = |change: fn(&mut Holder)| {
-        let mut holder = holder("kept");
-        change(&mut holder);
-        let verdict = run(steady, census(&[holder]));
+    let with = |change: fn(&mut Retainer)| {
+        let mut retainer = retainer("kept");
+        change(&mut retainer);
+        let verdict = run(steady, census(&[retainer]));
         one(&verdict).0.to_owned()
     };
     let graph = with(|one| {
@@ -207,17 +210,17 @@ fn each_way_to_hold_has_its_rule() {
 
 #[test]
 fn what_waits_in_a_queue_is_another_causes() {
-    let backlog = Holder { owner: "queue.Queue".into(), ..holder("q.queue") };
+    let backlog = Retainer { owner: "queue.Queue".into(), ..retainer("q.queue") };
     assert!(named(&run(steady, census(&[backlog]))).is_empty());
 }
 
 #[test]
 fn graphs_that_a_backward_pass_has_freed_hold_nothing() {
-    let kept = Holder { graph: 1.0, more_bytes: 100, ..holder("losses") };
-    let seen = Census { sees_saved: true, ..census(std::slice::from_ref(&kept)).unwrap() };
+    let retained = Retainer { graph: 1.0, more_bytes: 100, ..retainer("losses") };
+    let seen = Census { sees_saved: true, ..census(std::slice::from_ref(&retained)).unwrap() };
     assert_eq!(causes(&run(steady, Some(seen))), ["unnamed-growth"]);
     // Where torch does not tell, it may be so.
-    let unseen = run(steady, census(&[kept]));
+    let unseen = run(steady, census(&[retained]));
     let (cause, severity, status, _) = one(&unseen);
     assert_eq!(
         (cause, severity, status),
@@ -256,25 +259,28 @@ fn a_graph_that_reaches_ever_further_back_is_found_without_a_container() {
 #[test]
 fn what_comes_to_rest_is_nobodys_leak() {
     let rests = |t: f64| (20.0 * t.min(22.0)) as u64;
-    assert_eq!(run(rests, census(&[holder("buffer")])).findings, []);
-    assert_eq!(run(|_| 100, census(&[holder("buffer")])).findings, []);
+    assert_eq!(run(rests, census(&[retainer("buffer")])).findings, []);
+    assert_eq!(run(|_| 100, census(&[retainer("buffer")])).findings, []);
 }
 
 #[test]
-fn what_explains_little_is_not_told_and_what_is_small_or_bounded_is_a_note() {
-    let little = Holder { more_bytes: 20 * MIB, ..holder("outputs") };
+fn what_explains_little_is_not_reported_and_what_is_small_or_bounded_is_a_note() {
+    let little = Retainer { more_bytes: 20 * MIB, ..retainer("outputs") };
     assert_eq!(causes(&run(steady, census(&[little]))), ["unnamed-growth"]);
-    let small = run(|t| (1.2 * t) as u64, census(&[holder("outputs")]));
+    let small = run(|t| (1.2 * t) as u64, census(&[retainer("outputs")]));
     assert_eq!(one(&small).1, Severity::Note);
     assert!(small.healthy);
-    let bounded = Holder { bounded: true, ..holder("recent") };
+    let bounded = Retainer { bounded: true, ..retainer("recent") };
     assert_eq!(one(&run(steady, census(&[bounded]))).1, Severity::Note);
 }
 
 #[test]
-fn one_census_names_nobody_and_without_the_agent_it_cannot_be_told() {
-    let first =
-        Census { number: 1, holders: vec![Holder { before: None, ..holder("kept") }], ..Census::default() };
+fn one_census_names_nobody_and_without_the_agent_it_cannot_be_determined() {
+    let first = Census {
+        number: 1,
+        retainers: vec![Retainer { before: None, ..retainer("kept") }],
+        ..Census::default()
+    };
     let verdict = run(steady, Some(first));
     assert_eq!(causes(&verdict), ["unnamed-growth"]);
     assert!(undetermined(&verdict).contains(&"accumulate-metrics-outputs"), "{:?}", verdict.undetermined);
@@ -295,9 +301,9 @@ fn one_census_names_nobody_and_without_the_agent_it_cannot_be_told() {
 }
 
 #[test]
-fn what_lies_inside_another_holder_counts_once() {
-    let outer = Holder { more_bytes: 60 * MIB, ..holder("model.outputs") };
-    let inner = Holder { more_bytes: 60 * MIB, ..holder("model.outputs['logits']") };
+fn what_lies_inside_another_retainer_counts_once() {
+    let outer = Retainer { more_bytes: 60 * MIB, ..retainer("model.outputs") };
+    let inner = Retainer { more_bytes: 60 * MIB, ..retainer("model.outputs['logits']") };
     let verdict = run(steady, census(&[outer, inner]));
     assert!(one(&verdict).3.contains("explains 60 MiB of 100 MiB"), "{}", one(&verdict).3);
 }
@@ -305,7 +311,7 @@ fn what_lies_inside_another_holder_counts_once() {
 #[test]
 fn garbage_that_nobody_collects_is_named_and_a_little_of_it_is_not() {
     let with = |bytes: u64, collects: bool| {
-        let garbage = Garbage { objects: 8000, looked: 4000, garbage: 3900, bytes };
+        let garbage = Garbage { objects: 8000, inspected: 4000, garbage: 3900, bytes };
         let census = Census {
             number: 1,
             grown: 150 * MIB,
@@ -329,10 +335,10 @@ fn garbage_that_nobody_collects_is_named_and_a_little_of_it_is_not() {
 }
 
 #[test]
-fn a_holder_that_weighs_more_than_its_process_is_left_out() {
-    let lies = Holder { bytes: 1 << 50, more_bytes: 1 << 50, ..holder("buckets") };
+fn a_retainer_that_weighs_more_than_its_process_is_left_out() {
+    let lies = Retainer { bytes: 1 << 50, more_bytes: 1 << 50, ..retainer("buckets") };
     assert_eq!(causes(&run(steady, census(std::slice::from_ref(&lies)))), ["unnamed-growth"]);
-    let verdict = run(steady, census(&[lies, holder("outputs")]));
+    let verdict = run(steady, census(&[lies, retainer("outputs")]));
     let said = sentences(named(&verdict)[0]);
     assert!(
         said.contains("The list `outputs`") && !said.contains("buckets") && said.contains("90 %"),

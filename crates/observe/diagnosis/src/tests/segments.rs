@@ -20,17 +20,17 @@ fn segment(name: &str, mib: u64, creator: Measured<Creator>, mappers: &[ProcessI
         before: false,
         creator,
         mappers: mappers.to_vec(),
-        holders: vec![],
+        openers: vec![],
         outsiders: Measured::default(),
     }
 }
 
 fn by(pid: i32) -> Measured<Creator> {
-    Measured::Known(Creator { who: Maker::Process(id(pid)), by: CreatorSource::Name })
+    Measured::Known(Creator { maker: Maker::Process(id(pid)), by: CreatorSource::Name })
 }
 
 fn gone(pid: i32) -> Measured<Creator> {
-    Measured::Known(Creator { who: Maker::Gone(pid), by: CreatorSource::Name })
+    Measured::Known(Creator { maker: Maker::Gone(pid), by: CreatorSource::Name })
 }
 
 const NOBODY: Measured<Creator> = Measured::Missing(Missing::Vanished);
@@ -52,12 +52,12 @@ fn run(readings: &[(f64, Vec<Segment>)], end: bool) -> Option<SegmentSummary> {
 }
 
 #[test]
-fn a_run_whose_segments_were_never_read_says_nothing_of_them() {
+fn a_run_without_readings_of_segments_says_nothing_of_them() {
     assert_eq!(run(&[], false), None);
 }
 
 #[test]
-fn the_reading_with_most_of_the_jobs_own_bytes_is_told() {
+fn the_reading_with_most_of_the_jobs_own_bytes_is_reported() {
     let stranger = Segment { before: true, ..segment("psm_old", 900, NOBODY, &[]) };
     let other = Segment { before: true, ..segment("torch_7_1_0", 50, by(7), &[]) };
     let summary = run(
@@ -71,7 +71,7 @@ fn the_reading_with_most_of_the_jobs_own_bytes_is_told() {
     .unwrap();
     assert_eq!((summary.at, summary.total.bytes, summary.others.bytes), (s(2.0), 30 * MIB, 50 * MIB));
     assert_eq!(summary.orphans.count, 0);
-    assert_eq!(summary.places[0].told, 80 * MIB, "whoever made them");
+    assert_eq!(summary.places[0].attributed, 80 * MIB, "whoever made them");
     assert_eq!(summary.left_behind, None, "the end was not seen");
     let SegmentCreator::Job { process, ended, by } = &summary.by_creator[0].0 else {
         panic!("{:?}", summary.by_creator)
@@ -115,13 +115,13 @@ fn what_is_left_is_what_the_run_made_and_nobody_uses() {
 }
 
 #[test]
-fn pages_that_could_not_be_told_are_counted_and_not_zero() {
+fn pages_that_could_not_be_read_are_counted_and_not_zero() {
     let closed = Segment {
         allocated: Measured::Missing(Missing::NoPermission),
         ..segment("psm_a", 4, NOBODY, &[id(MAIN)])
     };
     let summary = run(&[(1.0, vec![closed])], false).unwrap();
-    assert_eq!((summary.total.count, summary.total.bytes, summary.total.not_told), (1, 0, 1));
+    assert_eq!((summary.total.count, summary.total.bytes, summary.total.unmeasured), (1, 0, 1));
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn a_full_shm_is_established_by_the_counts() {
 }
 
 #[test]
-fn no_inode_left_is_told_from_no_byte_left() {
+fn no_inode_left_is_distinguished_from_no_byte_left() {
     let text =
         "unable to open shared memory object </torch_1_2_3> in read-write mode: No space left on device (28)";
     let verdict = enospc(text, |counts| {
@@ -46,7 +46,7 @@ fn no_inode_left_is_told_from_no_byte_left() {
 }
 
 #[test]
-fn a_full_disk_is_told_by_its_path() {
+fn a_full_disk_is_recognised_by_its_path() {
     let verdict = enospc("[Errno 28] No space left on device: '/tmp/x.bin'", |counts| {
         counts.path = Some("/tmp/x.bin".into());
         counts.path_free = Some(0);
@@ -78,7 +78,7 @@ fn tmp(used: u64, size: u64) -> FilesystemReading {
 }
 
 #[test]
-fn sigbus_goes_with_a_full_shm_and_is_not_told_with_an_empty_one() {
+fn sigbus_goes_with_a_full_shm_and_is_not_reported_with_an_empty_one() {
     let verdict = ends(Ending::Signaled(7), shm(64 * MIB, 64 * MIB, 9, 1000));
     assert_eq!(causes(&verdict), ["shm-full-bytes"]);
     assert_eq!(verdict.findings[0].status(), Status::Supported);
@@ -142,7 +142,7 @@ fn pages_that_are_refused_lack_bytes_even_where_some_are_free() {
 }
 
 #[test]
-fn a_small_filesystem_can_fill_after_the_last_look() {
+fn a_small_filesystem_can_fill_after_the_last_reading() {
     // Read empty 0.3 s before the end: 64 MiB can be filled in that time, 8 GiB cannot.
     let small = ends(Ending::Exited(1), shm(0, 64 * MIB, 1, 1 << 20));
     assert_eq!((causes(&small).len(), undetermined(&small).contains(&"shm-full-bytes")), (0, true));

@@ -76,7 +76,7 @@ pub(super) struct Job {
 
 /// A moment of it: in seconds, and as a share of the run.
 #[derive(Clone, Copy)]
-pub(super) struct Moment {
+pub(super) struct JobTime {
     pub(super) at: f64,
     pub(super) x: f64,
     /// Mappings are counted at one tick in so many, and at the last one.
@@ -96,7 +96,7 @@ impl Job {
     }
 
     /// The ticks: ten in the first second, then as far apart as the length says, a tenth more or less.
-    pub(super) fn moments(&mut self) -> Vec<Moment> {
+    pub(super) fn times(&mut self) -> Vec<JobTime> {
         const COUNTED_EACH: usize = 5;
         let whole = self.seconds();
         let mut all: Vec<f64> = (1..=10).map(|tenth| f64::from(tenth) / 10.0).collect();
@@ -112,26 +112,26 @@ impl Job {
         let last = all.len() - 1;
         all.into_iter()
             .enumerate()
-            .map(|(n, at)| Moment { at, x: at / whole, counted: n % COUNTED_EACH == 0 || n == last })
+            .map(|(n, at)| JobTime { at, x: at / whole, counted: n % COUNTED_EACH == 0 || n == last })
             .collect()
     }
 
     /// Main over the whole run, and what else is read.
     pub(super) fn main(
         &mut self,
-        holds: impl Fn(Moment) -> Holds,
-        mut more: impl FnMut(Moment, &mut Sample),
+        holds: impl Fn(JobTime) -> Holds,
+        mut more: impl FnMut(JobTime, &mut Sample),
     ) -> &mut Self {
-        for moment in self.moments() {
-            let main = self.process(MAIN, 1, 0.0, moment, holds(moment));
-            self.run.tick(moment.at, vec![main], |sample| more(moment, sample));
+        for time in self.times() {
+            let main = self.process(MAIN, 1, 0.0, time, holds(time));
+            self.run.tick(time.at, vec![main], |sample| more(time, sample));
         }
         self
     }
 
     /// Main with so much private memory.
-    pub(super) fn private(&mut self, mib: impl Fn(Moment) -> f64) -> &mut Self {
-        self.main(|moment| Holds::private(mib(moment)), |_, _| {})
+    pub(super) fn private(&mut self, mib: impl Fn(JobTime) -> f64) -> &mut Self {
+        self.main(|time| Holds::private(mib(time)), |_, _| {})
     }
 
     /// A process that began at `born`: it loads its libraries, and its readings scatter by a MiB or two.
@@ -140,7 +140,7 @@ impl Job {
         pid: i32,
         parent: i32,
         born: f64,
-        now: Moment,
+        now: JobTime,
         holds: Holds,
     ) -> ProcessReading {
         let loaded = ((now.at - born) / LOADED_S).clamp(0.1, 1.0);
@@ -180,8 +180,8 @@ impl Job {
         let life = self.seconds() / generations as f64;
         let mut current = usize::MAX;
         let pid = |generation: usize, of: usize| CHILD + (generation * number + of) as i32;
-        for moment in self.moments() {
-            let generation = ((moment.at / life) as usize).min(generations - 1);
+        for time in self.times() {
+            let generation = ((time.at / life) as usize).min(generations - 1);
             let born = (generation as f64 * life).max(0.1);
             if generation != current {
                 for of in 0..number {
@@ -192,12 +192,12 @@ impl Job {
                 }
                 current = generation;
             }
-            let mut all = vec![self.process(MAIN, 1, 0.0, moment, Holds::private(400.0))];
+            let mut all = vec![self.process(MAIN, 1, 0.0, time, Holds::private(400.0))];
             for of in 0..number {
-                let held = holds((moment.at - born) / life);
-                all.push(self.process(pid(generation, of), MAIN, born, moment, held));
+                let held = holds((time.at - born) / life);
+                all.push(self.process(pid(generation, of), MAIN, born, time, held));
             }
-            self.run.tick(moment.at, all, |_| {});
+            self.run.tick(time.at, all, |_| {});
         }
         for of in 0..number {
             self.run.ended(self.seconds(), pid(current, of), Ending::Exited(0));
@@ -206,18 +206,18 @@ impl Job {
     }
 
     /// A child of main from two seconds on until `end`, where it ends well; main is at rest.
-    pub(super) fn child(&mut self, role: Role, end: f64, holds: impl Fn(Moment) -> Holds) -> &mut Self {
+    pub(super) fn child(&mut self, role: Role, end: f64, holds: impl Fn(JobTime) -> Holds) -> &mut Self {
         const BORN: f64 = 2.0;
         let mut role = Some(role);
-        for moment in self.moments() {
-            let mut all = vec![self.process(MAIN, 1, 0.0, moment, Holds::private(400.0))];
-            if (BORN..end).contains(&moment.at) {
+        for time in self.times() {
+            let mut all = vec![self.process(MAIN, 1, 0.0, time, Holds::private(400.0))];
+            if (BORN..end).contains(&time.at) {
                 if let Some(role) = role.take() {
                     self.run.process(BORN, CHILD, MAIN, role, limits(), 1000);
                 }
-                all.push(self.process(CHILD, MAIN, BORN, moment, holds(moment)));
+                all.push(self.process(CHILD, MAIN, BORN, time, holds(time)));
             }
-            self.run.tick(moment.at, all, |_| {});
+            self.run.tick(time.at, all, |_| {});
         }
         self.run.ended(end, CHILD, Ending::Exited(0));
         self.in_order()
@@ -234,7 +234,7 @@ impl Job {
 
     /// What main's agent says, MiB but for the number of arenas: it looks again when a twentieth of its life has passed, and
     /// says what has moved.
-    pub(super) fn looks(
+    pub(super) fn readings(
         &mut self,
         until: f64,
         figures: impl Fn(f64) -> [(&'static str, f64); 6],

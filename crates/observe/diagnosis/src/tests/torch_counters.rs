@@ -3,16 +3,21 @@
 
 use super::build::*;
 use ullage_model::{
-    AgentMessage, Bytes, Collective, Ending, EventKind, Fact, Kept, KernelOomKill, Measured, OomConstraint,
-    ProcessReading, Role, Severity, Status, Verdict, Waiting, Weight,
+    AgentMessage, Bytes, Collective, Ending, EventKind, Fact, KernelOomKill, Measured, OomConstraint,
+    ProcessReading, Role, Severity, Status, TorchCount, Verdict, Waiting, Weight,
 };
 
 fn says(run: &mut Run, at: f64, message: AgentMessage) {
     run.event(at, EventKind::Agent { id: Some(id(TRAINER)), pid: TRAINER, message });
 }
 
-fn kept(what: &str, count: u64, bytes: u64) -> AgentMessage {
-    AgentMessage::Kept(Kept { what: what.into(), count, bytes: Some(bytes), name: "Double".into() })
+fn torch_count(what: &str, count: u64, bytes: u64) -> AgentMessage {
+    AgentMessage::TorchCount(TorchCount {
+        what: what.into(),
+        count,
+        bytes: Some(bytes),
+        name: "Double".into(),
+    })
 }
 
 fn grown(anonymous: u64, threads: u32) -> ProcessReading {
@@ -37,7 +42,7 @@ fn counted(
     for second in 1..=20u64 {
         if count(second) > before {
             before = count(second);
-            says(&mut run, second as f64, kept(what, before, bytes(second)));
+            says(&mut run, second as f64, torch_count(what, before, bytes(second)));
         }
         run.tick(
             second as f64 + 0.1,
@@ -50,7 +55,7 @@ fn counted(
 }
 
 #[test]
-fn groups_that_become_more_to_the_end_are_told_and_not_their_threads() {
+fn groups_that_become_more_to_the_end_are_reported_and_not_their_threads() {
     let groups = |count: fn(u64) -> u64| {
         counted(
             "process-groups",
@@ -76,7 +81,7 @@ fn threads_that_are_not_those_of_groups_stay_threads() {
 }
 
 #[test]
-fn contexts_that_hold_themselves_are_told_from_their_bytes_on() {
+fn contexts_that_hold_themselves_are_reported_from_their_bytes_on() {
     let contexts = |each: u64| {
         counted(
             "autograd-circles",
@@ -101,7 +106,7 @@ fn compiled(graphs: fn(u64) -> u64, memory: fn(u64) -> u64) -> Verdict {
 }
 
 #[test]
-fn graphs_and_memory_that_rise_together_are_told() {
+fn graphs_and_memory_that_rise_together_are_reported() {
     let severity = |verdict: &Verdict| {
         let found = verdict.findings.iter().find(|finding| finding.cause == "torch-compile-recompiles");
         found.map(|finding| finding.severity)
@@ -139,7 +144,7 @@ fn waiting(batches: u64, each: u64) -> AgentMessage {
 }
 
 #[test]
-fn batches_behind_a_late_one_are_told_where_they_filled_the_shared_memory() {
+fn batches_behind_a_late_one_are_reported_where_they_filled_the_shared_memory() {
     let run = |batches: u64, each: u64, at: f64| {
         let mut run = Run::with_trainer();
         run.quiet(1.0);
@@ -186,8 +191,12 @@ fn shuffle_buffers_of_workers_are_summed_up() {
         run.tick(1.0, all(0), |sample| sample.cgroups = vec![group("/job", GIB, 2 * GIB, 0, 0)]);
         for pid in [301, 302] {
             let name = "shuffled, data.py:17".to_owned();
-            let kept = Kept { what: "shuffle-buffer".into(), count: 1000, bytes: Some(each), name };
-            run.event(5.0, EventKind::Agent { id: Some(id(pid)), pid, message: AgentMessage::Kept(kept) });
+            let torch_count =
+                TorchCount { what: "shuffle-buffer".into(), count: 1000, bytes: Some(each), name };
+            run.event(
+                5.0,
+                EventKind::Agent { id: Some(id(pid)), pid, message: AgentMessage::TorchCount(torch_count) },
+            );
         }
         let kills = u64::from(killed);
         run.tick(5.5, all(each), |sample| {
@@ -242,7 +251,7 @@ fn gathers(size: u64, takes: u64, after: f64, killed: bool) -> Verdict {
 }
 
 #[test]
-fn an_object_on_its_way_when_a_rank_is_killed_is_told_beside_the_limit() {
+fn an_object_on_its_way_when_a_rank_is_killed_is_reported_beside_the_limit() {
     let verdict = gathers(100 * MIB, 600 * MIB, 2.0, true);
     assert_eq!(causes(&verdict), ["memcg-oom-kill", "object-collectives-pickle"]);
     assert_eq!(verdict.findings[1].status(), Status::Supported);
@@ -308,7 +317,7 @@ fn a_large_object_that_fits_is_a_note() {
 }
 
 #[test]
-fn an_image_that_is_too_large_is_told_by_its_decoder() {
+fn an_image_that_is_too_large_is_recognised_by_its_decoder() {
     let failed = |type_name: &str, text: &str, frame: &str| {
         let mut run = Run::with_trainer();
         run.quiet(1.0);
@@ -333,7 +342,7 @@ fn an_image_that_is_too_large_is_told_by_its_decoder() {
 }
 
 #[test]
-fn memory_that_was_refused_inside_a_collective_is_told() {
+fn memory_that_was_refused_inside_a_collective_is_reported() {
     let mut run = Run::with_trainer();
     run.quiet(1.0);
     let mut report = raised("MemoryError", "");

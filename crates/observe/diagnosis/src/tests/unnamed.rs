@@ -2,8 +2,8 @@
 
 use super::build::*;
 use ullage_model::{
-    AgentMessage, Bytes, Census, ClockTicks, Ending, EventKind, Holder, Limit, LoaderSettings, Measured,
-    ProcessReading, ProcessState, Role, Severity, Verdict,
+    AgentMessage, Bytes, Census, ClockTicks, Ending, EventKind, Limit, LoaderSettings, Measured,
+    ProcessReading, ProcessState, Retainer, Role, Severity, Verdict,
 };
 
 const CAUSE: &str = "unnamed-growth";
@@ -54,7 +54,7 @@ fn with_files(seconds: f64, apart: f64, private: impl Fn(f64) -> f64, files: imp
 const LENGTHS: [(f64, f64); 3] = [(10.0, 1.0), (3600.0, 5.0), (3.0 * 86_400.0, 300.0)];
 
 #[track_caller]
-fn is_told(verdict: &Verdict, what: &str) {
+fn is_reported(verdict: &Verdict, what: &str) {
     assert_eq!(causes(verdict), [CAUSE], "{what}");
     assert!(!verdict.healthy, "{what}");
 }
@@ -66,22 +66,25 @@ fn is_left_in_peace(verdict: &Verdict, what: &str) {
 }
 
 #[test]
-fn what_rises_to_the_end_of_a_run_of_any_length_is_told() {
+fn what_rises_to_the_end_of_a_run_of_any_length_is_reported() {
     for (seconds, apart) in LENGTHS {
         for seed in 0..3 {
             let rate = (300.0 + 600.0 * noise(1.0, seed)) / seconds;
             let swings = 20.0 * noise(2.0, seed);
             let straight = |t: f64| 80.0 + rate * t + swings * noise(t, seed);
-            is_told(&job(seconds, apart, straight), &format!("a straight line, {seconds} s, seed {seed}"));
+            is_reported(
+                &job(seconds, apart, straight),
+                &format!("a straight line, {seconds} s, seed {seed}"),
+            );
             let stairs = |t: f64| 80.0 + 60.0 * (10.0 * t / seconds).floor();
-            is_told(&job(seconds, apart, stairs), &format!("stairs, {seconds} s, seed {seed}"));
+            is_reported(&job(seconds, apart, stairs), &format!("stairs, {seconds} s, seed {seed}"));
             let after_warm_up = |t: f64| 80.0 + 300.0 * (t / seconds).min(0.15) + rate * t;
-            is_told(
+            is_reported(
                 &job(seconds, apart, after_warm_up),
                 &format!("a warm-up, then a line, {seconds} s, seed {seed}"),
             );
             let teeth = |t: f64| 80.0 + rate * t + 40.0 * (20.0 * t / seconds).fract();
-            is_told(
+            is_reported(
                 &job(seconds, apart, teeth),
                 &format!("a sawtooth that climbs, {seconds} s, seed {seed}"),
             );
@@ -90,10 +93,10 @@ fn what_rises_to_the_end_of_a_run_of_any_length_is_told() {
 }
 
 #[test]
-fn a_growth_that_begins_late_in_a_long_run_is_told_and_the_same_of_a_short_one_is_a_phase() {
+fn a_growth_that_begins_late_in_a_long_run_is_reported_and_the_same_of_a_short_one_is_a_phase() {
     let late = |seconds: f64| move |t: f64| 200.0 + 3000.0 * (t / seconds - 0.65).max(0.0);
-    is_told(&job(3600.0, 5.0, late(3600.0)), "20 minutes of an hour");
-    is_told(&job(3.0 * 86_400.0, 300.0, late(3.0 * 86_400.0)), "a day of three");
+    is_reported(&job(3600.0, 5.0, late(3600.0)), "20 minutes of an hour");
+    is_reported(&job(3.0 * 86_400.0, 300.0, late(3.0 * 86_400.0)), "a day of three");
     is_left_in_peace(&job(10.0, 1.0, late(10.0)), "3 of 10 seconds");
 }
 
@@ -127,7 +130,7 @@ fn a_start_up_that_loads_libraries_to_the_end_is_left_in_peace() {
         }
         run.tick(at, vec![process], |_| {});
     }
-    is_told(&run.finish(20.2, Ending::Exited(0)).verdict(), "a leak beside a mapped dataset");
+    is_reported(&run.finish(20.2, Ending::Exited(0)).verdict(), "a leak beside a mapped dataset");
 }
 
 #[test]
@@ -135,7 +138,7 @@ fn a_job_that_is_over_within_seconds_has_not_begun_to_grow() {
     is_left_in_peace(&job(1.0, 1.0, |t| 10.0 + 400.0 * t), "a second");
     is_left_in_peace(&job(3.0, 1.0, |t| if t < 1.0 { 50.0 } else { 400.0 }), "one batch");
     is_left_in_peace(&job(4.0, 0.2, |t| 50.0 + 40.0 * t), "a dataset that is built, slowly");
-    is_told(&job(8.0, 0.2, |t| 50.0 + 40.0 * t), "the same for longer");
+    is_reported(&job(8.0, 0.2, |t| 50.0 + 40.0 * t), "the same for longer");
 }
 
 #[test]
@@ -153,10 +156,10 @@ fn a_start_lasts_longer_where_it_waits_for_a_core_and_not_where_it_sleeps() {
         run.finish(seconds + 0.2, Ending::Exited(0)).verdict()
     };
     is_left_in_peace(&run(8.0, 0.4, ProcessState::Running), "3 s of work on a busy machine");
-    is_told(&run(8.0, 1.0, ProcessState::Running), "8 s of work");
-    is_told(&run(8.0, 2.0, ProcessState::Running), "threads");
-    is_told(&run(8.0, 0.1, ProcessState::Sleeping), "a leak beside a wait");
-    is_told(&run(20.0, 0.4, ProcessState::Running), "8 s of work on a busy machine");
+    is_reported(&run(8.0, 1.0, ProcessState::Running), "8 s of work");
+    is_reported(&run(8.0, 2.0, ProcessState::Running), "threads");
+    is_reported(&run(8.0, 0.1, ProcessState::Sleeping), "a leak beside a wait");
+    is_reported(&run(20.0, 0.4, ProcessState::Running), "8 s of work on a busy machine");
 }
 
 #[test]
@@ -199,7 +202,7 @@ fn a_few_readings_that_find_it_runnable_do_not_make_the_machine_busy() {
             run.tick(at as f64, vec![process], |_| {});
         }
         let verdict = run.finish(5.2, Ending::Exited(0)).verdict();
-        is_told(&verdict, &format!("runnable at {runnable:?}"));
+        is_reported(&verdict, &format!("runnable at {runnable:?}"));
     }
 }
 
@@ -207,7 +210,7 @@ fn a_few_readings_that_find_it_runnable_do_not_make_the_machine_busy() {
 fn what_was_freed_before_the_end_was_freed_by_the_work() {
     let freed_before = |seconds: f64| move |t: f64| if t > 12.0 - seconds { 50.0 } else { 50.0 + 40.0 * t };
     is_left_in_peace(&job(12.0, 1.0, freed_before(2.5)), "a large temporary, then nothing for a while");
-    is_told(&job(12.0, 1.0, freed_before(0.9)), "the end of the process frees all");
+    is_reported(&job(12.0, 1.0, freed_before(0.9)), "the end of the process frees all");
 }
 
 #[test]
@@ -222,7 +225,7 @@ fn a_buffer_that_is_touched_bit_by_bit_is_the_note_that_says_so() {
 }
 
 #[test]
-fn a_buffer_whose_last_touch_is_near_the_start_is_no_growth_either() {
+fn a_buffer_last_touched_near_the_start_is_no_growth_either() {
     for seconds in [4.2, 4.8, 5.4, 6.0, 7.0] {
         let mut run = Run::new();
         for at in ticks(seconds, 0.2) {
@@ -275,7 +278,7 @@ fn processes_that_grow_together_are_one_finding() {
         run.tick(at, all, |_| {});
     }
     let verdict = run.finish(60.2, Ending::Exited(0)).verdict();
-    is_told(&verdict, "30 MiB each, 240 together");
+    is_reported(&verdict, "30 MiB each, 240 together");
     assert!(
         sentences(&verdict.findings[0]).contains("7 other processes grew the same way"),
         "{:?}",
@@ -284,7 +287,7 @@ fn processes_that_grow_together_are_one_finding() {
 }
 
 #[test]
-fn growth_that_meets_a_limit_soon_is_told_though_it_is_not_much() {
+fn growth_that_meets_a_limit_soon_is_reported_though_it_is_not_much() {
     let in_group = |limit: u64| {
         let mut run = Run::new();
         for at in ticks(60.0, 1.0) {
@@ -295,14 +298,14 @@ fn growth_that_meets_a_limit_soon_is_told_though_it_is_not_much() {
         run.finish(60.2, Ending::Exited(0)).verdict()
     };
     let near = in_group(400);
-    is_told(&near, "140 MiB left, 60 came in a minute");
+    is_reported(&near, "140 MiB left, 60 came in a minute");
     let said = sentences(&near.findings[0]);
     assert!(said.contains("it reaches the cgroup memory of cgroup /job in 2 min 20 s"), "{said}");
     is_left_in_peace(&in_group(4000), "hours away");
 }
 
 /// Main grows by 10 MiB a second, and these censuses come.
-fn counted(holder: Option<Holder>) -> Verdict {
+fn counted(retainer: Option<Retainer>) -> Verdict {
     let mut run = Run::new();
     for at in ticks(40.0, 1.0) {
         run.tick(at, vec![sized(MAIN, 50.0 + 10.0 * at, 100.0, 3000.0 + 10.0 * at)], |_| {});
@@ -310,7 +313,7 @@ fn counted(holder: Option<Holder>) -> Verdict {
             let census = Census {
                 number: if at == 10.0 { 1 } else { 2 },
                 grown: 300 * MIB,
-                holders: holder.clone().into_iter().filter(|_| at == 30.0).collect(),
+                retainers: retainer.clone().into_iter().filter(|_| at == 30.0).collect(),
                 ..Census::default()
             };
             let message = AgentMessage::Census(Box::new(census));
@@ -320,8 +323,8 @@ fn counted(holder: Option<Holder>) -> Verdict {
     run.finish(40.2, Ending::Exited(0)).verdict()
 }
 
-fn holder(explains: u64, bounded: bool) -> Holder {
-    Holder {
+fn retainer(explains: u64, bounded: bool) -> Retainer {
+    Retainer {
         name: "outputs".into(),
         place: "train(), train.py:31".into(),
         type_name: "collections.deque".into(),
@@ -333,18 +336,18 @@ fn holder(explains: u64, bounded: bool) -> Holder {
         more_bytes: explains * MIB,
         of_bytes: 200 * MIB,
         bounded,
-        ..Holder::default()
+        ..Retainer::default()
     }
 }
 
 #[test]
 fn it_yields_to_a_cause_that_explains_the_growth_and_to_no_other() {
-    assert_eq!(causes(&counted(Some(holder(180, false)))), ["accumulate-metrics-outputs"]);
-    let bounded = counted(Some(holder(180, true)));
+    assert_eq!(causes(&counted(Some(retainer(180, false)))), ["accumulate-metrics-outputs"]);
+    let bounded = counted(Some(retainer(180, true)));
     is_left_in_peace(&bounded, "a bounded deque explains it");
     assert_eq!(bounded.findings[0].severity, Severity::Note);
-    let part = counted(Some(holder(80, false)));
-    is_told(&part, "a third is explained by a note");
+    let part = counted(Some(retainer(80, false)));
+    is_reported(&part, "a third is explained by a note");
     assert_eq!(part.findings.len(), 2);
 }
 
@@ -367,11 +370,11 @@ fn it_says_why_the_cause_was_not_found_and_what_settles_it() {
     assert_eq!(finding.title, "Memory grows to the end, by 10 MiB a second; cause not found");
     assert!(sentences(finding).contains("and this job had none"), "{}", sentences(finding));
     assert_eq!(finding.fixes[0].command, "ullage run -- python train.py");
-    let looked = counted(None);
+    let inspected = counted(None);
     assert!(
-        sentences(&looked.findings[0]).contains("The agent inspected it once"),
+        sentences(&inspected.findings[0]).contains("The agent inspected it once"),
         "{}",
-        sentences(&looked.findings[0])
+        sentences(&inspected.findings[0])
     );
 
     let mut attached = Run::new();
@@ -415,5 +418,5 @@ fn the_address_space_is_a_limit_of_the_process_that_grows() {
     for at in ticks(60.0, 1.0) {
         run.tick(at, vec![sized(MAIN, 100.0 + at, 100.0, 3100.0 + at)], |_| {});
     }
-    is_told(&run.finish(60.2, Ending::Exited(0)).verdict(), "140 MiB of address space left");
+    is_reported(&run.finish(60.2, Ending::Exited(0)).verdict(), "140 MiB of address space left");
 }

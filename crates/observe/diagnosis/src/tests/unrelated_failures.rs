@@ -38,7 +38,7 @@ fn a_moved_pids_counter_establishes_the_cgroup() {
 }
 
 #[test]
-fn the_counter_tells_without_the_agent_too() {
+fn the_counter_suffices_without_the_agent_too() {
     let mut run = threads_refused(1, None, 30, 1000);
     run.ended(2.2, TRAINER, Ending::Signaled(11)).finish(2.3, Ending::Exited(1));
     assert_eq!(causes(&run.verdict()), ["pids-limit-cgroup"]);
@@ -115,7 +115,7 @@ fn survivors(ending: Ending, role: Role) -> ullage_model::Verdict {
 }
 
 #[test]
-fn who_outlives_a_killed_command_is_an_orphan() {
+fn a_process_that_outlives_a_killed_command_is_an_orphan() {
     let verdict = survivors(Ending::Signaled(9), Role::Other);
     assert_eq!(causes(&verdict), ["orphan-workers"]);
     assert!(verdict.findings[0].fixes.iter().any(|fix| fix.command == "kill 300"));
@@ -165,7 +165,7 @@ fn zombies(counts: &[usize]) -> ullage_model::Verdict {
 }
 
 #[test]
-fn zombies_that_pile_up_are_told_with_their_parent() {
+fn zombies_that_pile_up_are_reported_with_their_parent() {
     let verdict = zombies(&[0, 10, 20, 30, 40]);
     assert_eq!(causes(&verdict), ["zombie-children"]);
     assert_eq!(verdict.findings[0].process.as_ref().map(|p| p.id), Some(id(MAIN)));

@@ -100,7 +100,7 @@ fn a_plain_failure_has_an_outcome_and_no_finding() {
 }
 
 #[test]
-fn a_budget_keeps_its_outcome_and_is_no_oom() {
+fn a_budget_has_its_own_outcome_and_is_no_oom() {
     let mut run = Run::with_trainer();
     run.quiet(1.0);
     for (at, action, used) in [(1.1, "warn", 950), (1.2, "terminate", 1300), (1.8, "kill", 1200)] {

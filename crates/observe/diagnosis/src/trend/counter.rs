@@ -5,7 +5,7 @@
 
 use crate::history::ProcessHistory;
 use crate::policy::trends::{COUNTER_HALF, COUNTER_LASTED_S, COUNTER_LATE};
-use ullage_model::{At, Kept};
+use ullage_model::{At, TorchCount};
 
 /// A count that rose in both halves of the time in which it was watched, and to its end.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct RisingCounter<'a> {
     pub(crate) since: At,
     pub(crate) before: u64,
     pub(crate) at: At,
-    pub(crate) last: &'a Kept,
+    pub(crate) last: &'a TorchCount,
 }
 
 impl RisingCounter<'_> {
@@ -29,12 +29,12 @@ pub(crate) fn rising_counter<'a>(
     what: &str,
     least: u64,
 ) -> Option<RisingCounter<'a>> {
-    let told = process.torch_counters.counts.get(what)?;
-    let ((since, first), (at, last)) = (told.first()?, told.last()?);
+    let readings = process.torch_counters.counts.get(what)?;
+    let ((since, first), (at, last)) = (readings.first()?, readings.last()?);
     let end = process.torch_counters.done.unwrap_or(process.last_seen).max(*at);
     let whole = end.since(*since);
     let middle = At::from_seconds(since.seconds() + whole / 2.0);
-    let (_, half) = told.iter().rfind(|(at, _)| *at <= middle)?;
+    let (_, half) = readings.iter().rfind(|(at, _)| *at <= middle)?;
     let rise = last.count.checked_sub(first.count)? as f64;
     let early = half.count.saturating_sub(first.count) as f64;
     let late = last.count.saturating_sub(half.count) as f64;

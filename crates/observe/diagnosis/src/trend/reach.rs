@@ -47,10 +47,10 @@ pub(crate) fn reach(series: &Series, limit: u64, until: At, fastest: f64) -> Rea
         .filter(|(at, _)| until.since(*at) <= LAST_SECONDS_S)
         .chain([(until, value)])
         .collect();
-    let between_looks = last_seconds
+    let between_readings = last_seconds
         .windows(2)
-        .any(|looks| looks[0].1 + fastest * looks[1].0.since(looks[0].0).max(0.0) >= limit);
-    if between_looks || value + fastest * age >= limit {
+        .any(|pair| pair[0].1 + fastest * pair[1].0.since(pair[0].0).max(0.0) >= limit);
+    if between_readings || value + fastest * age >= limit {
         Reach::Possible
     } else {
         Reach::Excluded

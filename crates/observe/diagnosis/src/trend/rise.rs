@@ -88,20 +88,20 @@ pub(crate) fn rise(series: &Series, start: f64, least: f64) -> Option<Rise> {
 
 fn without_end(points: &[(f64, f64)]) -> &[(f64, f64)] {
     let end = points.last().map_or(0.0, |last| last.0);
-    let mut kept = points;
-    while let Some((last, before)) = kept.split_last() {
+    let mut rest = points;
+    while let Some((last, before)) = rest.split_last() {
         let since = end - last.0;
         let peak = before.iter().map(|p| p.1).fold(0.0, f64::max);
         if since > END_FALL_S || last.1 >= (1.0 - END_FALL) * peak {
             break;
         }
         // It falls for longer: that is no end.
-        if points.len() - kept.len() >= END_FALL_READINGS && since > END_AT_ONCE_S {
+        if points.len() - rest.len() >= END_FALL_READINGS && since > END_AT_ONCE_S {
             return points;
         }
-        kept = before;
+        rest = before;
     }
-    kept
+    rest
 }
 
 /// The median of each eighth; one without a reading is as the last reading before it: what does not move is not kept.

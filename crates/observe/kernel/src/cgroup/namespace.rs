@@ -27,7 +27,7 @@ pub(super) fn find(
     root.read("/proc/self/stat", buffer).ok()?;
     let pid = crate::process::stat::parse_stat(buffer).ok()?.id.pid;
     let mut groups = vec![String::new()];
-    let mut looked_at = 0;
+    let mut visited = 0;
     for _ in 0..levels {
         let mut below = Vec::new();
         for group in &groups {
@@ -36,8 +36,8 @@ pub(super) fn find(
                     below.push(format!("{group}/{}", entry.file_name().to_str()?));
                 }
             }
-            looked_at += 1;
-            if looked_at + below.len() > MOST {
+            visited += 1;
+            if visited + below.len() > MOST {
                 return None;
             }
         }

@@ -37,7 +37,7 @@ mod tests {
     use ullage_model::Missing;
 
     #[test]
-    fn the_live_machine_tells_its_facts_and_a_bare_one_says_why_not() {
+    fn the_live_machine_reports_its_facts_and_a_bare_one_says_why_not() {
         let facts = KernelRoot::live().facts(std::process::id() as i32);
         for name in
             ["limit.nofile.soft", "limit.as.hard", "sysctl.vm.swappiness", "shm.size", "cores.allowed"]

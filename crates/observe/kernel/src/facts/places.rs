@@ -43,13 +43,13 @@ fn place(
         return;
     };
     collector.set(format!("{name}.type"), mount.kind.as_str());
-    let told: Vec<&str> = mount
+    let options: Vec<&str> = mount
         .options
         .iter()
         .map(String::as_str)
         .filter(|option| OPTIONS.iter().any(|known| option.split('=').next() == Some(*known)))
         .collect();
-    collector.set(format!("{name}.options"), told.join(","));
+    collector.set(format!("{name}.options"), options.join(","));
 }
 
 fn lies_in(path: &str, mount_point: &str) -> bool {

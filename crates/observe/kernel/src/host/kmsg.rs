@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_victim_that_comes_late_is_of_the_decision_that_was_told() {
+    fn a_victim_that_comes_late_is_of_the_decision_that_was_reported() {
         let mut joiner = OomJoiner::default();
         joiner.push(parse_kernel_record(GLOBAL).unwrap());
         assert_eq!(joiner.take_unfinished().map(|kill| kill.anonymous), Some(0));

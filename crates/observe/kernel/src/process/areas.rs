@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_memory_is_told_by_its_path() {
+    fn shared_memory_is_recognised_by_its_path() {
         let of = |path: &str| kinds(&format!("1000-2000 rw-s 00000000 00:01 7   {path}\n"))[0];
         assert_eq!(of("/dev/shm/torch_1_2_3 (deleted)"), (PageKind::TorchShared, None));
         assert_eq!(of("/memfd:ullage-arena (deleted)"), (PageKind::UllageArena, None));
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn stacks_and_arenas_are_told_by_what_lies_beside_them() {
+    fn stacks_and_arenas_are_recognised_by_what_lies_beside_them() {
         let text = "7f68a4000000-7f68a4021000 rw-p 00000000 00:00 0 \n\
                     7f68a4021000-7f68a8000000 ---p 00000000 00:00 0 \n\
                     7f68b3fff000-7f68b4000000 ---p 00000000 00:00 0 \n\

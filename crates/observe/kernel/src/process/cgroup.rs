@@ -76,7 +76,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn v1_and_v2_lines_are_told_apart() {
+    fn v1_and_v2_lines_are_distinguished() {
         let groups = parse_cgroup(b"9:name=systemd:/\n4:cpu,memory:/a:b\n0::/x (deleted)\n");
         assert_eq!(groups.len(), 3);
         assert_eq!(groups[1].controllers, ["cpu", "memory"]);
@@ -86,9 +86,9 @@ mod tests {
     }
 
     #[test]
-    fn only_memory_pids_and_v2_are_kept() {
-        let kept = lines_of_interest(b"9:name=systemd:/\n8:pids:/\n4:cpu,memory:/a\n0::/\n");
-        assert_eq!(kept, ["8:pids:/", "4:cpu,memory:/a", "0::/"]);
+    fn only_memory_pids_and_v2_are_read() {
+        let lines = lines_of_interest(b"9:name=systemd:/\n8:pids:/\n4:cpu,memory:/a\n0::/\n");
+        assert_eq!(lines, ["8:pids:/", "4:cpu,memory:/a", "0::/"]);
     }
 
     proptest! {

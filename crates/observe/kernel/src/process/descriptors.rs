@@ -36,8 +36,8 @@ impl ProcessDir {
     /// Number of open descriptors.
     pub fn descriptor_count(&self) -> Result<u64, KernelError> {
         if self.count_by_size {
-            let stat = match self.descriptors_kept() {
-                Some(kept) => rustix::fs::fstat(kept?),
+            let stat = match self.open_descriptors() {
+                Some(folder) => rustix::fs::fstat(folder?),
                 None => rustix::fs::statat(self.dir(), "fd", AtFlags::empty()),
             };
             return Ok(stat.map_err(|errno| self.error("fd", errno))?.st_size.max(0) as u64);
@@ -85,7 +85,7 @@ mod tests {
     use crate::KernelRoot;
 
     #[test]
-    fn links_are_told_apart_by_their_beginning() {
+    fn links_are_distinguished_by_their_beginning() {
         let mut kinds = DescriptorKinds::default();
         for target in [
             &b"/dev/shm/torch_1_2_3 (deleted)"[..],

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn torch_segments_are_told_from_other_shared_memory() {
+    fn torch_segments_are_distinguished_from_other_shared_memory() {
         let mappings = parse_maps(TORCH);
         assert_eq!(mappings.torch_shared, 3, "named, deleted, and with its mount out of sight");
         assert_eq!(mappings.torch_shared_bytes, Bytes(3 * 4096));
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn data_files_are_told_from_programs_and_libraries_and_kept_with_their_furthest_end() {
+    fn data_files_are_distinguished_from_programs_and_libraries_with_their_furthest_end() {
         let maps = b"1000-5000 r--s 00001000 fe:00 12   /data/x.npy\n\
             5000-9000 r--s 00000000 fe:00 12   /data/x.npy\n\
             9000-d000 rw-p 00000000 fe:00 13   /data/gone (deleted)\n\

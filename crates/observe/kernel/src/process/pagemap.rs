@@ -66,7 +66,7 @@ pub struct PageMap {
 impl PageMap {
     /// The entries of so many pages from `first` on, at most [`TOGETHER`]; what lies past the end of the address space
     /// is zero. ESRCH: the process has ended.
-    pub fn look(&self, first: u64, entries: &mut [PageEntry]) -> Result<(), Errno> {
+    pub fn read(&self, first: u64, entries: &mut [PageEntry]) -> Result<(), Errno> {
         let mut bytes = [0; 8 * TOGETHER];
         let count = entries.len().min(TOGETHER);
         let wanted = &mut bytes[..8 * count];
@@ -121,10 +121,10 @@ mod tests {
         let Ok(map) = process.page_map() else { return }; // not offered here
         let held = std::hint::black_box(vec![1u8; 1 << 20]);
         let mut entries = [PageEntry::default(); TOGETHER];
-        map.look(held.as_ptr() as u64 / PAGE + 1, &mut entries).unwrap();
+        map.read(held.as_ptr() as u64 / PAGE + 1, &mut entries).unwrap();
         assert!(entries.iter().all(|entry| entry.is_anonymous() && entry.is_exclusive()), "{entries:?}");
         assert_eq!(held[1 << 19], 1);
-        map.look(1, &mut entries).unwrap();
+        map.read(1, &mut entries).unwrap();
         assert!(entries.iter().all(|entry| !entry.is_anonymous()), "nothing is mapped at the bottom");
     }
 

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn links_beyond_the_most_are_told_to_be_missing() {
+    fn links_beyond_the_most_are_reported_missing() {
         let own = KernelRoot::live().process(std::process::id() as i32).unwrap();
         assert!(!own.shared_descriptors(&[], 1, |_, _, _| {}).unwrap());
     }

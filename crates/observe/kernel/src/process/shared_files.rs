@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_beyond_the_most_are_told_to_be_missing() {
+    fn entries_beyond_the_most_are_reported_missing() {
         assert!(scanned(1).1.entries);
     }
 }

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_a_mount_out_of_sight_is_told_by_its_device() {
+    fn a_file_of_a_mount_out_of_sight_is_recognised_by_its_device() {
         let line = b"1000-2000 rw-s 00000000 00:1b 9                  /psm_1234";
         assert_eq!(shared_mapping(line, &[]), None);
         assert_eq!(shared_mapping(line, &[makedev(0, 0x1b)]).unwrap().name, b"psm_1234");
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn memfds_of_ullage_are_told_by_their_names() {
+    fn memfds_of_ullage_are_recognised_by_their_names() {
         let kind =
             |name: &str| segment_of_path(format!("/memfd:{name} (deleted)").as_bytes(), false).unwrap().0;
         assert_eq!(kind("ullage-arena"), SegmentKind::UllageArena);

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zombie_tells_its_wait_status() {
+    fn a_zombie_reports_its_wait_status() {
         let stat = parse_stat(ZOMBIE).unwrap();
         assert_eq!(stat.state, ProcessState::Zombie);
         assert_eq!(stat.exit_code, 77 << 8);

@@ -26,8 +26,8 @@ impl Record for Placed<Segment> {
         row.bool(segment.deleted);
         row.bool(segment.before);
         match segment.creator {
-            Measured::Known(Creator { who, by }) => {
-                match who {
+            Measured::Known(Creator { maker, by }) => {
+                match maker {
                     Maker::Process(id) => {
                         row.i32(id.pid);
                         row.u64(id.start.0);
@@ -46,7 +46,7 @@ impl Record for Placed<Segment> {
             }
         }
         row.text(&list(&segment.mappers));
-        row.text(&list(&segment.holders));
+        row.text(&list(&segment.openers));
         row.measured_bool("outsiders", segment.outsiders);
     }
 
@@ -63,7 +63,7 @@ impl Record for Placed<Segment> {
         let (pid, start, by) = (row.optional_i32(), row.optional_u64(), row.optional_text());
         let creator = match (pid, by) {
             (Some(pid), Some(by)) => Measured::Known(Creator {
-                who: match start {
+                maker: match start {
                     Some(start) => Maker::Process(ProcessId { pid, start: ClockTicks(start) }),
                     None => Maker::Gone(pid),
                 },
@@ -73,7 +73,7 @@ impl Record for Placed<Segment> {
             _ => Measured::Missing(row.absent("creator").unwrap_or(Missing::Unreadable)),
         };
         let mappers = row.text().map(read_list)?.ok_or_else(|| row.bad("is no list of processes"))?;
-        let holders = row.text().map(read_list)?.ok_or_else(|| row.bad("is no list of processes"))?;
+        let openers = row.text().map(read_list)?.ok_or_else(|| row.bad("is no list of processes"))?;
         let outsiders = row.measured_bool("outsiders");
         let what = Segment {
             kind,
@@ -88,7 +88,7 @@ impl Record for Placed<Segment> {
             before,
             creator,
             mappers,
-            holders,
+            openers,
             outsiders,
         };
         Ok(Placed { tick, position, what })

@@ -369,11 +369,11 @@ impl Tape {
             deleted: self.next() % 2 == 1,
             before: self.next() % 2 == 1,
             creator: self.measured(|t| Creator {
-                who: if t.next() % 2 == 1 { Maker::Process(t.id()) } else { Maker::Gone(t.next() as i32) },
+                maker: if t.next() % 2 == 1 { Maker::Process(t.id()) } else { Maker::Gone(t.next() as i32) },
                 by: CreatorSource::ALL[t.next() as usize % CreatorSource::ALL.len()],
             }),
             mappers: self.list(Tape::id),
-            holders: self.list(Tape::id),
+            openers: self.list(Tape::id),
             outsiders: self.measured(|t| t.next() % 2 == 1),
         }
     }
@@ -431,7 +431,7 @@ impl Tape {
                 pid: 7,
                 message: AgentMessage::Bye {
                     figures: BTreeMap::from([(self.text(), self.number() as f64 / 3.0)]),
-                    kept_by_iterators: None,
+                    retained_by_iterators: None,
                 },
             },
             6 => EventKind::Agent {

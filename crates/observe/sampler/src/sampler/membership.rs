@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use ullage_kernel::process::cgroup::lines_of_interest;
 use ullage_kernel::process::command_line::parse_environment_variable;
 use ullage_kernel::process::maps::DataFile;
-use ullage_kernel::root::DESCRIPTORS_KEPT;
+use ullage_kernel::root::OPEN_DESCRIPTORS;
 use ullage_kernel::{KernelRoot, ProcessDir};
 use ullage_model::{
     AgentMessage, At, Ending, EventKind, Measured, Missing, ProcessFacts, ProcessId, ProcessMemory, Role,
@@ -78,7 +78,7 @@ impl Membership {
             pending_roles: HashMap::new(),
             roles_moved: true,
             generations: Generations::default(),
-            to_keep: members_kept_open(),
+            to_keep: most_members_open(),
         }
     }
 
@@ -130,8 +130,8 @@ impl Membership {
     }
 
     /// Lists the job's processes.
-    pub(super) fn look(&mut self, files: &mut Files, news: &mut News, now: At) -> Moved {
-        let changes = self.job.look(&files.root, now);
+    pub(super) fn refresh(&mut self, files: &mut Files, news: &mut News, now: At) -> Moved {
+        let changes = self.job.refresh(&files.root, now);
         let mut moved = Moved { none_listed: changes.joined.is_empty(), ..Moved::default() };
         for id in changes.left {
             self.leave(&files.root, news, id, now, &mut moved);
@@ -212,8 +212,8 @@ impl Membership {
     ) {
         let before = member.program;
         member.program = roles::program(&described.facts.command_line, &member.comm);
-        let kept = matches!(member.role, Role::Main | Role::Rank(_)) && member.id != self.main;
-        if kept && before != member.program {
+        let tied_to_program = matches!(member.role, Role::Main | Role::Rank(_)) && member.id != self.main;
+        if tied_to_program && before != member.program {
             member.role = Role::Other;
         }
         member.image = described.image;
@@ -386,7 +386,7 @@ fn length_of_short(root: &KernelRoot, file: &DataFile) -> Option<u64> {
 }
 
 /// Half of the descriptors that this process may open: the others are for pidfds and agents, one each a process.
-fn members_kept_open() -> u64 {
+fn most_members_open() -> u64 {
     let open_files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    open_files.unwrap_or(u64::MAX) / 2 / DESCRIPTORS_KEPT
+    open_files.unwrap_or(u64::MAX) / 2 / OPEN_DESCRIPTORS
 }

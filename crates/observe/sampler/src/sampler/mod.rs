@@ -19,7 +19,7 @@ use self::files::Files;
 use self::membership::Membership;
 use self::meter::Meter;
 use self::nearness::{sooner, Nearness};
-use self::neighbours::Looks;
+use self::neighbours::NeighbourReadings;
 use self::news::News;
 use self::reading::{ending_of_zombie, Reader};
 use self::segments::SegmentReader;
@@ -65,11 +65,11 @@ pub struct Sampler {
     places: Places,
     log: Option<KernelLog>,
     segments: Segments,
-    neighbours: Looks,
+    neighbours: NeighbourReadings,
     surveying: Surveying,
     /// Forks of the machine so far.
     forks: Option<u64>,
-    slow_told: bool,
+    slow_reported: bool,
     jitter: u64,
 }
 
@@ -89,10 +89,10 @@ impl Sampler {
             places: Places::new(settings.temporary.clone()),
             log,
             segments: Segments::default(),
-            neighbours: Looks::default(),
+            neighbours: NeighbourReadings::default(),
             surveying: Surveying::new(settings.cpu_share),
             forks: None,
-            slow_told: false,
+            slow_reported: false,
             jitter: 0x9E37_79B9_7F4A_7C15 ^ (main.start.0 << 20) ^ main.pid as u64,
             files,
             settings,
@@ -101,23 +101,23 @@ impl Sampler {
 
     /// One tick. `now` must not run backwards.
     pub fn tick(&mut self, now: At) -> Tick {
-        self.look(now, true)
+        self.sample(now, true)
     }
 
     /// A quick look at everything but mappings and links, for the moment a process ended or failed: the counters
     /// that tell why are in it.
-    pub fn final_look(&mut self, now: At) -> Tick {
-        self.look(now, false)
+    pub fn final_sample(&mut self, now: At) -> Tick {
+        self.sample(now, false)
     }
 
     /// A quick look once more when the run is over, with what it leaves in shared memory.
-    pub fn last_look(&mut self, now: At) -> Tick {
-        self.segments.last_look = true;
-        self.look(now, false)
+    pub fn last_sample(&mut self, now: At) -> Tick {
+        self.segments.last_sample = true;
+        self.sample(now, false)
     }
 
     /// Whether one look more, between two ticks, is within the budget: as near to a limit.
-    pub fn may_look(&self) -> bool {
+    pub fn may_sample(&self) -> bool {
         self.meter.allows_a_tick()
     }
 
@@ -168,14 +168,14 @@ impl Sampler {
         (state == ProcessState::Zombie).then(|| ending_of_zombie(&process, exit_code, &mut self.files.buffer))
     }
 
-    fn look(&mut self, now: At, deep: bool) -> Tick {
+    fn sample(&mut self, now: At, deep: bool) -> Tick {
         self.meter.begin(now);
         if let Some(group) = &self.settings.own_cgroup {
             self.membership.admit_group(&mut self.files, group);
         }
         self.membership.groups.begin(&self.files.root, &mut self.files.buffer);
         let before = self.meter.clock();
-        let moved = self.membership.look(&mut self.files, &mut self.news, now);
+        let moved = self.membership.refresh(&mut self.files, &mut self.news, now);
         // What is read once in the life of a process is no part of what a tick costs.
         if !moved.none_listed {
             self.meter.spend(self.meter.clock().saturating_sub(before) as f64);
@@ -214,7 +214,7 @@ impl Sampler {
         time_left = sooner(time_left, self.nearness.host_left(now, &host));
         if deep {
             let of_job = |pid: i32| self.membership.members().contains_key(&pid);
-            let found = self.neighbours.look(&mut self.files, &mut self.meter, of_job, now, &host);
+            let found = self.neighbours.read(&mut self.files, &mut self.meter, of_job, now, &host);
             if let Some(neighbours) = found {
                 self.news.say(now, EventKind::Neighbours(neighbours));
             }
@@ -227,7 +227,7 @@ impl Sampler {
 
         let cost = self.meter.end(now, &mut self.files.buffer);
         let affordable = self.meter.affordable();
-        self.tell_pace(now, affordable);
+        self.report_pace(now, affordable);
         let pace = Pace {
             interval: self.settings.interval,
             since_start: now.seconds(),
@@ -297,12 +297,12 @@ impl Sampler {
     }
 
     /// Says once that the job is looked at less often than was asked for. Not in its first seconds, when all is new.
-    fn tell_pace(&mut self, now: At, affordable: Duration) {
+    fn report_pace(&mut self, now: At, affordable: Duration) {
         let asked = self.settings.interval;
-        if self.slow_told || now.seconds() < SETTLED_S || affordable < asked.mul_f64(1.5) {
+        if self.slow_reported || now.seconds() < SETTLED_S || affordable < asked.mul_f64(1.5) {
             return;
         }
-        self.slow_told = true;
+        self.slow_reported = true;
         let text = format!(
             "The job was sampled less often than every {} s, about every {:.1} s: a sample of its {} processes takes {:.1} ms, and \
              ullage may use {} % of a core.",

@@ -20,25 +20,25 @@ const PART: f64 = 2.0;
 /// A machine with so many processes that this is too dear is asked for them again after this long.
 const TOO_DEAR_S: f64 = 30.0;
 /// How many are told by name, and from how much on, bytes.
-const TOLD: usize = 8;
+const MOST_NAMED: usize = 8;
 const WORTH: u64 = 32 << 20;
 
 /// When it was looked last, and what that costs.
 #[derive(Debug)]
-pub(super) struct Looks {
+pub(super) struct NeighbourReadings {
     /// When, and what was available.
     last: Option<(At, u64)>,
     not_before_s: f64,
     each: Learned,
 }
 
-impl Default for Looks {
-    fn default() -> Looks {
-        Looks { last: None, not_before_s: FIRST_S, each: Learned::guess(30_000.0) }
+impl Default for NeighbourReadings {
+    fn default() -> NeighbourReadings {
+        NeighbourReadings { last: None, not_before_s: FIRST_S, each: Learned::guess(30_000.0) }
     }
 }
 
-impl Looks {
+impl NeighbourReadings {
     fn due(&self, now: At, available: u64, total: u64) -> bool {
         let less = self.last.is_none_or(|(_, before)| {
             (available as f64) < Neighbours::SHORT * total as f64 && (available as f64) < LESS * before as f64
@@ -47,9 +47,9 @@ impl Looks {
     }
 }
 
-impl Looks {
+impl NeighbourReadings {
     /// What was found, where it is time to look and the budget allows it. `of_job` are left out.
-    pub(super) fn look(
+    pub(super) fn read(
         &mut self,
         files: &mut Files,
         meter: &mut Meter,
@@ -69,9 +69,9 @@ impl Looks {
         pids.retain(|(pid, _)| *pid != own && !of_job(*pid));
         let expected = self.each.expect(pids.len() as u64);
         let first = self.last.is_none();
-        let mut told = None;
+        let mut found = None;
         if meter.allows(if first { PART * expected } else { expected }, !first) {
-            told = Some(rank(files, &pids));
+            found = Some(rank(files, &pids));
             self.last = Some((now, available));
             self.not_before_s = now.seconds() + APART_S;
             self.each.took(pids.len() as u64, 16, (thread_cpu_ns() - began) as f64);
@@ -79,30 +79,30 @@ impl Looks {
             self.not_before_s = now.seconds() + TOO_DEAR_S;
         }
         meter.spend((thread_cpu_ns() - began) as f64);
-        told
+        found
     }
 }
 
 fn rank(files: &mut Files, pids: &[(i32, u64)]) -> Neighbours {
-    let mut told = Neighbours::default();
+    let mut found = Neighbours::default();
     let mut all: Vec<(u64, i32, Option<u32>)> = Vec::new();
     for (pid, _) in pids {
         let status = files.root.process(*pid).and_then(|process| process.status(&mut files.buffer));
         // A kernel thread has no memory; a process may be gone by now.
         let Ok((uid, Some(memory))) = status.map(|status| (status.uid, status.memory)) else { continue };
         let bytes = memory.anonymous.0.saturating_add(memory.swap.0);
-        told.processes += 1;
-        told.bytes = told.bytes.saturating_add(bytes);
+        found.processes += 1;
+        found.bytes = found.bytes.saturating_add(bytes);
         all.push((bytes, *pid, uid));
     }
     all.sort_unstable_by_key(|(bytes, pid, _)| (std::cmp::Reverse(*bytes), *pid));
-    for (bytes, pid, uid) in all.into_iter().take(TOLD).filter(|(bytes, ..)| *bytes >= WORTH) {
+    for (bytes, pid, uid) in all.into_iter().take(MOST_NAMED).filter(|(bytes, ..)| *bytes >= WORTH) {
         let Ok(process) = files.root.process(pid) else { continue };
         let Ok(stat) = process.stat(&mut files.buffer) else { continue };
         let name = String::from_utf8_lossy(stat.comm).into_owned();
-        told.largest.push(Neighbour { id: stat.id, name, uid, bytes });
+        found.largest.push(Neighbour { id: stat.id, name, uid, bytes });
     }
-    told
+    found
 }
 
 #[cfg(test)]
@@ -112,18 +112,18 @@ mod tests {
     const TOTAL: u64 = 1000;
 
     #[test]
-    fn the_first_look_waits_until_the_job_has_settled() {
-        let looks = Looks::default();
-        assert!(!looks.due(At::from_seconds(1.9), 900, TOTAL));
-        assert!(looks.due(At::from_seconds(2.0), 900, TOTAL));
+    fn the_first_reading_waits_until_the_job_has_settled() {
+        let readings = NeighbourReadings::default();
+        assert!(!readings.due(At::from_seconds(1.9), 900, TOTAL));
+        assert!(readings.due(At::from_seconds(2.0), 900, TOTAL));
     }
 
     #[test]
     fn another_is_due_when_memory_is_short_and_became_less_by_a_fifth() {
-        let at = |available| Looks {
+        let at = |available| NeighbourReadings {
             last: Some((At::from_seconds(2.0), available)),
             not_before_s: 2.0 + APART_S,
-            ..Looks::default()
+            ..NeighbourReadings::default()
         };
         let late = At::from_seconds(60.0);
         assert!(!at(900).due(late, 200, TOTAL), "it is not short");

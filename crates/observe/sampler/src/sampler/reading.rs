@@ -54,12 +54,12 @@ pub(super) struct Reader<'a> {
 impl Reader<'_> {
     /// None where the process is gone.
     pub(super) fn read(&mut self, member: &mut Member) -> Option<ProcessReading> {
-        let (process, kept) = match member.files.take() {
+        let (process, was_open) = match member.files.take() {
             Some(files) => (files, true),
             None => (self.files.root.process(member.id.pid).ok()?, false),
         };
         let reading = self.read_open(&process, member);
-        member.files = kept.then_some(process);
+        member.files = was_open.then_some(process);
         reading
     }
 

@@ -59,7 +59,7 @@ impl SegmentReader<'_> {
         deep: bool,
     ) -> Measured<Vec<Segment>> {
         let now = self.now;
-        let last = self.segments.last_look;
+        let last = self.segments.last_sample;
         if !deep && !last {
             return Measured::Missing(Missing::NotAsked);
         }
@@ -136,7 +136,7 @@ impl SegmentReader<'_> {
         }
         self.files.maps = buffer;
         self.add_sysv(&mut table);
-        self.look_up_pages(&mut table, &readers);
+        self.find_pages(&mut table, &readers);
         if refused > 0 {
             let text = format!(
                 "Shared segments that only {refused} of the processes use may be missing: this user may not read them."
@@ -161,7 +161,7 @@ impl SegmentReader<'_> {
         let known = self.segments.devices.clone();
         for device in &found {
             // After the job's end only ullage's own is in sight, which need not be the job's.
-            if !self.segments.devices.contains(device) && (!self.segments.last_look || known.is_empty()) {
+            if !self.segments.devices.contains(device) && (!self.segments.last_sample || known.is_empty()) {
                 self.segments.devices.push(*device);
             }
         }
@@ -229,12 +229,12 @@ impl SegmentReader<'_> {
     }
 
     /// Pages of what no descriptor leads to: by map_files where that is allowed, else by its mappers' page tables.
-    fn look_up_pages(&mut self, table: &mut Table, readers: &[(Reader, bool)]) {
+    fn find_pages(&mut self, table: &mut Table, readers: &[(Reader, bool)]) {
         let areas = table.unresolved();
         let mut left = MOST_PAGES;
         let mut seen: HashMap<u32, PagesSeen> = HashMap::new();
         for area in &areas {
-            let dir = &readers[area.who as usize].0.dir;
+            let dir = &readers[area.process as usize].0.dir;
             if table.entries[area.entry as usize].allocated.missing().is_none() {
                 continue;
             }
@@ -299,7 +299,7 @@ impl SegmentReader<'_> {
             let made = if sysv { entry.made.map(|made| made + 1.0) } else { entry.made };
             let creator = match entry.pid {
                 Some(pid) => Measured::Known(Creator {
-                    who: self.segments.pids.maker(pid, made, clock, &mut alive),
+                    maker: self.segments.pids.maker(pid, made, clock, &mut alive),
                     by: if sysv { CreatorSource::Kernel } else { CreatorSource::Name },
                 }),
                 None => {
@@ -307,7 +307,7 @@ impl SegmentReader<'_> {
                         self.segments.makers.get(&entry.key).filter(|maker| maker.missing().is_none());
                     let users = || {
                         let numbers =
-                            table.sets.members(entry.mappers).iter().chain(table.sets.members(entry.holders));
+                            table.sets.members(entry.mappers).iter().chain(table.sets.members(entry.openers));
                         numbers.map(|&number| ids[number as usize])
                     };
                     let creator = remembered.copied().unwrap_or_else(|| by_users(users(), made, clock));

@@ -68,8 +68,10 @@ pub(crate) fn by_users(
     // All are younger: it came to them from somebody who is gone, or the clock was set.
     let eldest = old_enough.min_by_key(|id| (id.start, id.pid)).filter(|_| count > 0);
     match (eldest, count) {
-        (Some(id), 1) => Measured::Known(Creator { who: Maker::Process(id), by: CreatorSource::OnlyUser }),
-        (Some(id), _) => Measured::Known(Creator { who: Maker::Process(id), by: CreatorSource::EldestUser }),
+        (Some(id), 1) => Measured::Known(Creator { maker: Maker::Process(id), by: CreatorSource::OnlyUser }),
+        (Some(id), _) => {
+            Measured::Known(Creator { maker: Maker::Process(id), by: CreatorSource::EldestUser })
+        }
         (None, _) => Measured::Missing(Missing::Vanished),
     }
 }
@@ -107,7 +109,7 @@ mod tests {
     fn the_eldest_user_that_is_older_than_the_segment_made_it() {
         let users = [id(1, 100), id(2, 200), id(3, 300)];
         let creator = |made| by_users(users.into_iter(), made, CLOCK);
-        let known = |pid, start, by| Measured::Known(Creator { who: Maker::Process(id(pid, start)), by });
+        let known = |pid, start, by| Measured::Known(Creator { maker: Maker::Process(id(pid, start)), by });
         assert_eq!(creator(Some(1010.0)), known(1, 100, CreatorSource::EldestUser));
         assert_eq!(creator(Some(1001.5)), known(1, 100, CreatorSource::OnlyUser), "the others inherited it");
         assert_eq!(creator(Some(900.0)), Measured::Missing(Missing::Vanished));

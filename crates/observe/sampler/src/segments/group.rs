@@ -16,7 +16,7 @@ struct Alike {
     device: u64,
     creator: Measured<Creator>,
     mappers: u32,
-    holders: u32,
+    openers: u32,
     deleted: bool,
     before: bool,
     missing: Option<Missing>,
@@ -38,10 +38,13 @@ pub(crate) fn group(judged: &[Judged<'_>], sets: &Sets, processes: &[ProcessId])
     order.sort_unstable_by_key(|&at| std::cmp::Reverse(bytes(judged[at].entry)));
     order.truncate(SINGLES);
     let singles: std::collections::HashSet<usize> = order.iter().copied().collect();
-    let who = |set: u32| sets.members(set).iter().map(|&number| processes[number as usize]).collect();
+    let processes_of =
+        |set: u32| sets.members(set).iter().map(|&number| processes[number as usize]).collect();
     let mut rows: Vec<Segment> = order
         .iter()
-        .map(|&at| row(&judged[at], who(judged[at].entry.mappers), who(judged[at].entry.holders)))
+        .map(|&at| {
+            row(&judged[at], processes_of(judged[at].entry.mappers), processes_of(judged[at].entry.openers))
+        })
         .collect();
     let mut groups: HashMap<Alike, Vec<usize>> = HashMap::new();
     for (at, one) in judged.iter().enumerate().filter(|(at, _)| !singles.contains(at)) {
@@ -50,7 +53,7 @@ pub(crate) fn group(judged: &[Judged<'_>], sets: &Sets, processes: &[ProcessId])
     for (alike, members) in groups {
         let mut members = members.into_iter();
         let Some(first) = members.next() else { continue };
-        let mut sum = row(&judged[first], who(alike.mappers), who(alike.holders));
+        let mut sum = row(&judged[first], processes_of(alike.mappers), processes_of(alike.openers));
         let mut largest = bytes(judged[first].entry);
         for at in members {
             add(&mut sum, row(&judged[at], Vec::new(), Vec::new()), &mut largest);
@@ -84,7 +87,7 @@ fn alike(one: &Judged<'_>) -> Alike {
         device: place(entry.key).0,
         creator: one.creator,
         mappers: entry.mappers,
-        holders: entry.holders,
+        openers: entry.openers,
         deleted: entry.deleted,
         before: one.before,
         missing: entry.allocated.missing(),
@@ -101,7 +104,7 @@ fn place(key: Key) -> (u64, u64) {
     }
 }
 
-fn row(one: &Judged<'_>, mappers: Vec<ProcessId>, holders: Vec<ProcessId>) -> Segment {
+fn row(one: &Judged<'_>, mappers: Vec<ProcessId>, openers: Vec<ProcessId>) -> Segment {
     let entry = one.entry;
     let (device, inode) = place(entry.key);
     let name = match (&entry.name, entry.pid) {
@@ -122,7 +125,7 @@ fn row(one: &Judged<'_>, mappers: Vec<ProcessId>, holders: Vec<ProcessId>) -> Se
         before: one.before,
         creator: one.creator,
         mappers,
-        holders,
+        openers,
         outsiders: one.outsiders,
     }
 }
@@ -159,7 +162,7 @@ fn merge(rows: Vec<Segment>) -> Vec<Segment> {
     type Coarse = (SegmentKind, u64, bool, bool, bool, Option<(Maker, u8)>, u8);
     let word = |by| ullage_model::CreatorSource::ALL.iter().position(|known| *known == by).unwrap_or(0) as u8;
     let coarse = |row: &Segment, makers: bool| -> Coarse {
-        let maker = row.creator.known().filter(|_| makers).map(|creator| (creator.who, word(creator.by)));
+        let maker = row.creator.known().filter(|_| makers).map(|creator| (creator.maker, word(creator.by)));
         let missing = u8::from(row.allocated.missing().is_some()) + 2 * u8::from(row.at_least);
         (row.kind, row.device, row.deleted, row.before, row.unused(), maker, missing)
     };
@@ -176,7 +179,7 @@ fn merge(rows: Vec<Segment>) -> Vec<Segment> {
                 }
                 std::collections::btree_map::Entry::Occupied(mut place) => {
                     let (sum, largest) = place.get_mut();
-                    for (mine, theirs) in [(&mut sum.mappers, &row.mappers), (&mut sum.holders, &row.holders)]
+                    for (mine, theirs) in [(&mut sum.mappers, &row.mappers), (&mut sum.openers, &row.openers)]
                     {
                         mine.extend_from_slice(theirs);
                         mine.sort_unstable();
@@ -211,7 +214,7 @@ mod tests {
     }
 
     fn by(pid: i32) -> Measured<Creator> {
-        Measured::Known(Creator { who: Maker::Process(id(pid)), by: CreatorSource::Name })
+        Measured::Known(Creator { maker: Maker::Process(id(pid)), by: CreatorSource::Name })
     }
 
     fn grouped(names: &[(String, u64)], creator: impl Fn(usize) -> i32) -> Vec<Segment> {

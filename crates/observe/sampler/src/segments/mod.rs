@@ -79,7 +79,7 @@ pub(crate) struct Segments {
     /// `/proc/PID/map_files` may be used.
     pub(crate) map_files: bool,
     /// The run is over: once more, whatever moved.
-    pub(crate) last_look: bool,
+    pub(crate) last_sample: bool,
     last: Option<(At, Moves)>,
     /// What it cost last time, and how that compares with what was expected.
     cost_ns: f64,
@@ -93,7 +93,7 @@ impl Default for Segments {
             makers: HashMap::new(),
             devices: Vec::new(),
             map_files: true,
-            last_look: false,
+            last_sample: false,
             last: None,
             cost_ns: 0.0,
             off_by: 1.0,

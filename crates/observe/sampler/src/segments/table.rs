@@ -38,7 +38,7 @@ pub(crate) struct Entry {
     pub(crate) made: Option<f64>,
     /// Numbers of sets in [`Sets`].
     pub(crate) mappers: u32,
-    pub(crate) holders: u32,
+    pub(crate) openers: u32,
     /// Lines of `maps`: as many attachments at least.
     pub(crate) lines: u32,
     /// Attachments that the kernel counts.
@@ -49,7 +49,7 @@ pub(crate) struct Entry {
 #[derive(Clone, Debug)]
 pub(crate) struct Area {
     pub(crate) entry: u32,
-    pub(crate) who: u32,
+    pub(crate) process: u32,
     pub(crate) range: Range<u64>,
     pub(crate) offset: u64,
 }
@@ -75,8 +75,8 @@ impl Table {
         self.stat(file_kind(name), name, stat);
     }
 
-    /// Process `who` maps it. Processes are told one after the other.
-    pub(crate) fn mapped(&mut self, who: u32, key: Key, mapping: &SharedMapping<'_>) {
+    /// `process` maps it. Processes are told one after the other.
+    pub(crate) fn mapped(&mut self, process: u32, key: Key, mapping: &SharedMapping<'_>) {
         let end = mapping.offset.saturating_add(mapping.range.end.saturating_sub(mapping.range.start));
         let at = self.entry(key, mapping.kind, mapping.name, end);
         let entry = &mut self.entries[at as usize];
@@ -86,22 +86,22 @@ impl Table {
         }
         entry.deleted |= mapping.deleted;
         entry.lines = entry.lines.saturating_add(1);
-        entry.mappers = self.sets.with(entry.mappers, who);
+        entry.mappers = self.sets.with(entry.mappers, process);
         if matches!(key, Key::Inode(..))
             && entry.allocated.missing().is_some()
             && self.areas.len() < MOST_AREAS
         {
             let (range, offset) = (mapping.range.clone(), mapping.offset);
-            self.areas.push(Area { entry: at, who, range, offset });
+            self.areas.push(Area { entry: at, process, range, offset });
         }
     }
 
-    /// Process `who` holds it open.
-    pub(crate) fn held(&mut self, who: u32, kind: SegmentKind, name: &[u8], stat: &SegmentStat) {
+    /// `process` holds it open.
+    pub(crate) fn held(&mut self, process: u32, kind: SegmentKind, name: &[u8], stat: &SegmentStat) {
         let at = self.stat(kind, name, stat);
         let entry = &mut self.entries[at as usize];
-        if !self.sets.ends_with(entry.mappers, who) {
-            entry.holders = self.sets.with(entry.holders, who);
+        if !self.sets.ends_with(entry.mappers, process) {
+            entry.openers = self.sets.with(entry.openers, process);
         }
     }
 
@@ -162,7 +162,7 @@ impl Table {
                 deleted: false,
                 made: None,
                 mappers: 0,
-                holders: 0,
+                openers: 0,
                 lines: 0,
                 attached: None,
             });
@@ -186,20 +186,20 @@ impl Default for Sets {
 
 impl Sets {
     /// The set with one more member, which is the last of all told so far.
-    pub(crate) fn with(&mut self, set: u32, who: u32) -> u32 {
-        if self.ends_with(set, who) {
+    pub(crate) fn with(&mut self, set: u32, process: u32) -> u32 {
+        if self.ends_with(set, process) {
             return set;
         }
-        *self.grown.entry((set, who)).or_insert_with(|| {
+        *self.grown.entry((set, process)).or_insert_with(|| {
             let mut members = self.members[set as usize].clone();
-            members.push(who);
+            members.push(process);
             self.members.push(members);
             (self.members.len() - 1) as u32
         })
     }
 
-    fn ends_with(&self, set: u32, who: u32) -> bool {
-        self.members[set as usize].last() == Some(&who)
+    fn ends_with(&self, set: u32, process: u32) -> bool {
+        self.members[set as usize].last() == Some(&process)
     }
 
     /// Who is in it, ascending.
@@ -239,7 +239,7 @@ mod tests {
         let entry = &table.entries[0];
         assert_eq!(table.entries.len(), 1);
         assert_eq!(table.sets.members(entry.mappers), [0]);
-        assert_eq!(table.sets.members(entry.holders), [1]);
+        assert_eq!(table.sets.members(entry.openers), [1]);
         assert_eq!(
             (entry.lines, entry.size, entry.allocated),
             (2, 9 * 4096, Measured::Known(Bytes(9 * 4096)))
@@ -253,7 +253,7 @@ mod tests {
         table.mapped(3, Key::Inode(1, 7), &mapping(7, b"memfd:x"));
         assert_eq!(table.entries[0].size, 0x5000, "as far as its mapping reaches");
         let areas = table.unresolved();
-        assert_eq!((areas.len(), areas[0].who, areas[0].offset), (1, 3, 0x1000));
+        assert_eq!((areas.len(), areas[0].process, areas[0].offset), (1, 3, 0x1000));
     }
 
     #[test]
@@ -272,13 +272,13 @@ mod tests {
         for inode in 0..1000 {
             table.file(format!("torch_4711_1_{inode}").as_bytes(), &SegmentStat { inode, ..stat(inode, 1) });
         }
-        for who in 0..3 {
+        for process in 0..3 {
             for inode in 0..1000 {
-                table.held(who, SegmentKind::Torch, b"torch_4711_1_0", &stat(inode, 1));
+                table.held(process, SegmentKind::Torch, b"torch_4711_1_0", &stat(inode, 1));
             }
         }
         assert!(table.entries.iter().all(|entry| entry.name.is_none() && entry.pid == Some(4711)));
-        assert!(table.entries.iter().all(|entry| entry.holders == table.entries[0].holders));
+        assert!(table.entries.iter().all(|entry| entry.openers == table.entries[0].openers));
         assert_eq!(table.sets.members.len(), 4);
     }
 }

@@ -8,7 +8,7 @@
 //! The surprise: it must be the parent. A sibling that copied all of it looks the same, and has it all alone.
 
 use super::spans::{Span, Subject, View};
-use super::tally::Look;
+use super::tally::PageReader;
 use ullage_kernel::process::pagemap::{PageEntry, TOGETHER};
 
 /// Pages of a huge page.
@@ -21,7 +21,7 @@ pub(super) fn put_right(
     span: &Span,
     offset: u64,
     subjects: &[Subject],
-    look: &mut impl Look,
+    reader: &mut impl PageReader,
 ) -> u64 {
     let sharers = sharers(entries);
     let doubts = doubtful(entries, &sharers, views, subjects);
@@ -32,7 +32,7 @@ pub(super) fn put_right(
         return 0;
     }
     let mut reads = views.len() as u64;
-    let heads: Vec<PageEntry> = views.iter().map(|view| one(view, head, look)).collect();
+    let heads: Vec<PageEntry> = views.iter().map(|view| one(view, head, reader)).collect();
     let sharing_head = heads.iter().filter(|entry| is_shared(**entry)).count();
     for (number, doubt) in doubts.iter().enumerate() {
         let Some(exclusive) = *doubt else { continue };
@@ -43,7 +43,7 @@ pub(super) fn put_right(
         }
         reads += 2;
         let ends = [head + 1, head + PIECES - TOGETHER as u64];
-        if ends.into_iter().all(|page| alike(&views[number], page, exclusive, look)) {
+        if ends.into_iter().all(|page| alike(&views[number], page, exclusive, reader)) {
             for (entry, sharers) in entries[number].iter_mut().zip(sharers) {
                 if entry.is_anonymous() {
                     *entry = entry.with_exclusive(sharers == u32::from(!exclusive));
@@ -98,15 +98,15 @@ fn doubtful(
         .collect()
 }
 
-fn one(view: &View, page: u64, look: &mut impl Look) -> PageEntry {
+fn one(view: &View, page: u64, reader: &mut impl PageReader) -> PageEntry {
     let mut read = [PageEntry::default()];
-    look.look(view.subject as usize, page, &mut read);
+    reader.read(view.subject as usize, page, &mut read);
     read[0]
 }
 
 /// All pages from there on are this process's, and show this.
-fn alike(view: &View, page: u64, exclusive: bool, look: &mut impl Look) -> bool {
+fn alike(view: &View, page: u64, exclusive: bool, reader: &mut impl PageReader) -> bool {
     let mut read = [PageEntry::default(); TOGETHER];
-    look.look(view.subject as usize, page, &mut read)
+    reader.read(view.subject as usize, page, &mut read)
         && read.iter().all(|entry| entry.is_anonymous() && entry.is_exclusive() == exclusive)
 }

@@ -13,7 +13,7 @@ mod strata;
 mod tally;
 
 use self::spans::{Spans, Subject};
-use self::tally::{look_at, Look, Part};
+use self::tally::{read_place, PageReader, Part};
 use ullage_kernel::process::pagemap::{PageEntry, PageMap};
 use ullage_kernel::{KernelRoot, ProcessDir};
 use ullage_model::{Bytes, Pages, ProcessId, ProcessMemory};
@@ -108,7 +108,7 @@ pub(crate) fn survey(
                     break;
                 }
                 let Some(place) = stratum.place(index, *wanted, random()) else { continue };
-                *reads += look_at(part, place, index, &spans, &subjects, random(), &mut maps);
+                *reads += read_place(part, place, index, &spans, &subjects, random(), &mut maps);
             }
         }
     };
@@ -193,11 +193,11 @@ struct Maps {
     list: Vec<(ProcessDir, Option<PageMap>)>,
 }
 
-impl Look for Maps {
-    fn look(&mut self, subject: usize, page: u64, entries: &mut [PageEntry]) -> bool {
+impl PageReader for Maps {
+    fn read(&mut self, subject: usize, page: u64, entries: &mut [PageEntry]) -> bool {
         let Some((_, slot)) = self.list.get_mut(subject) else { return false };
         let Some(map) = slot else { return false };
-        if map.look(page, entries).is_ok() {
+        if map.read(page, entries).is_ok() {
             return true;
         }
         *slot = None;

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moved_a_little_is_looked_at_when_it_has_come_to_rest() {
+    fn what_moved_a_little_is_read_when_it_has_come_to_rest() {
         let mut schedule = Schedule::default();
         schedule.made(at(20.0), CALM, 5e6, 1000, 1_000_000);
         let later = |faults| Signs { faults: CALM.faults + faults, ..CALM };

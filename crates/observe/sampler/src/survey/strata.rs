@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reserve_is_looked_at_where_its_pages_can_be() {
+    fn a_reserve_is_read_where_its_pages_can_be() {
         let (_, strata) = divided(vec![of_file(0..1 << 28, 0, PageKind::UllageArena)], 4096);
         let low = strata.iter().filter(|stratum| stratum.pieces[0].offset < 8192).count();
         assert!(low >= 40 && strata.len() < low + 20, "{low} of {}", strata.len());

@@ -18,9 +18,9 @@ use ullage_model::{Counted, PageKind};
 const FILE_VIEWS: usize = 8;
 
 /// Reads pages of a subject; false where it cannot be read any more.
-pub(crate) trait Look {
+pub(crate) trait PageReader {
     /// Fills `entries` with those of so many pages from `page` on.
-    fn look(&mut self, subject: usize, page: u64, entries: &mut [PageEntry]) -> bool;
+    fn read(&mut self, subject: usize, page: u64, entries: &mut [PageEntry]) -> bool;
 }
 
 /// Sums of what was seen, in pages; over places of a part, or estimates of a whole.
@@ -97,7 +97,7 @@ pub(crate) struct Part {
     pub(crate) own: bool,
     pub(crate) pages: f64,
     pub(crate) places: u64,
-    looked_at: u64,
+    pages_read: u64,
     /// The job.
     pub(crate) job: Seen,
     /// Pages that exist, beside those present summed over processes.
@@ -114,7 +114,7 @@ impl Part {
             own: span.own,
             pages: stratum.pages as f64,
             places: 0,
-            looked_at: 0,
+            pages_read: 0,
             job: Seen::default(),
             spread: Spread::default(),
             subjects: BTreeMap::new(),
@@ -131,7 +131,7 @@ impl Part {
     pub(crate) fn variance(&self, variance: f64, present: f64) -> f64 {
         let places = self.places.max(1) as f64;
         // Of as many pages as there are, some were looked at twice.
-        let left = 1.0 - 0.7 * (self.looked_at as f64 / self.pages.max(1.0)).min(1.0);
+        let left = 1.0 - 0.7 * (self.pages_read as f64 / self.pages.max(1.0)).min(1.0);
         let unseen = present * 0.7 / places;
         self.pages * self.pages * (variance / places + unseen * unseen) * left
     }
@@ -153,14 +153,14 @@ impl Part {
 }
 
 /// Looks at one place; returns how many reads that took.
-pub(crate) fn look_at(
+pub(crate) fn read_place(
     part: &mut Part,
     place: Place,
     index: u64,
     spans: &Spans,
     subjects: &[Subject],
     random: u64,
-    look: &mut impl Look,
+    reader: &mut impl PageReader,
 ) -> u64 {
     let span = &spans.list[place.span as usize];
     let all = spans.views(span);
@@ -176,12 +176,12 @@ pub(crate) fn look_at(
     let mut entries: Vec<[PageEntry; TOGETHER]> = Vec::with_capacity(views.len());
     for view in views {
         let mut read = [PageEntry::default(); TOGETHER];
-        look.look(view.subject as usize, view.page + place.offset, &mut read[..place.pages]);
+        reader.read(view.subject as usize, view.page + place.offset, &mut read[..place.pages]);
         entries.push(read);
     }
     let mut reads = views.len() as u64;
     if span.own && views.len() > 1 {
-        reads += huge::put_right(&mut entries, views, span, place.offset, subjects, look);
+        reads += huge::put_right(&mut entries, views, span, place.offset, subjects, reader);
     }
     let is_present = |entry: PageEntry| match (span.own, span.kind.counted()) {
         (true, _) => entry.is_anonymous(),
@@ -191,18 +191,18 @@ pub(crate) fn look_at(
     let mut job = Seen::default();
     let mut each = vec![Seen::default(); views.len()];
     for page in 0..place.pages {
-        let (mut holders, mut exclusive, mut swapped) = (0u32, 0u32, false);
+        let (mut sharers, mut exclusive, mut swapped) = (0u32, 0u32, false);
         for read in &entries {
             let entry = read[page];
             if is_present(entry) {
-                holders += u32::from(!entry.is_exclusive());
+                sharers += u32::from(!entry.is_exclusive());
                 exclusive += u32::from(entry.is_exclusive());
             }
             swapped |= entry.is_swapped();
         }
         // A page that a child alone shows as shared is its parent's, where that shows it as its own, in a huge page that the
         // span has only a part of.
-        let as_own = span.own && holders == 1 && exclusive > 0 && {
+        let as_own = span.own && sharers == 1 && exclusive > 0 && {
             let lone = entries.iter().position(|read| is_present(read[page]) && !read[page].is_exclusive());
             lone.and_then(|lone| subjects[views[lone].subject as usize].parent)
                 .and_then(|parent| views.binary_search_by_key(&(parent as u32), |view| view.subject).ok())
@@ -210,8 +210,8 @@ pub(crate) fn look_at(
         };
         let exclusive = exclusive - u32::from(as_own);
         job.exclusive += f64::from(exclusive);
-        job.present += f64::from(exclusive) + f64::from(u32::from(holders > 0));
-        job.outside += f64::from(u32::from(holders == 1 && !as_own));
+        job.present += f64::from(exclusive) + f64::from(u32::from(sharers > 0));
+        job.outside += f64::from(u32::from(sharers == 1 && !as_own));
         job.swapped += f64::from(u32::from(swapped));
         for (number, seen) in each.iter_mut().enumerate() {
             let entry = entries[number][page];
@@ -222,10 +222,10 @@ pub(crate) fn look_at(
             seen.present += 1.0;
             if !entry.is_exclusive() {
                 // The other half is in the exclusive page of whoever shows it so.
-                let part = if as_own { 0.0 } else { 1.0 / f64::from(holders) };
+                let part = if as_own { 0.0 } else { 1.0 / f64::from(sharers) };
                 seen.proportional += part;
                 seen.proportional_shared += part;
-                seen.outside += f64::from(u32::from(holders == 1 && !as_own));
+                seen.outside += f64::from(u32::from(sharers == 1 && !as_own));
                 continue;
             }
             seen.exclusive += 1.0;
@@ -254,7 +254,7 @@ pub(crate) fn look_at(
     part.job.add(&job, page);
     part.spread.note(index, job.present * page, present);
     part.places += 1;
-    part.looked_at += place.pages as u64;
+    part.pages_read += place.pages as u64;
     reads
 }
 

@@ -3,7 +3,7 @@
 use super::spans::tests::{of_file, own, subject};
 use super::spans::{Spans, Subject};
 use super::strata::divide;
-use super::tally::{look_at, Look, Part};
+use super::tally::{read_place, PageReader, Part};
 use super::*;
 use std::collections::HashMap;
 use ullage_kernel::process::areas::Area;
@@ -117,7 +117,7 @@ impl Machine {
             let number = each.min(stratum.most_places());
             for index in 0..number {
                 let place = stratum.place(index, number, random()).unwrap();
-                made += look_at(part, place, index, &spans, &subjects, random(), self);
+                made += read_place(part, place, index, &spans, &subjects, random(), self);
             }
         }
         assert!(made > 0);
@@ -125,8 +125,8 @@ impl Machine {
     }
 }
 
-impl Look for Machine {
-    fn look(&mut self, subject: usize, page: u64, entries: &mut [PageEntry]) -> bool {
+impl PageReader for Machine {
+    fn read(&mut self, subject: usize, page: u64, entries: &mut [PageEntry]) -> bool {
         for (entry, page) in entries.iter_mut().zip(page..) {
             *entry = match self.tables[subject].get(&page) {
                 None => PageEntry(0),
@@ -172,8 +172,8 @@ fn ten_children_of_one_parent_hold_its_memory_once() {
 }
 
 #[test]
-fn half_unshared_is_half_wherever_it_lies_and_the_error_is_kept_nineteen_times_in_twenty() {
-    let (mut kept, mut asked) = (0, 0);
+fn half_unshared_is_half_wherever_it_lies_and_the_error_holds_nineteen_times_in_twenty() {
+    let (mut within, mut asked) = (0, 0);
     for scattered in [false, true] {
         let mut machine = Machine::default();
         machine.write(0, 0..PAGES);
@@ -198,15 +198,15 @@ fn half_unshared_is_half_wherever_it_lies_and_the_error_is_kept_nineteen_times_i
                 let truth = machine.alone(child as usize);
                 near("a child's own", row.exclusive.0, truth, PAGES * PAGE, 0.03);
                 asked += 1;
-                kept += usize::from(row.exclusive.0.abs_diff(truth) <= row.error.0 + PAGE);
+                within += usize::from(row.exclusive.0.abs_diff(truth) <= row.error.0 + PAGE);
             }
         }
     }
-    assert!(kept * 100 >= asked * 92, "{kept} of {asked}");
+    assert!(within * 100 >= asked * 92, "{within} of {asked}");
 }
 
 #[test]
-fn what_the_parent_rewrote_freed_and_what_the_child_copied_look_different_to_both() {
+fn what_the_parent_rewrote_freed_and_what_the_child_copied_show_differently_to_both() {
     let mut machine = Machine::default();
     machine.write(0, 0..PAGES);
     machine.fork(0);
@@ -240,7 +240,7 @@ fn a_huge_page_that_shows_the_state_of_its_first_piece_is_not_counted_twice() {
 }
 
 #[test]
-fn a_huge_page_of_the_parent_over_four_children_is_whose_the_children_say() {
+fn a_huge_page_of_the_parent_over_four_children_is_attributed_as_the_children_say() {
     let mut machine = Machine { huge: Some(0), ..Machine::default() };
     machine.write(0, 0..PAGES);
     for _ in 0..4 {
@@ -279,7 +279,7 @@ fn pages_of_zeros_are_no_memory() {
 }
 
 #[test]
-fn a_segment_mapped_by_two_is_counted_once_and_what_no_area_explains_is_told() {
+fn a_segment_mapped_by_two_is_counted_once_and_what_no_area_explains_is_reported() {
     let mut machine = Machine::default();
     for page in 0..PAGES {
         machine.map(0, 100 + page, 1 + page, true);

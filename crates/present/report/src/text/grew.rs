@@ -11,19 +11,19 @@ pub(super) fn grew(screen: &mut Screen, style: Style, growth: &Growth) {
         return;
     }
     screen.section("Growth", Ink::Strong);
-    screen.prose(0, 2, &told(growth, &style.paint(Ink::Strong, growth.class.id())));
+    screen.prose(0, 2, &sentence(growth, &style.paint(Ink::Strong, growth.class.id())));
 }
 
 /// What kind, how much and how fast: `live tensors: 230 MiB, 7.63 MiB a second`.
 pub(super) fn in_short(growth: &Growth) -> String {
     let class = growth.class.id().replace('-', " ");
     let fast = format::rate(growth.per_second, "bytes");
-    let whose = growth.process.as_ref().map(|process| format!(" in process {}", process.id.pid));
-    let whose = whose.unwrap_or_default();
-    format!("{class}{whose}: {}, {fast} to the end of the run", format::bytes(growth.bytes))
+    let process = growth.process.as_ref().map(|process| format!(" in process {}", process.id.pid));
+    let process = process.unwrap_or_default();
+    format!("{class}{process}: {}, {fast} to the end of the run", format::bytes(growth.bytes))
 }
 
-fn told(growth: &Growth, class: &str) -> String {
+fn sentence(growth: &Growth, class: &str) -> String {
     let mut head = class.to_owned();
     if growth.bytes > 0 {
         head = format!("{head}: {}", format::bytes(growth.bytes));

@@ -8,7 +8,7 @@ use crate::format;
 /// Orphans told one by one.
 const SHOWN: usize = 20;
 /// Unused ones that are kept, told one by one.
-const KEPT_SHOWN: usize = 5;
+const RETAINED_SHOWN: usize = 5;
 
 /// One segment.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +29,7 @@ pub struct LeftoverList {
     /// What may be removed, in the order of their numbers.
     pub orphans: Vec<LeftoverRow>,
     /// Unused, and kept.
-    pub kept: Vec<LeftoverRow>,
+    pub retained: Vec<LeftoverRow>,
     /// Number and bytes of what was left alone, and what it is.
     pub alone: Vec<(u64, u64, String)>,
     /// What could not be known, one sentence each.
@@ -53,11 +53,15 @@ pub fn leftovers(list: &LeftoverList, style: &Style) -> String {
         screen.prose(4, 0, &style.paint(Ink::Quiet, &text));
     }
     screen.section("Kept", Ink::Strong);
-    for row in list.kept.iter().take(KEPT_SHOWN) {
+    for row in list.retained.iter().take(RETAINED_SHOWN) {
         screen.prose(0, 2, &line(*style, None, row));
     }
-    if list.kept.len() > KEPT_SHOWN {
-        screen.prose(0, 0, &style.paint(Ink::Quiet, &format!("and {} more", list.kept.len() - KEPT_SHOWN)));
+    if list.retained.len() > RETAINED_SHOWN {
+        screen.prose(
+            0,
+            0,
+            &style.paint(Ink::Quiet, &format!("and {} more", list.retained.len() - RETAINED_SHOWN)),
+        );
     }
     for (count, bytes, what) in list.alone.iter().filter(|(count, ..)| *count > 0) {
         let text = format!("{} {what}, {}: left alone.", format::count(*count), format::bytes(*bytes));

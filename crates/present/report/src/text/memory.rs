@@ -12,7 +12,7 @@ const PROCESSES_SHOWN: usize = 3;
 /// What is counted in pages and comes to less than one is none, bytes.
 const PAGE: u64 = 4096;
 /// Copies of less than this share of what was inherited are not told.
-const WORTH_TELLING: f64 = 0.02;
+const WORTH_REPORTING: f64 = 0.02;
 
 /// Nothing where no pages were looked at: the limits say the rest.
 pub(super) fn memory(screen: &mut Screen, style: Style, memory: &MemorySummary) {
@@ -56,20 +56,20 @@ fn parts(memory: &MemorySummary) -> String {
         .collect();
     parts.sort_by_key(|(id, bytes)| (std::cmp::Reverse(*bytes), *id));
     let rest: u64 = parts.iter().skip(PARTS_SHOWN).map(|(_, bytes)| bytes).sum();
-    let mut told: Vec<String> = parts
+    let mut shown: Vec<String> = parts
         .iter()
         .take(PARTS_SHOWN)
         .map(|(id, bytes)| format!("{} {}", format::clean(id), format::bytes(*bytes)))
         .collect();
     if rest > 0 {
-        told.push(format!("other {}", format::bytes(rest)));
+        shown.push(format!("other {}", format::bytes(rest)));
     }
-    told.join(", ")
+    shown.join(", ")
 }
 
 fn is_worth(cow: &CopyOnWrite) -> bool {
     let apart = cow.copied.saturating_add(cow.parent_changed).saturating_add(cow.unknown);
-    apart as f64 >= WORTH_TELLING * cow.inherited as f64
+    apart as f64 >= WORTH_REPORTING * cow.inherited as f64
 }
 
 fn forked(cow: &CopyOnWrite) -> String {
@@ -83,12 +83,12 @@ fn forked(cow: &CopyOnWrite) -> String {
             became.push(format!("{} {how}", format::bytes(bytes)));
         }
     }
-    let who = match cow.process.role.label().as_str() {
+    let subject = match cow.process.role.label().as_str() {
         "other" => "A forked process".to_owned(),
         role => format!("The {role}"),
     };
     format!(
-        "{who} ({}, pid {}) began with {} of its parent's and still shares {}; {} (give or take {}).",
+        "{subject} ({}, pid {}) began with {} of its parent's and still shares {}; {} (give or take {}).",
         format::clean(&cow.process.name),
         cow.process.id.pid,
         format::bytes(cow.inherited),

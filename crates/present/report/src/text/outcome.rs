@@ -19,12 +19,12 @@ pub fn outcome(outcome: &Outcome, duration_s: Option<f64>) -> String {
             format!("The command was killed by {}{after}; who sent it is not known.", signal())
         }
         OutcomeKind::OomKill => {
-            let whose = match outcome.by {
+            let reason = match outcome.by {
                 Some(EndedBy::CgroupLimit) => " at the memory limit of its cgroup",
                 Some(EndedBy::HostMemory) => " because the machine ran out of memory",
                 _ => "",
             };
-            format!("The kernel's out-of-memory killer ended the command{whose}{after}.")
+            format!("The kernel's out-of-memory killer ended the command{reason}{after}.")
         }
         OutcomeKind::Budget if outcome.by == Some(EndedBy::CgroupLimit) => {
             let of = outcome

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_keeps_its_unit() {
+    fn a_number_stays_with_its_unit() {
         assert_eq!(
             glue_units("at 12.3 s] of 4 sorts, 97 % sure"),
             "at 12.3\u{a0}s] of 4 sorts, 97\u{a0}% sure"

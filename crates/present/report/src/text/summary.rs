@@ -117,11 +117,11 @@ fn of_roles(memory: &MemorySummary) -> Vec<String> {
         return Vec::new();
     }
     let worth = |bytes: u64| bytes >= memory.peak_bytes / LEAST_SHARE;
-    let mut told = Vec::new();
+    let mut shown = Vec::new();
     for role in memory.by_role.iter().filter(|role| worth(role.bytes)).take(ROLES) {
         let name = format::clean(&role.role);
         let each = format::bytes(role.bytes / role.processes.max(1));
-        told.push(match role.processes {
+        shown.push(match role.processes {
             1 => format!("{name} {each}"),
             n => format!("{n} {} {each} each", many(&name)),
         });
@@ -129,9 +129,9 @@ fn of_roles(memory: &MemorySummary) -> Vec<String> {
     let own: u64 = memory.by_role.iter().map(|role| role.bytes).sum();
     let rest = memory.peak_bytes.saturating_sub(own);
     if worth(rest) {
-        told.push(format!("shared and files {}", format::bytes(rest)));
+        shown.push(format!("shared and files {}", format::bytes(rest)));
     }
-    told
+    shown
 }
 
 fn many(role: &str) -> String {
@@ -185,7 +185,7 @@ fn is_news(failure: &FirstFailure, verdict: &Verdict) -> bool {
 
 /// `loader worker 0 (pid 4750): ValueError: boom`.
 fn failed(failure: &FirstFailure) -> String {
-    let whose = failure.process.as_ref().map_or_else(|| "a process that was never read".into(), process);
+    let subject = failure.process.as_ref().map_or_else(|| "a process that was never read".into(), process);
     let how = match (&failure.exception, failure.signal, failure.code) {
         (Some(exception), ..) => format::clean(exception),
         (_, Some(signal), _) => format!("killed by {}", format::signal(signal)),
@@ -193,7 +193,7 @@ fn failed(failure: &FirstFailure) -> String {
         _ => "ended, how was not seen".into(),
     };
     let how = how.trim_end_matches('.');
-    format!("{whose}: {how}, {} after the start", format::duration(failure.at.seconds()))
+    format!("{subject}: {how}, {} after the start", format::duration(failure.at.seconds()))
 }
 
 fn process(process: &ProcessRef) -> String {
@@ -300,12 +300,12 @@ fn untold_limit<'a>(
 ) -> Option<&'a LimitState> {
     let shown: Vec<Limit> =
         first.evidence.first().into_iter().chain(proof).filter_map(|evidence| evidence.limit).collect();
-    let told = |state: &&LimitState| {
+    let is_named = |state: &&LimitState| {
         state.limit.as_known().is_some_and(|limit| shown.iter().any(|one| one.at().is_some() && one == limit))
     };
     let dead = first.severity == Severity::Fatal
         || matches!(verdict.outcome.kind, OutcomeKind::OomKill | OutcomeKind::Budget);
-    verdict.limits.iter().find(|state| !dead && !told(state) && state.headroom().is_some())
+    verdict.limits.iter().find(|state| !dead && !is_named(state) && state.headroom().is_some())
 }
 
 fn also(screen: &mut Screen, verdict: &Verdict, extent: Extent) {

@@ -113,7 +113,7 @@ pub fn check(rows: &[CheckRow], style: &Style) -> String {
         }
     }
     let count = |state| rows.iter().filter(|row| row.state == state).count();
-    let told = format!(
+    let sum = format!(
         "{} checked: {} bad, {} to be careful with, {} unknown, {} fine.",
         rows.len(),
         count(CheckState::Bad),
@@ -122,6 +122,6 @@ pub fn check(rows: &[CheckRow], style: &Style) -> String {
         count(CheckState::Fine)
     );
     screen.section("Sum", Ink::Strong);
-    screen.prose(0, 0, &told);
+    screen.prose(0, 0, &sum);
     screen.finish()
 }

@@ -43,7 +43,7 @@ pub fn verdict(verdict: &Verdict, style: &Style) -> String {
     if let Some(summary) = &verdict.segments {
         segments(&mut screen, *style, summary);
     }
-    not_told(&mut screen, *style, verdict);
+    not_seen(&mut screen, *style, verdict);
     cost(&mut screen, *style, verdict);
     screen.finish()
 }
@@ -220,7 +220,7 @@ fn limits(screen: &mut Screen, style: Style, limits: &[LimitState]) {
                     2,
                     &style.paint(
                         Ink::Quiet,
-                        &format!("? {}: {what} {}", whose(state), format::missing(reason)),
+                        &format!("? {}: {what} {}", limit_and_scope(state), format::missing(reason)),
                     ),
                 );
             }
@@ -237,7 +237,7 @@ pub fn limit_row(state: &LimitState) -> [String; 5] {
     let unit = state.kind.unit();
     let unknown = || "?".to_owned();
     [
-        whose(state),
+        limit_and_scope(state),
         state.used.as_known().map_or_else(unknown, |n| format::quantity(*n, unit)),
         state.limit.as_known().map_or_else(unknown, |limit| format::limit(*limit, unit)),
         state.headroom().map_or_else(unknown, |n| format::quantity(n, unit)),
@@ -250,7 +250,7 @@ pub fn growth(state: &LimitState) -> String {
     let used = state.used.as_known().map_or_else(|| "?".into(), |n| format::quantity(*n, state.kind.unit()));
     let limit =
         state.limit.as_known().map_or_else(|| "?".into(), |limit| format::limit(*limit, state.kind.unit()));
-    let mut text = format!("{}: {used} of {limit}", whose(state));
+    let mut text = format!("{}: {used} of {limit}", limit_and_scope(state));
     if let (Some(slope), Some(lasted)) = (state.slope_per_s, state.growing_for_s) {
         let rate = format::rate(slope, state.kind.unit());
         let lasted = format::duration(lasted.round());
@@ -327,7 +327,7 @@ pub(super) fn last_name(path: &str) -> String {
 }
 
 /// `mappings, trainer 4742`; a scope that is no process's as it is.
-fn whose(state: &LimitState) -> String {
+fn limit_and_scope(state: &LimitState) -> String {
     let scope = match &state.scope {
         Scope::Process(id, role) => format!("{} {}", role.label(), id.pid),
         scope => scope.to_string(),
@@ -346,7 +346,7 @@ fn time_left(state: &LimitState) -> String {
     }
 }
 
-fn not_told(screen: &mut Screen, style: Style, verdict: &Verdict) {
+fn not_seen(screen: &mut Screen, style: Style, verdict: &Verdict) {
     screen.section("Not seen", Ink::Strong);
     for sentence in verdict.not_seen.iter().take(NOT_SEEN_SHOWN) {
         screen.prose(0, 2, &format::clean(sentence));
@@ -399,13 +399,13 @@ fn cost(screen: &mut Screen, style: Style, verdict: &Verdict) {
 pub fn cost_words(verdict: &Verdict) -> String {
     let cpu = verdict.cost_cpu_share.map(|s| format!("{} of one core", format::share(s)));
     let memory = verdict.cost_peak_rss.map(|n| format!("{} of memory", format::bytes(n)));
-    let told: Vec<String> = cpu.into_iter().chain(memory).collect();
+    let costs: Vec<String> = cpu.into_iter().chain(memory).collect();
     let mut sentences = Vec::new();
     for fix in &verdict.fixes {
         sentences.push(format!("With --fix: {}.", format::clean(fix)));
     }
-    if !told.is_empty() {
-        sentences.push(format!("Watching took {}.", told.join(" and ")));
+    if !costs.is_empty() {
+        sentences.push(format!("Watching took {}.", costs.join(" and ")));
     }
     if verdict.cost_cpu_share.is_some_and(|share| share > Cost::SHARE) {
         sentences.push(format!(

@@ -42,9 +42,9 @@ pub(crate) fn left_behind() -> Verdict {
         at_least: false,
         deleted: false,
         before: false,
-        creator: Measured::Known(Creator { who: Maker::Process(worker.id), by: CreatorSource::Name }),
+        creator: Measured::Known(Creator { maker: Maker::Process(worker.id), by: CreatorSource::Name }),
         mappers: vec![worker.id],
-        holders: vec![],
+        openers: vec![],
         outsiders: Measured::default(),
     };
     let used = SegmentSeen {
@@ -52,7 +52,7 @@ pub(crate) fn left_behind() -> Verdict {
         creator: by_worker.clone(),
         orphan: false,
         mappers: vec![worker],
-        holders: vec![],
+        openers: vec![],
     };
     let unknown = Segment {
         kind: SegmentKind::PosixShm,
@@ -68,9 +68,9 @@ pub(crate) fn left_behind() -> Verdict {
         creator,
         orphan: true,
         mappers: vec![],
-        holders: vec![],
+        openers: vec![],
     };
-    let total = |count, mib: u64, not_told| SegmentTotal { count, bytes: mib << 20, not_told };
+    let total = |count, mib: u64, unmeasured| SegmentTotal { count, bytes: mib << 20, unmeasured };
     let manager = ProcessRef {
         id: ProcessId { pid: 4760, start: ClockTicks(124_100) },
         role: Role::ShmManager,
@@ -90,7 +90,7 @@ pub(crate) fn left_behind() -> Verdict {
                 (SegmentCreator::Gone { pid: 77, by: CreatorSource::Kernel }, total(1, 0, 0)),
             ],
             largest: vec![used.clone(), left(unknown.clone(), SegmentCreator::Unknown(Missing::Vanished))],
-            places: vec![SegmentPlace { path: "/dev/shm".into(), used: 612 << 20, told: 612 << 20 }],
+            places: vec![SegmentPlace { path: "/dev/shm".into(), used: 612 << 20, attributed: 612 << 20 }],
             left_behind: Some(LeftBehind {
                 total: total(1201, 600, 1),
                 largest: vec![

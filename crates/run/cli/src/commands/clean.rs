@@ -120,7 +120,7 @@ fn list(found: &Survey) -> LeftoverList {
     };
     LeftoverList {
         orphans: rows(&found.orphans),
-        kept: rows(&found.kept),
+        retained: rows(&found.retained),
         alone: vec![
             (found.in_use.count, found.in_use.bytes, "your segments in use".into()),
             (
@@ -154,7 +154,7 @@ fn json(found: &Survey, removal: Option<&Removal>) -> serde_json::Value {
     let mut whole = serde_json::json!({
         "schema": 1,
         "orphans": rows(&found.orphans),
-        "kept": rows(&found.kept),
+        "kept": rows(&found.retained),
         "in_use": amount(&found.in_use),
         "unknown": amount(&found.unknown),
         "other_users": amount(&found.others),

@@ -106,7 +106,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     match watched.watch {
         Some(watch) => {
             let verdict = watch.conclude(&mut facts, outcome);
-            tell(arguments, &verdict, recording.as_deref());
+            report_verdict(arguments, &verdict, recording.as_deref());
             write_torchelastic_error(&verdict);
             write_page(arguments, recording.as_deref());
         }
@@ -138,7 +138,7 @@ pub(super) fn run_facts(
     root: &KernelRoot,
     keep_arguments: bool,
 ) -> RunFacts {
-    let mut environment = environment::kept();
+    let mut environment = environment::recorded();
     if !keep_arguments {
         command = secrets::arguments(&command);
         environment.values_mut().for_each(|value| *value = secrets::text(value));
@@ -202,7 +202,7 @@ fn not_started(arguments: &RunArguments, mut facts: RunFacts, error: &StartError
 }
 
 /// Shows the verdict on standard error, the short block last: standard output belongs to the job.
-fn tell(arguments: &RunArguments, verdict: &Verdict, recording: Option<&str>) {
+fn report_verdict(arguments: &RunArguments, verdict: &Verdict, recording: Option<&str>) {
     write_json(arguments.json.as_deref(), verdict);
     if arguments.quiet {
         return;

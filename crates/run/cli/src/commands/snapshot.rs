@@ -15,7 +15,9 @@ pub fn run(arguments: &SnapshotArguments) -> anyhow::Result<u8> {
     let deadline = Instant::now() + Duration::from_secs_f64(arguments.deadline);
     let asked = python_facts::ask_named(arguments.python.as_deref())?;
     let mut facts = machine(&KernelRoot::live()).by_name();
-    facts.extend(environment::kept().into_iter().map(|(name, value)| (format!("env.{name}"), value.into())));
+    facts.extend(
+        environment::recorded().into_iter().map(|(name, value)| (format!("env.{name}"), value.into())),
+    );
     facts.extend(asked.answer(deadline));
     if facts.get("torch.threads").is_some_and(Fact::is_missing) && facts.contains_key("torch.version") {
         printer::note("importing torch took too long, so its build is missing; --deadline 30s waits longer");

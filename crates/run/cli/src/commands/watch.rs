@@ -170,7 +170,7 @@ fn narrate(recording: &Recording, narrator: &mut Narrator) -> anyhow::Result<()>
     let mut replay = recording.replay();
     while let Some(item) = replay.next_item().map_err(|error| anyhow::anyhow!("{error}"))? {
         if let Item::Sample(sample) = &item {
-            if let Some(line) = narrator.look(sample, &timeline) {
+            if let Some(line) = narrator.line(sample, &timeline) {
                 printer::say(&format!("{line}\n"));
             }
         }

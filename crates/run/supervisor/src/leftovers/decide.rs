@@ -45,7 +45,7 @@ pub(crate) enum Standing {
     /// Nobody will come back for it, if nobody has it open: because of this.
     Orphan { maker: Option<i32>, because: String },
     /// Left alone, because of this.
-    Kept { because: String },
+    Retained { because: String },
     /// Of no kind that is known to be temporary.
     NotOurs,
 }
@@ -65,10 +65,10 @@ impl Living {
 /// Decides on a file in /dev/shm that nobody has open.
 pub(crate) fn of_file(file: &File<'_>, living: &Living) -> Standing {
     let name = file.name;
-    let kept = |because: String| Standing::Kept { because };
+    let retained = |because: String| Standing::Retained { because };
     let maker = pid_in_name(name);
     if let Some(pid) = maker.filter(|pid| living.maker(*pid, file.made)) {
-        return kept(format!("its creator, process {pid}, is alive"));
+        return retained(format!("its creator, process {pid}, is alive"));
     }
     let helper = match name {
         _ if name.starts_with(b"torch_") => Some((Helper::Torch, "torch_shm_manager")),
@@ -79,7 +79,7 @@ pub(crate) fn of_file(file: &File<'_>, living: &Living) -> Standing {
     };
     if let Some((kind, word)) = helper {
         if let Some(pid) = living.helper(kind, file.made) {
-            return kept(format!("the job of {word} {pid}, which is alive, may use it"));
+            return retained(format!("the job of {word} {pid}, which is alive, may use it"));
         }
     }
     match maker {
@@ -94,7 +94,7 @@ pub(crate) fn of_file(file: &File<'_>, living: &Living) -> Standing {
         None if name.starts_with(b"sem.") || name.starts_with(b"nccl-") => {
             let age = file.now - file.modified.max(file.made.min(file.modified));
             if age < QUIET_S {
-                return kept(
+                return retained(
                     "it is younger than 10 minutes, and its name does not identify its creator".into(),
                 );
             }
@@ -113,12 +113,12 @@ pub(crate) fn of_sysv(creator: i32, last: i32, changed: f64, living: &Living) ->
     let made = changed + 1.0;
     if creator <= 0 {
         let because = "its creator is, or was, in another pid namespace".into();
-        return Standing::Kept { because };
+        return Standing::Retained { because };
     }
     for (pid, what) in [(creator, "made it"), (last, "had it last")] {
         let lives = if pid == last { living.started.contains_key(&pid) } else { living.maker(pid, made) };
         if lives {
-            return Standing::Kept { because: format!("process {pid}, which {what}, still lives") };
+            return Standing::Retained { because: format!("process {pid}, which {what}, still lives") };
         }
     }
     Standing::Orphan { maker: Some(creator), because: format!("its creator, process {creator}, has exited") }
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tensor_whose_maker_is_dead_is_an_orphan_and_a_reused_pid_is_no_maker() {
+    fn a_tensor_of_a_dead_maker_is_an_orphan_and_a_reused_pid_is_no_maker() {
         let torch = file("torch_7_1_0");
         assert!(orphan(&of_file(&torch, &living(&[], &[]))));
         assert!(!orphan(&of_file(&torch, &living(&[(7, 900.0)], &[]))), "it lives");
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_living_helper_watches_over_is_kept() {
+    fn what_a_living_helper_watches_over_is_retained() {
         let manager = living(&[(50, 900.0)], &[(Helper::Torch, 50)]);
         let tracker = living(&[(50, 900.0)], &[(Helper::Python, 50)]);
         assert!(!orphan(&of_file(&file("torch_7_1_0"), &manager)));
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_tell_nothing_wait_ten_minutes_and_unknown_ones_for_ever() {
+    fn names_that_say_nothing_wait_ten_minutes_and_unknown_ones_for_ever() {
         let nobody = living(&[], &[]);
         let at = |name, now| of_file(&File { now, ..file(name) }, &nobody);
         assert!(!orphan(&at("nccl-AbCd", 1599.0)) && orphan(&at("nccl-AbCd", 1601.0)));

@@ -72,7 +72,7 @@ pub struct Survey {
     /// What may be removed, largest first.
     pub orphans: Vec<Leftover>,
     /// Unused, and kept all the same.
-    pub kept: Vec<Leftover>,
+    pub retained: Vec<Leftover>,
     /// Of this user, and in use.
     pub in_use: Amount,
     /// Of this user, unused, and of no kind that is known to be temporary.
@@ -97,7 +97,7 @@ pub enum Refusal {
     Gone,
     /// Its maker, or the helper of its job, was seen alive.
     #[error("{0}")]
-    Kept(String),
+    Retained(String),
     /// The kernel refused.
     #[error("{doing}: {errno}")]
     Failed {
@@ -148,7 +148,9 @@ impl<'a> Remover<'a> {
             self.living = living(self.root, self.shm).map(|living| (Instant::now(), living));
         }
         let Some((_, living)) = &self.living else {
-            return Err(Refusal::Kept("/proc cannot be listed, so no process is known to be dead".into()));
+            return Err(Refusal::Retained(
+                "/proc cannot be listed, so no process is known to be dead".into(),
+            ));
         };
         match &leftover.place {
             Place::File { path, inode } => remove_file(self.shm, path, *inode, living),
@@ -233,8 +235,8 @@ impl Survey {
             Standing::Orphan { maker, because } => {
                 self.orphans.push(Leftover { place, bytes, age_s, maker, because })
             }
-            Standing::Kept { because } => {
-                self.kept.push(Leftover { place, bytes, age_s, maker: None, because });
+            Standing::Retained { because } => {
+                self.retained.push(Leftover { place, bytes, age_s, maker: None, because });
             }
             Standing::NotOurs => self.unknown.add(bytes),
         }
@@ -271,7 +273,7 @@ fn remove_file(shm: &Path, path: &Path, inode: u64, living: &Living) -> Result<(
     );
     match decided {
         Standing::Orphan { .. } => {}
-        Standing::Kept { because } => return Err(Refusal::Kept(because)),
+        Standing::Retained { because } => return Err(Refusal::Retained(because)),
         Standing::NotOurs => return Err(Refusal::Changed),
     }
     let watched = rustix::io::fcntl_dupfd_cloexec(&file, 0).map_err(failed("read it"))?;
@@ -294,7 +296,7 @@ fn remove_sysv(root: &KernelRoot, id: i32, living: &Living) -> Result<(), Refusa
     let row = rows.iter().find(|row| row.id == id as u64).ok_or(Refusal::Gone)?;
     match decide::of_sysv(row.creator, row.last, row.changed as f64, living) {
         Standing::Orphan { .. } => {}
-        Standing::Kept { because } => return Err(Refusal::Kept(because)),
+        Standing::Retained { because } => return Err(Refusal::Retained(because)),
         Standing::NotOurs => return Err(Refusal::Changed),
     }
     let state = sysv_state(id).map_err(|_| Refusal::Gone)?;

@@ -45,7 +45,7 @@ fn only_unused_files_of_dead_makers_are_orphans() {
     let first = survey(&root, shm);
     assert_eq!(path(&first), std::slice::from_ref(&left));
     assert_eq!((first.in_use.count >= 1, first.unknown.count), (true, 1), "{first:?}");
-    assert!(first.kept.iter().any(|kept| kept.because.contains(&own.to_string())));
+    assert!(first.retained.iter().any(|retained| retained.because.contains(&own.to_string())));
 
     // It is opened between the survey and the removal.
     let orphan =

@@ -49,28 +49,28 @@ impl Steps {
     pub(super) fn take(&mut self) {
         for group in &mut self.groups {
             if let Err(error) = group.write_all(b"0") {
-                tell(&mut self.refusals, 0, error.raw_os_error().unwrap_or(0));
+                report(&mut self.refusals, 0, error.raw_os_error().unwrap_or(0));
             }
         }
         if let Some(options) = &self.shm {
             if let Err(errno) = own_shm(options) {
-                tell(&mut self.refusals, 1, errno as i32);
+                report(&mut self.refusals, 1, errno as i32);
             }
         }
         if self.no_huge_pages {
             if let Err(errno) = nix::sys::prctl::set_thp_disable(true) {
-                tell(&mut self.refusals, 2, errno as i32);
+                report(&mut self.refusals, 2, errno as i32);
             }
         }
         if let Some(cores) = &self.cores {
             if let Err(errno) = rustix::thread::sched_setaffinity(None, cores) {
-                tell(&mut self.refusals, 3, errno.raw_os_error());
+                report(&mut self.refusals, 3, errno.raw_os_error());
             }
         }
         // Last: a limit of address space or files could stand in the way of the others.
         for (resource, soft, hard) in &self.limits {
             if let Err(errno) = setrlimit(*resource, *soft, *hard) {
-                tell(&mut self.refusals, 4, errno as i32);
+                report(&mut self.refusals, 4, errno as i32);
             }
         }
     }
@@ -91,7 +91,7 @@ impl Refusals {
     }
 }
 
-fn tell(refusals: &mut PipeWriter, step: u8, errno: i32) {
+fn report(refusals: &mut PipeWriter, step: u8, errno: i32) {
     let mut record = [step, 0, 0, 0, 0];
     record[1..].copy_from_slice(&errno.to_ne_bytes());
     // A pipe that is full or gone: the refusal is not told.

@@ -127,14 +127,14 @@ pub(crate) fn page_cache(run: &Run) -> Option<CountedGrowth> {
         let libraries = process.files.peak().map_or(0.0, |(_, bytes)| bytes);
         process.memory_readings.disk(loaded(process) + LOADS_ON_S, libraries)
     };
-    let told: Vec<f64> = run.timeline.processes().filter_map(of).collect();
+    let read: Vec<f64> = run.timeline.processes().filter_map(of).collect();
     // What a child read counts for its parent too, once that has waited for it: the sum is a bound, the largest is not twice.
     if let Some(rise) = rise(&run.timeline.groups.cache, began, least) {
-        let most = if told.is_empty() { rise.by } else { told.iter().sum() };
+        let most = if read.is_empty() { rise.by } else { read.iter().sum() };
         let bytes = rise.by.min(most);
         return (bytes >= least).then(|| counted(bytes, rise));
     }
-    let disk = told.into_iter().fold(0.0, f64::max);
+    let disk = read.into_iter().fold(0.0, f64::max);
     if disk < least {
         return None;
     }

@@ -38,7 +38,7 @@ pub(crate) fn rising<'a>(run: &Run<'a>, least: f64) -> Vec<(&'a ProcessHistory, 
 /// the run.
 pub(crate) fn growth(run: &Run, limits: &[LimitState]) -> Option<(Growth, bool)> {
     let end = sources::end(run);
-    if run.timeline.tree.kept() < GROWTH_LEAST_READINGS || end < GROWTH_LEAST_S {
+    if run.timeline.tree.stored() < GROWTH_LEAST_READINGS || end < GROWTH_LEAST_S {
         return None;
     }
     let (going, rested): (Vec<GrowthSource>, Vec<GrowthSource>) =
@@ -61,7 +61,7 @@ pub(crate) fn growth(run: &Run, limits: &[LimitState]) -> Option<(Growth, bool)>
     let start = sources::began(run).max(sources::start(run, end));
     let held = run.timeline.tree.peak().map_or(0.0, |(_, bytes)| bytes);
     let mut rested: Vec<GrowthSource> =
-        rested.into_iter().filter(|source| is_told(run, source, start)).collect();
+        rested.into_iter().filter(|source| is_reported(run, source, start)).collect();
     if rested.iter().map(|source| source.rise.by).sum::<f64>() < RESTED_SHARE * held {
         rested.clear();
     }
@@ -77,7 +77,7 @@ pub(crate) fn growth(run: &Run, limits: &[LimitState]) -> Option<(Growth, bool)>
 }
 
 /// Whether a rise that is over is no part of the program's start, and no library that was loaded late.
-fn is_told(run: &Run, source: &GrowthSource, start: f64) -> bool {
+fn is_reported(run: &Run, source: &GrowthSource, start: f64) -> bool {
     let of = |class| source.parts.iter().filter(|part| part.0 == class).map(|part| part.1).sum::<f64>();
     if of(GrowthClass::MappedFiles) > 0.0 {
         let process = source.process.and_then(|id| run.timeline.process(id));

@@ -56,10 +56,10 @@ pub(crate) fn split(
     // Not in malloc: Python's small pieces, as many as there are, or such that it keeps; else mappings of native code.
     let pieces = ((now.blocks - before.blocks) * LARGEST_PIECE_BYTES).clamp(0.0, rest);
     let most = readings.all.iter().map(|reading| reading.blocks).fold(0.0, f64::max);
-    let kept = ((most - now.blocks) * LARGEST_PIECE_BYTES).clamp(0.0, rest - pieces);
+    let retained = ((most - now.blocks) * LARGEST_PIECE_BYTES).clamp(0.0, rest - pieces);
     let pool = |reading: &MemoryReading| reading.arrow.map_or(0.0, |(used, most)| most - used);
-    let arrow = (pool(now) - pool(before)).clamp(0.0, rest - pieces - kept);
-    let other = rest - pieces - kept - arrow;
+    let arrow = (pool(now) - pool(before)).clamp(0.0, rest - pieces - retained);
+    let other = rest - pieces - retained - arrow;
     let unknown = if walked.is_none() { native + large } else { 0.0 };
     let scale = by / grown;
     let parts = [
@@ -67,7 +67,7 @@ pub(crate) fn split(
         (GrowthClass::LivePythonObjects, pieces + if walked.is_some() { large } else { 0.0 }),
         (GrowthClass::LiveNativeBlocks, other + if walked.is_some() { native } else { 0.0 }),
         (GrowthClass::LiveGrowth, unknown),
-        (GrowthClass::FreedButHeld, free + kept + arrow),
+        (GrowthClass::FreedButHeld, free + retained + arrow),
     ];
     Some(parts.into_iter().filter(|part| part.1 > 0.0).map(|(class, bytes)| (class, bytes * scale)).collect())
 }
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_look_at_the_growth_nothing_is_said() {
+    fn without_a_reading_at_the_growth_nothing_is_said() {
         assert_eq!(split(&readings(&[START]), 2.0, 100.0 * MIB, None), None);
         assert_eq!(split(&MemoryReadings::default(), 2.0, 100.0 * MIB, None), None);
     }

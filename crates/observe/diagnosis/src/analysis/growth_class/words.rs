@@ -7,7 +7,7 @@ use crate::evidence;
 use crate::policy::growth::{ALL_OF_IT, LINE_NAMED};
 use ullage_model::{GrowthClass, ProcessId};
 
-fn whose(run: &Run, process: Option<ProcessId>) -> String {
+fn owner(run: &Run, process: Option<ProcessId>) -> String {
     match process.and_then(|id| run.timeline.process(id)) {
         Some(process) => evidence::describe(process),
         None => "the job".into(),
@@ -26,8 +26,8 @@ pub(super) fn grew(
     let largest = these.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(source, _)| *source);
     let Some(largest) = largest else { return nothing(run) };
     let rise = &largest.rise;
-    let one = whose(run, largest.process);
-    let who = match these.len() {
+    let one = owner(run, largest.process);
+    let subject = match these.len() {
         0 | 1 => evidence::capital(&one),
         several => format!("{several} processes, {one} most,"),
     };
@@ -76,7 +76,8 @@ pub(super) fn grew(
         | GrowthClass::SwapThrash
         | GrowthClass::None => "",
     };
-    let grew = format!("{who} grew by {amount} {how_long}{part}. {known}{}", allocated(run, class, largest));
+    let grew =
+        format!("{subject} grew by {amount} {how_long}{part}. {known}{}", allocated(run, class, largest));
     grew.trim_end().to_owned()
 }
 
@@ -110,20 +111,20 @@ fn allocated(run: &Run, class: GrowthClass, largest: &GrowthSource) -> String {
 
 /// For what rose in number, and for what is not the job's own.
 pub(super) fn counted(run: &Run, counted: &CountedGrowth) -> String {
-    let who = evidence::capital(&whose(run, counted.process));
+    let subject = evidence::capital(&owner(run, counted.process));
     let period = evidence::seconds(counted.rise.until - counted.rise.since);
     let number = counted.number.map_or_else(String::new, |number| evidence::count(number as u64));
     let bytes = evidence::bytes(counted.bytes as u64);
     let memory = if counted.bytes >= 1.0 { format!(" Memory grew by {bytes}.") } else { String::new() };
     match counted.class {
         GrowthClass::FdLeak => format!(
-            "{who} opened {number} descriptors in the last {period} of the run and closed none.{memory}"
+            "{subject} opened {number} descriptors in the last {period} of the run and closed none.{memory}"
         ),
         GrowthClass::MappingLeak => format!(
-            "{who} made {number} mappings in the last {period} of the run and unmapped none.{memory}"
+            "{subject} made {number} mappings in the last {period} of the run and unmapped none.{memory}"
         ),
         GrowthClass::SharedMemoryBacklog => format!(
-            "{who} made {number} shared segments in the last {period} of the run that no process took. /dev/shm grew by {bytes}."
+            "{subject} made {number} shared segments in the last {period} of the run that no process took. /dev/shm grew by {bytes}."
         ),
         GrowthClass::ProcessAccumulation => format!(
             "The job gained {number} processes in the last {period} of the run. They hold {bytes} of private memory."

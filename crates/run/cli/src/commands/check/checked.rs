@@ -35,7 +35,7 @@ impl Check {
         self
     }
 
-    pub(super) fn told(
+    pub(super) fn judged(
         mut self,
         state: CheckState,
         meaning: impl Into<String>,
@@ -47,7 +47,7 @@ impl Check {
 
     /// It may become a limit.
     pub(super) fn careful(self, meaning: impl Into<String>, fix: impl Into<String>) -> Check {
-        self.told(CheckState::Warning, meaning, fix)
+        self.judged(CheckState::Warning, meaning, fix)
     }
 
     pub(super) fn json(&self) -> serde_json::Value {

@@ -92,7 +92,7 @@ fn address_space(limit: Own) -> Check {
     let fix = limit.raise('v', "as", Limit::Unlimited, "unlimited");
     match limit.soft.at() {
         Some(soft) if soft < IMPORT => {
-            check.told(CheckState::Bad, "Address space is not memory: importing torch alone maps about 3 GiB of it.", fix)
+            check.judged(CheckState::Bad, "Address space is not memory: importing torch alone maps about 3 GiB of it.", fix)
         }
         Some(_) => check.careful(
             "Address space is not memory: importing torch maps several GiB of it, and each thread and each shared tensor more.",

@@ -105,7 +105,7 @@ fn of_memory(memory: &CgroupMemory, path: &str, machine: &MachineFacts) -> Optio
     let budget = format!("ullage run --memory-max {}M -- COMMAND", (left >> 20) * 95 / 100);
     let raise = "More: Docker --memory, Kubernetes resources.limits.memory, Slurm --mem, systemd MemoryMax=.";
     Some(if left < IMPORT {
-        check.told(CheckState::Bad, format!("importing torch alone takes about that much. {raise}"), "")
+        check.judged(CheckState::Bad, format!("importing torch alone takes about that much. {raise}"), "")
     } else if left < JOB {
         check.careful(
             format!("The kernel kills a process of the job at the limit. Files in /dev/shm count. {raise} To stop in time for a checkpoint instead:"),
@@ -142,7 +142,7 @@ fn of_tasks(pids: &CgroupPids, path: &str) -> Option<Check> {
     let meaning = "Every thread counts. Docker: --pids-limit=-1; systemd: TasksMax=infinity; Kubernetes: podPidsLimit. Fewer threads:";
     let fix = "export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1";
     Some(match limit.saturating_sub(pids.current) {
-        left if left < FEW_TASKS => check.told(CheckState::Bad, meaning, fix),
+        left if left < FEW_TASKS => check.judged(CheckState::Bad, meaning, fix),
         left if left < TASKS => check.careful(meaning, fix),
         _ => check,
     })

@@ -26,7 +26,11 @@ pub(super) fn checks(root: &KernelRoot, own: &ProcessDir) -> Vec<Check> {
             rustix::io::Errno::NOENT => "mkdir -p /dev/shm && mount -t tmpfs tmpfs /dev/shm",
             _ => "mount -o remount,rw,mode=1777 /dev/shm",
         };
-        return vec![Check::fine(SHM, format!("not writable: {errno}")).told(CheckState::Bad, meaning, fix)];
+        return vec![Check::fine(SHM, format!("not writable: {errno}")).judged(
+            CheckState::Bad,
+            meaning,
+            fix,
+        )];
     }
     let shm = match own.filesystem(SHM, FilesystemUse::Shm) {
         Ok(shm) => shm,
@@ -51,7 +55,7 @@ fn bytes(shm: &FilesystemReading) -> Check {
     let wanted = shm.size.at().map_or(16, |size| (size >> 29).max(16));
     let fix = format!("mount -o remount,size={wanted}G /dev/shm");
     match shm.size.headroom(shm.used.0) {
-        Some(left) if left < NO_ROOM => check.told(CheckState::Bad, meaning, fix),
+        Some(left) if left < NO_ROOM => check.judged(CheckState::Bad, meaning, fix),
         Some(left) if left < ROOM => check.careful(meaning, fix),
         _ => check,
     }
@@ -62,7 +66,7 @@ fn inodes(shm: &FilesystemReading) -> Check {
     let check = Check::fine("/dev/shm inodes", value).figures(Some(shm.inodes_used), shm.inodes, "inodes");
     let (meaning, fix) = ("Each shared tensor is a file.", "mount -o remount,nr_inodes=0 /dev/shm");
     match shm.inodes.headroom(shm.inodes_used) {
-        Some(left) if left < NO_INODES => check.told(CheckState::Bad, meaning, fix),
+        Some(left) if left < NO_INODES => check.judged(CheckState::Bad, meaning, fix),
         Some(left) if left < INODES => check.careful(meaning, fix),
         _ => check,
     }
@@ -115,7 +119,7 @@ pub(super) fn temporary(own: &ProcessDir) -> Check {
     if let Err(errno) = rustix::fs::access(&folder, rustix::fs::Access::WRITE_OK) {
         let meaning = "torch_shm_manager, compilers and joblib keep files there.";
         let check = Check::fine(NAME, format!("{folder} cannot be written: {errno}"));
-        return check.told(CheckState::Bad, meaning, "export TMPDIR=/tmp");
+        return check.judged(CheckState::Bad, meaning, "export TMPDIR=/tmp");
     }
     let read = match own.filesystem(&folder, FilesystemUse::Temporary) {
         Ok(read) => read,

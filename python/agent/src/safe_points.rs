@@ -18,12 +18,12 @@ pub(crate) const NEVER: i64 = i64::MAX;
 pub(crate) static NEXT: AtomicI64 = AtomicI64::new(NEVER);
 static NEXT_EARLY: AtomicI64 = AtomicI64::new(0);
 static NEXT_BEFORE_COLLECTION: AtomicI64 = AtomicI64::new(NEVER);
-/// `look(light, early)`: seconds after which it wants to be called again.
-pub(crate) static LOOK: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
+/// `sample(light, early)`: seconds after which it wants to be called again.
+pub(crate) static SAMPLE: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
 /// Called before a collection, as often as it asks for: seconds, or None for never.
 pub(crate) static BEFORE_COLLECTION: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
 /// There was a first look: a short one has something to compare with.
-pub(crate) static LOOKED: AtomicBool = AtomicBool::new(false);
+pub(crate) static SAMPLED: AtomicBool = AtomicBool::new(false);
 
 pub(crate) fn after(seconds: f64) -> i64 {
     if seconds.is_finite() {
@@ -39,9 +39,9 @@ pub(crate) fn due() -> bool {
 
 /// # Safety
 /// The interpreter's lock is held.
-pub(crate) unsafe fn moment(light: bool, early: bool) {
+pub(crate) unsafe fn safe_point(light: bool, early: bool) {
     let (now, due) = (ffi::now(), NEXT.load(SeqCst));
-    let early = early && LOOKED.load(SeqCst) && NEXT_EARLY.load(SeqCst) <= now && now < due;
+    let early = early && SAMPLED.load(SeqCst) && NEXT_EARLY.load(SeqCst) <= now && now < due;
     if due == NEVER || now < due && !(early || light) || guard::in_ours() {
         return;
     }
@@ -49,11 +49,11 @@ pub(crate) unsafe fn moment(light: bool, early: bool) {
     // SAFETY: the lock is held; the references are ours.
     let again = unsafe {
         let arguments = ffi::tuple([ffi::PyBool_FromLong(light.into()), ffi::PyBool_FromLong(early.into())]);
-        let again = guard::run(LOOK.load(SeqCst), arguments);
+        let again = guard::run(SAMPLE.load(SeqCst), arguments);
         ffi::Py_DecRef(arguments);
         seconds(again).unwrap_or(AGAIN_WHERE_IT_FAILED_S)
     };
-    LOOKED.store(true, SeqCst);
+    SAMPLED.store(true, SeqCst);
     NEXT.store(if early { due.saturating_add((again * 1e9) as i64) } else { after(again) }, SeqCst);
     if early {
         NEXT_EARLY.store(after(EARLY_APART * again), SeqCst);
@@ -94,7 +94,7 @@ pub(crate) unsafe extern "C-unwind" fn on_collection(_module: Object, arguments:
             let collected = ffi::PyDict_GetItemString(info, c"collected".as_ptr());
             let many = !collected.is_null() && ffi::PyLong_AsLong(collected) >= MUCH_COLLECTED;
             // A program that waits after it has collected comes by nowhere else for long.
-            moment(false, many);
+            safe_point(false, many);
             waker::at_collection();
         } else if ffi::now() >= NEXT_BEFORE_COLLECTION.load(SeqCst) && !guard::in_ours() {
             NEXT_BEFORE_COLLECTION.store(NEVER, SeqCst);
@@ -117,17 +117,17 @@ pub(crate) unsafe extern "C-unwind" fn before_collection(_module: Object, callab
     ffi::none()
 }
 
-/// `look_with(callable)`.
+/// `sample_with(callable)`.
 // SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
-pub(crate) unsafe extern "C-unwind" fn look_with(_module: Object, callable: Object) -> Object {
+pub(crate) unsafe extern "C-unwind" fn sample_with(_module: Object, callable: Object) -> Object {
     // SAFETY: kept for good.
-    LOOK.store(unsafe { ffi::held(callable) }, SeqCst);
+    SAMPLE.store(unsafe { ffi::held(callable) }, SeqCst);
     ffi::none()
 }
 
-/// `next_look(seconds)`: from now; infinite for never.
+/// `next_sample(seconds)`: from now; infinite for never.
 // SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
-pub(crate) unsafe extern "C-unwind" fn next_look(_module: Object, object: Object) -> Object {
+pub(crate) unsafe extern "C-unwind" fn next_sample(_module: Object, object: Object) -> Object {
     // SAFETY: the lock is held.
     unsafe {
         match seconds(ffi::held(object)) {
@@ -138,7 +138,7 @@ pub(crate) unsafe extern "C-unwind" fn next_look(_module: Object, object: Object
     }
 }
 
-/// `moment(*args, **kwargs)`: for a library that calls functions that were registered with it.
+/// `safe_point(*args, **kwargs)`: for a library that calls functions that were registered with it.
 // SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
 pub(crate) unsafe extern "C-unwind" fn passing(
     _module: Object,
@@ -147,7 +147,7 @@ pub(crate) unsafe extern "C-unwind" fn passing(
 ) -> Object {
     // SAFETY: the lock is held.
     unsafe {
-        moment(false, false);
+        safe_point(false, false);
     }
     ffi::none()
 }
@@ -161,11 +161,11 @@ pub(crate) unsafe extern "C-unwind" fn is_due(_module: Object, _arguments: Objec
 
 pub(crate) fn after_fork(first_s: f64) {
     NEXT_EARLY.store(0, SeqCst);
-    LOOKED.store(false, SeqCst);
+    SAMPLED.store(false, SeqCst);
     if NEXT_BEFORE_COLLECTION.load(SeqCst) == NEVER && !BEFORE_COLLECTION.load(SeqCst).is_null() {
         NEXT_BEFORE_COLLECTION.store(0, SeqCst);
     }
-    if !LOOK.load(SeqCst).is_null() {
+    if !SAMPLE.load(SeqCst).is_null() {
         NEXT.store(after(first_s), SeqCst);
     }
 }

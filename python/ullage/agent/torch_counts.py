@@ -15,7 +15,7 @@ from time import monotonic, thread_time
 import _ullage_agent as agent
 import _ullage_common as common
 import _ullage_kinds as types
-import _ullage_moments as moments
+import _ullage_safe_points as safe_points
 import _ullage_slots as slots
 import _ullage_weigh as weigh
 
@@ -237,7 +237,10 @@ def on_distributed(module):
         return
     # Called by their names in their module, so that nobody else holds them. The second by each collective of objects
     # for each object that it sends.
-    for name, callback in (("_new_process_group_helper", moments.look_if_due), ("_object_to_tensor", _collective)):
+    for name, callback in (
+        ("_new_process_group_helper", safe_points.sample_if_due),
+        ("_object_to_tensor", _collective),
+    ):
         original = getattr(module, name, None)
         if original is not None:
             setattr(module, name, common.native.hook(original, callback, 0))
@@ -276,4 +279,4 @@ def _line(frame):
 
 
 common.in_child.append(_after_fork)
-moments.also.append(_look)
+safe_points.also.append(_look)

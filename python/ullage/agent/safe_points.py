@@ -13,7 +13,7 @@ import time
 import _ullage_agent as agent
 import _ullage_common as common
 
-FIRST_LOOK_S = 1.0
+FIRST_SAMPLE_S = 1.0
 IN_TIME = -1.0  # for access(): only where a look at memory is due
 
 also = []  # what other parts look at whenever memory was looked at, but for the short looks
@@ -26,9 +26,9 @@ def install():
     native = common.native
     _began = time.monotonic()
     common.in_child.append(_after_fork)
-    native.look_with(_look)
-    native.next_look(FIRST_LOOK_S)
-    atexit.register(native.next_look, float("inf"))  # the collector runs for the last time when libraries are gone
+    native.sample_with(_look)
+    native.next_sample(FIRST_SAMPLE_S)
+    atexit.register(native.next_sample, float("inf"))  # the collector runs for the last time when libraries are gone
     if common.replaces(b"COLLECTIONS"):
         gc.callbacks.append(native.on_collection)
     native.wake(common.replaces(b"THREAD"))
@@ -43,7 +43,7 @@ def _after_fork():
 
 def began_long_ago():
     """This process had time to grow."""
-    return time.monotonic() >= _began + FIRST_LOOK_S
+    return time.monotonic() >= _began + FIRST_SAMPLE_S
 
 
 def _look(light, early):
@@ -69,17 +69,17 @@ def rises():
     return _memory is not None and _memory.rises()
 
 
-def look_now(*_):
+def sample_now(*_):
     """Where it was found to be time, in a thread of the agent's own."""
-    common.native.next_look(float("inf"))
-    common.native.next_look(_look(False, False))
+    common.native.next_sample(float("inf"))
+    common.native.next_sample(_look(False, False))
 
 
-def look_if_due(*_):
+def sample_if_due(*_):
     if common.native.is_due():
-        look_now()
+        sample_now()
 
 
-def look_after_import(*_):
+def sample_after_import(*_):
     """What a library takes for itself is no growth of the program's."""
-    common.native.next_look(_look(True, False))
+    common.native.next_sample(_look(True, False))

@@ -1,7 +1,7 @@
 //! What the agent says of things that torch keeps in a Python: counts of them, batches behind a late one, objects on their
 //! way through a collective.
 //!
-//! Written by `python/ullage/agent/kept.py`.
+//! Written by `python/ullage/agent/torch_counts.py`.
 
 use crate::Weight;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// There are more of them than ever before.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Kept {
+pub struct TorchCount {
     /// `process-groups`, `compiled-graphs`, `autograd-circles`, `shuffle-buffer`.
     pub what: String,
     /// How many.
