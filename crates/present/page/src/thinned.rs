@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_run_keeps_each_reading() {
+    fn each_reading_of_a_short_run_stays() {
         let values: Vec<u64> = (0..40).map(|n| n * n % 17).collect();
         let series = thinned(100, &values);
         assert_eq!(series.points().iter().map(|point| point.value).collect::<Vec<_>>(), values);
