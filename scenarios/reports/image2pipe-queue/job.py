@@ -12,15 +12,16 @@ import torch
 HEIGHT, WIDTH = 540, 960
 STREAM_SECONDS = 27
 
-# What `ffmpeg -i URL -f rawvideo -pix_fmt yuv444p -` would print: one raw frame after the other, without end.
+# What `ffmpeg -i URL -f rawvideo -pix_fmt yuv444p -` would print of a camera: 25 raw frames a second, without end.
 FFMPEG = """
-import os, sys
+import os, sys, time
 size = int(sys.argv[1])
 noise = os.urandom(size + 4096)
-n = 0
+n, began = 0, time.monotonic()
 try:
     while True:
         n += 1
+        time.sleep(max(0, began + n / 25 - time.monotonic()))
         sys.stdout.buffer.write(noise[n % 4096:n % 4096 + size])
 except BrokenPipeError:
     os._exit(0)
