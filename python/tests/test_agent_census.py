@@ -3,6 +3,7 @@
 import collections
 import functools
 import gc
+import itertools
 import pathlib
 import random
 import sys
@@ -366,6 +367,57 @@ def test_exceptions_keep_what_their_frames_held(census):
     steps(20)
     found = holder(taken(census, 30 * MIB), "failed")
     assert found["errors"] == 1.0 and found["more_bytes"] >= 19 * MIB
+
+
+def test_an_exception_that_is_raised_again_grows_by_its_tracebacks(census):
+    numpy = pytest.importorskip("numpy")
+    cached = {"address": ValueError("no address")}
+
+    def poll():
+        canvas = numpy.ones((512, 256))
+        assert canvas.size
+        raise cached["address"]
+
+    def polls(number):
+        for _ in range(number):
+            try:
+                poll()
+            except ValueError:
+                pass
+
+    polls(10)
+    taken(census, 10 * MIB)
+    polls(20)
+    message = taken(census, 30 * MIB)
+    found = holder(message, "cached['address']")
+    assert (found["before"], found["length"], found["errors"]) == (20, 60, 1.0)
+    assert abs(found["more_bytes"] - 20 * MIB) < 2 * MIB and found["type"] == "ValueError"
+
+
+def test_what_a_cycle_stores_is_called_so(census):
+    batches = itertools.cycle(bytes(MIB) for _ in range(1000))
+    for _ in range(10):
+        next(batches)
+    taken(census, 10 * MIB)
+    for _ in range(20):
+        next(batches)
+    found = holder(taken(census, 30 * MIB), "batches")
+    assert (found["type"], found["before"], found["length"]) == ("itertools.cycle", 10, 30)
+
+
+def test_arrays_over_a_buffer_weigh_what_it_holds(census):
+    numpy = pytest.importorskip("numpy")
+    volume = collections.OrderedDict()
+
+    def read(first, last):
+        for number in range(first, last):
+            volume[number] = ("raw", numpy.frombuffer(bytes(MIB), numpy.float32).reshape(512, 512))
+
+    read(0, 10)
+    taken(census, 10 * MIB)
+    read(10, 30)
+    found = holder(taken(census, 30 * MIB), "volume")
+    assert abs(found["more_bytes"] - 20 * MIB) < MIB
 
 
 def test_hooks_of_a_module_are_counted(census):

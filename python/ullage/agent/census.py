@@ -9,6 +9,7 @@ No code of the program runs: what an object is comes from type(), its parts from
 
 import gc
 import sys
+from itertools import cycle
 from time import monotonic, thread_time
 
 import _ullage_common as common
@@ -200,20 +201,25 @@ class Census:
                 inside["name"] = paths.backward(value, (id(found), id(wanted), *self._ours), until)
 
     def _values(self, heap, names, spots, hooks, until):
-        """Tensors, arrays and bytes under a name that are larger than before: the program makes them anew, longer."""
+        """Tensors, arrays and bytes under a name that are larger than before: the program makes them anew, longer. And
+        an exception that is raised again and again: it gets longer by a traceback each time."""
         found, count = [], 0
         for spot in spots:
-            size = heap.size(spot[0])
-            if size < LARGE or count >= MOST_NAMED:
+            error = issubclass(type(spot[0]), BaseException)
+            length, size = heap.retained_by(spot[0]) if error else (0, heap.size(spot[0]))
+            if size < LARGE and length < LEAST_LONG or count >= MOST_NAMED:
                 continue
             count += 1
-            name = _name(spot)
+            name, length = _name(spot), length or size
             base = self._sizes.get(name)
-            names[name] = self._base(size, base)
-            if base is not None and size - base[0] >= WORTH and self._grown > base[1]:
-                one = {"type": types.type_name(type(spot[0])), "length": size, "before": base[0], "bytes": size}
-                one.update(more_bytes=size - base[0], own_bytes=size, hidden_bytes=0, of_bytes=self._grown - base[1])
-                one.update(graph=0.0, views=0.0, errors=0.0, element="", bounded=False)
+            names[name] = self._base(length, base)
+            if base is None or length <= base[0] or self._grown <= base[1]:
+                continue
+            more = size * (length - base[0]) // length
+            if more >= WORTH:
+                one = {"type": types.type_name(type(spot[0])), "length": length, "before": base[0], "bytes": size}
+                one.update(more_bytes=more, own_bytes=size, hidden_bytes=0, of_bytes=self._grown - base[1])
+                one.update(graph=0.0, views=0.0, errors=float(error), element="", bounded=False)
                 found.append((one, spot))
         found.sort(key=lambda one: -one[0]["more_bytes"])
         for one, spot in found[:HOLDERS]:
@@ -305,8 +311,11 @@ def _name(spot):
 
 
 def _kind(value, spot):
-    if spot is not None and type(spot[1]) is tuple and type(spot[1][0]) is paths.CACHE:
+    parent = type(spot[1][0]) if spot is not None and type(spot[1]) is tuple else None
+    if parent is paths.CACHE:
         return "lru_cache"
+    if parent is cycle:
+        return "itertools.cycle"
     return types.type_name(type(value))
 
 

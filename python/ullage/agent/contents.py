@@ -22,8 +22,11 @@ TENSORS = 1200  # that stand for all
 GROUPS = 5
 NODES = 400  # of a graph that are looked into
 VIEW = 8  # times larger is what a view keeps
+MOST_TRACEBACKS, FEW_TRACEBACKS = 100_000, 8  # of an exception: those counted, and those that stand for all
 LONG, MOST_LONG = 32, 8_000  # elements of a container without a name, and how many such, the longest
 _LEAVES = types.ids(str, bytes, bytearray, int, float, complex, bool)
+_TRACEBACK = BaseException.__dict__["__traceback__"].__get__
+_NEXT, _FRAME = (types.namespace(types.TracebackType)[name].__get__ for name in ("tb_next", "tb_frame"))
 NO_ORDER = 1 << 62  # number of a node that stands for a parameter
 
 
@@ -93,7 +96,7 @@ class Contents:
         """(place, bytes) of what an array's elements lie in; 0 where that is a file's or another's."""
         base = array
         while True:
-            under = self.array.base.__get__(base)
+            under = weigh.lent_by(self.array.base.__get__(base))
             if under is None:
                 return id(base), self.array.nbytes.__get__(base)
             if type(under) is self.array:
@@ -104,6 +107,23 @@ class Contents:
                 return tensors.storage_of(under)
             else:
                 return 0, 0
+
+    def retained_by(self, error):
+        """(how many tracebacks hang on an exception, bytes in the frames that they hold): it gets another one each time
+        that it is raised. Some of them stand for all."""
+        tracebacks, traceback = [], _TRACEBACK(error)
+        while traceback is not None and len(tracebacks) < MOST_TRACEBACKS:
+            tracebacks.append(traceback)
+            traceback = _NEXT(traceback)
+        length, size = len(tracebacks), 0
+        few = min(length, FEW_TRACEBACKS)
+        for number in range(few):
+            for part in gc.get_referents(_FRAME(tracebacks[number * length // few])):
+                if self.is_tensor(part) or type(part) is self.array:
+                    size += self._data(part)[1]
+                elif id(type(part)) in paths.OF_CONTAINERS and not paths._is_globals(part):
+                    size += sum(weigh.weigh(part, 50).values())
+        return length, size * length // few if few else 0
 
     def size(self, value):
         kind = type(value)

@@ -100,7 +100,7 @@ def _count(totals, size, weight):
 
 def _weigh_array(value, weight, array, tensor, totals, todo):
     _count(totals, 112, weight)
-    base = array.base.__get__(value)
+    base = lent_by(array.base.__get__(value))
     if base is not None:
         # A view: of another array, of bytes, of a tensor; a mapped file or another's buffer is not this process's own.
         if issubclass(type(base), (array, bytes, bytearray) + ((tensor,) if tensor is not None else ())):
@@ -113,6 +113,15 @@ def _weigh_array(value, weight, array, tensor, totals, todo):
         few = min(length, FEW if weight == 1.0 else FEWER)
         for number in range(few):
             todo.append((array.item(value, number * length // few), weight * length / few))
+
+
+def lent_by(base):
+    """What an array's base stands for: `numpy.frombuffer` and `numpy.asarray` put a memoryview between an array and the
+    bytes that it shows."""
+    try:
+        return memoryview.obj.__get__(base) if type(base) is memoryview else base
+    except ValueError:  # it was released
+        return base
 
 
 def _weigh_tensor(value, weight, kind, tensor, totals, seen):

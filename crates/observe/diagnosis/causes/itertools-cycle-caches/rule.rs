@@ -1,17 +1,27 @@
 //! Does a run show itertools-cycle-caches? page.md says what that is, and how it differs from its look-alikes.
 use crate::analysis::failures::Symptom;
+use crate::analysis::retainers::Kind;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::counts::UNHEARD_SEGMENTS;
 use crate::policy::sizes::NOTE_BYTES;
 use crate::rule::finding::of_process;
+use crate::rule::retainers;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Fix, Proof, RetainedByIterators, Role, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
+/// A census that saw it grow says more than the count at the end.
 fn judge(analysis: &Analysis) -> Judgement {
+    match retainers::judge(analysis, &RULE, Kind::Cycle) {
+        Judgement::Found(found) => Judgement::Found(found),
+        _ => counted(analysis),
+    }
+}
+
+fn counted(analysis: &Analysis) -> Judgement {
     let stored = analysis.timeline.processes().filter_map(|process| {
         let (at, stored) = process.retained_by_iterators?;
         Some((bytes(&stored), at, stored, process))

@@ -42,9 +42,8 @@ fn is_of_a_logger(retainer: &Retainer) -> bool {
 
 /// What holds most of the growth of a process is an attribute of a logger or tracker.
 fn logged(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<Finding> {
-    let kinds = [Kind::Cache, Kind::Graph, Kind::View, Kind::Error, Kind::Hook, Kind::Output];
     let most =
-        kinds.into_iter().filter_map(|kind| held(process, rise, kind)).max_by_key(|one| one.explained)?;
+        Kind::ALL.into_iter().filter_map(|kind| held(process, rise, kind)).max_by_key(|one| one.explained)?;
     let retainer = most.retainers.first().filter(|retainer| is_of_a_logger(retainer))?;
     let share = most.explained as f64 / most.of.max(1) as f64;
     if share < EXPLAINS {

@@ -14,8 +14,7 @@ use crate::policy::growth::{
 };
 use crate::policy::trends::{FORECAST_REACH, GROWTH_LEAST_READINGS, GROWTH_LEAST_S};
 use crate::rule::finding::of_job;
-use crate::rule::retainers::growth_sentence;
-use crate::rule::retainers::is_without_a_name;
+use crate::rule::retainers::{growth_sentence, is_without_a_name, line_sentence};
 use crate::rule::{Judgement, Rule};
 use crate::trend::Rise;
 use ullage_model::{
@@ -49,7 +48,7 @@ pub(super) fn yield_to_others(
     findings: &mut Vec<Finding>,
     is_growth: impl Fn(&str) -> bool,
 ) {
-    // A line that allocates, or tensors of one shape, are not what keeps them: a queue, a graph or a cache may be.
+    // Tensors of one shape are not what retains them: a queue, a graph or a cache may be.
     let named = |one: &Finding, nameless: &Finding| {
         let process = analysis
             .timeline
@@ -212,7 +211,8 @@ fn foreseen<'c>(analysis: &'c Analysis, all: &[&Grower], by: f64) -> Option<&'c 
 fn finding(analysis: &Analysis, all: &[Grower], limit: Option<&LimitState>) -> Finding {
     let rate: f64 = all.iter().map(|grower| grower.by / (grower.rise.until - grower.rise.since)).sum();
     let first = &all[0];
-    let mut evidence: Vec<Evidence> = tensors_sentence(first).into_iter().collect();
+    let mut evidence: Vec<Evidence> = line_sentence(first.process, first.rise).into_iter().collect();
+    evidence.extend(tensors_sentence(first));
     evidence.push(growth_sentence(first.process, &first.rise));
     evidence.extend(others_sentence(all));
     evidence.extend(limit.and_then(|limit| limit_sentence(limit, rate, first.rise.until)));

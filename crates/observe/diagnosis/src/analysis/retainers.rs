@@ -22,13 +22,22 @@ pub(crate) enum Kind {
     Error,
     /// By hooks and closures.
     Hook,
+    /// In what `itertools.cycle` stores to give it out again.
+    Cycle,
     /// As results kept for later.
     Cache,
     /// As what each step brought.
     Output,
 }
 
+/// The agent calls its list so.
+const CYCLE: &str = "itertools.cycle";
+
 impl Kind {
+    /// All of them.
+    pub(crate) const ALL: [Kind; 7] =
+        [Kind::Cycle, Kind::Cache, Kind::Graph, Kind::View, Kind::Error, Kind::Hook, Kind::Output];
+
     /// In a process.
     fn of_in(process: &ProcessHistory, retainer: &Retainer) -> Kind {
         match (Kind::of(retainer), &process.role) {
@@ -45,6 +54,7 @@ impl Kind {
             || retainer.element.contains(" with ");
         match retainer {
             _ if retainer.errors >= MOST => Kind::Error,
+            _ if retainer.type_name == CYCLE => Kind::Cycle,
             _ if is_hooks(retainer) || retainer.by_hook || retainer.name.contains("_hooks[") => Kind::Hook,
             _ if retainer.graph >= MOST => Kind::Graph,
             _ if retainer.views >= MOST && retainer.own_bytes.saturating_mul(VIEWS_KEEP) < retainer.bytes => {
@@ -140,8 +150,7 @@ pub(crate) fn held(process: &ProcessHistory, rise: Rise, kind: Kind) -> Option<R
 
 /// Of the growth of a process, the largest share that holders of one kind explain.
 pub(crate) fn explained_share(process: &ProcessHistory, rise: Rise) -> f64 {
-    let kinds = [Kind::Cache, Kind::Graph, Kind::View, Kind::Error, Kind::Hook, Kind::Output];
-    let held = kinds.into_iter().filter_map(|kind| held(process, rise, kind));
+    let held = Kind::ALL.into_iter().filter_map(|kind| held(process, rise, kind));
     held.map(|held| held.explained as f64 / held.of.max(1) as f64).fold(0.0, f64::max)
 }
 

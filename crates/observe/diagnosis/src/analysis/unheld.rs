@@ -1,5 +1,5 @@
 //! What grew where no name holds it? A group of tensors of one shape, or a line of the program that allocates, as the
-//! agent's censuses and its traces say.
+//! agent's censuses and its traces say. Tensors say what they are; a line says where memory came from, and not what it became.
 
 use super::retainers::{explained_share, is_much, is_not_live, Kind};
 use crate::history::ProcessHistory;
@@ -8,27 +8,37 @@ use crate::policy::sizes::MOST;
 use crate::trend::Rise;
 use ullage_model::{At, Site, Sites, TensorGroup};
 
-/// It is most of what came to a process.
-pub(crate) enum Unheld<'a> {
-    /// And of this growth since the first census.
-    Tensors(At, &'a TensorGroup, u64),
-    Line(At, &'a Site, &'a Sites),
+/// Tensors of one shape that are most of what came to a process.
+pub(crate) struct Unheld<'a> {
+    pub(crate) at: At,
+    pub(crate) group: &'a TensorGroup,
+    /// Of this growth since the first census.
+    pub(crate) of: u64,
 }
 
-/// None where names explain a good part of the growth, or nothing else is most of it.
+/// None where names explain a good part of the growth, or tensors are not most of it.
 pub(crate) fn unheld(process: &ProcessHistory, rise: Rise) -> Option<Unheld<'_>> {
-    if !is_much(process, &rise) || is_not_live(process, &rise) || explained_share(process, rise) >= EXPLAINS {
-        return None;
-    }
-    tensors(process, rise).or_else(|| line(process, rise))
+    nameless(process, rise).then(|| tensors(process, rise)).flatten()
+}
+
+/// The line that allocated most of what came, in the time that was traced; none where names explain a good part of the growth.
+pub(crate) fn line(process: &ProcessHistory, rise: Rise) -> Option<(At, &Site, &Sites)> {
+    let (at, sites) = process.sites.as_ref()?;
+    let site = sites.sites.iter().max_by_key(|site| site.bytes)?;
+    let most = sites.came > 0 && site.bytes as f64 >= MOST * sites.came as f64;
+    (nameless(process, rise) && at.seconds() >= rise.since && most).then_some((*at, site, sites))
+}
+
+fn nameless(process: &ProcessHistory, rise: Rise) -> bool {
+    is_much(process, &rise) && !is_not_live(process, &rise) && explained_share(process, rise) < EXPLAINS
 }
 
 impl Unheld<'_> {
-    /// Tensors without a graph, and what a line allocates, are what each step brought.
+    /// Tensors without a graph are what each step brought.
     pub(crate) fn kind(&self) -> Kind {
-        match self {
-            Unheld::Tensors(_, group, _) if group.tensors.ends_with("with graph") => Kind::Graph,
-            Unheld::Tensors(..) | Unheld::Line(..) => Kind::Output,
+        match self.group.tensors.ends_with("with graph") {
+            true => Kind::Graph,
+            false => Kind::Output,
         }
     }
 }
@@ -44,12 +54,5 @@ fn tensors(process: &ProcessHistory, rise: Rise) -> Option<Unheld<'_>> {
     let of = last.grown.saturating_sub(first.1.grown);
     let group = last.tensors.as_ref()?.groups.iter().max_by_key(|group| more(group))?;
     let most = of > 0 && more(group) as f64 >= MOST * of as f64;
-    (at.seconds() >= rise.since && most).then_some(Unheld::Tensors(*at, group, of))
-}
-
-fn line(process: &ProcessHistory, rise: Rise) -> Option<Unheld<'_>> {
-    let (at, sites) = process.sites.as_ref()?;
-    let site = sites.sites.iter().max_by_key(|site| site.bytes)?;
-    let most = sites.came > 0 && site.bytes as f64 >= MOST * sites.came as f64;
-    (at.seconds() >= rise.since && most).then_some(Unheld::Line(*at, site, sites))
+    (at.seconds() >= rise.since && most).then_some(Unheld { at: *at, group, of })
 }

@@ -8,7 +8,7 @@
 use crate::analysis::copies::{starter, Copy};
 use crate::analysis::growth_class::{rising, still_rises};
 use crate::analysis::retainers::{held, is_hooks, is_keyed, is_much, is_not_live, Kind, RetainedGrowth};
-use crate::analysis::unheld::{unheld, Unheld};
+use crate::analysis::unheld::{line, unheld, Unheld};
 use crate::analysis::{readable, Analysis, RetainerInCode};
 use crate::evidence;
 use crate::history::ProcessHistory;
@@ -17,7 +17,7 @@ use crate::policy::sizes::NOTE_BYTES;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use crate::trend::Rise;
-use ullage_model::{At, Evidence, Finding, Proof, Retainer, Role, Severity};
+use ullage_model::{At, Evidence, Finding, Fix, Proof, Retainer, Role, Severity};
 
 /// Holders that are named.
 const MOST_NAMED: usize = 3;
@@ -43,7 +43,7 @@ pub(crate) fn judge(analysis: &Analysis, rule: &Rule, kind: Kind) -> Judgement {
     Judgement::Found(found)
 }
 
-/// The same, and where no name holds what came: tensors of one shape, or a line that allocates. `grows`: whether a process
+/// The same, and where no name holds what came: tensors of one shape. `grows`: whether a process
 /// grows as one does that is neither at its start nor in a phase.
 pub(crate) fn judge_with_unheld(
     analysis: &Analysis,
@@ -66,44 +66,51 @@ pub(crate) fn judge_with_unheld(
     let evidence = vec![unheld_sentence(process, unheld), growth_sentence(process, rise)];
     let context = analysis.remedy_context_of(Some(process));
     let mut finding = of_job(rule, Severity::Warning, Proof::InPart, evidence, &context);
+    // What holds them is not known, so that there is nothing to empty yet.
+    finding.fixes = vec![Fix::new("Find what holds them: put this where the job has grown", REFERRERS)];
     finding.process = Some(evidence::process_ref(process));
     finding.at = Some(At::from_seconds(rise.since));
     Judgement::Found(vec![finding])
 }
 
 const OF_TENSORS: &str = "memory of tensors";
-const BY_A_LINE: &str = "memory allocated by a line";
+const REFERRERS: &str = "import collections, gc, torch\n\
+    tensors = [one for one in gc.get_objects() if type(one) is torch.Tensor]\n\
+    shape = collections.Counter(one.shape for one in tensors).most_common(1)[0][0]\n\
+    last = [one for one in tensors if one.shape == shape][-1]\n\
+    print(shape, [type(holder) for holder in gc.get_referrers(last) if holder is not tensors])";
 
 /// A finding of what grew where no name holds it.
 pub(crate) fn is_without_a_name(finding: &Finding) -> bool {
-    finding.evidence.first().is_some_and(|first| first.what == OF_TENSORS || first.what == BY_A_LINE)
+    finding.evidence.first().is_some_and(|first| first.what == OF_TENSORS)
 }
 
 fn unheld_sentence(process: &ProcessHistory, unheld: &Unheld) -> Evidence {
+    let Unheld { at, group, of } = unheld;
+    let sentence = format!(
+        "{} tensors {} hold {}; there were {} before. They are most of the {} that came. What holds them was not found.",
+        evidence::count(group.count),
+        group.tensors,
+        evidence::bytes(group.bytes),
+        evidence::count(group.count_before.unwrap_or(0)),
+        evidence::bytes(*of)
+    );
     let source = evidence::Source::Agent(process.id.pid);
-    match unheld {
-        Unheld::Tensors(at, group, of) => {
-            let sentence = format!(
-                "{} tensors {} hold {}; there were {} before. They are most of the {} that came. What holds them was not found.",
-                evidence::count(group.count),
-                group.tensors,
-                evidence::bytes(group.bytes),
-                evidence::count(group.count_before.unwrap_or(0)),
-                evidence::bytes(*of)
-            );
-            evidence::number(OF_TENSORS, group.bytes, "bytes", source, *at, sentence)
-        }
-        Unheld::Line(at, site, sites) => {
-            let sentence = format!(
-                "{} allocated {} that stayed in use, of {} that came in {}. What holds them was not found.",
-                site.line,
-                evidence::bytes(site.bytes),
-                evidence::bytes(sites.came.max(0) as u64),
-                evidence::seconds(sites.seconds)
-            );
-            evidence::number(BY_A_LINE, site.bytes, "bytes", source, *at, sentence)
-        }
-    }
+    evidence::number(OF_TENSORS, group.bytes, "bytes", source, *at, sentence)
+}
+
+/// The line that allocated most of what came, where no name holds it.
+pub(crate) fn line_sentence(process: &ProcessHistory, rise: Rise) -> Option<Evidence> {
+    let (at, site, sites) = line(process, rise)?;
+    let sentence = format!(
+        "{} allocated {} that stayed in use, of {} that came in {}. What holds them was not found.",
+        site.line,
+        evidence::bytes(site.bytes),
+        evidence::bytes(sites.came.max(0) as u64),
+        evidence::seconds(sites.seconds)
+    );
+    let source = evidence::Source::Agent(process.id.pid);
+    Some(evidence::number("memory allocated by a line", site.bytes, "bytes", source, at, sentence))
 }
 
 /// `same`: other processes in which it is so too.
@@ -163,7 +170,7 @@ fn severity(analysis: &Analysis, held: &RetainedGrowth, share: f64) -> Severity 
         _ if bounded && held.kind != Kind::Hook => Severity::Note,
         Kind::Cache if is_persistent_workers(analysis, held) => Severity::Note,
         Kind::Graph if !held.seen => Severity::Note,
-        Kind::Graph | Kind::View | Kind::Error | Kind::Hook => Severity::Warning,
+        Kind::Graph | Kind::View | Kind::Error | Kind::Hook | Kind::Cycle => Severity::Warning,
         Kind::Cache | Kind::Output if much && share >= EXPLAINS_MOST => Severity::Warning,
         Kind::Cache | Kind::Output => Severity::Note,
     }
@@ -228,6 +235,8 @@ fn retainer_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Evidence {
     } else {
         let elements = match retainer.type_name.as_str() {
             "lru_cache" => "results",
+            // An exception itself, not a container of them.
+            _ if held.kind == Kind::Error && retainer.element.is_empty() => "tracebacks",
             _ if is_hooks(retainer) => "hooks",
             _ => "elements",
         };
@@ -266,6 +275,9 @@ fn detail_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Option<Evidenc
             evidence::bytes(retainer.own_bytes),
             evidence::bytes(retainer.bytes)
         )),
+        Kind::Error if retainer.element.is_empty() => {
+            parts.push("each time it is raised, it retains the frames that it passes".into());
+        }
         Kind::Error => parts.push("its exceptions retain the frames that they passed".into()),
         Kind::Hook if is_hooks(retainer) => {
             parts.push("a hook lives until its handle is removed".into());
@@ -325,9 +337,8 @@ fn share_sentence(held: &RetainedGrowth, share: f64) -> Evidence {
 
 /// What holds most of the growth of a process, for another rule to name.
 pub(crate) fn what_grows(process: &ProcessHistory) -> Option<Evidence> {
-    let kinds = [Kind::Cache, Kind::Graph, Kind::View, Kind::Error, Kind::Hook, Kind::Output];
     let rise = still_rises(process, GROWTH_BYTES as f64)?;
-    let held = kinds.into_iter().filter_map(|kind| held(process, rise, kind));
+    let held = Kind::ALL.into_iter().filter_map(|kind| held(process, rise, kind));
     let most = held.max_by_key(|held| held.explained)?;
     let much = most.explained as f64 >= EXPLAINS * most.of as f64;
     most.retainers.first().filter(|_| much).map(|retainer| retainer_sentence(&most, retainer))

@@ -97,15 +97,14 @@ fn with_a_line(mib: u64, queue: Option<Backlog>) -> Verdict {
 }
 
 #[test]
-fn a_line_that_allocates_most_of_what_came_needs_no_name() {
-    let verdict = with_a_line(16, None);
-    let (cause, severity, status, said) = one(&verdict);
-    assert_eq!(
-        (cause, severity, status),
-        ("accumulate-metrics-outputs", Severity::Warning, Status::Supported)
-    );
-    assert!(said.contains("stage2.py:5 allocated 16 MiB"), "{said}");
-    assert_eq!(causes(&with_a_line(1, None)), ["unnamed-growth"]);
+fn a_line_that_allocates_most_of_what_came_is_evidence_and_no_cause() {
+    let said = |mib| {
+        let verdict = with_a_line(mib, None);
+        assert_eq!(causes(&verdict), ["unnamed-growth"]);
+        sentences(&verdict.findings[0])
+    };
+    assert!(said(16).starts_with("stage2.py:5 allocated 16 MiB"), "{}", said(16));
+    assert!(!said(1).contains("stage2.py:5"));
 }
 
 #[test]
@@ -193,6 +192,7 @@ fn each_way_to_hold_has_its_rule() {
     assert_eq!(graph, "accumulate-tensors-with-graph");
     assert_eq!(with(|one| (one.views, one.own_bytes) = (1.0, MIB)), "view-retains-base");
     assert_eq!(with(|one| one.errors = 1.0), "exception-traceback-holds-frames");
+    assert_eq!(with(|one| one.type_name = "itertools.cycle".into()), "itertools-cycle-caches");
     assert_eq!(with(|one| one.type_name = "lru_cache".into()), "unbounded-caches");
     assert_eq!(with(|one| one.type_name = "dict".into()), "unbounded-caches");
     let of_a_class = with(|one| (one.place, one.element) = (String::new(), "str".into()));
@@ -206,6 +206,20 @@ fn each_way_to_hold_has_its_rule() {
     assert_eq!(with(|one| (one.graph, one.by_hook) = (1.0, true)), "hooks-and-closures-leak");
     let hooks = with(|one| (one.name, one.more_bytes) = ("net._forward_hooks".into(), 100));
     assert_eq!(hooks, "hooks-and-closures-leak");
+}
+
+#[test]
+fn an_exception_that_is_raised_again_has_tracebacks() {
+    let cached = Retainer {
+        type_name: "app.Failed".into(),
+        element: String::new(),
+        errors: 1.0,
+        ..retainer("cached_errors['address']")
+    };
+    let verdict = run(steady, census(&[cached]));
+    let (cause, severity, _, said) = one(&verdict);
+    assert_eq!((cause, severity), ("exception-traceback-holds-frames", Severity::Warning));
+    assert!(said.contains("from 100 to 400 tracebacks") && said.contains("Each time it is raised"), "{said}");
 }
 
 #[test]
