@@ -3,13 +3,67 @@
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
+use crate::policy::counts::ORPHANED_S;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, Fix, OutcomeKind, Proof, Role, Severity};
+use ullage_model::{Ending, Evidence, Fix, OutcomeKind, Proof, Role, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
+    match survivors(analysis) {
+        Judgement::Nothing => orphaned_during(analysis),
+        found => found,
+    }
+}
+
+/// Workers that went on for long after their parent was killed, whatever became of them at the end of the run.
+fn orphaned_during(analysis: &Analysis) -> Judgement {
+    let is_worker = |process: &&ProcessHistory| {
+        matches!(process.role, Role::LoaderWorker(_) | Role::PoolWorker | Role::Rank(_))
+    };
+    let mut orphans: Vec<(f64, &ProcessHistory, &ProcessHistory)> = Vec::new();
+    for process in analysis.timeline.processes().filter(is_worker) {
+        let parent = analysis.timeline.processes().find(|parent| parent.id.pid == process.born_to());
+        let Some((parent, killed)) = parent.and_then(|parent| match parent.ended {
+            Some((at, Ending::Signaled(_), _)) => Some((parent, at)),
+            _ => None,
+        }) else {
+            continue;
+        };
+        let alone = process.last_seen.since(killed);
+        if process.first_seen < killed && alone >= ORPHANED_S {
+            orphans.push((alone, process, parent));
+        }
+    }
+    orphans.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let Some((longest, first, parent)) = orphans.first() else { return Judgement::Nothing };
+    let memory: u64 = orphans
+        .iter()
+        .filter_map(|(_, process, _)| process.memory)
+        .map(|(_, memory)| memory.anonymous.0)
+        .fold(0, u64::saturating_add);
+    let sentence = format!(
+        "{} outlived a parent that was killed, by up to {}, and held {} of anonymous memory; the first was {}, started by pid {}.",
+        evidence::plural(orphans.len() as u64, "worker", "workers"),
+        evidence::seconds(*longest),
+        evidence::bytes(memory),
+        evidence::describe(first),
+        parent.id.pid
+    );
+    let at = parent.ended.map_or(parent.last_seen, |(at, _, _)| at);
+    let source = "parents of processes that ended";
+    let evidence = vec![evidence::number("orphans", orphans.len() as u64, "processes", source, at, sentence)];
+    let mut finding =
+        of_job(&RULE, Severity::Warning, Proof::SeenOutside, evidence, &analysis.remedy_context(None));
+    finding.process = Some(evidence::process_ref(first));
+    // What its workers hold came before, and stays because of this.
+    finding.at = Some(first.first_seen);
+    Judgement::one(finding)
+}
+
+/// Processes that are alive after the end of the command.
+fn survivors(analysis: &Analysis) -> Judgement {
     let Some((at, survivors)) = analysis.timeline.finished() else { return Judgement::Nothing };
     let mut orphans: Vec<_> = survivors
         .iter()

@@ -1,4 +1,5 @@
 //! Does a run show queue-backlog-unbounded? page.md says what that is, and how it differs from its look-alikes.
+use crate::analysis::retainers::Kind;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
@@ -6,6 +7,7 @@ use crate::history::Series;
 use crate::policy::memory::{QUEUE_LIVED, QUEUE_SHOWN};
 use crate::policy::sizes::{FILLED_PART, NOTE_BYTES};
 use crate::rule::finding::of_process;
+use crate::rule::retainers;
 use crate::rule::{Judgement, Rule};
 use crate::trend::{trend_of, Trend};
 use ullage_model::{At, Backlog, Evidence, FilesystemUse, Finding, Fix, LoaderSettings, Proof, Severity};
@@ -18,9 +20,13 @@ fn judge(analysis: &Analysis) -> Judgement {
         .processes()
         .flat_map(|process| process.backlogs.iter().map(move |(at, backlog)| (process, *at, backlog)));
     let found = queues.filter_map(|(process, at, backlog)| judged(analysis, process, at, backlog));
-    match found.max_by_key(|(bytes, _)| *bytes) {
-        Some((_, finding)) => Judgement::one(finding),
-        None => unheard(analysis),
+    if let Some((_, finding)) = found.max_by_key(|(bytes, _)| *bytes) {
+        return Judgement::one(finding);
+    }
+    // An executor's tasks, and queues that say nothing of themselves, are seen as containers that grow.
+    match retainers::judge(analysis, &RULE, Kind::Queue) {
+        Judgement::Found(found) => Judgement::Found(found),
+        _ => unheard(analysis),
     }
 }
 
@@ -126,7 +132,22 @@ fn memory(process: &ProcessHistory, rise: u64) -> Option<Evidence> {
     Some(evidence::number("anonymous memory", peak as u64, "bytes", source, at, sentence))
 }
 
-fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+/// In which an executor of concurrent.futures has the tasks that no worker took.
+const OF_AN_EXECUTOR: [&str; 2] = ["_pending_work_items", "_work_queue"];
+
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let name = context.retainer.as_ref().and_then(|retainer| retainer.name.as_deref()).unwrap_or_default();
+    let executor =
+        OF_AN_EXECUTOR.iter().find_map(|part| Some(name.split_once(part)?.0.trim_end_matches('.')));
+    if let Some(executor) = executor {
+        return vec![Fix::new(
+            "Submit no more tasks than the workers take",
+            format!(
+                "room = threading.BoundedSemaphore(64)\nroom.acquire()  # before each submit()\n\
+                 future = {executor}.submit(work, sample)\nfuture.add_done_callback(lambda _: room.release())"
+            ),
+        )];
+    }
     vec![
         Fix::new(
             "Bound the queue: put() then waits for the consumer",

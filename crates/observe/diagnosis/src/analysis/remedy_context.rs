@@ -95,9 +95,10 @@ fn expression(name: &str) -> Option<String> {
     (!name.is_empty() && name.chars().all(plain)).then(|| readable(name))
 }
 
-/// A module's children under the names that a program uses: `net._modules['m']._modules['0']` is `net.m[0]`.
+/// As the program writes it: without the module that it is itself, and a module's children under their names:
+/// `net._modules['m']._modules['0']` is `net.m[0]`.
 pub(crate) fn readable(name: &str) -> String {
-    let mut parts = name.split("._modules['");
+    let mut parts = name.strip_prefix("__main__.").unwrap_or(name).split("._modules['");
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         match part.split_once("']") {

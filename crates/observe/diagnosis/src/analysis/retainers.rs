@@ -22,6 +22,8 @@ pub(crate) enum Kind {
     Error,
     /// By hooks and closures.
     Hook,
+    /// As what waits for whoever takes it out of a queue, or for a worker of an executor.
+    Queue,
     /// In what `itertools.cycle` stores to give it out again.
     Cycle,
     /// As results kept for later.
@@ -35,8 +37,16 @@ const CYCLE: &str = "itertools.cycle";
 
 impl Kind {
     /// All of them.
-    pub(crate) const ALL: [Kind; 7] =
-        [Kind::Cycle, Kind::Cache, Kind::Graph, Kind::View, Kind::Error, Kind::Hook, Kind::Output];
+    pub(crate) const ALL: [Kind; 8] = [
+        Kind::Queue,
+        Kind::Cycle,
+        Kind::Cache,
+        Kind::Graph,
+        Kind::View,
+        Kind::Error,
+        Kind::Hook,
+        Kind::Output,
+    ];
 
     /// In a process.
     fn of_in(process: &ProcessHistory, retainer: &Retainer) -> Kind {
@@ -53,6 +63,7 @@ impl Kind {
             .any(|kind| retainer.element.starts_with(kind))
             || retainer.element.contains(" with ");
         match retainer {
+            _ if is_of_a_queue(retainer) => Kind::Queue,
             _ if retainer.errors >= MOST => Kind::Error,
             _ if retainer.type_name == CYCLE => Kind::Cycle,
             _ if is_hooks(retainer) || retainer.by_hook || retainer.name.contains("_hooks[") => Kind::Hook,
@@ -87,7 +98,7 @@ fn is_of_a_class(retainer: &Retainer) -> bool {
     !retainer.owner.is_empty() && of == Some(retainer.owner.as_str())
 }
 
-/// What waits in a queue is queue-backlog-unbounded's.
+/// An attribute of a queue's class, or of an executor's.
 fn is_of_a_queue(retainer: &Retainer) -> bool {
     ["queue.", "asyncio.", "multiprocessing.", "concurrent."]
         .iter()
@@ -160,12 +171,10 @@ fn held_by<'a>(
     kind: Kind,
     (at, census): (At, &'a Census),
 ) -> Option<RetainedGrowth<'a>> {
-    let grew = |retainer: &&Retainer| {
-        retainer.before.is_some_and(|before| before < retainer.length) && !is_of_a_queue(retainer)
-    };
     let most = most_ever(process);
     let grew = |retainer: &&Retainer| {
-        grew(retainer) && retainer.bytes.max(retainer.more_bytes).max(retainer.hidden_bytes) <= most
+        retainer.before.is_some_and(|before| before < retainer.length)
+            && retainer.bytes.max(retainer.more_bytes).max(retainer.hidden_bytes) <= most
     };
     let retainers: Vec<&Retainer> = census
         .retainers

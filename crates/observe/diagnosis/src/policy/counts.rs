@@ -50,3 +50,7 @@ pub(crate) const TENSORS_CLOSED: u64 = 10;
 pub(crate) const SEGMENTS_LEFT_BYTES: u64 = 64 << 20;
 /// RLIMIT_MEMLOCK from here on is no default: somebody set it for RDMA.
 pub(crate) const LARGE_MEMLOCK_BYTES: u64 = 4 << 30;
+
+/// A worker whose parent was killed lives on as an orphan from here on, seconds: torch's workers ask every 5 s whether it lives
+/// (MP_STATUS_CHECK_INTERVAL), and leave. In any run: it is torch's constant, twice.
+pub(crate) const ORPHANED_S: f64 = 10.0;

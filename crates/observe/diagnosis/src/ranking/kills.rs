@@ -5,7 +5,8 @@ use crate::analysis::oom::limiting;
 use crate::analysis::Analysis;
 use crate::causes::{explains_growth, ALIKE};
 use crate::policy::sizes::FILLED_PART;
-use ullage_model::{At, EvidenceValue, Finding, Severity, Status, Unit};
+use crate::rule::allocators::JOB_GROWTH;
+use ullage_model::{At, Evidence, EvidenceValue, Finding, Severity, Status, Unit};
 
 /// Findings that the kernel, or who acts for it, killed for lack of memory.
 const KILLS: [&str; 5] =
@@ -54,12 +55,13 @@ fn may_explain(analysis: &Analysis, finding: &Finding, kill: Option<At>) -> bool
         && kill.is_none_or(|kill| process.is_none_or(|process| process.first_seen <= kill))
 }
 
-/// The most bytes that its evidence speaks of; limits aside.
+/// The most bytes that its evidence speaks of; limits, and the growth of the whole job, aside.
 fn held(finding: &Finding) -> u64 {
     let bytes = |value: &EvidenceValue| match value {
         EvidenceValue::Number(value, Unit::Bytes) => Some(*value as u64),
         _ => None,
     };
-    let own = finding.evidence.iter().filter(|evidence| evidence.limit.is_none());
+    let is_own = |evidence: &&Evidence| evidence.limit.is_none() && evidence.what != JOB_GROWTH;
+    let own = finding.evidence.iter().filter(is_own);
     own.filter_map(|evidence| bytes(&evidence.value)).max().unwrap_or(0)
 }

@@ -13,6 +13,9 @@ use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{Evidence, GrowthClass, Proof, Role, Severity};
 
+/// What evidence of the whole job's growth is called: it is not what the allocator retains.
+pub(crate) const JOB_GROWTH: &str = "growth";
+
 /// The finding of an allocator's rule. `known`: further evidence, in front of it what the allocator said.
 pub(crate) fn judge(
     analysis: &Analysis,
@@ -47,7 +50,7 @@ pub(crate) fn judge(
     );
     let mut evidence = vec![said];
     if let Some((growth, _)) = growing {
-        let (what, at) = ("growth", growth.since.unwrap_or(retention.retained.at));
+        let (what, at) = (JOB_GROWTH, growth.since.unwrap_or(retention.retained.at));
         evidence.push(evidence::number(what, growth.bytes, "bytes", source, at, growth.because.clone()));
     }
     evidence.extend(known(retention));

@@ -171,8 +171,8 @@ fn severity(analysis: &Analysis, held: &RetainedGrowth, share: f64) -> Severity 
         Kind::Cache if is_persistent_workers(analysis, held) => Severity::Note,
         Kind::Graph if !held.seen => Severity::Note,
         Kind::Graph | Kind::View | Kind::Error | Kind::Hook | Kind::Cycle => Severity::Warning,
-        Kind::Cache | Kind::Output if much && share >= EXPLAINS_MOST => Severity::Warning,
-        Kind::Cache | Kind::Output => Severity::Note,
+        Kind::Queue | Kind::Cache | Kind::Output if much && share >= EXPLAINS_MOST => Severity::Warning,
+        Kind::Queue | Kind::Cache | Kind::Output => Severity::Note,
     }
 }
 

@@ -223,9 +223,16 @@ fn an_exception_that_is_raised_again_has_tracebacks() {
 }
 
 #[test]
-fn what_waits_in_a_queue_is_another_causes() {
-    let backlog = Retainer { owner: "queue.Queue".into(), ..retainer("q.queue") };
-    assert!(named(&run(steady, census(&[backlog]))).is_empty());
+fn what_waits_in_a_queue_or_for_an_executor_is_a_backlog() {
+    let owner = "concurrent.futures.process.ProcessPoolExecutor".to_owned();
+    let name = "self.executor._pending_work_items";
+    for (owner, name, remedy) in
+        [("queue.Queue".into(), "q.queue", "maxsize=16"), (owner, name, "self.executor.submit(")]
+    {
+        let verdict = run(steady, census(&[Retainer { owner, ..retainer(name) }]));
+        assert_eq!((one(&verdict).0, one(&verdict).1), ("queue-backlog-unbounded", Severity::Warning));
+        assert!(verdict.findings[0].fixes[0].command.contains(remedy), "{:?}", verdict.findings[0].fixes);
+    }
 }
 
 #[test]
