@@ -39,12 +39,14 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
         "is off".into()
     };
     let state = format!(
-        "Its garbage collector {waits}; {} objects came since the last collection.",
+        "The garbage collector of {} {waits}; {} objects came since the last collection.",
+        evidence::describe(process),
         evidence::count(garbage.objects)
     );
     let circles = format!(
         "Uncollected garbage retains {} of {} that came ({:.0} %): {} of {} inspected objects.",
-        evidence::bytes(garbage.bytes),
+        // Some of it was there before.
+        evidence::bytes(garbage.bytes.min(census.grown)),
         evidence::bytes(census.grown),
         100.0 * share,
         evidence::count(garbage.garbage),

@@ -82,7 +82,7 @@ fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
             "Make the group once, and use it in every step",
-            "group = torch.distributed.new_group(ranks)  # outside of the loop",
+            "group = torch.distributed.new_group(ranks)  # once, before the loop",
         ),
         Fix::new("Or destroy it explicitly", "torch.distributed.destroy_process_group(group)"),
     ]

@@ -8,10 +8,11 @@ use crate::trend::{reach, representative_reading, Reach};
 use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::history::ProcessHistory;
 use crate::rule::finding::{by_failure, finding, proof_of};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, Finding, Fix, Proof};
+use ullage_model::{At, Evidence, Finding, Fix, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -64,11 +65,67 @@ fn counted(analysis: &Analysis, failure: &Failure, machine_limit: Option<u64>) -
         }
     };
     let torch = counts.mappings_torch.or_else(|| Some(process?.mappings?.1.torch_shared));
+    let others = process.and_then(|process| others(process, torch));
     evidence.extend(torch.and_then(|torch| torch_sentence(failure, torch)));
+    evidence.extend(others.iter().map(|others| others.sentence(process)));
     evidence.extend(shm_sentence(analysis, failure));
     evidence.extend(sharing::exception_sentence(failure));
     evidence.extend(sharing::loader_sentence(failure));
-    Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure))))
+    let context = analysis.remedy_context(Some(failure));
+    let mut finding = finding(analysis, &RULE, failure, known, evidence, &context);
+    if let Some(others) = others {
+        finding.fixes = others.fixes(&context);
+    }
+    Some(finding)
+}
+
+/// Mappings that are not torch's segments, where those are most.
+struct Others {
+    at: At,
+    kind: OtherKind,
+    count: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OtherKind {
+    Files,
+    Anonymous,
+    Shared,
+}
+
+fn others(process: &ProcessHistory, torch: Option<u64>) -> Option<Others> {
+    let (at, mappings) = process.mappings?;
+    let torch = torch.unwrap_or(0).max(mappings.torch_shared);
+    let kinds = [
+        (mappings.file, OtherKind::Files),
+        (mappings.anonymous, OtherKind::Anonymous),
+        (mappings.other_shared, OtherKind::Shared),
+    ];
+    let (count, kind) = kinds.into_iter().max_by_key(|(count, _)| *count)?;
+    (count > torch).then_some(Others { at, kind, count })
+}
+
+impl Others {
+    fn sentence(&self, process: Option<&ProcessHistory>) -> Evidence {
+        let what = match self.kind {
+            OtherKind::Files => "mapped files",
+            OtherKind::Anonymous => "anonymous memory",
+            OtherKind::Shared => "shared memory of others than torch",
+        };
+        let sentence =
+            format!("{} of these are {what}.", evidence::plural(self.count, "mapping", "mappings"));
+        let source = evidence::Source::Process(process.map_or(0, |process| process.id.pid), "maps");
+        evidence::number("mappings of one kind", self.count, "mappings", source, self.at, sentence)
+    }
+
+    fn fixes(&self, context: &RemedyContext) -> Vec<Fix> {
+        let files = Fix::new(
+            "Read small files instead of mapping each, or merge them into few",
+            "array = numpy.load(path)  # without mmap_mode\ntable = pyarrow.parquet.read_table(path, memory_map=False)",
+        );
+        let of_kind = (self.kind == OtherKind::Files).then_some(files);
+        of_kind.into_iter().chain([raise_limit(context)]).collect()
+    }
 }
 
 /// Without the agent: the last count before the process ended.
@@ -184,10 +241,15 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     fixes.extend(sharing::fork_context(context));
     fixes.push(sharing::one_tensor());
     if context.is_root() {
-        fixes.push(Fix::new(
-            "Raise the limit for every process of this machine (needs a writable /proc/sys; gone after a reboot)",
-            "sysctl -w vm.max_map_count=1048576",
-        ));
+        fixes.push(raise_limit(context));
     }
     fixes
+}
+
+fn raise_limit(context: &RemedyContext) -> Fix {
+    let sudo = if context.is_root() { "" } else { "sudo " };
+    Fix::new(
+        "Raise the limit for every process of this machine (needs a writable /proc/sys; gone after a reboot)",
+        format!("{sudo}sysctl -w vm.max_map_count=1048576"),
+    )
 }

@@ -115,7 +115,7 @@ fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![
         Fix::new(
             "Create one pool of a fixed size, and give it every task",
-            "pool = concurrent.futures.ThreadPoolExecutor(max_workers=8)  # outside of the loop\n\
+            "pool = concurrent.futures.ThreadPoolExecutor(max_workers=8)  # once, before the loop\n\
                       future = pool.submit(task, sample)",
         ),
         Fix::new(

@@ -13,21 +13,31 @@ fn judge(analysis: &Analysis) -> Judgement {
     retainers::judge(analysis, &RULE, Kind::Cache)
 }
 
+/// Entries to bound a cache by, where nothing is known of it; one that was seen is bounded below what it had.
+const BOUND: u64 = 1024;
+
+/// The power of two next to half of what it had: a bound above that would have changed nothing.
+fn bound(context: &RemedyContext) -> u64 {
+    let half = context.retainer.as_ref().map_or(0, |retainer| retainer.length / 2);
+    half.checked_ilog2().map_or(BOUND, |log| 1 << log)
+}
+
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let most = bound(context);
     let name = context.retainer_name("cache");
-    let function = Fix::new("Bound the cached function", "@functools.lru_cache(maxsize=1024)");
+    let function = Fix::new("Bound the cached function", format!("@functools.lru_cache(maxsize={most})"));
     let oldest = |code: String| Fix::new("Drop the oldest entry before adding one", code);
-    let of_dict = || oldest(format!("if len({name}) >= 1024: {name}.pop(next(iter({name})))"));
+    let of_dict = || oldest(format!("if len({name}) >= {most}: {name}.pop(next(iter({name})))"));
     let empty = || Fix::new("Or empty it at the end of each epoch", context.empty("cache"));
     match context.retainer.as_ref().map(|retainer| retainer.collection) {
         None => vec![function, of_dict()],
         Some(Collection::CachedFunction) => vec![function, empty()],
         Some(Collection::Dict) => vec![of_dict(), empty()],
-        Some(Collection::Set) => vec![oldest(format!("if len({name}) >= 1024: {name}.pop()")), empty()],
+        Some(Collection::Set) => vec![oldest(format!("if len({name}) >= {most}: {name}.pop()")), empty()],
         Some(Collection::Deque) => {
-            let code = format!("{name} = collections.deque({name}, maxlen=1024)");
+            let code = format!("{name} = collections.deque({name}, maxlen={most})");
             vec![Fix::new("Give it a length", code), empty()]
         }
-        Some(_) => vec![oldest(format!("del {name}[:-1024]")), empty()],
+        Some(_) => vec![oldest(format!("del {name}[:-{most}]")), empty()],
     }
 }

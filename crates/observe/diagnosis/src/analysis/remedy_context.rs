@@ -41,6 +41,8 @@ pub(crate) struct RetainerInCode {
     pub(crate) collection: Collection,
     /// It retains arrays of numpy, not tensors.
     pub(crate) of_arrays: bool,
+    /// Elements that it had.
+    pub(crate) length: u64,
 }
 
 /// What decides how something is put into a container, and how it is emptied.
@@ -80,12 +82,13 @@ impl RetainerInCode {
             name: expression(&retainer.name),
             collection: Collection::of(&retainer.type_name),
             of_arrays: arrays(&retainer.element) || arrays(&retainer.type_name),
+            length: retainer.length,
         }
     }
 
     /// A tensor of this name.
     pub(crate) fn tensor(name: &str) -> RetainerInCode {
-        RetainerInCode { name: expression(name), collection: Collection::Tensor, of_arrays: false }
+        RetainerInCode { name: expression(name), collection: Collection::Tensor, of_arrays: false, length: 0 }
     }
 }
 

@@ -10,7 +10,7 @@ use super::style::{Ink, Style, GLUE};
 use super::verdict::{known, last_name, limit_words, nearest};
 use crate::format;
 use ullage_model::{
-    caused_by, Evidence, EvidenceSource, Finding, FirstFailure, GrowthClass, Limit, LimitState,
+    caused_by, Evidence, EvidenceSource, Finding, FirstFailure, GrowthClass, Limit, LimitKind, LimitState,
     MemorySummary, OutcomeKind, ProcessRef, Role, Severity, Verdict,
 };
 
@@ -305,7 +305,14 @@ fn untold_limit<'a>(
     };
     let dead = first.severity == Severity::Fatal
         || matches!(verdict.outcome.kind, OutcomeKind::OomKill | OutcomeKind::Budget);
-    verdict.limits.iter().find(|state| !dead && !is_named(state) && state.headroom().is_some())
+    let candidates = || verdict.limits.iter().filter(|state| !is_named(state) && state.headroom().is_some());
+    // Of temporary files nothing is said while they are far from it: on a large disk others write most of them.
+    let is_far = |state: &&LimitState| {
+        let used = state.used.as_known().copied().unwrap_or(0);
+        let room = state.headroom().unwrap_or(0);
+        state.kind == LimitKind::TemporaryFiles && state.time_left_s.is_none() && used < room
+    };
+    candidates().find(|state| !is_far(state)).or_else(|| candidates().next()).filter(|_| !dead)
 }
 
 fn also(screen: &mut Screen, verdict: &Verdict, extent: Extent) {
