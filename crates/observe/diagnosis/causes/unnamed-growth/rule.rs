@@ -8,11 +8,12 @@ use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::history::Series;
 use crate::policy::growth::{
-    GROWTH_WARN_BYTES, GROWTH_WARN_SHARE, UNNAMED_EACH_BYTES, UNNAMED_END_INTERVALS, UNNAMED_FLATTENS,
-    UNNAMED_GIVEN_BACK, UNNAMED_INTERVALS, UNNAMED_LASTED, UNNAMED_LATE, UNNAMED_LATE_READINGS,
-    UNNAMED_LATE_SHARE,
+    EXPLAINS, GROWTH_WARN_BYTES, GROWTH_WARN_SHARE, UNNAMED_EACH_BYTES, UNNAMED_END_INTERVALS,
+    UNNAMED_FLATTENS, UNNAMED_GIVEN_BACK, UNNAMED_INTERVALS, UNNAMED_LASTED, UNNAMED_LATE,
+    UNNAMED_LATE_READINGS, UNNAMED_LATE_SHARE,
 };
 use crate::policy::trends::{FORECAST_REACH, GROWTH_LEAST_READINGS, GROWTH_LEAST_S};
+use crate::rule::allocators::retained_by_allocator;
 use crate::rule::finding::of_job;
 use crate::rule::retainers::{growth_sentence, is_without_a_name, line_sentence};
 use crate::rule::{Judgement, Rule};
@@ -55,7 +56,7 @@ pub(super) fn yield_to_others(
             .processes()
             .find(|process| nameless.process.as_ref().is_some_and(|reference| reference.id == process.id));
         let other = one.cause != ID && !is_without_a_name(one) && is_growth(&one.cause);
-        other && process.is_some_and(|process| explains(one, process))
+        other && process.is_some_and(|process| explains(one, process, 0.0))
     };
     let yields: Vec<bool> = findings
         .iter()
@@ -72,7 +73,8 @@ pub(super) fn yield_to_others(
     let rest: Vec<&Grower> = all
         .iter()
         .filter(|grower| {
-            !findings.iter().any(|finding| is_growth(&finding.cause) && explains(finding, grower.process))
+            let explains = |finding: &Finding| explains(finding, grower.process, grower.by);
+            !findings.iter().any(|finding| is_growth(&finding.cause) && explains(finding))
         })
         .collect();
     if findings.iter().any(fatal) || together(analysis, &rest).is_none() {
@@ -80,10 +82,12 @@ pub(super) fn yield_to_others(
     }
 }
 
-fn explains(finding: &Finding, grower: &ProcessHistory) -> bool {
+/// `by`: bytes by which it grew.
+fn explains(finding: &Finding, grower: &ProcessHistory, by: f64) -> bool {
     // A note of a part of a growth leaves the rest of it open.
-    let sure = finding.severity > Severity::Note
-        || (finding.status() >= Status::Supported && finding.proof != Proof::InPart);
+    let part = finding.proof == Proof::InPart
+        || retained_by_allocator(finding).is_some_and(|bytes| bytes < EXPLAINS * by);
+    let sure = finding.severity > Severity::Note || (finding.status() >= Status::Supported && !part);
     // Of workers, or ranks, that do the same, one stands for all.
     let alike = |role: &Role| std::mem::discriminant(role) == std::mem::discriminant(&grower.role);
     let of_it = finding.process.as_ref().is_none_or(|process| {

@@ -11,10 +11,22 @@ use crate::policy::growth::{ARENA_THREADS, RETAINED_MUCH};
 use crate::policy::sizes::{MOST, WARN_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, GrowthClass, Proof, Role, Severity};
+use ullage_model::{Evidence, EvidenceValue, Finding, GrowthClass, Proof, Role, Severity, Unit};
 
 /// What evidence of the whole job's growth is called: it is not what the allocator retains.
 pub(crate) const JOB_GROWTH: &str = "growth";
+
+const RETAINED: &str = "kept by the allocator";
+
+/// Bytes that an allocator retains, where a finding is of one.
+pub(crate) fn retained_by_allocator(finding: &Finding) -> Option<f64> {
+    match finding.evidence.first()? {
+        Evidence { what, value: EvidenceValue::Number(bytes, Unit::Bytes), .. } if what == RETAINED => {
+            Some(*bytes)
+        }
+        _ => None,
+    }
+}
 
 /// The finding of an allocator's rule. `known`: further evidence, in front of it what the allocator said.
 pub(crate) fn judge(
@@ -41,7 +53,7 @@ pub(crate) fn judge(
     let source = evidence::Source::Agent(pid);
     let text = format!("{}{}", sentence(retention), others(retention));
     let said = evidence::number(
-        "kept by the allocator",
+        RETAINED,
         retention.retained.bytes as u64,
         "bytes",
         source.clone(),

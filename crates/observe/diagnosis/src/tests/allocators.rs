@@ -81,6 +81,25 @@ fn freed(main: u64, arenas: u64) -> Vec<(&'static str, u64)> {
 }
 
 #[test]
+fn what_an_allocator_retains_explains_no_growth_that_is_many_times_as_large() {
+    let mut run = run(|second| main_with(100 + 20 * second, 50, 3000 + 20 * second));
+    memory_reading(&mut run, 1.2, START);
+    let end = [
+        ("anonymous", 1280),
+        ("malloc_used", 960),
+        ("malloc_free", 320),
+        ("malloc_free_main", 310),
+        ("malloc_arenas", 12),
+        ("malloc_trimmable", 300),
+    ];
+    memory_reading(&mut run, 59.0, &end);
+    let verdict = verdict(&mut run);
+    assert!(found(&verdict, "unnamed-growth").is_some());
+    let note = found(&verdict, "glibc-dynamic-mmap-threshold").map(|finding| finding.severity);
+    assert_eq!(note, Some(Severity::Note));
+}
+
+#[test]
 fn the_heap_that_retains_most_is_named_and_growth_of_it_is_a_warning() {
     let grows = |end: &[(&str, u64)]| {
         let mut run = run(|second| main_with(100 + 5 * second, 50, 3000 + 5 * second));
