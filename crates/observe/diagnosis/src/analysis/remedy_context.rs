@@ -57,6 +57,8 @@ pub(crate) enum Collection {
     Tensor,
     Array,
     DataFrame,
+    /// One that is raised again and again.
+    Exception,
 }
 
 impl Collection {
@@ -80,7 +82,10 @@ impl RetainerInCode {
         let arrays = |text: &str| text.starts_with("ndarray");
         RetainerInCode {
             name: expression(&retainer.name),
-            collection: Collection::of(&retainer.type_name),
+            collection: match retainer.errors > 0.0 && retainer.element.is_empty() {
+                true => Collection::Exception,
+                false => Collection::of(&retainer.type_name),
+            },
             of_arrays: arrays(&retainer.element) || arrays(&retainer.type_name),
             length: retainer.length,
         }
@@ -167,7 +172,7 @@ impl RemedyContext {
         match self.collection() {
             Some(Collection::Dict) => format!("{name}[key] = {value}"),
             Some(Collection::Set) => format!("{name}.add({value})"),
-            Some(Collection::Tensor | Collection::Array | Collection::DataFrame) => {
+            Some(Collection::Tensor | Collection::Array | Collection::DataFrame | Collection::Exception) => {
                 format!("{name} = {value}")
             }
             Some(Collection::CachedFunction) => format!("return {value}"),

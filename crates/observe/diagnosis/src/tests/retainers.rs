@@ -220,6 +220,8 @@ fn an_exception_that_is_raised_again_has_tracebacks() {
     let (cause, severity, _, said) = one(&verdict);
     assert_eq!((cause, severity), ("exception-traceback-holds-frames", Severity::Warning));
     assert!(said.contains("from 100 to 400 tracebacks") && said.contains("Each time it is raised"), "{said}");
+    let remedy = &verdict.findings[0].fixes[0].command;
+    assert_eq!(remedy, "raise cached_errors['address'].with_traceback(None)");
 }
 
 #[test]
