@@ -57,6 +57,11 @@ fn orphaned_during(analysis: &Analysis) -> Judgement {
     let mut finding =
         of_job(&RULE, Severity::Warning, Proof::SeenOutside, evidence, &analysis.remedy_context(None));
     finding.process = Some(evidence::process_ref(first));
+    let group = Fix::new(
+        "End a parent together with its group, not alone",
+        "setsid python train.py & parent=$!\nkill -KILL -- -$parent  # the minus sign: its whole group",
+    );
+    finding.fixes = vec![group, with_the_parent()];
     // What its workers hold came before, and stays because of this.
     finding.at = Some(first.first_seen);
     Judgement::one(finding)
@@ -146,9 +151,13 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
         "Start the job in a scope that ends with it",
         format!("systemd-run --user --scope -p KillMode=control-group {}", context.typed()),
     ));
-    fixes.push(Fix::new(
+    fixes.push(with_the_parent());
+    fixes
+}
+
+fn with_the_parent() -> Fix {
+    Fix::new(
         "In your own child processes: end with the parent",
         "import ctypes, signal\nctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG, first thing in the child",
-    ));
-    fixes
+    )
 }

@@ -143,7 +143,7 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
         return vec![Fix::new(
             "Submit no more tasks than the workers take",
             format!(
-                "room = threading.BoundedSemaphore(64)\nroom.acquire()  # before each submit()\n\
+                "room = threading.BoundedSemaphore(64)  # once\nroom.acquire()  # before each submit()\n\
                  future = {executor}.submit(work, sample)\nfuture.add_done_callback(lambda _: room.release())"
             ),
         )];
