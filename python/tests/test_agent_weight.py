@@ -103,15 +103,16 @@ def test_no_code_of_the_program_runs(python, script):
 
 
 NUMPY = """
-import numpy, tempfile, os
+import mmap, numpy, tempfile, os
 own = numpy.ones(1 << 20)
 view = own[10:20]
 path = os.path.join(tempfile.mkdtemp(), "x.npy")
 numpy.save(path, own)
 mapped = numpy.load(path, mmap_mode="r")
 names = numpy.array([f"{n:040d}" for n in range(20000)], dtype=object)
-shared = numpy.frombuffer(memoryview(bytearray(1 << 20)))
-say(own=w.weigh(own), view=w.weigh([view, view[2:4]]), mapped=w.weigh(mapped), names=w.weigh(names), shared=w.weigh(shared),
+lent = numpy.frombuffer(memoryview(bytearray(1 << 20)))
+shared = numpy.frombuffer(mmap.mmap(-1, 1 << 20))
+say(lent=w.weigh(lent), own=w.weigh(own), view=w.weigh([view, view[2:4]]), mapped=w.weigh(mapped), names=w.weigh(names), shared=w.weigh(shared),
     exact=exact(*names))
 os.remove(path)
 """
@@ -122,6 +123,7 @@ def test_arrays_count_where_they_are_the_processs_own(script):
     said = told(sys.executable, script, NUMPY)
     assert said["own"]["arrays"] == pytest.approx(8 << 20, rel=0.01)
     assert said["view"]["arrays"] == pytest.approx(8 << 20, rel=0.01), "all of what a view keeps alive, once"
+    assert said["lent"]["arrays"] == pytest.approx(1 << 20, rel=0.01), "a buffer of this process"
     assert said["mapped"]["arrays"] == 0 and said["shared"]["arrays"] == 0
     assert said["names"]["objects"] == pytest.approx(said["exact"], rel=0.05)
 
