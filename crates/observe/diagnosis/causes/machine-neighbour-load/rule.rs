@@ -82,7 +82,7 @@ fn ranked(one: &Neighbour, before: &Neighbours, at: At) -> Evidence {
         Some(earlier) if one.bytes > earlier => {
             format!(", {} more than before", evidence::bytes(one.bytes - earlier))
         }
-        Some(_) => ", no more than before".into(),
+        Some(_) => ", as before".into(),
         None => ", and was small before".into(),
     };
     let sentence =

@@ -77,10 +77,10 @@ fn read(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, Strin
         let known = Proof::ReadNearLimit;
         return Ok(Some(finding(analysis, &RULE, failure, known, evidence, &context(analysis, failure))));
     }
-    let someone = failure.process.map_or_else(|| "a process".into(), evidence::describe);
+    let subject = failure.process.map_or_else(|| "a process".into(), evidence::describe);
     let last = format!("/dev/shm last had {} of {} in use", evidence::bytes(used), evidence::bytes(size));
     if bus {
-        return Err(format!("{someone} was killed by SIGBUS, but {last}; the faulting mapping is unknown"));
+        return Err(format!("{subject} was killed by SIGBUS, but {last}; the faulting mapping is unknown"));
     }
     if let Some(because) = space::may_have_filled(analysis, &[FilesystemUse::Shm], failure, false) {
         return Err(because);
@@ -90,7 +90,7 @@ fn read(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, Strin
         .peak()
         .is_some_and(|(_, peak)| history.used.first().is_some_and(|(_, first)| peak > first));
     if moved && (size <= FILLS_AT_ONCE_BYTES && used >= size / FILLS_AT_ONCE_PART) {
-        return Err(format!("{someone} ended on its own and reported no exception; {last}"));
+        return Err(format!("{subject} ended on its own and reported no exception; {last}"));
     }
     Ok(None)
 }

@@ -74,7 +74,7 @@ pub(crate) fn may_have_filled(
     failure: &Failure,
     inodes: bool,
 ) -> Option<String> {
-    let someone = failure.process.map_or_else(|| "a process".into(), evidence::describe);
+    let subject = failure.process.map_or_else(|| "a process".into(), evidence::describe);
     used_for.iter().flat_map(|used_for| run.timeline.filesystems(*used_for)).find_map(|history| {
         let (series, limit, fastest) = if inodes {
             (&history.inodes, history.last.inodes.at()?, MADE_A_SECOND)
@@ -90,7 +90,7 @@ pub(crate) fn may_have_filled(
         let age = failure.at.since(at);
         (age > 0.0 && used + fastest * age >= limit as f64).then(|| {
             format!(
-                "{someone} ended on its own, {} after {path} had {} of {} in use, and reported no exception",
+                "{subject} ended on its own, {} after {path} had {} of {} in use, and reported no exception",
                 evidence::seconds(age),
                 shown(used as u64),
                 shown(limit)

@@ -145,7 +145,7 @@ fn others_that_take_the_memory_of_the_machine_are_ranked() {
     let text = sentences(first);
     assert!(text.contains("fell by 46 GiB to 4 GiB of 64 GiB"), "{text}");
     assert!(text.contains("indexer (pid 901, user 33) held 48 GiB, 44 GiB more than before."), "{text}");
-    assert!(text.contains("desktop (pid 902) held 2 GiB, no more than before."), "{text}");
+    assert!(text.contains("desktop (pid 902) held 2 GiB, as before."), "{text}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub(super) fn memory(screen: &mut Screen, style: Style, memory: &MemorySummary) 
     screen.section("Memory", Ink::Strong);
     let error = match memory.error_bytes {
         ..PAGE => String::new(),
-        error => format!(" (give or take {})", format::bytes(error)),
+        error => format!(" (± {})", format::bytes(error)),
     };
     screen.prose(
         0,
@@ -77,7 +77,7 @@ fn forked(cow: &CopyOnWrite) -> String {
     for (bytes, how) in [
         (cow.copied, "copied by it"),
         (cow.parent_changed, "rewritten or released by its parent"),
-        (cow.unknown, "one or the other, which cannot be told"),
+        (cow.unknown, "one or the other"),
     ] {
         if bytes >= PAGE {
             became.push(format!("{} {how}", format::bytes(bytes)));
@@ -88,7 +88,7 @@ fn forked(cow: &CopyOnWrite) -> String {
         role => format!("The {role}"),
     };
     format!(
-        "{subject} ({}, pid {}) began with {} of its parent's and still shares {}; {} (give or take {}).",
+        "{subject} ({}, pid {}) began with {} of its parent's and still shares {}; {} (± {}).",
         format::clean(&cow.process.name),
         cow.process.id.pid,
         format::bytes(cow.inherited),

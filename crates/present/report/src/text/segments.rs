@@ -101,7 +101,7 @@ fn maker(creator: &SegmentCreator) -> String {
             format!("{role} (pid {}{ended})", process.id.pid)
         }
         SegmentCreator::Outside { id, .. } => format!("process {} outside of the job", id.pid),
-        SegmentCreator::Gone { pid, .. } => format!("process {pid}, which is gone,"),
+        SegmentCreator::Gone { pid, .. } => format!("process {pid}, which exited,"),
         SegmentCreator::Unknown(_) => "nobody known".into(),
     }
 }

@@ -72,8 +72,11 @@ fn head(screen: &mut Screen, style: Style, verdict: &Verdict) {
         _ => {
             screen.prose(0, 0, &style.paint(ink, &ending));
             if verdict.outcome.kind != OutcomeKind::NotStarted {
-                let known =
-                    if verdict.undetermined.is_empty() { "" } else { " among those that could be told" };
+                let known = if verdict.undetermined.is_empty() {
+                    ""
+                } else {
+                    " among the causes that could be checked"
+                };
                 screen.prose(0, 0, &format!("No memory cause was found{known}."));
             }
             if let Some(failure) = &verdict.first_failure {
@@ -371,7 +374,7 @@ fn not_seen(screen: &mut Screen, style: Style, verdict: &Verdict) {
         screen.prose(0, 2, &format!("Cannot tell whether {which}: {}.", because.trim_end_matches('.')));
     }
     let left = open.iter().skip(NOT_SEEN_SHOWN).map(|(_, causes)| causes.len()).sum::<usize>();
-    more(screen, style, left + NOT_SEEN_SHOWN, NOT_SEEN_SHOWN, "causes not told: ullage report --json");
+    more(screen, style, left + NOT_SEEN_SHOWN, NOT_SEEN_SHOWN, "open causes: ullage report --json");
 }
 
 /// Causes that cannot be told for the same reason: it is said once.

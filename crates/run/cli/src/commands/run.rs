@@ -215,7 +215,7 @@ fn report_verdict(arguments: &RunArguments, verdict: &Verdict, recording: Option
     });
 }
 
-/// Writes the page where it was asked for. It is made from the recording, as `ullage report --html` makes it.
+/// Writes the page where it was asked for. It is made from the recording.
 fn write_page(arguments: &RunArguments, recording: Option<&str>) {
     let Some(file) = &arguments.html else { return };
     let written = match recording {
