@@ -315,7 +315,7 @@ pub(super) const ROWS: &[Row] = &[
         unit: "",
         effect: Moves(&["shm_bytes", "memory", "memory_late", "descriptors"]),
         base: 0.15,
-        mechanism: "So many batches of each worker wait in shared memory.",
+        mechanism: "As many batches of each worker wait in shared memory.",
         test: "{job}    # with prefetch_factor={good}",
         brings: &[],
     },
