@@ -87,7 +87,7 @@ fn judge_failure(
             "Its address space peaked at {} of {} (VmPeak), {} before the failure.",
             evidence::bytes(peak),
             evidence::bytes(limit),
-            evidence::seconds(failure.at.since(at))
+            evidence::seconds(failure.at.since(at).max(0.0))
         );
         let source = evidence::Source::Process(process.id.pid, "status");
         evidence.push(evidence::with_limit(

@@ -243,9 +243,13 @@ fn found(
         _ => in_short(&verdict.outcome, verdict.duration_s),
     };
     screen.prose(0, 0, &joined([style.paint(Ink::Strong, &cause), known(first.proof), ended].into_iter()));
-    let proof = first.evidence.iter().find(|evidence| {
-        !evidence.sentence.is_empty() && format::clean(evidence.first_sentence()) != headline
+    // A second reading of the limit that the headline has would be another figure of one quantity.
+    let limit = first.evidence.first().and_then(|evidence| evidence.limit);
+    let proof = first.evidence.iter().enumerate().find(|(place, evidence)| {
+        let again = *place > 0 && limit.is_some() && evidence.limit == limit;
+        !again && !evidence.sentence.is_empty() && format::clean(evidence.first_sentence()) != headline
     });
+    let proof = proof.map(|(_, evidence)| evidence);
     if let Some(proof) = proof.filter(|_| extent.proof > 0) {
         screen.section("Why", Ink::Strong);
         let sentence = shorter(&format::clean(proof.first_sentence()), first);
@@ -312,7 +316,10 @@ fn untold_limit<'a>(
         let room = state.headroom().unwrap_or(0);
         state.kind == LimitKind::TemporaryFiles && state.time_left_s.is_none() && used < room
     };
-    candidates().find(|state| !is_far(state)).or_else(|| candidates().next()).filter(|_| !dead)
+    let of_memory = [LimitKind::HostMemory, LimitKind::CgroupMemory, LimitKind::MemoryBudget];
+    let nearest = candidates().next().filter(|state| !is_far(state));
+    let memory = || candidates().find(|state| of_memory.contains(&state.kind));
+    nearest.or_else(memory).or_else(|| candidates().next()).filter(|_| !dead)
 }
 
 fn also(screen: &mut Screen, verdict: &Verdict, extent: Extent) {
