@@ -127,14 +127,17 @@ impl Asked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
     use std::time::Duration;
 
     fn python(script: &str) -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("python");
-        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        // Written by another process: a descriptor that is open for writing here is inherited by what other tests start just
+        // then, and execve(2) refuses the file with ETXTBSY until those have executed.
+        let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" >\"$0\" && chmod 755 \"$0\"";
+        let written =
+            std::process::Command::new("/bin/sh").args(["-c", write]).arg(&path).arg(script).status();
+        assert!(written.unwrap().success());
         (folder, path)
     }
 

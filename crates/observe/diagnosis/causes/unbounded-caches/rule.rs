@@ -4,6 +4,7 @@ use crate::rule::retainers;
 
 use crate::analysis::retainers::Kind;
 use crate::analysis::{Analysis, Collection, RemedyContext};
+use crate::policy::counts::CACHE_BOUND;
 use crate::rule::{Judgement, Rule};
 use ullage_model::Fix;
 
@@ -13,13 +14,10 @@ fn judge(analysis: &Analysis) -> Judgement {
     retainers::judge(analysis, &RULE, Kind::Cache)
 }
 
-/// Entries to bound a cache by, where nothing is known of it; one that was seen is bounded below what it had.
-const BOUND: u64 = 1024;
-
 /// The power of two next to half of what it had: a bound above that would have changed nothing.
 fn bound(context: &RemedyContext) -> u64 {
     let half = context.retainer.as_ref().map_or(0, |retainer| retainer.length / 2);
-    half.checked_ilog2().map_or(BOUND, |log| 1 << log)
+    half.checked_ilog2().map_or(CACHE_BOUND, |log| 1 << log)
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
