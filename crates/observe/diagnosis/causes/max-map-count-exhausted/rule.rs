@@ -112,8 +112,7 @@ impl Others {
             OtherKind::Anonymous => "anonymous memory",
             OtherKind::Shared => "shared memory of others than torch",
         };
-        let sentence =
-            format!("{} of these are {what}.", evidence::plural(self.count, "mapping", "mappings"));
+        let sentence = format!("{} of these mappings are {what}.", evidence::count(self.count));
         let source = evidence::Source::Process(process.map_or(0, |process| process.id.pid), "maps");
         evidence::number("mappings of one kind", self.count, "mappings", source, self.at, sentence)
     }

@@ -97,3 +97,22 @@ fn the_end_of_a_job_that_piles_up_is_no_part_of_its_growth() {
     let growth = run.verdict().growth.unwrap();
     assert_eq!(growth.class, ullage_model::GrowthClass::ProcessAccumulation, "{growth:?}");
 }
+
+#[test]
+fn workers_that_go_on_after_their_parent_was_killed_are_orphans() {
+    let with = |ending: Ending, alone: f64| {
+        let mut run = Run::new();
+        run.process(1.0, 200, MAIN, Role::Other, limits(), 1000);
+        run.process(2.0, 300, 200, Role::PoolWorker, limits(), 1000);
+        for at in (1..).map(f64::from).take_while(|at| *at <= 5.0 + alone) {
+            let parent = (at < 5.0).then(|| reading(200, MAIN, "python"));
+            let job = [reading(MAIN, 1, "bash"), reading(300, 200, "python")];
+            run.tick(at + 0.5, job.into_iter().chain(parent).collect(), |_| {});
+        }
+        run.ended(5.0, 200, ending).ended(5.6 + alone, 300, Ending::Signaled(9));
+        causes(&run.finish(5.8 + alone, Ending::Exited(0)).verdict()).contains(&"orphan-workers")
+    };
+    assert!(with(Ending::Signaled(9), 20.0));
+    assert!(!with(Ending::Signaled(9), 6.0), "torch's workers ask every 5 s");
+    assert!(!with(Ending::Exited(0), 20.0), "it left them there on purpose");
+}
