@@ -2,7 +2,9 @@
 
 use crate::lives::Reading;
 use std::collections::BTreeMap;
-use ullage_model::{Bytes, Counted, Measured, PageKind, Pages, ProcessId, ProcessMemory, Sample};
+use ullage_model::{
+    Bytes, Counted, Measured, PageKind, Pages, ProcessId, ProcessMemory, ProcessReading, Sample,
+};
 
 /// Bytes that a segment of shared memory has allocated, whoever maps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,9 +34,9 @@ pub(crate) struct Surveyed {
     pub(crate) job: Vec<Pages>,
     /// Rows of processes, private memory.
     pub(crate) own: BTreeMap<ProcessId, Own>,
-    /// The largest of any process then: what shared and file memory is carried on by.
-    pub(crate) largest_shared: u64,
-    pub(crate) largest_file: u64,
+    /// What each process had mapped then: what shared and file memory is carried on by.
+    pub(crate) shared: BTreeMap<ProcessId, u64>,
+    pub(crate) file: BTreeMap<ProcessId, u64>,
     /// Shared memory was counted segment by segment, mapped or not.
     pub(crate) exact: bool,
     /// Swapped out, each page once, of what processes say in sum.
@@ -72,8 +74,8 @@ impl Surveyed {
         let summed = sum(sample, |memory| memory.swap.0);
         Some(Surveyed {
             own,
-            largest_shared: largest(sample, |memory| memory.shared.0),
-            largest_file: largest(sample, |memory| memory.file.0),
+            shared: by_process(sample, |memory| memory.shared.0),
+            file: by_process(sample, |memory| memory.file.0),
             swapped_once: if summed > 0 && swapped > 0 {
                 (swapped as f64 / summed as f64).min(1.0)
             } else {
@@ -135,7 +137,7 @@ impl Surveyed {
             });
         }
         self.exact = true;
-        self.largest_shared = largest(sample, |memory| memory.shared.0);
+        self.shared = by_process(sample, |memory| memory.shared.0);
     }
 
     /// Bytes of the kinds whose files lie in /dev/shm, mostly.
@@ -156,6 +158,7 @@ pub(crate) fn sum(sample: &Sample, pick: impl Fn(&ProcessMemory) -> u64) -> u64 
     known(sample).map(pick).fold(0, u64::saturating_add)
 }
 
-pub(crate) fn largest(sample: &Sample, pick: impl Fn(&ProcessMemory) -> u64) -> u64 {
-    known(sample).map(pick).max().unwrap_or(0)
+pub(crate) fn by_process(sample: &Sample, pick: impl Fn(&ProcessMemory) -> u64) -> BTreeMap<ProcessId, u64> {
+    let known = |reading: &ProcessReading| Some((reading.id, pick(reading.memory.as_known()?)));
+    sample.processes.iter().filter_map(known).collect()
 }

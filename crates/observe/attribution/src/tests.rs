@@ -265,6 +265,26 @@ fn segments_that_were_counted_take_the_place_of_estimates() {
     assert_eq!(last.sharing.unwrap().within_job / MIB, 600, "three of four parts, as surveyed");
 }
 
+/// Segments on their way are mapped by nobody, so that one more that is mapped says nothing of them.
+#[test]
+fn shared_memory_grows_by_no_more_than_came_to_the_processes() {
+    let mut accountant = family();
+    let segments = [SegmentUse { kind: PageKind::TorchShared, allocated: 16 * MIB }];
+    let mut surveyed = sample(3.0, young());
+    surveyed.processes[1].memory = Measured::Known(ProcessMemory {
+        anonymous: Bytes(1002 * MIB),
+        shared: Bytes(8192),
+        ..ProcessMemory::default()
+    });
+    surveyed.survey = vec![row(0, PageKind::Anonymous, 600, 700), row(0, PageKind::MappedFiles, 0, 60)];
+    accountant.segments(&segments);
+    accountant.sample(&surveyed);
+    let later = sample(4.0, vec![process(10, 1000, 0, 50, 1000), process(11, 1002, 3, 10, 6)]);
+    let tree = accountant.tree(&later);
+    let shared = tree.categories["torch-shared"] + tree.categories.get("shared").unwrap_or(&0);
+    assert!((16..=19).contains(&(shared / MIB)), "{:?}", tree.categories);
+}
+
 fn cgroup(path: &str, current: u64, anonymous: u64, file: u64, shared: u64, kernel: u64) -> CgroupReading {
     let mib = |n: u64| Bytes(n * MIB);
     CgroupReading {

@@ -5,7 +5,7 @@ use crate::bounds;
 use crate::lives::{Lives, Reading};
 use crate::malloc;
 use crate::parts::{Parts, UNEXPLAINED};
-use crate::surveyed::{largest, sum, Surveyed};
+use crate::surveyed::{by_process, sum, Surveyed};
 use std::collections::BTreeMap;
 use ullage_model::{Bytes, Counted, FilesystemUse, MemoryAt, ProcessId, Sample, Sharing};
 
@@ -29,14 +29,8 @@ pub(crate) fn memory(
         return MemoryAt { at: sample.at, source: "no process".to_owned(), ..MemoryAt::default() };
     }
     let (own, mut of_each) = private(sample, surveyed, lives);
-    let carried = |counted, then: u64, now: u64| {
-        let figure = surveyed.map_or(0, |surveyed| surveyed.bytes(counted));
-        let carried = if then > 0 { (figure as f64 * now as f64 / then as f64) as u64 } else { figure };
-        carried.max(now)
-    };
-    let (shared_now, file_now) = (largest(sample, |m| m.shared.0), largest(sample, |m| m.file.0));
-    let shared = carried(Counted::Shared, surveyed.map_or(0, |s| s.largest_shared), shared_now);
-    let file = carried(Counted::File, surveyed.map_or(0, |s| s.largest_file), file_now);
+    let shared = carried(surveyed, Counted::Shared, &by_process(sample, |memory| memory.shared.0));
+    let file = carried(surveyed, Counted::File, &by_process(sample, |memory| memory.file.0));
     let unmapped = unmapped_shm(sample, surveyed, shared, shm_at_start);
     let page_tables = sum(sample, |memory| memory.page_tables.0);
     let swap = swapped(sample, surveyed);
@@ -129,6 +123,23 @@ pub(crate) fn memory(
         own: of_each,
         sharing: surveyed.map(|surveyed| sharing(surveyed, bytes)),
     }
+}
+
+/// Shared memory or files now, by what a survey found and what each process had mapped then and has now. In proportion to
+/// the largest, where what came is mapped by all alike; but never more than came to all of them together: what was found
+/// may have been mapped by none then (segments on their way), and one small mapping more would multiply it.
+fn carried(surveyed: Option<&Surveyed>, counted: Counted, now: &BTreeMap<ProcessId, u64>) -> u64 {
+    let most = |of: &BTreeMap<ProcessId, u64>| of.values().copied().max().unwrap_or(0);
+    let at_least = most(now);
+    let Some(surveyed) = surveyed else { return at_least };
+    let figure = surveyed.bytes(counted);
+    let then = if counted == Counted::Shared { &surveyed.shared } else { &surveyed.file };
+    let in_proportion = match most(then) {
+        0 => figure,
+        most => (figure as f64 * at_least as f64 / most as f64) as u64,
+    };
+    let came = now.iter().map(|(id, bytes)| bytes.saturating_sub(then.get(id).copied().unwrap_or(0)));
+    in_proportion.min(came.fold(figure, u64::saturating_add)).max(at_least)
 }
 
 /// Private memory, each page once; and of each process, but that what is shared since a fork is the ancestor's.
