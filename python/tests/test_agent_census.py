@@ -80,6 +80,60 @@ def test_an_attribute_has_its_class_and_the_line_in_its_method(census):
     assert "self.cache[index] =" in lines[int(found["line"].rpartition(":")[2]) - 1]
 
 
+class Pipeline:
+    """As a loader's fetcher holds the generator of a dataset, and that another one."""
+
+    def __init__(self, iterator):
+        self.iterator = iterator
+
+
+def shuffled(samples, window):
+    buffer = []
+    for sample in samples:
+        buffer.append(sample)
+        yield window
+
+
+async def served(requests):
+    answers = []
+    for _ in requests:
+        answers.append(bytes(MIB))
+        await Turn()
+
+
+class Turn:
+    def __await__(self):
+        yield
+
+
+def delegating(of):
+    yield from of
+
+
+@pytest.mark.parametrize("make", ["generator", "delegated", "coroutine"])
+def test_what_a_suspended_function_holds_has_its_name_there(census, make):
+    samples = (bytes(MIB) for _ in range(1_000))
+    if make == "coroutine":
+        name, place, pipeline = "answers", "served()", Pipeline(served(range(1_000)))
+        steps = iter(lambda: pipeline.iterator.send(None), 0)
+    else:
+        inner = shuffled(samples, 10)
+        name, place = "buffer", "shuffled()"
+        pipeline = Pipeline(inner if make == "generator" else delegating(delegating(inner)))
+        steps = pipeline.iterator
+        del inner
+    for _ in range(8):
+        next(steps)
+    taken(census, 8 * MIB)
+    for _ in range(16):
+        next(steps)
+    found = holder(taken(census, 24 * MIB), name)
+    assert found["place"].startswith(place + ", test_agent_census.py:"), found["place"]
+    assert (found["before"], found["length"], found["owner"]) == (8, 24, "")
+    lines = pathlib.Path(__file__).read_text().splitlines()
+    assert name + ".append" in lines[int(found["line"].rpartition(":")[2]) - 1]
+
+
 @functools.cache
 def cached(number):
     return bytes(MIB)

@@ -141,6 +141,49 @@ def test_contexts_that_hold_something_else_are_not(script, how):
     assert [message for message in receiver.of("kept") if message["what"] == "autograd-circles"] == []
 
 
+BUFFERS = """
+import random, sys, time
+from torch.utils.data import DataLoader, IterableDataset
+def shuffled(samples):
+    buffer = []
+    for sample in samples:
+        buffer.append(sample)
+        if len(buffer) < 32:
+            continue
+        place = random.randrange(len(buffer))
+        yield buffer[place]
+        if random.random() < 0.5:
+            buffer[place] = buffer[-1]
+            del buffer[-1]
+def cached(samples):
+    cache = []
+    for sample in samples:
+        cache.append(sample)
+        yield sample if random.random() < 0.5 else cache[random.randrange(len(cache))]
+class Stream(IterableDataset):
+    def __iter__(self):
+        return globals()[sys.argv[1]](bytes([number % 251]) * 1000 for number in range(1_000_000))
+if __name__ == "__main__":
+    for batch in DataLoader(Stream(), batch_size=8, num_workers=1, multiprocessing_context="fork", collate_fn=len):
+        time.sleep(0.01)
+        if heard():
+            break
+"""
+
+
+def test_a_buffer_that_fills_is_told_by_what_it_gives_up(script):
+    told = several(1, "kept", what="shuffle-buffer")
+    done, receiver = run(script, BUFFERS, "shuffled", until=told)
+    assert done.returncode == 0, done.stderr
+    assert [message for message in receiver.of("kept") if message["name"].startswith("shuffled, ")]
+
+
+def test_what_only_adds_and_draws_is_no_shuffle_buffer(script):
+    done, receiver = run(script, BUFFERS, "cached", until=several(6, "memory"))
+    assert done.returncode == 0, done.stderr
+    assert [message for message in receiver.of("kept") if message["what"] == "shuffle-buffer"] == []
+
+
 ALONE = """
 import os, sys, time, torch, torch.distributed as dist
 dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=0, world_size=1)

@@ -14,6 +14,14 @@ def _function():
     yield
 
 
+async def _coroutine():
+    pass
+
+
+async def _async_generator():
+    yield
+
+
 class _Slots:
     __slots__ = ("one",)
 
@@ -24,6 +32,10 @@ class _Slots:
 FunctionType = type(_function)
 CodeType = type(_function.__code__)
 GeneratorType = type(_function())
+_waiting = _coroutine()
+CoroutineType = type(_waiting)
+_waiting.close()
+AsyncGeneratorType = type(_async_generator())
 BuiltinFunctionType = type(len)
 MethodType = type(_Slots().method)
 ModuleType = type(sys)

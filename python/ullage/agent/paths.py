@@ -23,6 +23,12 @@ LISTS = (list, tuple)
 OTHERS = (set, frozenset, deque)
 CONTAINERS = DICTS + LISTS + OTHERS
 OF_DICTS, OF_LISTS, OF_CONTAINERS = types.ids(*DICTS), types.ids(*LISTS), types.ids(*CONTAINERS)
+# What stands still in the midst of its function, with the names of that function.
+SUSPENDED = {
+    id(types.GeneratorType): "gi_",
+    id(types.CoroutineType): "cr_",
+    id(types.AsyncGeneratorType): "ag_",
+}
 FEW = 24  # elements of a container that are gone into: of a larger one, the last and some others
 MOST_SPOTS = 20_000
 MOST_FRAMES = 100
@@ -74,6 +80,12 @@ def parts(value):
         if len(value) > FEW and not common.native.is_own(value):
             return ()
         return some(value, kind, FEW)
+    if id(kind) in SUSPENDED:
+        found = gc.get_referents(value)
+        for one in found[:]:
+            if type(one) is types.FrameType:  # up to CPython 3.10 what it holds is the frame's
+                found += gc.get_referents(one)
+        return [part for part in found if not issubclass(type(part), type) and not _is_globals(part)]
     if kind is types.FunctionType:
         found = []
         for cell in value.__closure__ or ():
@@ -116,7 +128,7 @@ def some(value, kind, most):
 
 def path(spot):
     """(name, root, owner, functions): `model.cache`, what it begins with, the class whose attribute it is, functions on
-    the way."""
+    the way. A local of a suspended generator goes by its own name in that function, not by that of the generator."""
     chain = []
     while type(spot[1]) is tuple:
         chain.append(spot[0])
@@ -130,6 +142,11 @@ def path(spot):
         kind = type(holder)
         if kind is types.FunctionType:
             functions.append(holder)
+        if id(kind) in SUSPENDED:
+            local = _local(holder, held)
+            if local is not None:
+                name, root, owner = local.name, local, ""
+            continue
         if id(kind) in OF_DICTS and number >= 2 and _attributes_of(chain[number - 2]) is holder:
             step, kind = "." + _key(holder, held), type(chain[number - 2])
         else:
@@ -140,6 +157,20 @@ def path(spot):
     if type(chain[-1]) is types.FunctionType:
         functions.append(chain[-1])
     return name, root, owner, functions
+
+
+def _local(suspended, held):
+    """The name that a suspended function has for an object, as a Root; None where it has none."""
+    begins = SUSPENDED[id(type(suspended))]
+    frame = getattr(suspended, begins + "frame")
+    if frame is None or getattr(suspended, begins + "running"):
+        return None
+    if not frame.f_code.co_flags & OPTIMIZED or frame.f_trace or _makes_locals(frame.f_code):
+        return None
+    for name, value in _named(frame):
+        if value is held and name[:1] != ".":
+            return _root(name, frame)
+    return None
 
 
 def _step(holder, held, kind):
@@ -249,6 +280,26 @@ _OF_ITS_OWN = frozenset(("locals", "vars", "dir", "eval", "exec") if sys.version
 _OF_OTHERS = frozenset(("f_locals",) if sys.version_info < (3, 13) else ())
 
 
+def _makes_locals(code):
+    return not (_OF_ITS_OWN | _OF_OTHERS).isdisjoint(code.co_names)
+
+
+def _named(frame):
+    """Names and values of its locals; what the frame has kept of them is emptied again."""
+    names = frame.f_locals
+    pairs = list(names.items())
+    # The frame's, ours and the call's.
+    if type(names) is dict and sys.getrefcount(names) <= 3:
+        names.clear()
+    return pairs
+
+
+def _root(name, frame):
+    code = frame.f_code
+    place = "%s(), %s:%d" % (code.co_name, code.co_filename.rpartition("/")[2], frame.f_lineno or 0)
+    return Root(name, place, code, _name_in(frame.f_globals))
+
+
 def _locals(of_program):
     innermost = []
     running = frames(innermost)
@@ -262,16 +313,9 @@ def _locals(of_program):
             continue
         if not code.co_flags & OPTIMIZED or is_program_file(code.co_filename) is not of_program or frame.f_trace:
             continue
-        names = frame.f_locals
-        pairs = list(names.items())
-        # The frame's, ours and the call's.
-        if type(names) is dict and sys.getrefcount(names) <= 3:
-            names.clear()
-        place = "%s(), %s:%d" % (code.co_name, code.co_filename.rpartition("/")[2], frame.f_lineno or 0)
-        module = _name_in(frame.f_globals)
-        for name, value in pairs:
+        for name, value in _named(frame):
             if id(type(value)) not in _PASSED_BY and name[:2] != "__":
-                yield value, Root(name, place, code, module)
+                yield value, _root(name, frame)
 
 
 def _globals():

@@ -172,9 +172,9 @@ def _fetches(fetcher):
         if before is None or len(_seen) > MANY_BUFFERS:
             continue
         changed = sum([one != other for one, other in zip(some, before[1])])
-        # Full: as many as before, and others. Filling: more, in a function that draws lots.
+        # Full: as many as before, and others. Filling: more, in a function that draws lots and gives up what it drew.
         full = length == before[0] and 2 <= changed
-        if full or (length != before[0] and _draws_lots(holder)):
+        if full or (length != before[0] and _draws_lots(holder) and _gives_up(holder)):
             size = sum(weigh.weigh(buffer, OBJECT_STEPS).values())
             _more("shuffle-buffer", length, size, _place(holder))
     _next_fetch = now + max(1.0, (thread_time() - began) / common.BUDGET)
@@ -221,8 +221,18 @@ LOTS = {
 }
 
 
+GIVES_UP = {"pop", "popleft", "remove", "clear"}
+
+
 def _draws_lots(code):
     return code is not None and not LOTS.isdisjoint(code.co_names)
+
+
+def _gives_up(code):
+    """It takes elements out, or puts others in their places: what only adds is no buffer."""
+    dis = sys.modules.get("dis")  # torch has loaded it
+    places = dis is not None and dis.opmap["STORE_SUBSCR"] in code.co_code[::2]
+    return places or not GIVES_UP.isdisjoint(code.co_names)
 
 
 def _place(code):

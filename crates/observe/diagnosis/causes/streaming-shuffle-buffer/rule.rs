@@ -52,10 +52,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         evidence::bytes(most.bytes.unwrap_or(0) / most.count.max(1))
     );
     let source = evidence::Source::Agent(process.id.pid);
-    let evidence = evidence::with_limit(
-        evidence::number("shuffle buffers", bytes, "bytes", source, at, sentence),
-        peak.max(bytes),
-    );
+    let evidence = evidence::number("shuffle buffers", bytes, "bytes", source, at, sentence);
     Judgement::one(of_process(analysis, &RULE, severity, Proof::Estimated, vec![evidence], process))
 }
 

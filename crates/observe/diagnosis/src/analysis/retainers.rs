@@ -26,6 +26,8 @@ pub(crate) enum Kind {
     Queue,
     /// In what `itertools.cycle` stores to give it out again.
     Cycle,
+    /// In a buffer that a dataset shuffles: full, it grows no more.
+    Shuffled,
     /// As results kept for later.
     Cache,
     /// As what each step brought.
@@ -37,9 +39,10 @@ const CYCLE: &str = "itertools.cycle";
 
 impl Kind {
     /// All of them.
-    pub(crate) const ALL: [Kind; 8] = [
+    pub(crate) const ALL: [Kind; 9] = [
         Kind::Queue,
         Kind::Cycle,
+        Kind::Shuffled,
         Kind::Cache,
         Kind::Graph,
         Kind::View,
@@ -51,12 +54,14 @@ impl Kind {
     /// In a process.
     fn of_in(process: &ProcessHistory, retainer: &Retainer) -> Kind {
         match (Kind::of(retainer), &process.role) {
+            _ if is_shuffled(process, retainer) => Kind::Shuffled,
             // It brings samples; what its dataset keeps of them is for later.
             (Kind::Output, Role::LoaderWorker(_)) => Kind::Cache,
             (kind, _) => kind,
         }
     }
 
+    /// By itself.
     pub(crate) fn of(retainer: &Retainer) -> Kind {
         let of_data = ["Tensor", "ndarray", "float", "int", "complex", "numpy."]
             .iter()
@@ -78,6 +83,14 @@ impl Kind {
             _ => Kind::Output,
         }
     }
+}
+
+/// A local of the function in which the agent saw a shuffle buffer: `shuffled, data.py:17` there, `shuffled(), data.py:23`
+/// here.
+fn is_shuffled(process: &ProcessHistory, retainer: &Retainer) -> bool {
+    let file = |place: &str| place.rsplit_once(':').map(|(file, _)| file.replacen("()", "", 1));
+    let buffer = process.torch_counters.latest("shuffle-buffer").and_then(|(_, buffer)| file(&buffer.name));
+    buffer.is_some() && buffer == file(&retainer.place)
 }
 
 /// By a key, by its name, or by all instances of a class. By which way the agent came to it says nothing.

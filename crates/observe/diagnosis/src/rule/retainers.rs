@@ -172,7 +172,7 @@ fn severity(analysis: &Analysis, held: &RetainedGrowth, share: f64) -> Severity 
         Kind::Graph if !held.seen => Severity::Note,
         Kind::Graph | Kind::View | Kind::Error | Kind::Hook | Kind::Cycle => Severity::Warning,
         Kind::Queue | Kind::Cache | Kind::Output if much && share >= EXPLAINS_MOST => Severity::Warning,
-        Kind::Queue | Kind::Cache | Kind::Output => Severity::Note,
+        Kind::Queue | Kind::Cache | Kind::Output | Kind::Shuffled => Severity::Note,
     }
 }
 
