@@ -11,7 +11,8 @@
 - `first`: causes of which one must be the first finding above a note; empty: there must be none
 - `also`, `not`: causes that must be found above a note besides (`one|other`), and that must not be
 - `roles`: roles that some process must have; `says`: words that some finding must hold
-- `job`, `exit`: the command and its own exit status; `needs`: a package; `cgroup_memory`, `nofile`: limits of the job
+- `job`, `exit`: the command and its own exit status; `needs`: a package
+- `cgroup_memory`, `cgroup_pids`, `nofile`, `shm`: limits of the job; `shm` is the size of a /dev/shm of its own
 """
 
 import argparse
@@ -90,18 +91,28 @@ def watched(command, arguments, verdict, environment, scratch):
     return job.wait(timeout=LONGEST_S), seen.stdout + seen.stderr
 
 
+def prepare(expect):
+    """What `enter.py` sets up for the job's limits, and the cgroups to remove afterwards."""
+    prepared, groups = {"cgroups": [], "limits": {}}, []
+    if "cgroup_memory" in expect:
+        groups += surroundings.make_cgroup("memory", surroundings.in_bytes(expect["cgroup_memory"].removesuffix("iB")))
+    if "cgroup_pids" in expect:
+        groups += surroundings.make_cgroup("pids", int(expect["cgroup_pids"]))
+    prepared["cgroups"] = list(groups)
+    if "nofile" in expect:
+        prepared["limits"]["nofile"] = int(expect["nofile"])
+    if "shm" in expect:
+        size = surroundings.in_bytes(expect["shm"].removesuffix("iB"))
+        prepared["tmpfs"] = [{"path": "/dev/shm", "options": f"size={size}"}]
+    return prepared, groups
+
+
 def run(name, expect, arguments):
     """The verdict on a job, its exit status and the screen."""
     folder = os.path.join(HERE, name)
     scratch, token, groups = surroundings.scratch_folder(), uuid.uuid4().hex, []
-    prepared = {"cgroups": [], "limits": {}}
     try:
-        if "cgroup_memory" in expect:
-            size = surroundings.in_bytes(expect["cgroup_memory"].removesuffix("iB"))
-            groups = surroundings.make_cgroup("memory", size)
-            prepared["cgroups"] = [groups[0]]
-        if "nofile" in expect:
-            prepared["limits"] = {"nofile": int(expect["nofile"])}
+        prepared, groups = prepare(expect)
         job = [arguments.python if word == "python" else word for word in expect["job"]]
         job = [os.path.join(folder, word) if os.path.exists(os.path.join(folder, word)) else word for word in job]
         enter = [sys.executable, "-I", "-S", ENTER, json.dumps(prepared)] if any(prepared.values()) else []
