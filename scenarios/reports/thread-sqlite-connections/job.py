@@ -51,7 +51,9 @@ class MaintenanceManager:
         near = vectors @ vectors.T
         with self.db.conn:
             for (node, _), row in zip(old, near, strict=True):
-                self.db.conn.execute("UPDATE node SET seen = ?, score = ? WHERE id = ?", (cycle, float(row.max()), node))
+                self.db.conn.execute(
+                    "UPDATE node SET seen = ?, score = ? WHERE id = ?", (cycle, float(row.max()), node)
+                )
 
     def run(self, cycle):
         done = threading.Event()

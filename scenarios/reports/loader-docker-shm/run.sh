@@ -1,0 +1,9 @@
+#!/bin/bash
+# The command of the container
+python=$1
+cd "$(dirname "$0")" || exit 1
+export OMP_NUM_THREADS=1
+"$python" train.py --epochs 6 --resize-until 3
+status=$?
+echo "training ended with $status"
+exit $status
