@@ -6,9 +6,9 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 
-CHUNKS = 130
+CHUNKS = 200
 ROWS = 60_000
-BAD_CHUNK = 104
+BAD_CHUNK = 160
 
 libc = ctypes.CDLL(None)
 libc.strlen.argtypes = [ctypes.c_void_p]

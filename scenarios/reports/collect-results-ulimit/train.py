@@ -6,7 +6,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-ITERATIONS = 260
+ITERATIONS = 400
 VALIDATION_IMAGES = 1800
 
 

@@ -47,7 +47,7 @@ def extract_features(data_set):
     spikes, rest = 0, []
     for sweep in range(SWEEPS):
         _, response, hold = data_set.get_sweep_data(sweep)
-        for _ in range(8):
+        for _ in range(14):
             response = bessel(response)
         slope = np.gradient(response)
         spikes += int((np.diff((slope > slope.std()).astype(np.int8)) > 0).sum())

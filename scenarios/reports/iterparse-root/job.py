@@ -7,7 +7,7 @@ import sqlite3
 import tempfile
 import xml.etree.ElementTree as ElementTree
 
-RECORDS = 330_000
+RECORDS = 350_000
 
 
 class Export:
@@ -50,13 +50,14 @@ def find_all_tags(file, tags):
 
 
 def convert(file, database):
-    database.execute("CREATE TABLE record (type, source, unit, start, end, value REAL, metadata)")
+    database.execute("CREATE TABLE record (type, source, unit, created, start, end, value REAL, metadata)")
     for number, record in enumerate(find_all_tags(file, {"Record", "Workout"})):
         metadata = ";".join(f"{entry.get('key')}={entry.get('value')}" for entry in record)
         kind, source, unit = record.get("type"), record.get("sourceName"), record.get("unit")
         start, end = seconds(record.get("startDate")), seconds(record.get("endDate"))
-        row = (kind, source, unit, start, end, float(record.get("value")), metadata)
-        database.execute("INSERT INTO record VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        created = seconds(record.get("creationDate"))
+        row = (kind, source, unit, created, start, end, float(record.get("value")), metadata)
+        database.execute("INSERT INTO record VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
         if number % 20_000 == 0:
             database.commit()
             print(f"{number} records, the last of {record.get('endDate')}", flush=True)

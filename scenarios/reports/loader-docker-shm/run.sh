@@ -3,7 +3,7 @@
 python=$1
 cd "$(dirname "$0")" || exit 1
 export OMP_NUM_THREADS=1
-"$python" train.py --epochs 6 --resize-until 3
+"$python" train.py --epochs 16 --resize-until 13
 status=$?
 echo "training ended with $status"
 exit $status

@@ -18,7 +18,7 @@ def plane(number, rows, columns, lines):
 def main():
     rng = np.random.default_rng(3)
     rows, columns = np.meshgrid(np.linspace(0, 6, SIDE), np.linspace(0, 6, SIDE), indexing="ij")
-    lines = [(rng.uniform(0, PLANES), rng.uniform(5, 40), rng.uniform(0.1, 3)) for _ in range(5)]
+    lines = [(rng.uniform(0, PLANES), rng.uniform(5, 40), rng.uniform(0.1, 3)) for _ in range(6)]
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "test.np")
         array = np.memmap(path, shape=(PLANES, SIDE, SIDE), dtype=float, mode="write")

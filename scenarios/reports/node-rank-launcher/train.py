@@ -13,7 +13,7 @@ VERTICES = 431
 
 class MeshDataset(Dataset):
     def __len__(self):
-        return 900
+        return 1300
 
     def __getitem__(self, index):
         generator = torch.Generator().manual_seed(index)

@@ -5,8 +5,8 @@ from multiprocessing import Pool
 
 import numpy as np
 
-LEVELS = 9
-BROKEN = "level7/catalog31"
+LEVELS = 13
+BROKEN = "level11/catalog31"
 
 
 class LeafDataset:

@@ -1,5 +1,7 @@
 """DQN with a replay buffer whose arrays are allocated at their full size before the first step."""
 
+import threading
+
 import numpy as np
 import torch
 
@@ -37,8 +39,10 @@ class Pong:
     def __init__(self, rng):
         self.rng = rng
         self.frames = np.zeros(OBS_SHAPE, np.uint8)
+        self.frame = threading.Event()
 
     def step(self, action):
+        self.frame.wait(0.001)  # the emulator draws it
         self.frames = np.roll(self.frames, 1, 0)
         self.frames[0] = 40
         row, column = self.rng.integers(0, 80, 2)

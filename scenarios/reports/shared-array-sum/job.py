@@ -1,5 +1,6 @@
 """Four processes sum one array in shared memory, several times over."""
 
+import threading
 from functools import partial
 from multiprocessing import Pool, resource_tracker, shared_memory
 
@@ -17,9 +18,10 @@ def resident():
 def f(shape, dtype, name, n):
     my_sm = shared_memory.SharedMemory(name=name)
     arr = np.ndarray(shape=shape, dtype=dtype, buffer=my_sm.buf)
-    total = 0.0
+    total, pause = 0.0, threading.Event()
     for number in range(PASSES):
         total += sum(np.sqrt(part).sum() for part in np.array_split(arr[n::4], 50))
+        pause.wait(0.2)
         if number % 15 == 0:
             print(f"process {n}, pass {number}: {resident()} MiB resident", flush=True)
     del arr

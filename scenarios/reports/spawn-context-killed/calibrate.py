@@ -26,7 +26,7 @@ def initialize_worker(context):
 
 def calibrate(model):
     weights, vectors = WORKER_CONTEXT["weights"][model], WORKER_CONTEXT["vectors"]
-    scores = np.concatenate([np.tanh(part @ weights / 9).max(1) for part in np.array_split(vectors, 3)])
+    scores = np.concatenate([np.tanh(part @ weights / 9).max(1) for part in np.array_split(vectors, 2)])
     best = WORKER_CONTEXT["peptides"][int(scores.argmax())]
     return best, np.percentile(scores, np.linspace(0, 100, 1000))
 

@@ -3,7 +3,7 @@
 import torch
 
 VOCABULARY, SIZE = 1200, 96
-EPOCHS, STEPS = 8, 16
+EPOCHS, STEPS = 12, 16
 
 
 class NMTModel(torch.nn.Module):
