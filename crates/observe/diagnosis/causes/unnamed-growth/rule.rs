@@ -7,17 +7,18 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::history::Series;
+use crate::policy::given::CLOCK_TICKS;
 use crate::policy::growth::{
     EXPLAINS, GROWTH_WARN_BYTES, GROWTH_WARN_SHARE, UNNAMED_EACH_BYTES, UNNAMED_END_INTERVALS,
-    UNNAMED_FLATTENS, UNNAMED_GIVEN_BACK, UNNAMED_INTERVALS, UNNAMED_LASTED, UNNAMED_LATE,
-    UNNAMED_LATE_READINGS, UNNAMED_LATE_SHARE,
+    UNNAMED_GIVEN_BACK, UNNAMED_HALF, UNNAMED_INTERVALS, UNNAMED_LASTED, UNNAMED_LATE, UNNAMED_LATE_READINGS,
+    UNNAMED_LATE_SHARE,
 };
-use crate::policy::trends::{FORECAST_REACH, GROWTH_LEAST_READINGS, GROWTH_LEAST_S};
+use crate::policy::trends::{FORECAST_REACH, GROWTH_LEAST_READINGS, GROWTH_LEAST_S, LEAST_SPAN_S};
 use crate::rule::allocators::retained_by_allocator;
 use crate::rule::finding::of_job;
 use crate::rule::retainers::{growth_sentence, is_without_a_name, line_sentence};
 use crate::rule::{Judgement, Rule};
-use crate::trend::Rise;
+use crate::trend::{flattens, Rise};
 use ullage_model::{
     At, Evidence, Finding, Fix, GrowthClass, LimitKind, LimitState, OutcomeKind, Proof, Role, Severity,
     Status, TensorGroup,
@@ -139,16 +140,11 @@ fn ongoing(analysis: &Analysis, process: &ProcessHistory, rise: &Rise) -> bool {
     {
         return false;
     }
-    let at = |seconds: f64| {
-        private.at_or_before(At::from_seconds(seconds)).or(private.first()).map(|(_, bytes)| bytes)
-    };
-    let (Some(first), Some(half), Some(last)) =
-        (at(rise.since), at(rise.since + lasted / 2.0), at(rise.until))
-    else {
-        return false;
-    };
+    // What comes and goes blurs the readings, and not the most that was ever held.
+    let much = UNNAMED_HALF * (GROWTH_WARN_BYTES as f64).max(GROWTH_WARN_SHARE * held);
+    let flat = |series: &Series| flattens(series, rise.since, rise.until, much);
     (lasted >= UNNAMED_LASTED * lived || late)
-        && last - half >= UNNAMED_FLATTENS * (half - first)
+        && (!flat(&private) || !flat(&process.high_water))
         && !comes_and_goes(process, rise)
 }
 
@@ -192,8 +188,18 @@ fn together<'c>(analysis: &'c Analysis, all: &[&Grower]) -> Option<Option<&'c Li
     let held: f64 =
         all.iter().map(|grower| grower.process.private().peak().map_or(0.0, |(_, bytes)| bytes)).sum();
     let limit = (by > 0.0).then(|| foreseen(analysis, all, by)).flatten();
-    let much = by >= GROWTH_WARN_BYTES as f64 && by >= GROWTH_WARN_SHARE * held;
+    let share: f64 = all.iter().map(|grower| grower.by * unwatched(analysis, grower)).sum();
+    let much = by >= GROWTH_WARN_BYTES as f64 && share >= GROWTH_WARN_SHARE * held;
     (much || limit.is_some()).then_some(limit)
+}
+
+/// What came while nobody watched may have come as fast: how many times as long as it was watched the process lives. 1 of one
+/// that was watched from its start, and no more than a forecast reaches.
+fn unwatched(analysis: &Analysis, grower: &Grower) -> f64 {
+    let Some(recorder) = analysis.facts.recorder else { return 1.0 };
+    let before = recorder.start.0.saturating_sub(grower.process.id.start.0) as f64 / CLOCK_TICKS;
+    let watched = (grower.rise.until - grower.process.first_seen.seconds()).max(LEAST_SPAN_S);
+    1.0 + (before / watched).min(FORECAST_REACH)
 }
 
 /// The limit of memory that this growth meets first, no further ahead than can be foreseen.
