@@ -13,6 +13,7 @@ use crate::policy::growth::{
     UNNAMED_GIVEN_BACK, UNNAMED_HALF, UNNAMED_INTERVALS, UNNAMED_LASTED, UNNAMED_LATE, UNNAMED_LATE_READINGS,
     UNNAMED_LATE_SHARE,
 };
+use crate::policy::sizes::MOST;
 use crate::policy::trends::{FORECAST_REACH, GROWTH_LEAST_READINGS, GROWTH_LEAST_S, LEAST_SPAN_S};
 use crate::rule::allocators::retained_by_allocator;
 use crate::rule::finding::of_job;
@@ -224,6 +225,7 @@ fn finding(analysis: &Analysis, all: &[Grower], limit: Option<&LimitState>) -> F
     let mut evidence: Vec<Evidence> = line_sentence(first.process, first.rise).into_iter().collect();
     evidence.extend(tensors_sentence(first));
     evidence.push(growth_sentence(first.process, &first.rise));
+    evidence.extend(locked_sentence(first));
     evidence.extend(others_sentence(all));
     evidence.extend(limit.and_then(|limit| limit_sentence(limit, rate, first.rise.until)));
     let why = why_not_found(analysis, first);
@@ -244,7 +246,7 @@ fn finding(analysis: &Analysis, all: &[Grower], limit: Option<&LimitState>) -> F
     finding.title = format!(
         "Memory {end}, by {} a second{}{}; cause not found",
         evidence::bytes(rate as u64),
-        kind(analysis),
+        if locked(first).is_some() { " (locked memory)".into() } else { kind(analysis) },
         limit.and_then(|limit| deadline(limit, rate)).unwrap_or_default()
     );
     finding.process = Some(evidence::process_ref(first.process));
@@ -365,6 +367,26 @@ impl Why {
             ),
         }
     }
+}
+
+/// Bytes that it locked meanwhile, where they are most of what came.
+fn locked(grower: &Grower) -> Option<f64> {
+    let at = |seconds: f64| grower.process.locked.at_or_before(At::from_seconds(seconds.max(0.0)));
+    let before = at(grower.rise.since).or(grower.process.locked.first())?.1;
+    let came = at(grower.rise.until)?.1 - before;
+    (came >= MOST * grower.by).then_some(came)
+}
+
+/// Who locks memory pins it for a device, or against swapping: no allocator of Python's does.
+fn locked_sentence(grower: &Grower) -> Option<Evidence> {
+    let bytes = locked(grower)? as u64;
+    let sentence = format!(
+        "{} of it is locked in memory (mlock): buffers that are pinned for a device, or kept from swap.",
+        evidence::bytes(bytes)
+    );
+    let source = evidence::Source::Process(grower.process.id.pid, "status");
+    let at = At::from_seconds(grower.rise.until);
+    Some(evidence::number("locked memory that came", bytes, "bytes", source, at, sentence))
 }
 
 /// Tensors that became more, where they are half of what came: a shape often tells whose they are.

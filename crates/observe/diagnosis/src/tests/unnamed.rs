@@ -146,6 +146,30 @@ fn what_came_before_it_was_watched_may_have_come_as_fast() {
 }
 
 #[test]
+fn memory_that_is_locked_is_told_apart() {
+    let locks = |share: f64| {
+        let mut run = Run::new();
+        run.facts.agent = false;
+        for at in ticks(20.0, 1.0) {
+            let mut process = sized(MAIN, 50.0 + 20.0 * at, 100.0, 3050.0 + 20.0 * at);
+            if let Measured::Known(memory) = &mut process.memory {
+                memory.locked = Bytes((share * 20.0 * at * MIB as f64) as u64);
+            }
+            run.tick(at, vec![process], |_| {});
+        }
+        run.finish(20.2, Ending::Exited(0)).verdict()
+    };
+    let said = |share: f64| {
+        let finding = &locks(share).findings[0];
+        (
+            finding.title.contains("(locked memory)"),
+            sentences(finding).contains("is locked in memory (mlock)"),
+        )
+    };
+    assert_eq!((said(0.9), said(0.1)), ((true, true), (false, false)));
+}
+
+#[test]
 fn a_growth_that_begins_late_in_a_long_run_is_reported_and_the_same_of_a_short_one_is_a_phase() {
     let late = |seconds: f64| move |t: f64| 200.0 + 3000.0 * (t / seconds - 0.65).max(0.0);
     is_reported(&job(3600.0, 5.0, late(3600.0)), "20 minutes of an hour");
