@@ -2,6 +2,7 @@
 
 import pathlib
 import sys
+import threading
 import tracemalloc
 import types
 
@@ -101,6 +102,55 @@ def test_a_program_that_stops_the_tracing_is_left_alone(sites):
     sites.start(0)
     tracemalloc.stop()
     assert sites.look(said.append, sites.ENOUGH) is None and said == []
+
+
+@pytest.mark.parametrize(
+    "version, may",
+    [
+        ((3, 9, 20), True),
+        ((3, 11, 13), True),
+        ((3, 12, 8), True),
+        ((3, 12, 9), False),
+        ((3, 13, 1), True),
+        ((3, 13, 2), False),
+        ((3, 14, 0), False),
+    ],
+)
+def test_which_pythons_a_thread_of_c_crashes_as_tracing_ends(sites, version, may):
+    assert sites.may_crash(version) is may
+
+
+def test_nothing_is_traced_beside_a_thread_that_python_did_not_begin(sites, monkeypatch):
+    threads = [1 + sites._thread._count()]
+    monkeypatch.setattr(sites.posix, "listdir", lambda path: [None] * threads[0])
+    monkeypatch.setattr(sites, "may_crash", lambda version: True)
+    threads[0] += 1
+    sites.start(0)
+    assert not tracemalloc.is_tracing()
+    sites.start(0, 1)
+    assert tracemalloc.is_tracing(), "it is the agent's"
+    threads[0] += 1
+    said = []
+    assert sites.look(said.append, 0, 1) is None and not said
+    assert not tracemalloc.is_tracing(), "one came"
+    threads[0] = 1
+    sites._next = 0.0
+    sites.start(0)
+    assert not tracemalloc.is_tracing(), "it may come again"
+
+
+def test_a_thread_of_pythons_own_is_no_reason(sites, monkeypatch):
+    monkeypatch.setattr(sites, "may_crash", lambda version: True)
+    end = threading.Event()
+    thread = threading.Thread(target=end.wait)
+    thread.start()
+    try:
+        others = len(sites.posix.listdir("/proc/self/task")) - 1 - sites._thread._count()
+        sites.start(0, others)
+        assert tracemalloc.is_tracing()
+    finally:
+        end.set()
+        thread.join()
 
 
 def test_a_forked_child_traces_no_more(sites):

@@ -97,7 +97,7 @@ distributed.destroy_process_group()
         told("collective"),
     ),
 }
-ELSEWHERE = {"FRAMES", "THREAD", "TRACEMALLOC"}
+ELSEWHERE = {"ALLOCATIONS", "FRAMES", "THREAD", "TRACEMALLOC"}
 
 
 @pytest.mark.parametrize("switch", list(CASES))
@@ -106,8 +106,9 @@ def test_what_a_switch_names_is_left_as_it_is(script, switch):
     if "torch" in program:
         pytest.importorskip("torch")
     for value, expected in (("0", True), ("1", False)):
-        # Without the thread that gives moments where the program gives none.
-        environment = {**os.environ, "ULLAGE_AGENT_NO_THREAD": "1", f"ULLAGE_AGENT_NO_{switch}": value}
+        # Without what gives moments where the program gives none.
+        others = {"ULLAGE_AGENT_NO_THREAD": "1", "ULLAGE_AGENT_NO_ALLOCATIONS": "1"}
+        environment = {**os.environ, **others, f"ULLAGE_AGENT_NO_{switch}": value}
         done, heard = watched([sys.executable, script(program)], env=environment, text=True)
         assert done.returncode == 0, done.stderr
         assert tells(heard) is expected, (value, heard.messages)

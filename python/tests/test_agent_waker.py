@@ -1,4 +1,4 @@
-"""The thread that asks for a moment where the program comes by nowhere, and that nothing of the program meets it."""
+"""What asks for a moment where the program comes by nowhere, its allocations or a thread, and that the program meets neither."""
 
 import os
 import sys
@@ -22,6 +22,31 @@ while not heard():
     select.select([], [], [], 0.02)
 """
 )
+
+# A program of one thread that computes: no container for the collector, no sleep, and no thread but its own.
+COMPUTES = (
+    HEARD
+    + """
+import os, sys
+kept = {"large": [], "small": []}[sys.argv[1]]
+number = 0
+while not heard():
+    number += 1
+    kept.append(b"%d" % number * 100_000 if sys.argv[1] == "large" else b"%d" % number)
+    if number % 1000 == 0:
+        assert len(os.listdir("/proc/self/task")) == 1
+"""
+)
+
+# The context of the table of allocations, which is none where nothing stands in front.
+TABLE = """
+import ctypes
+class Table(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_void_p) for name in ("context", "malloc", "calloc", "realloc", "free")]
+table = Table()
+ctypes.pythonapi.PyMem_GetAllocator(0, ctypes.byref(table))
+print(table.context is not None)
+"""
 
 COUNTS = """
 import gc, os, sys, threading, time
@@ -88,6 +113,30 @@ def test_a_loop_of_native_calls_is_looked_into(script):
     _, receiver = watched([sys.executable, script(GROWS)], until=several(2, "census"))
     holders = [one["name"] for census in receiver.of("census")[1:] for one in census["holders"]]
     assert "__main__.kept" in holders
+
+
+@pytest.mark.parametrize("size", ["large", "small"])
+def test_a_loop_of_one_thread_is_looked_into_where_it_allocates(python, script, size):
+    ended, receiver = watched([python, script(COMPUTES), size], until=several(2, "census"))
+    assert ended.returncode == 0, ended.stderr
+    holders = [one["name"] for census in receiver.of("census")[1:] for one in census["holders"]]
+    assert "__main__.kept" in holders
+
+
+@pytest.mark.parametrize("value", ["0", "1"])
+def test_allocations_may_be_left_as_they_are(script, value):
+    ended, _ = watched([sys.executable, script(TABLE)], env={"ULLAGE_AGENT_NO_ALLOCATIONS": value}, text=True)
+    assert ended.stdout == ("True\n" if value == "0" else "False\n"), ended.stderr
+
+
+@pytest.mark.parametrize("options", [["-X", "tracemalloc"], ["-X", "dev"]])
+def test_other_tables_of_allocations_stay_in_use(python, script, options):
+    program = "import tracemalloc\nkept = bytes(1 << 20)\n"
+    program += "print(tracemalloc.get_object_traceback(kept) is not None if tracemalloc.is_tracing() else None)\n"
+    program += "tracemalloc.stop(); tracemalloc.start(); more = bytes(1 << 20)\n"
+    program += "print(tracemalloc.get_object_traceback(more) is not None); tracemalloc.stop()"
+    ended, _ = watched([python, *options, script(program)], text=True)
+    assert ended.stdout == ("True\nTrue\n" if "tracemalloc" in options else "None\nTrue\n"), ended.stderr
 
 
 def test_a_program_of_one_thread_stays_one(python, script):

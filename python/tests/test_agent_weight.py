@@ -48,6 +48,23 @@ def test_an_estimate_is_near_the_sum_over_all_parts(python, script, kind):
     assert said["weight"]["objects"] == pytest.approx(said["exact"], rel=0.05), said
 
 
+def test_few_steps_weigh_samples_whole_with_the_arrays_of_another_library(python, script):
+    program = """
+import sys
+try:
+    import numpy
+except ImportError:
+    say(missing=True); sys.exit()
+def sample(n):
+    return {"key": f"{n:06d}", "jpg": numpy.frombuffer(bytearray(49152), numpy.uint8).reshape(3, 128, 128), "cls": n}
+say(weight=w.weigh([sample(n) for n in range(400)], 300), missing=False)
+"""
+    said = told(python, script, program)
+    if not said["missing"]:
+        weight = said["weight"]
+        assert sum(weight.values()) == pytest.approx(400 * 49600, rel=0.1), said
+
+
 def test_large_pieces_stand_apart_from_objects(python, script):
     said = told(python, script, "say(weight=w.weigh([bytes(1 << 20), bytearray(3 << 20), 'ж' * (1 << 19)]))")
     assert said["weight"]["arrays"] == pytest.approx(5 << 20, rel=0.01)

@@ -4,7 +4,7 @@
 //! connection of its own comes with the first thing that it has to tell.
 
 use crate::ffi::{self, Object};
-use crate::{collector, guard, safe_points, sandbox, speak, waker};
+use crate::{allocated, collector, guard, safe_points, sandbox, speak, waker};
 use std::ffi::{c_int, c_long};
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering::SeqCst};
 use std::sync::OnceLock;
@@ -54,6 +54,7 @@ pub(crate) unsafe extern "C-unwind" fn in_child(_module: Object, _arguments: Obj
         }
     }
     waker::in_child();
+    allocated::in_child();
     ffi::none()
 }
 

@@ -5,11 +5,13 @@
 //! the agent runs in a thread of its own, in which CPython runs no handler, while the program's thread waits.
 //!
 //! Built by the command's build script with rustc alone and written beside the agent's Python files: one library for
-//! all Pythons from 3.9 on, because it uses functions of the stable ABI only. The surprise: it has no dependency but
+//! all Pythons from 3.9 on, because it uses functions of the stable ABI only, and two tables that are looked up by name
+//! (allocated.rs). The surprise: it has no dependency but
 //! std, and every figure of a layout that it relies on is tried out before it is believed.
 #![allow(unsafe_code, missing_docs, unreachable_pub)]
 
 mod access;
+mod allocated;
 mod buffer;
 mod builtins;
 mod collector;

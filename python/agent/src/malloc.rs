@@ -5,7 +5,7 @@ use crate::ffi::{self, Object};
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::ptr::null_mut;
 
-fn symbol(name: &CStr) -> *mut c_void {
+pub(crate) fn symbol(name: &CStr) -> *mut c_void {
     // SAFETY: RTLD_DEFAULT is null; the name ends with a zero.
     unsafe { ffi::dlsym(null_mut(), name.as_ptr()) }
 }

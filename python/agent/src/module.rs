@@ -2,8 +2,8 @@
 
 use crate::ffi::{self, Object, PyMethodDef, PyModuleDef, PyObject};
 use crate::{
-    access, builtins, collector, fork, guard, hook, large, malloc, objects, safe_points, sandbox, speak,
-    standing, waker,
+    access, allocated, builtins, collector, fork, guard, hook, large, malloc, objects, safe_points, sandbox,
+    speak, standing, waker,
 };
 use std::ffi::{c_int, c_void, CStr};
 use std::ptr::{null, null_mut};
@@ -49,6 +49,7 @@ fn methods() -> &'static mut [PyMethodDef] {
     Box::leak(Box::new([
         method(c"access", access::access as *const c_void, many),
         method(c"after_fork", waker::after_fork as *const c_void, no),
+        method(c"allocations", allocated::allocations as *const c_void, no),
         method(c"before_collection", safe_points::before_collection as *const c_void, one),
         method(c"before_fork", waker::before_fork as *const c_void, no),
         method(c"caller", caller as *const c_void, no),

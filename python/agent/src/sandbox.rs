@@ -35,6 +35,12 @@ pub(crate) fn set_up(fd: c_int, filters: i64) {
     }
 }
 
+/// This is the program's main thread.
+pub(crate) fn is_main() -> bool {
+    // SAFETY: no arguments.
+    unsafe { ffi::pthread_self() == MAIN.load(SeqCst) }
+}
+
 const GET_SECCOMP: c_long = 21;
 const GET_NO_NEW_PRIVILEGES: c_long = 39;
 
@@ -81,9 +87,7 @@ pub(crate) fn is_open() -> bool {
     if fd < 0 {
         return true;
     }
-    // SAFETY: no arguments.
-    let main = unsafe { ffi::pthread_self() } == MAIN.load(SeqCst);
-    if !main && !thread_is_open() {
+    if !is_main() && !thread_is_open() {
         return false;
     }
     match filters(fd) {
@@ -123,9 +127,7 @@ fn after_fork() -> bool {
 
 /// `private_if_open`, for a thread of the program's, which may have a filter of its own: one read answers both.
 pub(crate) fn private_if_open_here() -> Option<(i64, i64)> {
-    // SAFETY: no arguments.
-    let main = unsafe { ffi::pthread_self() } == MAIN.load(SeqCst);
-    (!CLOSED.load(SeqCst) && (main || thread_is_open())).then(private_if_open).flatten()
+    (!CLOSED.load(SeqCst) && (is_main() || thread_is_open())).then(private_if_open).flatten()
 }
 
 /// Private bytes of this process, and its threads; none where the filters are not what they were, or that cannot be told.

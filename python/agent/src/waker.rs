@@ -15,7 +15,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::SeqCst};
 
 /// Seconds by which a look is overdue before the program is asked.
-const LATE_S: i64 = 3;
+pub(crate) const LATE_S: i64 = 3;
 /// Seconds between two questions whether it is, at least and at most.
 const SOON_S: i64 = 1;
 const LATEST_S: i64 = 5;
@@ -23,7 +23,7 @@ const LATEST_S: i64 = 5;
 const AGAIN_NS: i64 = SECOND / 10;
 /// The main thread, and this one.
 const ALONE: i64 = 2;
-const SECOND: i64 = 1_000_000_000;
+pub(crate) const SECOND: i64 = 1_000_000_000;
 /// Private bytes that came since it was asked last.
 const RISEN: i64 = 4 << 20;
 /// Room for what libraries keep for each thread, too; pages that are not touched cost nothing.
@@ -73,9 +73,7 @@ extern "C-unwind" fn wake(_nothing: *mut c_void) -> *mut c_void {
         }
         let due = safe_points::NEXT.load(SeqCst);
         let overdue = due != safe_points::NEVER && ffi::now() >= due.saturating_add(LATE_S * SECOND);
-        let before = BEFORE.load(SeqCst).min(private);
-        let asks = overdue && private - before >= RISEN && !ASKED.swap(true, SeqCst);
-        BEFORE.store(if asks { private } else { before }, SeqCst);
+        let asks = overdue && !ASKED.load(SeqCst) && has_risen(private) && !ASKED.swap(true, SeqCst);
         // SAFETY: it may be called without the interpreter's lock. A full queue says no.
         if asks && unsafe { ffi::Py_AddPendingCall(come_by, null_mut()) } != 0 {
             ASKED.store(false, SeqCst);
@@ -172,6 +170,14 @@ pub(crate) unsafe extern "C-unwind" fn after_fork(_module: Object, _arguments: O
 /// CPython 3.13 counts the threads beside a fork after this.
 fn later() {
     NEXT_TRY.store(ffi::now().saturating_add(AGAIN_NS), SeqCst);
+}
+
+/// Private memory rose since it was asked last, by enough for a look.
+pub(crate) fn has_risen(private: i64) -> bool {
+    let before = BEFORE.load(SeqCst).min(private);
+    let risen = private - before >= RISEN;
+    BEFORE.store(if risen { private } else { before }, SeqCst);
+    risen
 }
 
 /// In a forked child, which has no thread but the one that forked.

@@ -1,5 +1,6 @@
 """When is there time to look at memory? Where the program sleeps or its collector has run; other parts add theirs.
-Where it comes by nowhere and memory rises, a thread that sleeps asks for a moment (python/agent, waker.rs).
+Where it comes by nowhere and memory rises, its own allocations ask for a moment, and beside other threads one that
+sleeps (python/agent, allocated.rs and waker.rs).
 
 What stands in the program's way is of C, and a look itself runs in a thread of the agent's own (python/agent). The
 surprise: the program's thread waits meanwhile, whatever lock it holds: so nothing here imports, takes a lock or calls
@@ -32,6 +33,8 @@ def install():
     if common.replaces(b"COLLECTIONS"):
         gc.callbacks.append(native.on_collection)
     native.wake(common.replaces(b"THREAD"))
+    if common.replaces(b"ALLOCATIONS"):
+        native.allocations()
     if common.replaces(b"SLEEP"):
         time.sleep = native.stand_in(time.sleep, None, 2)
 

@@ -17,6 +17,7 @@ import _ullage_slots as slots
 
 MAX_STEPS = 3000
 FEW, FEWER = 48, 6  # elements that stand for all: of the outermost containers, and of those inside
+EACH = 12  # steps that an element of the outermost container may take
 LARGE = 1 << 16  # in one piece: its header alone shares a page with other objects
 SHARED = 64  # references to what belongs to everybody, such as an interned string
 
@@ -42,6 +43,8 @@ def weigh(root, most=MAX_STEPS):
     array, tensor = common.names("numpy").get("ndarray"), common.names("torch").get("Tensor")
     seen = set()
     todo = deque(((root, 1.0),))
+    # As many as can be gone into: an element that is not reached weighs nothing.
+    outer = max(FEWER, min(FEW, most // EACH))
     while todo and most > 0:
         most -= 1
         value, weight = todo.popleft()
@@ -60,14 +63,14 @@ def weigh(root, most=MAX_STEPS):
             plain = list if issubclass(kind, list) else tuple
             _count(totals, plain.__sizeof__(value) + 16, weight)
             length = plain.__len__(value)
-            few = min(length, FEW if weight == 1.0 else FEWER)
+            few = min(length, outer if weight == 1.0 else FEWER)
             for number in range(few):
                 todo.append((plain.__getitem__(value, number * length // few), weight * length / few))
         elif issubclass(kind, _OTHERS):
             plain = next(other for other in _OTHERS if issubclass(kind, other))
             _count(totals, plain.__sizeof__(value) + 16, weight)
             length = plain.__len__(value)
-            few = min(length, FEW if weight == 1.0 else FEWER)
+            few = min(length, outer if weight == 1.0 else FEWER)
             if plain is dict:
                 # From both ends, because keys that are numbered grow.
                 items = dict.items(value)
@@ -104,7 +107,7 @@ def _weigh_array(value, weight, array, tensor, totals, todo):
     if base is not None:
         # A view: of another array, of bytes, of a tensor; a mapped file or another's buffer is not this process's own.
         if issubclass(type(base), (array, bytes, bytearray) + ((tensor,) if tensor is not None else ())):
-            todo.append((base, weight))
+            todo.appendleft((base, weight))  # the array's own bytes: not behind the others, which may not be reached
         return
     size = array.nbytes.__get__(value)
     _count(totals, size, weight)

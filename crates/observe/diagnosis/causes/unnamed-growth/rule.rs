@@ -7,17 +7,19 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::history::Series;
+use crate::policy::given::CLOCK_TICKS;
 use crate::policy::growth::{
     EXPLAINS, GROWTH_WARN_BYTES, GROWTH_WARN_SHARE, UNNAMED_EACH_BYTES, UNNAMED_END_INTERVALS,
-    UNNAMED_FLATTENS, UNNAMED_GIVEN_BACK, UNNAMED_INTERVALS, UNNAMED_LASTED, UNNAMED_LATE,
-    UNNAMED_LATE_READINGS, UNNAMED_LATE_SHARE,
+    UNNAMED_GIVEN_BACK, UNNAMED_HALF, UNNAMED_INTERVALS, UNNAMED_LASTED, UNNAMED_LATE, UNNAMED_LATE_READINGS,
+    UNNAMED_LATE_SHARE,
 };
-use crate::policy::trends::{FORECAST_REACH, GROWTH_LEAST_READINGS, GROWTH_LEAST_S};
+use crate::policy::sizes::MOST;
+use crate::policy::trends::{FORECAST_REACH, GROWTH_LEAST_READINGS, GROWTH_LEAST_S, LEAST_SPAN_S};
 use crate::rule::allocators::retained_by_allocator;
 use crate::rule::finding::of_job;
 use crate::rule::retainers::{growth_sentence, is_without_a_name, line_sentence};
 use crate::rule::{Judgement, Rule};
-use crate::trend::Rise;
+use crate::trend::{flattens, Rise};
 use ullage_model::{
     At, Evidence, Finding, Fix, GrowthClass, LimitKind, LimitState, OutcomeKind, Proof, Role, Severity,
     Status, TensorGroup,
@@ -139,16 +141,11 @@ fn ongoing(analysis: &Analysis, process: &ProcessHistory, rise: &Rise) -> bool {
     {
         return false;
     }
-    let at = |seconds: f64| {
-        private.at_or_before(At::from_seconds(seconds)).or(private.first()).map(|(_, bytes)| bytes)
-    };
-    let (Some(first), Some(half), Some(last)) =
-        (at(rise.since), at(rise.since + lasted / 2.0), at(rise.until))
-    else {
-        return false;
-    };
+    // What comes and goes blurs the readings, and not the most that was ever held.
+    let much = UNNAMED_HALF * (GROWTH_WARN_BYTES as f64).max(GROWTH_WARN_SHARE * held);
+    let flat = |series: &Series| flattens(series, rise.since, rise.until, much);
     (lasted >= UNNAMED_LASTED * lived || late)
-        && last - half >= UNNAMED_FLATTENS * (half - first)
+        && (!flat(&private) || !flat(&process.high_water))
         && !comes_and_goes(process, rise)
 }
 
@@ -192,8 +189,18 @@ fn together<'c>(analysis: &'c Analysis, all: &[&Grower]) -> Option<Option<&'c Li
     let held: f64 =
         all.iter().map(|grower| grower.process.private().peak().map_or(0.0, |(_, bytes)| bytes)).sum();
     let limit = (by > 0.0).then(|| foreseen(analysis, all, by)).flatten();
-    let much = by >= GROWTH_WARN_BYTES as f64 && by >= GROWTH_WARN_SHARE * held;
+    let share: f64 = all.iter().map(|grower| grower.by * unwatched(analysis, grower)).sum();
+    let much = by >= GROWTH_WARN_BYTES as f64 && share >= GROWTH_WARN_SHARE * held;
     (much || limit.is_some()).then_some(limit)
+}
+
+/// What came while nobody watched may have come as fast: how many times as long as it was watched the process lives. 1 of one
+/// that was watched from its start, and no more than a forecast reaches.
+fn unwatched(analysis: &Analysis, grower: &Grower) -> f64 {
+    let Some(recorder) = analysis.facts.recorder else { return 1.0 };
+    let before = recorder.start.0.saturating_sub(grower.process.id.start.0) as f64 / CLOCK_TICKS;
+    let watched = (grower.rise.until - grower.process.first_seen.seconds()).max(LEAST_SPAN_S);
+    1.0 + (before / watched).min(FORECAST_REACH)
 }
 
 /// The limit of memory that this growth meets first, no further ahead than can be foreseen.
@@ -218,6 +225,7 @@ fn finding(analysis: &Analysis, all: &[Grower], limit: Option<&LimitState>) -> F
     let mut evidence: Vec<Evidence> = line_sentence(first.process, first.rise).into_iter().collect();
     evidence.extend(tensors_sentence(first));
     evidence.push(growth_sentence(first.process, &first.rise));
+    evidence.extend(locked_sentence(first));
     evidence.extend(others_sentence(all));
     evidence.extend(limit.and_then(|limit| limit_sentence(limit, rate, first.rise.until)));
     let why = why_not_found(analysis, first);
@@ -238,7 +246,7 @@ fn finding(analysis: &Analysis, all: &[Grower], limit: Option<&LimitState>) -> F
     finding.title = format!(
         "Memory {end}, by {} a second{}{}; cause not found",
         evidence::bytes(rate as u64),
-        kind(analysis),
+        if locked(first).is_some() { " (locked memory)".into() } else { kind(analysis) },
         limit.and_then(|limit| deadline(limit, rate)).unwrap_or_default()
     );
     finding.process = Some(evidence::process_ref(first.process));
@@ -359,6 +367,26 @@ impl Why {
             ),
         }
     }
+}
+
+/// Bytes that it locked meanwhile, where they are most of what came.
+fn locked(grower: &Grower) -> Option<f64> {
+    let at = |seconds: f64| grower.process.locked.at_or_before(At::from_seconds(seconds.max(0.0)));
+    let before = at(grower.rise.since).or(grower.process.locked.first())?.1;
+    let came = at(grower.rise.until)?.1 - before;
+    (came >= MOST * grower.by).then_some(came)
+}
+
+/// Who locks memory pins it for a device, or against swapping: no allocator of Python's does.
+fn locked_sentence(grower: &Grower) -> Option<Evidence> {
+    let bytes = locked(grower)? as u64;
+    let sentence = format!(
+        "{} of it is locked in memory (mlock): buffers that are pinned for a device, or kept from swap.",
+        evidence::bytes(bytes)
+    );
+    let source = evidence::Source::Process(grower.process.id.pid, "status");
+    let at = At::from_seconds(grower.rise.until);
+    Some(evidence::number("locked memory that came", bytes, "bytes", source, at, sentence))
 }
 
 /// Tensors that became more, where they are half of what came: a shape often tells whose they are.

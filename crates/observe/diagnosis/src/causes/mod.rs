@@ -26,6 +26,11 @@ pub fn explains_growth(id: &str) -> bool {
     cause(id).is_some_and(|cause| cause.group == Some("private-growth"))
 }
 
+/// Whether a cause is work that needs much memory for a moment, and did not get it.
+pub(crate) fn is_work(id: &str) -> bool {
+    cause(id).is_some_and(|cause| cause.group == Some("refused-work"))
+}
+
 pub(crate) use per_rank_copies::ALIKE;
 
 /// Takes back the growth without a name where other findings explain it.

@@ -110,8 +110,8 @@ pub(crate) const UNNAMED_EACH_BYTES: f64 = GROWTH_WARN_BYTES as f64 / OF_MANY_PA
 pub(crate) const UNNAMED_INTERVALS: f64 = 3.0;
 /// Intervals within which a process that ends is read for the last time: what was freed longer before was freed by the work.
 pub(crate) const UNNAMED_END_INTERVALS: f64 = 2.0;
-/// Of the first half of a rise, what the second brings at least: less, and it flattens.
-pub(crate) const UNNAMED_FLATTENS: f64 = 0.5;
+/// Of what counts as much in a whole rise, the part that counts in its second half.
+pub(crate) const UNNAMED_HALF: f64 = 0.5;
 /// Of a rise: what is given back at once is no small swing, and a high-water mark that rises by less stands still.
 pub(crate) const UNNAMED_GIVEN_BACK: f64 = 0.25;
 

@@ -51,6 +51,11 @@ pub(crate) const RISE_AT_REST: f64 = 0.25;
 pub(crate) const RISE_STEP: f64 = 0.06;
 /// and a rise in steps needs so many of them.
 pub(crate) const RISE_STEPS: usize = 3;
+/// Of the first half of a rise, what the second brings at least: less, and it flattens,
+pub(crate) const FLATTENS: f64 = 0.5;
+/// unless the last quarter brings so much of what the one before it brought. Of a curve that comes to rest and that FLATTENS does
+/// not see, the last quarter brings 0.71 of it (the root of one half).
+pub(crate) const GOES_ON: f64 = 0.75;
 
 /// A forecast reaches this many times as far ahead as the growth has lasted: nothing in a line says when it ends.
 pub(crate) const FORECAST_REACH: f64 = 4.0;

@@ -1,29 +1,45 @@
 //! What lies behind a kill? A growth, copies or a backlog that filled the limit is why the job died; the limit is how. So what
-//! filled most of it explains the kill, weighs as much, and stands before it.
+//! was most of all that came before it, in any process of the job, explains the kill, weighs as much, and stands before it.
+//!
+//! The surprise: the least part of a limit may be most of what came. What was there from the start fills the rest, and was no
+//! reason until more came.
 
+use crate::analysis::growth_class::{began, least};
 use crate::analysis::oom::limiting;
 use crate::analysis::Analysis;
-use crate::causes::{explains_growth, ALIKE};
-use crate::policy::sizes::FILLED_PART;
+use crate::causes::{explains_growth, is_work, ALIKE};
+use crate::history::Series;
+use crate::policy::sizes::{MOST, WARN_PART};
 use crate::rule::allocators::JOB_GROWTH;
+use crate::rule::retainers::ELSEWHERE;
+use crate::trend::rise;
 use ullage_model::{At, Evidence, EvidenceValue, Finding, Severity, Status, Unit};
 
 /// Findings that the kernel, or who acts for it, killed for lack of memory.
 const KILLS: [&str; 5] =
     ["memcg-oom-kill", "invisible-child-oom", "host-oom-kill", "numa-membind-oom", "userspace-oom-daemon"];
 
-/// Lets what filled the memory explain the first kill: of several, what is known best, then what holds most. Memory that several
+/// Lets what was most of what came explain the first kill: of several, what is known best, then what holds most. Memory that several
 /// processes hold alike is no reason of its own where another one was named.
 pub(crate) fn explain(analysis: &Analysis, findings: &mut Vec<Finding>) {
     let killed =
         |finding: &&Finding| KILLS.contains(&finding.cause.as_str()) && finding.severity > Severity::Note;
     let kill = findings.iter().find(killed).map(|kill| (kill.cause.clone(), kill.severity, kill.at));
     let Some(((kill, severity, at), room)) = kill.zip(room(analysis)) else { return };
+    let came = Came::of(analysis, at);
     let weight = |finding: &Finding| {
-        let bytes = held(finding);
-        let filled = bytes.saturating_mul(FILLED_PART) >= room && may_explain(analysis, finding, at);
+        let (bytes, read) = held(finding);
+        let most = bytes as f64 >= MOST * came.until(read) && bytes.saturating_mul(WARN_PART) >= room;
+        let filled = most && may_explain(analysis, finding, at);
         filled.then_some((!is_alike(finding), finding.status(), bytes))
     };
+    // Ranks that do the same work hold alike, and the work is why.
+    let is_known = |finding: &Finding| {
+        is_work(&finding.cause) && finding.severity > Severity::Note && finding.status() >= Status::Supported
+    };
+    if findings.iter().any(is_known) {
+        findings.retain(|finding| !is_alike(finding));
+    }
     let Some(most) = findings.iter().filter_map(weight).max() else { return };
     let Some(reason) = findings.iter_mut().find(|finding| weight(finding) == Some(most)) else { return };
     reason.severity = reason.severity.max(severity);
@@ -46,22 +62,54 @@ fn room(analysis: &Analysis) -> Option<u64> {
     of_group.map(|(_, limit)| limit).or_else(machine)
 }
 
+/// What came to the job before a kill: that by which it still rose then, else all since its programs were loaded.
+struct Came {
+    tree: Series,
+    /// Before it came, seconds and bytes.
+    from: (f64, f64),
+}
+
+impl Came {
+    fn of(analysis: &Analysis, kill: Option<At>) -> Came {
+        let mut tree = Series::default();
+        let readings = analysis.timeline.tree.points();
+        readings
+            .filter(|(at, _)| kill.is_none_or(|kill| *at <= kill))
+            .for_each(|(at, bytes)| tree.push(at, bytes));
+        let began = began(analysis);
+        let rises = rise(&tree, began, least(analysis)).filter(|rise| rise.ongoing);
+        let at = rises.map_or(began, |rise| rise.since);
+        let level = tree.at_or_before(At::from_seconds(at.max(0.0))).or(tree.first());
+        Came { from: (at, level.map_or(0.0, |(_, bytes)| bytes)), tree }
+    }
+
+    /// Until a reading: what was counted then is no part of what came afterwards. Until the kill where it is from before.
+    fn until(&self, reading: Option<At>) -> f64 {
+        let (since, level) = self.from;
+        let then = reading.filter(|at| at.seconds() > since).and_then(|at| self.tree.at_or_before(at));
+        let came = |reading: Option<(At, f64)>| reading.map_or(0.0, |(_, bytes)| bytes - level);
+        Some(came(then)).filter(|came| *came > 0.0).unwrap_or_else(|| came(self.tree.peak()))
+    }
+}
+
 /// It is a growth, known well enough, that had begun by then, of a process that lived then.
 fn may_explain(analysis: &Analysis, finding: &Finding, kill: Option<At>) -> bool {
     let process = finding.process.as_ref().and_then(|process| analysis.timeline.process(process.id));
     explains_growth(&finding.cause)
-        && finding.severity > Severity::Note
         && finding.status() >= Status::Supported
         && kill.is_none_or(|kill| process.is_none_or(|process| process.first_seen <= kill))
 }
 
-/// The most bytes that its evidence speaks of; limits, and the growth of the whole job, aside.
-fn held(finding: &Finding) -> u64 {
-    let bytes = |value: &EvidenceValue| match value {
-        EvidenceValue::Number(value, Unit::Bytes) => Some(*value as u64),
-        _ => None,
+/// The most bytes that its evidence speaks of, and when they were read, with those in other processes; limits, and the growth of
+/// the whole job, aside.
+fn held(finding: &Finding) -> (u64, Option<At>) {
+    let bytes = |evidence: &&Evidence| match &evidence.value {
+        EvidenceValue::Number(value, Unit::Bytes) => *value as u64,
+        _ => 0,
     };
     let is_own = |evidence: &&Evidence| evidence.limit.is_none() && evidence.what != JOB_GROWTH;
-    let own = finding.evidence.iter().filter(is_own);
-    own.filter_map(|evidence| bytes(&evidence.value)).max().unwrap_or(0)
+    let (elsewhere, own): (Vec<&Evidence>, Vec<&Evidence>) =
+        finding.evidence.iter().filter(is_own).partition(|evidence| evidence.what == ELSEWHERE);
+    let Some(most) = own.into_iter().max_by_key(bytes) else { return (0, None) };
+    (elsewhere.iter().map(bytes).fold(bytes(&most), u64::saturating_add), most.at)
 }

@@ -19,6 +19,9 @@ use crate::rule::{Judgement, Rule};
 use crate::trend::Rise;
 use ullage_model::{At, Evidence, Finding, Fix, Proof, Retainer, Role, Severity};
 
+/// What evidence of processes is called in which the same holds as much, besides the one that a finding is about.
+pub(crate) const ELSEWHERE: &str = "memory held in other processes";
+
 /// Holders that are named.
 const MOST_NAMED: usize = 3;
 
@@ -319,7 +322,7 @@ fn same_sentence(held: &RetainedGrowth, same: &[RetainedGrowth]) -> Option<Evide
         evidence::bytes(bytes),
         evidence::plural(same.len() as u64, "other process", "other processes")
     );
-    Some(evidence::number("memory held in other processes", bytes, "bytes", source(held), held.at, sentence))
+    Some(evidence::number(ELSEWHERE, bytes, "bytes", source(held), held.at, sentence))
 }
 
 fn share_sentence(held: &RetainedGrowth, share: f64) -> Evidence {

@@ -2,8 +2,8 @@
 
 use super::build::*;
 use ullage_model::{
-    AgentMessage, Backlog, Bytes, Ending, EventKind, LimitKind, Measured, ProcessMemory, ProcessReading,
-    Role, Severity, Status, Verdict, Weight,
+    AgentMessage, Backlog, Bytes, Census, Collective, Ending, EventKind, LimitKind, Measured, ProcessMemory,
+    ProcessReading, Retainer, Role, Severity, Status, TorchCount, Verdict, Weight,
 };
 
 fn sized(pid: i32, anonymous: u64) -> ProcessReading {
@@ -105,6 +105,85 @@ fn a_backlog_that_filled_the_limit_stands_before_the_kill_and_alone() {
     let verdict = killed(&[(Role::Trainer, 600), (Role::Trainer, 400)], backlog);
     assert_eq!(causes(&verdict), ["queue-backlog-unbounded", "memcg-oom-kill"]);
     assert_eq!(verdict.findings[0].severity, Severity::Fatal);
+}
+
+#[test]
+fn ranks_that_hold_alike_in_the_midst_of_work_that_was_named_are_no_copies() {
+    let verdict = killed(&[(Role::Rank(0), 480), (Role::Rank(1), 430)], |run| {
+        for pid in [300, 301] {
+            let object = Some(Weight { objects: 100 * MIB, ..Weight::default() });
+            let sent =
+                Collective { of: "all_gather_object".into(), line: "train.py:31".into(), ranks: 2, object };
+            run.event(
+                5.5,
+                EventKind::Agent { id: Some(id(pid)), pid, message: AgentMessage::Collective(sent) },
+            );
+        }
+    });
+    assert_eq!(causes(&verdict), ["memcg-oom-kill", "object-collectives-pickle"], "{:?}", verdict.findings);
+}
+
+/// A cache that grew by so many MiB in a process.
+fn cache(run: &mut Run, pid: i32, explains: u64, of: u64) {
+    for (at, number) in [(2.0, 1u32), (8.0, 2)] {
+        let retainer = Retainer {
+            name: "rows".into(),
+            place: "Rows.__getitem__(), train.py:31".into(),
+            type_name: "dict".into(),
+            element: "bytes".into(),
+            length: 400 * u64::from(number),
+            before: Some(400),
+            bytes: explains * MIB,
+            own_bytes: explains * MIB,
+            more_bytes: explains * MIB,
+            of_bytes: of * MIB,
+            ..Retainer::default()
+        };
+        let census = Census {
+            number,
+            grown: of * MIB,
+            retainers: Some(retainer).into_iter().filter(|_| number == 2).collect(),
+            ..Census::default()
+        };
+        let message = AgentMessage::Census(Box::new(census));
+        run.event(at, EventKind::Agent { id: Some(id(pid)), pid, message });
+    }
+}
+
+#[test]
+fn a_cache_in_each_of_several_workers_stands_before_the_kill() {
+    let workers: Vec<(Role, u64)> = (0..12).map(|n| (Role::LoaderWorker(Some(n)), 80)).collect();
+    let verdict = killed(&workers, |run| (0..12).for_each(|n| cache(run, 300 + n, 60, 70)));
+    assert_eq!(causes(&verdict), ["unbounded-caches", "memcg-oom-kill"], "{:?}", verdict.findings);
+    assert_eq!(verdict.findings[0].severity, Severity::Fatal);
+    assert!(verdict.findings[0].explains.contains(&"memcg-oom-kill".to_owned()));
+}
+
+#[test]
+fn what_was_counted_some_time_before_the_kill_is_compared_with_what_had_come_by_then() {
+    // At 5 s half of it had come, and most of that was circles; nobody counted later.
+    let verdict = killed(&[(Role::Rank(0), 950)], |run| {
+        for at in [3.0, 5.0] {
+            let circles = TorchCount {
+                what: "autograd-circles".into(),
+                count: 8 * at as u64,
+                bytes: Some(64 * at as u64 * MIB),
+                name: "Double".into(),
+            };
+            let message = AgentMessage::TorchCount(circles);
+            run.event(at, EventKind::Agent { id: Some(id(300)), pid: 300, message });
+        }
+    });
+    assert_eq!(causes(&verdict), ["autograd-function-ctx-leak", "memcg-oom-kill"], "{:?}", verdict.findings);
+}
+
+#[test]
+fn a_cause_of_a_minority_of_what_came_explains_no_kill() {
+    let roles = [(Role::Trainer, 650), (Role::Other, 300)];
+    let verdict = killed(&roles, |run| cache(run, 301, 240, 250));
+    let cache = verdict.findings.iter().find(|finding| finding.cause == "unbounded-caches").unwrap();
+    assert_eq!(cache.explains, Vec::<String>::new(), "240 MiB of 950");
+    assert_eq!(causes(&verdict)[0], "memcg-oom-kill");
 }
 
 #[test]

@@ -92,6 +92,83 @@ fn what_rises_to_the_end_of_a_run_of_any_length_is_reported() {
     }
 }
 
+/// A job of one process that comes and goes by so many MiB between readings, and has a high-water mark.
+fn with_temporaries(seconds: f64, apart: f64, swings: f64, private: impl Fn(f64) -> f64) -> Verdict {
+    let mut run = Run::new();
+    run.facts.agent = false;
+    let mut highest = 0.0f64;
+    for at in ticks(seconds, apart) {
+        let now = private(at) + swings * noise(at, 3);
+        highest = highest.max(private(at) + swings);
+        let mut process = sized(MAIN, now, 100.0, 3000.0 + now);
+        if let Measured::Known(memory) = &mut process.memory {
+            memory.peak_resident = Bytes(((100.0 + highest) * MIB as f64) as u64);
+        }
+        run.tick(at, vec![process], |_| {});
+    }
+    run.finish(seconds + 0.2, Ending::Exited(0)).verdict()
+}
+
+#[test]
+fn a_growth_behind_a_warm_up_as_large_is_reported_also_between_temporaries() {
+    for (seconds, apart) in LENGTHS {
+        for swings in [0.0, 60.0] {
+            let of =
+                |shape: fn(f64) -> f64| with_temporaries(seconds, apart, swings, move |t| shape(t / seconds));
+            let what = |shape: &str| format!("{shape}, {seconds} s, {swings} MiB of temporaries");
+            let line = of(|x| 80.0 + 1500.0 * x.min(0.3) + 450.0 * x);
+            is_reported(&line, &what("a line"));
+            let stairs = of(|x| 80.0 + 1200.0 * x.min(0.3) + 60.0 * (9.0 * x).floor());
+            is_reported(&stairs, &what("stairs"));
+            is_left_in_peace(&of(|x| 100.0 + 800.0 * (1.0 - (-5.0 * x).exp())), &what("a curve"));
+            is_left_in_peace(&of(|x| 100.0 + 2000.0 * x.min(0.4)), &what("a warm-up alone"));
+        }
+    }
+}
+
+#[test]
+fn what_came_before_it_was_watched_may_have_come_as_fast() {
+    // Readings of 20 s, of a process that has lived for longer; `by` MiB come to 1000.
+    let watched = |before: u64, by: f64| {
+        let mut run = Run::new();
+        run.facts.agent = false;
+        run.facts.recorder =
+            Some(ullage_model::ProcessId { pid: 7, start: ClockTicks(id(MAIN).start.0 + 100 * before) });
+        for at in ticks(20.0, 1.0) {
+            let private = 1000.0 + by * at / 20.0;
+            run.tick(at, vec![sized(MAIN, private, 100.0, 3000.0 + private)], |_| {});
+        }
+        run.verdict()
+    };
+    assert_eq!(causes(&watched(20, 200.0)), [CAUSE], "half of its life");
+    assert_eq!(causes(&watched(0, 200.0)), Vec::<&str>::new(), "from its start");
+    assert_eq!(causes(&watched(86_400, 60.0)), Vec::<&str>::new(), "little, of a day");
+}
+
+#[test]
+fn memory_that_is_locked_is_told_apart() {
+    let locks = |share: f64| {
+        let mut run = Run::new();
+        run.facts.agent = false;
+        for at in ticks(20.0, 1.0) {
+            let mut process = sized(MAIN, 50.0 + 20.0 * at, 100.0, 3050.0 + 20.0 * at);
+            if let Measured::Known(memory) = &mut process.memory {
+                memory.locked = Bytes((share * 20.0 * at * MIB as f64) as u64);
+            }
+            run.tick(at, vec![process], |_| {});
+        }
+        run.finish(20.2, Ending::Exited(0)).verdict()
+    };
+    let said = |share: f64| {
+        let finding = &locks(share).findings[0];
+        (
+            finding.title.contains("(locked memory)"),
+            sentences(finding).contains("is locked in memory (mlock)"),
+        )
+    };
+    assert_eq!((said(0.9), said(0.1)), ((true, true), (false, false)));
+}
+
 #[test]
 fn a_growth_that_begins_late_in_a_long_run_is_reported_and_the_same_of_a_short_one_is_a_phase() {
     let late = |seconds: f64| move |t: f64| 200.0 + 3000.0 * (t / seconds - 0.65).max(0.0);

@@ -8,4 +8,4 @@ mod rise;
 
 pub(crate) use line_fit::{trend_of, LineFit, Trend};
 pub(crate) use reach::{reach, representative_reading, Reach};
-pub(crate) use rise::{rise, Rise};
+pub(crate) use rise::{flattens, rise, Rise};

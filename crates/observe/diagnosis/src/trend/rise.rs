@@ -12,8 +12,8 @@ use super::line_fit::{passes, trend, Trend};
 use crate::history::Series;
 use crate::policy::sizes::MOST;
 use crate::policy::trends::{
-    EIGHTHS, END_AT_ONCE_S, END_FALL, END_FALL_READINGS, END_FALL_S, LINE_QUARTER, RISEN, RISE_AT_REST,
-    RISE_BEGUN, RISE_LEAST_READINGS, RISE_STEP, RISE_STEPS,
+    EIGHTHS, END_AT_ONCE_S, END_FALL, END_FALL_READINGS, END_FALL_S, FLATTENS, GOES_ON, LINE_QUARTER, RISEN,
+    RISE_AT_REST, RISE_BEGUN, RISE_LEAST_READINGS, RISE_STEP, RISE_STEPS,
 };
 use ullage_model::At;
 
@@ -84,6 +84,27 @@ pub(crate) fn rise(series: &Series, start: f64, least: f64) -> Option<Rise> {
     let ongoing = last.0 - until < RISE_AT_REST * span && steps >= RISE_STEPS;
     let until = if ongoing { last.0 } else { until };
     Some(Rise { since, until, by, per_second: by / (until - since).max(span / 100.0), ongoing })
+}
+
+/// Whether what rose between two times comes to rest: the second half of it brought little of what the first did. A warm-up before
+/// a growth does the same to it, and not to the second half alone: where that goes on as it began, and brought `least` or
+/// more, it does not flatten.
+pub(crate) fn flattens(series: &Series, since: f64, until: f64, least: f64) -> bool {
+    let lasted = until - since;
+    let level = |part: f64| {
+        let (middle, around) = (since + part * lasted, lasted / EIGHTHS as f64 / 2.0);
+        let near = series.points().map(|(at, value)| (at.seconds(), value));
+        let mut here: Vec<f64> = near
+            .filter(|(t, _)| (since.max(middle - around)..=until.min(middle + around)).contains(t))
+            .map(|point| point.1)
+            .collect();
+        here.sort_unstable_by(f64::total_cmp);
+        let before = series.at_or_before(At::from_seconds(middle.max(0.0))).or(series.first());
+        here.get(here.len() / 2).copied().or(before.map(|(_, value)| value)).unwrap_or(0.0)
+    };
+    let [first, half, late, last] = [0.0, 0.5, 0.75, 1.0].map(level);
+    let goes_on = last - half >= least && last - late >= GOES_ON * (late - half);
+    last - half <= FLATTENS * (half - first) && !goes_on
 }
 
 fn without_end(points: &[(f64, f64)]) -> &[(f64, f64)] {
@@ -169,6 +190,25 @@ mod tests {
         }
         let rise = rise(&series, 0.0, 30.0).unwrap();
         assert!(!rise.ongoing && rise.until == 4.0, "{rise:?}");
+    }
+
+    #[test]
+    fn a_curve_flattens_and_a_growth_behind_a_warm_up_does_not() {
+        let flat = |value: &dyn Fn(f64) -> f64| {
+            let mut series = Series::default();
+            (0..=60).for_each(|n| series.push(At::from_seconds(f64::from(n)), value(f64::from(n))));
+            flattens(&series, 0.0, 60.0, 30.0)
+        };
+        for speed in [2.0, 3.0, 6.0] {
+            assert!(flat(&|t| 800.0 * (1.0 - (-speed * t / 60.0).exp())), "{speed}");
+        }
+        assert!(!flat(&|t| 5.0 * t));
+        assert!(!flat(&|t| 40.0 * t.min(12.0) + 3.0 * t), "a warm-up, then a line");
+        assert!(
+            !flat(&|t| 20.0 * t.min(20.0) + 40.0 * (t / 8.0).floor() + 9.0 * (t * 7.0 % 5.0)),
+            "then stairs"
+        );
+        assert!(flat(&|t| 40.0 * t.min(12.0) + 0.4 * t), "what came late is less than counts");
     }
 
     #[test]

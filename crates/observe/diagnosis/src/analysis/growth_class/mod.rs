@@ -13,7 +13,7 @@ mod sources;
 pub(crate) mod split;
 mod words;
 
-pub(crate) use sources::{is_start, loaded, start, still_rises};
+pub(crate) use sources::{began, is_start, least, loaded, start, still_rises};
 
 use super::run::Run;
 use crate::history::{process_ref, ProcessHistory};
