@@ -2,7 +2,7 @@
 
 use crate::ffi::{self, Object, PyMethodDef, PyModuleDef, PyObject};
 use crate::{
-    access, builtins, collector, fork, guard, hook, large, malloc, objects, safe_points, sandbox, speak,
+    access, builtins, collector, fork, guard, hook, large, malloc, objects, plain, safe_points, sandbox, speak,
     standing, waker,
 };
 use std::ffi::{c_int, c_void, CStr};
@@ -71,6 +71,7 @@ fn methods() -> &'static mut [PyMethodDef] {
         method(c"objects", objects::objects as *const c_void, many),
         method(c"on_collection", safe_points::on_collection as *const c_void, many),
         method(c"other_malloc", malloc::other_malloc as *const c_void, no),
+        method(c"plain", plain::plain as *const c_void, one),
         method(c"pointer", objects::pointer as *const c_void, one),
         method(c"reset_with", reset_with as *const c_void, many),
         method(c"speak", speak::speak as *const c_void, many),
@@ -107,7 +108,7 @@ pub unsafe extern "C-unwind" fn PyInit__ullage_native() -> Object {
         if module.is_null() {
             return module;
         }
-        for (name, kind) in [(c"Access", access::new_type()), (c"Hook", hook::new_type())] {
+        for (name, kind) in [(c"Access", access::new_type()), (c"Hook", hook::new_type()), (c"Plain", plain::new_type())] {
             if kind.is_null() || ffi::PyModule_AddObject(module, name.as_ptr(), kind) != 0 {
                 ffi::Py_DecRef(module);
                 return null_mut();
