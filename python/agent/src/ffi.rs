@@ -93,6 +93,8 @@ extern "C-unwind" {
     pub(crate) fn PyGILState_Ensure() -> c_int;
     pub(crate) fn PyGILState_Release(state: c_int);
     pub(crate) fn PyThreadState_Get() -> *mut c_void;
+    pub(crate) fn PyInterpreterState_Get() -> *mut c_void;
+    pub(crate) fn PyInterpreterState_GetID(interpreter: *mut c_void) -> i64;
     pub(crate) fn PyEval_SaveThread() -> *mut c_void;
     pub(crate) fn PyEval_RestoreThread(state: *mut c_void);
     pub(crate) fn Py_AddPendingCall(

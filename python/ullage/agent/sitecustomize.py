@@ -17,14 +17,20 @@ try:
     if sys.version_info >= (3, 9) and sys.implementation.name == "cpython":
         _files = sys.modules["_frozen_importlib_external"]
         try:
-            # What start.py put there in the first Python of this version: the parts that each start needs.
+            # The parts that each start needs: see start.py.
             with open(_here + "/" + _files.MAGIC_NUMBER.hex(), "rb") as _file:
                 _parts = sys.modules["marshal"].loads(_file.read())
         except OSError:
             _parts = {}
-        _code = _parts.get("start") or _files.SourceFileLoader("start", _here + "/ullage_start.py").get_code("start")
+        _code = _parts.pop("start", None)
+        if type(_code) is bytes:
+            _code = sys.modules["marshal"].loads(_code)
+        _code = _code or _files.SourceFileLoader("start", _here + "/ullage_start.py").get_code("start")
         exec(_code, {"here": _here, "parts": _parts})
 except Exception:  # the job goes on without the agent
     pass
+
+if sys.version_info[0] > 2:
+    del _SELF  # no circle: a program that looks for garbage finds none of ours
 
 import sitecustomize  # noqa: F401  the next one on the path
