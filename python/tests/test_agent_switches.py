@@ -97,7 +97,7 @@ distributed.destroy_process_group()
         told("collective"),
     ),
 }
-ELSEWHERE = {"FRAMES", "THREAD", "TRACEMALLOC"}
+ELSEWHERE = {"AUDIT", "FRAMES", "THREAD", "TRACEMALLOC"}
 
 
 @pytest.mark.parametrize("switch", list(CASES))
