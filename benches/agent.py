@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What the agent costs a Python, paired with the same Python without it: a start, a fork, an end by an exception, the
-memory of a job that forks workers beside many objects, and the time of a whole short job.
+"""What the agent costs a Python, paired with the same Python without it: a start, a fork, a message of multiprocessing, an
+end by an exception, the memory of a job that forks workers beside many objects, and the time of a whole short job.
 
-CPU time of a start (wait4), wall time of a fork with its end, and of a program that fails; each the median over
-ROUNDS pairs. Memory: the largest sum of PSS over the job's processes, read by this program from outside while the workers
+CPU time of a start (wait4) and of a message through a pipe, wall time of a fork with its end, and of a program that fails;
+each the median over ROUNDS pairs. Memory: the largest sum of PSS over the job's processes, read by this program from outside while the workers
 wait, so that both runs are read at the same point. Printed beside the bounds; exit status 1 where one is not kept.
 
     python benches/agent.py --ullage .venv/bin/ullage --python .venv/bin/python [--rounds 40]
@@ -29,6 +29,19 @@ for _ in range(200):
     os.waitpid(pid, 0)
     took.append(time.perf_counter() - began)
 print(sorted(took)[100] * 1e3)
+"""
+
+MESSAGES = """
+import multiprocessing, time
+reader, writer = multiprocessing.Pipe(False)
+took = []
+for _ in range(40):
+    began = time.process_time()
+    for _ in range(1000):
+        writer.send((1, "a name", 2.0))
+        reader.recv()
+    took.append(time.process_time() - began)
+print(sorted(took)[20] * 1e3)
 """
 
 # Workers that never read what they inherited; the parent works on, so that it is looked into while they live.
@@ -92,13 +105,14 @@ def paired(python, code, rounds, which):
     return statistics.median(plain), statistics.median(watched)
 
 
-def forks(python, rounds):
+def figure(python, code, rounds):
+    """Medians of the figure that a program prints, without and with the agent."""
     without = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     plain, watched = [], []
     for _ in range(max(3, rounds // 10)):
         for environment, figures in ((without, plain), (dict(os.environ), watched)):
             figures.append(
-                float(subprocess.run([python, "-c", FORKS], env=environment, check=True, capture_output=True).stdout)
+                float(subprocess.run([python, "-c", code], env=environment, check=True, capture_output=True).stdout)
             )
     return statistics.median(plain), statistics.median(watched)
 
@@ -165,12 +179,16 @@ def main():
         print(json.dumps(paired(arguments.python, "1/0", arguments.rounds, 1)))
         return 0
     if arguments.inside == "forks":
-        print(json.dumps(forks(arguments.python, arguments.rounds)))
+        print(json.dumps(figure(arguments.python, FORKS, arguments.rounds)))
+        return 0
+    if arguments.inside == "messages":
+        print(json.dumps(figure(arguments.python, MESSAGES, arguments.rounds)))
         return 0
     failed = passed = 0
     for name, unit, bound, figures in (
         ("start, CPU", "ms more", 2.0, lambda: inside(arguments, "start")),
         ("fork and end, wall", "ms more", 1.0, lambda: inside(arguments, "forks")),
+        ("message of multiprocessing, µs of CPU", "times", 1.05, lambda: inside(arguments, "messages")),
         ("end by an exception, wall", "ms more", 10.0, lambda: inside(arguments, "fails")),
         ("PSS of a job that forks beside 400,000 dicts", "times", 1.03, lambda: shared(arguments)),
         ("job of 6 s with four loader workers, wall", "ms more than 1.01 times", 30.0, lambda: short_job(arguments)),

@@ -104,6 +104,7 @@ def jobs(python, ullage, step):
     os.environ["SIDE_BY_SIDE_PYTHON"] = python
     import batches
     import clients
+    import hostile
     import odd
 
     found, missing = [], []
@@ -113,7 +114,7 @@ def jobs(python, ullage, step):
         found.append(Job(f"batches-{method}", [python, os.path.join(DATA, "batches.py"), method], names))
     for method, names in (("fork", list(clients.CLIENTS)), ("spawn", clients.STARTED)):
         found.append(Job(f"clients-{method}", [python, os.path.join(DATA, "clients.py"), method], names[::step]))
-    for number, (name, one) in enumerate(odd.JOBS.items()):
+    for number, (name, one) in enumerate({**odd.JOBS, **hostile.JOBS}.items()):
         if number % step:
             continue
         if one.missing(os.geteuid() == 0):

@@ -97,7 +97,7 @@ distributed.destroy_process_group()
         told("collective"),
     ),
 }
-ELSEWHERE = {"ALLOCATIONS", "FRAMES", "THREAD", "TRACEMALLOC"}
+ELSEWHERE = {"ALLOCATIONS", "AUDIT", "FRAMES", "THREAD", "TRACEMALLOC"}
 
 
 @pytest.mark.parametrize("switch", list(CASES))

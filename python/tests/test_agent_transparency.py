@@ -125,6 +125,39 @@ def test_a_crash_does_not_list_the_agents_library(python, script):
 
 
 @pytest.mark.parametrize("off", [{"ULLAGE_DISABLE": "1"}, {"ULLAGE_AGENT_SOCKET": ""}])
+# A hook that refuses what the agent would do, and keeps what it was told of.
+AUDITED = """
+import gc, inspect, pickle, sys, time, types
+print(type(sys.addaudithook), inspect.signature(sys.addaudithook), pickle.loads(pickle.dumps(sys.addaudithook)) is sys.addaudithook)
+seen = set()
+def hook(event, arguments):
+    seen.add(event)
+    if event in ("sys._getframe", "sys._current_frames", "exec", "gc.get_referents"):
+        raise RuntimeError(event)
+sys.addaudithook(hook=hook)
+import queue
+waiting, until, kept = queue.Queue(), time.monotonic() + 2, []
+while time.monotonic() < until:
+    kept.append(bytearray(1 << 20)); waiting.put(bytes(1 << 18)); gc.collect(); time.sleep(0.02)
+print(sorted(event for event in seen if event.startswith(("gc.", "sys.", "socket", "os."))), "compile" in seen)
+"""
+
+
+@pytest.mark.parametrize("switched_off", [False, True])
+def test_an_audit_hook_of_the_program_is_told_nothing_of_the_agent(python, script, switched_off):
+    program = script("import queue\n" + AUDITED)
+    if not switched_off:
+        same([python, program])
+    else:
+        done, _ = watched([python, program], env=dict(os.environ, ULLAGE_AGENT_NO_AUDIT="1"))
+        assert b"sys._current_frames" in done.stdout or b"gc." in done.stdout, done
+
+
+def test_a_program_that_saves_its_garbage_finds_none_of_ours(python, script):
+    program = "import gc\ngc.set_debug(gc.DEBUG_SAVEALL)\ngc.collect()\nprint([type(one) for one in gc.garbage])"
+    same([python, script(program)])
+
+
 def test_switched_off_it_says_nothing(python, off):
     with Receiver() as receiver:
         env = dict(receiver.environment(), **off)

@@ -1,4 +1,4 @@
-//! Builtin functions in place of builtin functions: `time.sleep` and the hooks that print an exception.
+//! Builtin functions in place of builtin functions: `time.sleep`, `sys.addaudithook` and the hooks that print an exception.
 //!
 //! Each is of the type of the one it stands for, with its name, its module, its documentation and its signature, and is
 //! pickled by name, because what it belongs to is a module. So what it calls lies here, one place for each.
@@ -7,12 +7,31 @@ use crate::ffi::{self, Object, PyMethodDef, PyObject};
 use crate::{guard, hook, safe_points};
 use std::ffi::{c_int, c_void, CString};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::SeqCst};
 
 static SLEEP: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
 static SLEEP_FUNCTION: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 static HOOKS: [AtomicPtr<PyObject>; 2] = [AtomicPtr::new(null_mut()), AtomicPtr::new(null_mut())];
 static CALLBACKS: [AtomicPtr<PyObject>; 2] = [AtomicPtr::new(null_mut()), AtomicPtr::new(null_mut())];
+
+static ADD_AUDIT_HOOK: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
+/// The program has an audit hook: it would run for what the agent's Python code does, in the agent's thread, and may wait
+/// there for a lock of the thread that waits for the agent. So no such code runs any more.
+pub(crate) static AUDITED: AtomicBool = AtomicBool::new(false);
+
+// SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
+unsafe extern "C-unwind" fn add_audit_hook(_module: Object, arguments: Object, keywords: Object) -> Object {
+    AUDITED.store(true, SeqCst);
+    // SAFETY: the lock is held, and the function is held for good.
+    unsafe { ffi::PyObject_Call(ADD_AUDIT_HOOK.load(SeqCst), arguments, keywords) }
+}
+
+/// `is_audited()`: the program has an audit hook.
+// SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
+pub(crate) unsafe extern "C-unwind" fn is_audited(_module: Object, _arguments: Object) -> Object {
+    // SAFETY: the lock is held.
+    unsafe { ffi::PyBool_FromLong(AUDITED.load(SeqCst).into()) }
+}
 
 type OfOne = unsafe extern "C-unwind" fn(Object, Object) -> Object;
 
@@ -50,8 +69,8 @@ unsafe extern "C-unwind" fn hooked_1(_module: Object, arguments: Object) -> Obje
     unsafe { hooked(1, arguments) }
 }
 
-/// `stand_in(original, callback, which)`: which 0 and 1 tell `callback` before each call, 2 is `time.sleep`. The
-/// original itself where it is no builtin function of a module.
+/// `stand_in(original, callback, which)`: which 0 and 1 tell `callback` before each call, 2 is `time.sleep`, 3
+/// `sys.addaudithook`. The original itself where it is no builtin function of a module.
 // SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
 pub(crate) unsafe extern "C-unwind" fn stand_in(_module: Object, arguments: Object) -> Object {
     // SAFETY: the lock is held; what is stored is held for good.
@@ -69,6 +88,7 @@ pub(crate) unsafe extern "C-unwind" fn stand_in(_module: Object, arguments: Obje
         let (function, flags): (*const c_void, c_int) = match ffi::PyLong_AsLong(which) {
             0 => (hooked_0 as *const c_void, ffi::METH_VARARGS),
             1 => (hooked_1 as *const c_void, ffi::METH_VARARGS),
+            3 => (add_audit_hook as *const c_void, ffi::METH_VARARGS | ffi::METH_KEYWORDS),
             2 if flags == ffi::METH_O => (sleep as *const c_void, flags),
             _ => return ffi::held(original),
         };
@@ -81,6 +101,7 @@ pub(crate) unsafe extern "C-unwind" fn stand_in(_module: Object, arguments: Obje
                 HOOKS[number as usize].store(ffi::held(original), SeqCst);
                 CALLBACKS[number as usize].store(ffi::held(callback), SeqCst);
             }
+            3 => ADD_AUDIT_HOOK.store(ffi::held(original), SeqCst),
             _ => {
                 SLEEP_FUNCTION.store(ffi::PyCFunction_GetFunction(original).cast_mut(), SeqCst);
                 SLEEP.store(ffi::held(original), SeqCst);

@@ -79,7 +79,10 @@ pub(crate) const TP_CLEAR: c_int = 51;
 pub(crate) const TP_DEALLOC: c_int = 52;
 pub(crate) const TP_DESCR_GET: c_int = 54;
 pub(crate) const TP_GETATTRO: c_int = 58;
+pub(crate) const TP_HASH: c_int = 59;
 pub(crate) const TP_REPR: c_int = 66;
+pub(crate) const TP_RICHCOMPARE: c_int = 67;
+pub(crate) const TP_SETATTRO: c_int = 69;
 pub(crate) const TP_TRAVERSE: c_int = 71;
 pub(crate) const TP_MEMBERS: c_int = 72;
 pub(crate) const TP_METHODS: c_int = 64;
@@ -90,6 +93,8 @@ extern "C-unwind" {
     pub(crate) fn PyGILState_Ensure() -> c_int;
     pub(crate) fn PyGILState_Release(state: c_int);
     pub(crate) fn PyThreadState_Get() -> *mut c_void;
+    pub(crate) fn PyInterpreterState_Get() -> *mut c_void;
+    pub(crate) fn PyInterpreterState_GetID(interpreter: *mut c_void) -> i64;
     pub(crate) fn PyEval_SaveThread() -> *mut c_void;
     pub(crate) fn PyEval_RestoreThread(state: *mut c_void);
     pub(crate) fn Py_AddPendingCall(
@@ -109,7 +114,10 @@ extern "C-unwind" {
     pub(crate) fn PyObject_GetAttr(object: Object, name: Object) -> Object;
     pub(crate) fn PyObject_GetAttrString(object: Object, name: *const c_char) -> Object;
     pub(crate) fn PyObject_GenericGetAttr(object: Object, name: Object) -> Object;
+    pub(crate) fn PyObject_Hash(object: Object) -> Size;
     pub(crate) fn PyObject_Repr(object: Object) -> Object;
+    pub(crate) fn PyObject_RichCompare(one: Object, other: Object, how: c_int) -> Object;
+    pub(crate) fn PyObject_SetAttr(object: Object, name: Object, value: Object) -> c_int;
     pub(crate) fn PyObject_ClearWeakRefs(object: Object);
     pub(crate) fn PyObject_Size(object: Object) -> Size;
     pub(crate) fn PyTuple_New(size: Size) -> Object;

@@ -7,7 +7,7 @@
 //! agent imports nothing, calls nothing of the program's, and is waited for `LONGEST_S` at most.
 
 use crate::ffi::{self, Object};
-use crate::{collector, sandbox};
+use crate::{builtins, collector, sandbox};
 use std::cell::Cell;
 use std::ffi::{c_int, c_void, CStr};
 use std::ptr::null_mut;
@@ -59,6 +59,7 @@ pub(crate) unsafe fn run(callable: Object, arguments: Object) -> Object {
         || arguments.is_null()
         || OURS.get()
         || LEFT_BEHIND.load(SeqCst) != 0
+        || builtins::AUDITED.load(SeqCst)
         || !sandbox::is_open()
     {
         return null_mut();

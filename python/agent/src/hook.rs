@@ -1,10 +1,10 @@
 //! Stands for a function: calls one of ours before it, or after it, and then is it in all that can be seen.
 //!
-//! For functions by which a library prints, stores or carries away an exception, for those that make a queue, and for one
-//! that a program comes by each time it gets a message. No frame is between the caller and the function.
+//! For functions by which a library prints, stores or carries away an exception, and for those that make a queue. No frame
+//! is between the caller and the function.
 
 use crate::ffi::{self, Object, PyMemberDef, PyMethodDef, PyObject, PyTypeSlot, PyTypeSpec, Size};
-use crate::{guard, safe_points};
+use crate::guard;
 use std::ffi::{c_int, c_long, c_void, CStr};
 use std::mem::offset_of;
 use std::ptr::{null, null_mut};
@@ -19,11 +19,9 @@ struct Hook {
     when: c_long,
 }
 
-/// `hook(…, when)`: before the function, after it, or after it where the first argument is longer than its `most`; or, in
-/// place of a call of ours, time for a reading of memory before the function, where one is due.
+/// `hook(…, when)`: before the function, after it, or after it where the first argument is longer than its `most`.
 const BEFORE: c_long = 0;
 const GROWN: c_long = 2;
-const PASSING: c_long = 3;
 
 /// `types.MethodType`, which the stable ABI has no function for.
 pub(crate) static METHOD: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
@@ -96,13 +94,11 @@ unsafe extern "C-unwind" fn call(this: Object, arguments: Object, keywords: Obje
             return empty();
         }
         let when = (*one).when;
-        match when {
-            BEFORE => notify((*one).callback, arguments, keywords),
-            PASSING => ffi::Py_DecRef(safe_points::passing(null_mut(), null_mut(), null_mut())),
-            _ => {}
+        if when == BEFORE {
+            notify((*one).callback, arguments, keywords);
         }
         let result = ffi::PyObject_Call((*one).original, arguments, keywords);
-        if when != BEFORE && when != PASSING && !result.is_null() && (when != GROWN || has_grown(arguments)) {
+        if when != BEFORE && !result.is_null() && (when != GROWN || has_grown(arguments)) {
             notify((*one).callback, arguments, keywords);
         }
         result

@@ -23,6 +23,7 @@ mod large;
 mod malloc;
 mod module;
 mod objects;
+mod plain;
 mod safe_points;
 mod sandbox;
 mod speak;

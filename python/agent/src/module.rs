@@ -2,7 +2,8 @@
 
 use crate::ffi::{self, Object, PyMethodDef, PyModuleDef, PyObject};
 use crate::{
-    access, allocated, builtins, collector, fork, guard, hook, large, malloc, objects, safe_points, sandbox,
+    access, allocated, builtins, collector, fork, guard, hook, large, malloc, objects, plain, safe_points,
+    sandbox,
     speak, standing, waker,
 };
 use std::ffi::{c_int, c_void, CStr};
@@ -17,6 +18,16 @@ const ABI: c_int = 3;
 unsafe extern "C-unwind" fn caller(_module: Object, _arguments: Object) -> Object {
     // SAFETY: the lock is held.
     unsafe { ffi::PyLong_FromSize_t(guard::CALLER.load(SeqCst) as usize) }
+}
+
+/// `is_main()`: asked in the interpreter that the process began with. What lies here is of one interpreter only.
+// SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
+unsafe extern "C-unwind" fn is_main(_module: Object, _arguments: Object) -> Object {
+    // SAFETY: the lock is held.
+    unsafe {
+        let number = ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get());
+        ffi::PyBool_FromLong((number == 0).into())
+    }
 }
 
 /// `is_open()`: no filter of system calls came since the program began.
@@ -61,7 +72,9 @@ fn methods() -> &'static mut [PyMethodDef] {
         method(c"filled", standing::filled as *const c_void, many),
         method(c"hook", hook::hook as *const c_void, many),
         method(c"in_child", fork::in_child as *const c_void, no),
+        method(c"is_audited", builtins::is_audited as *const c_void, no),
         method(c"is_due", safe_points::is_due as *const c_void, no),
+        method(c"is_main", is_main as *const c_void, no),
         method(c"is_open", is_open as *const c_void, no),
         method(c"is_own", objects::is_own as *const c_void, one),
         method(c"large", large::large as *const c_void, many),
@@ -72,6 +85,7 @@ fn methods() -> &'static mut [PyMethodDef] {
         method(c"objects", objects::objects as *const c_void, many),
         method(c"on_collection", safe_points::on_collection as *const c_void, many),
         method(c"other_malloc", malloc::other_malloc as *const c_void, no),
+        method(c"plain", plain::plain as *const c_void, one),
         method(c"pointer", objects::pointer as *const c_void, one),
         method(c"reset_with", reset_with as *const c_void, many),
         method(c"speak", speak::speak as *const c_void, many),
@@ -108,7 +122,9 @@ pub unsafe extern "C-unwind" fn PyInit__ullage_native() -> Object {
         if module.is_null() {
             return module;
         }
-        for (name, kind) in [(c"Access", access::new_type()), (c"Hook", hook::new_type())] {
+        for (name, kind) in
+            [(c"Access", access::new_type()), (c"Hook", hook::new_type()), (c"Plain", plain::new_type())]
+        {
             if kind.is_null() || ffi::PyModule_AddObject(module, name.as_ptr(), kind) != 0 {
                 ffi::Py_DecRef(module);
                 return null_mut();

@@ -70,6 +70,8 @@ def start(load_native):
     posix.register_at_fork(before=native.before_fork, after_in_parent=native.after_fork, after_in_child=native.in_child)
     if common.replaces(b"EXCEPTHOOK"):
         sys.excepthook = stand_in(sys.excepthook, sys, "__excepthook__", _on_excepthook, 0)
+    if common.replaces(b"AUDIT"):
+        sys.addaudithook = native.stand_in(sys.addaudithook, None, 3)
     atexit.register(native.guard(_at_exit))
     return True
 

@@ -197,10 +197,12 @@ def _load(loader, module):
 
 
 def _find_spec(name, path=None, target=None):
+    if name not in _ON_IMPORT or common.native.is_audited():
+        return None
     # Only where the import system asks in order to load: importlib.util.find_spec gets what it always got.
     frame = sys._getframe(0).f_back
     frame = None if frame is None else frame.f_back
-    if name not in _ON_IMPORT or frame is None or frame.f_code.co_name != "_find_and_load_unlocked":
+    if frame is None or frame.f_code.co_name != "_find_and_load_unlocked":
         return None
     for finder in sys.meta_path:
         find = getattr(finder, "find_spec", None)

@@ -32,10 +32,10 @@ def _informed(_handled, arguments, _keywords):
 
 def on_reduction(module):
     """A process that waits for messages comes by with each of them: the parent of a pool or an executor, a manager's
-    server, the reader of a queue."""
+    server, the reader of a queue. Each asks the class for its function, which is handed out as it is."""
     pickler = module.ForkingPickler
     if common.replaces(b"MESSAGES"):
-        pickler.loads = common.native.hook(pickler.loads, None, 3)
+        pickler.loads = common.native.plain(pickler.loads)
 
 
 def _process_begins():

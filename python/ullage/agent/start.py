@@ -1,9 +1,9 @@
 """Which parts of the agent does a Python of the job load as it starts? Run by sitecustomize.py, with `here`, its
-folder, and `parts`, the byte code that an earlier Python of this version left there.
+folder, and `parts`, the byte code of this version of Python that lies there.
 
-To parse the agent at each start, or to open file after file, would cost more than it may. So the first Python of a
-version puts the byte code of all that a start needs into one file, whatever PYTHONDONTWRITEBYTECODE says: it is
-ullage's own folder.
+To parse the agent at each start, or to open file after file, would cost more than it may. So the byte code of all that a
+start needs lies in one file. The command makes it of what is installed beside it (agent_files.rs); for another version of
+Python its first process does, whatever PYTHONDONTWRITEBYTECODE says: it is ullage's own folder.
 """
 
 import sys
@@ -47,8 +47,12 @@ def _native():
     spec = sys.modules["_frozen_importlib"].ModuleSpec("_ullage_native", None, origin=path)
     try:
         module = sys.modules["_imp"].create_dynamic(spec)
-    except ImportError:
+    except ImportError as error:
+        if "subinterpreter" in error.msg:  # CPython 3.12 and later, where each has a lock of its own
+            raise
         return None
+    if not module.is_main():
+        raise ImportError("a subinterpreter")
     # faulthandler lists the extension modules that it finds there.
     sys.modules.pop("_ullage_native", None)
     return module
@@ -92,7 +96,13 @@ def _start():
     common = _load("common")
     common.begin(_load)
     _load("counts")
-    if _load("agent").start(_native) and common.native is not None:
+    try:
+        started = _load("agent").start(_native)
+    except ImportError:  # a subinterpreter is left alone: the library serves one, and has the main one's functions
+        for name in [name for name in sys.modules if name.startswith("_ullage_")]:
+            del sys.modules[name]
+        return
+    if started and common.native is not None:
         _load("safe_points").install()
         _load("hooks").install()
 

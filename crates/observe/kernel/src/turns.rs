@@ -20,12 +20,15 @@ thread_local! {
 
 /// To be called before each read that holds another's address space: naps where the turn is over.
 pub(crate) fn short() {
-    let now = Instant::now();
-    let goes_on = BEGUN.get().is_some_and(|begun| now.saturating_duration_since(begun) < TURN);
-    if !goes_on {
+    if is_over(BEGUN.get(), Instant::now()) {
         std::thread::sleep(NAP);
         BEGUN.set(Some(Instant::now()));
     }
+}
+
+/// No turn has begun yet, or the last one was long enough.
+fn is_over(begun: Option<Instant>, now: Instant) -> bool {
+    begun.is_none_or(|begun| now.saturating_duration_since(begun) >= TURN)
 }
 
 /// How much to ask for at once, between `least` and `most`, after so much took so long: a read that took a fifth of a turn
@@ -56,15 +59,13 @@ mod tests {
 
     #[test]
     fn a_turn_begins_with_a_nap_and_has_one_only() {
-        let took = || {
-            let before = Instant::now();
-            short();
-            before.elapsed()
-        };
-        assert!(took() >= NAP);
-        // At once, but where this test was taken off its processor.
-        assert!((0..20).any(|_| took() < NAP));
-        std::thread::sleep(TURN);
-        assert!(took() >= NAP);
+        let begun = Instant::now();
+        assert!(is_over(None, begun), "the first");
+        assert!(!is_over(Some(begun), begun));
+        assert!(!is_over(Some(begun), begun + TURN - Duration::from_nanos(1)));
+        assert!(is_over(Some(begun), begun + TURN));
+        short();
+        let napped = BEGUN.get();
+        assert!(napped.is_some_and(|napped| napped >= begun + NAP), "a nap is never shorter than asked for");
     }
 }

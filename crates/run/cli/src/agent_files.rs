@@ -3,6 +3,7 @@
 //! The surprise: the directory is not the recording's. A socket's path may be at most 107 bytes long
 //! (unix(7)), and a recording may lie deep or on a read-only disk.
 
+use crate::agent_code;
 use anyhow::Context;
 use rustix::fs::{flock, FlockOperation};
 use std::ffi::OsString;
@@ -74,6 +75,7 @@ impl AgentFiles {
                         })?;
                     }
                     make_readable(&files.directory)?;
+                    files.add_byte_code();
                     return Ok(files);
                 }
                 Err(error) => last = Some(error),
@@ -81,6 +83,33 @@ impl AgentFiles {
         }
         Err(last.map_or_else(|| anyhow::anyhow!("no attempt"), anyhow::Error::from))
             .with_context(|| format!("cannot make a private directory in {}", base.display()))
+    }
+
+    /// Where that fails, the job's first Python compiles.
+    fn add_byte_code(&self) {
+        let Ok(command) = std::env::current_exe() else { return };
+        let cached = self.directory.join("__pycache__");
+        for code in agent_code::installed(&command, PARTS) {
+            // Whole or not there: a full disk would leave half of it.
+            let path = self.directory.join(&code.name);
+            if write_private(&path, &code.parts).is_err() {
+                let _ = std::fs::remove_file(&path);
+                return;
+            }
+            let (name, mut content) = code.site;
+            let magic = [content[0], content[1], content[2], content[3]];
+            let Some(header) = agent_code::header(magic, &self.directory.join("sitecustomize.py")) else {
+                return;
+            };
+            content[..header.len()].copy_from_slice(&header);
+            let made = std::fs::create_dir(&cached);
+            if made.is_ok() && std::fs::set_permissions(&cached, Permissions::from_mode(0o700)).is_err() {
+                return;
+            }
+            if write_private(&cached.join(&name), &content).is_err() {
+                let _ = std::fs::remove_file(cached.join(&name));
+            }
+        }
     }
 
     /// Where the socket goes.
@@ -141,6 +170,11 @@ fn make_locked(unlocked: &Path, directory: &Path) -> std::io::Result<Option<File
         std::fs::rename(unlocked, directory).map(|()| lock)
     });
     made.inspect_err(|_| drop(std::fs::remove_dir(unlocked)))
+}
+
+fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    std::fs::write(path, content)?;
+    std::fs::set_permissions(path, Permissions::from_mode(0o600))
 }
 
 /// The job's Pythons read the files, whatever the umask was.

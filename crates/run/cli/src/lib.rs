@@ -4,6 +4,7 @@
 //! printed here as one line with its hints, and ends in 125 (ullage itself failed).
 #![forbid(unsafe_code)]
 
+pub mod agent_code;
 pub mod agent_files;
 pub mod arguments;
 pub mod commands;

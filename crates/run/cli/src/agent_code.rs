@@ -1,0 +1,166 @@
+//! Which byte code of the agent is there already? That of the package that is installed beside this command, so that not
+//! even the first Python of a job compiles it (20 ms of its CPU time).
+//!
+//! Taken only where the installed source is the one that this command carries, and the byte code is the source's as
+//! CPython judges that (size and time, importlib's `_validate_timestamp_pyc`). Never from a place that a job writes to.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// What start.py loads at each start, and what is needed soon: `AT_START` and `SOON` there.
+const AT_ONCE: [&str; 12] = [
+    "start",
+    "common",
+    "counts",
+    "agent",
+    "safe_points",
+    "hooks",
+    "processes",
+    "loaders",
+    "facts",
+    "memory",
+    "tensors",
+    "kinds",
+];
+const SITE: &str = "sitecustomize";
+
+/// Magic number, flags, time and size of the source (PEP 552).
+const HEADER: usize = 16;
+
+/// For one version of Python.
+#[derive(Debug)]
+pub struct Code {
+    /// What the file of all parts is called: sitecustomize.py asks for the magic number.
+    pub name: String,
+    /// `marshal`'s form of a dict from the parts' names to their byte code.
+    pub parts: Vec<u8>,
+    /// What `sitecustomize`'s file is called in `__pycache__`, and its content; the header is for its source there.
+    pub site: (String, Vec<u8>),
+}
+
+/// Of each version of Python that has the package beside this command.
+pub fn installed(command: &Path, sources: &[(&str, &[u8])]) -> Vec<Code> {
+    let prefix = command.parent().and_then(Path::parent);
+    let libraries = prefix.into_iter().flat_map(|prefix| ["lib", "lib64"].map(|name| prefix.join(name)));
+    let mut found: Vec<Code> = Vec::new();
+    for entry in libraries.filter_map(|library| library.read_dir().ok()).flatten().flatten() {
+        let version = entry.file_name().into_string().unwrap_or_default();
+        let Some(version) = version.strip_prefix("python3.") else { continue };
+        for packages in ["site-packages", "dist-packages"] {
+            let folder = entry.path().join(packages).join("ullage/agent");
+            let code = of_package(&folder, &format!("cpython-3{version}"), sources);
+            found.extend(code.filter(|code| found.iter().all(|other| other.name != code.name)));
+        }
+    }
+    found
+}
+
+fn of_package(folder: &Path, tag: &str, sources: &[(&str, &[u8])]) -> Option<Code> {
+    let (magic, site) = byte_code(folder, SITE, tag, sources)?;
+    let mut parts = vec![b'{'];
+    for name in AT_ONCE {
+        let (same, code) = byte_code(folder, name, tag, sources)?;
+        if same != magic {
+            return None;
+        }
+        // A short text of ASCII, and bytes: each part counts its references from its own beginning.
+        parts.extend([b'z', u8::try_from(name.len()).ok()?]);
+        parts.extend(name.as_bytes());
+        parts.push(b's');
+        parts.extend(u32::try_from(code.len() - HEADER).ok()?.to_le_bytes());
+        parts.extend(&code[HEADER..]);
+    }
+    parts.push(b'0');
+    let name = magic.iter().map(|byte| format!("{byte:02x}")).collect();
+    Some(Code { name, parts, site: (format!("{SITE}.{tag}.pyc"), site) })
+}
+
+/// The magic number and the whole file of a part, where both it and its source are what they should be.
+fn byte_code(folder: &Path, name: &str, tag: &str, sources: &[(&str, &[u8])]) -> Option<([u8; 4], Vec<u8>)> {
+    let file = PathBuf::from(format!("{name}.py"));
+    let carried = if name == SITE { format!("{name}.py") } else { format!("ullage_{name}.py") };
+    let (_, carried) = sources.iter().find(|(source, _)| *source == carried)?;
+    let source = folder.join(file);
+    if std::fs::read(&source).ok()? != *carried {
+        return None;
+    }
+    let code = std::fs::read(folder.join(format!("__pycache__/{name}.{tag}.pyc"))).ok()?;
+    let header = header(code.get(..4)?.try_into().ok()?, &source)?;
+    (code.len() > HEADER && code[..HEADER] == header).then(|| ([code[0], code[1], code[2], code[3]], code))
+}
+
+/// That of byte code of this source: the time's lower 32 bits, and the size's.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+pub fn header(magic: [u8; 4], source: &Path) -> Option<[u8; HEADER]> {
+    let facts = std::fs::metadata(source).ok()?;
+    let mut header = [0; HEADER];
+    header[..4].copy_from_slice(&magic);
+    header[8..12].copy_from_slice(&(facts.mtime() as u32).to_le_bytes());
+    header[12..].copy_from_slice(&(facts.len() as u32).to_le_bytes());
+    Some(header)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAGIC: [u8; 4] = *b"\xa7\x0d\r\n";
+
+    /// A package of a few bytes, and what a command of it carries.
+    fn package(prefix: &Path) -> (PathBuf, Vec<(&'static str, &'static [u8])>) {
+        let folder = prefix.join("lib/python3.11/site-packages/ullage/agent");
+        std::fs::create_dir_all(folder.join("__pycache__")).unwrap();
+        let mut carried: Vec<(&str, &[u8])> = Vec::new();
+        for name in AT_ONCE.into_iter().chain([SITE]) {
+            let source = folder.join(format!("{name}.py"));
+            std::fs::write(&source, b"pass").unwrap();
+            let code = [&header(MAGIC, &source).unwrap()[..], name.as_bytes()].concat();
+            std::fs::write(folder.join(format!("__pycache__/{name}.cpython-311.pyc")), code).unwrap();
+            let prefix = if name == SITE { "" } else { "ullage_" };
+            carried.push((format!("{prefix}{name}.py").leak(), b"pass"));
+        }
+        (folder, carried)
+    }
+
+    #[test]
+    fn the_parts_are_those_that_start_loads() {
+        let start = include_str!("../../../../python/ullage/agent/start.py");
+        let listed = |variable: &str| {
+            let line = start.lines().find_map(|line| line.strip_prefix(variable)).unwrap();
+            let list = line.split_once(" = (").unwrap().1.split_once(')').unwrap().0;
+            list.split(", ").map(|name| name.trim_matches('"').to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!([listed("AT_START"), listed("SOON")].concat(), AT_ONCE);
+    }
+
+    #[test]
+    fn byte_code_of_the_installed_package_is_taken() {
+        let prefix = tempfile::tempdir().unwrap();
+        let (_, carried) = package(prefix.path());
+        let code = installed(&prefix.path().join("bin/ullage"), &carried);
+        assert_eq!(code.len(), 1);
+        assert_eq!(
+            (code[0].name.as_str(), code[0].site.0.as_str()),
+            ("a70d0d0a", "sitecustomize.cpython-311.pyc")
+        );
+        assert!(code[0].parts.starts_with(b"{z\x05starts\x05\0\0\0startz\x06common"));
+        assert!(code[0].parts.ends_with(b"kinds0"));
+    }
+
+    #[test]
+    fn byte_code_of_another_source_is_not_taken() {
+        let prefix = tempfile::tempdir().unwrap();
+        let command = prefix.path().join("bin/ullage");
+        let (folder, carried) = package(prefix.path());
+        let other: Vec<(&str, &[u8])> = carried.iter().map(|(name, _)| (*name, &b"other"[..])).collect();
+        assert!(installed(&command, &other).is_empty(), "the command carries another one");
+        let code = folder.join("__pycache__/hooks.cpython-311.pyc");
+        std::fs::write(&code, [&MAGIC[..], &[0; 12], b"hooks"].concat()).unwrap();
+        assert!(installed(&command, &carried).is_empty(), "it was compiled of an older one");
+        std::fs::write(&code, b"short").unwrap();
+        assert!(installed(&command, &carried).is_empty());
+        std::fs::remove_file(&code).unwrap();
+        assert!(installed(&command, &carried).is_empty());
+        assert!(installed(Path::new("ullage"), &carried).is_empty());
+    }
+}
