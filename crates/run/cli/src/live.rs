@@ -4,7 +4,9 @@
 //! waiting for COMMAND and passes its status through.
 
 use crate::narrator::Narrator;
+use crate::now_file::NowFile;
 use crate::printer;
+use crate::verdict_file;
 use crate::warnings::Warnings;
 use std::collections::HashSet;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -42,6 +44,8 @@ pub struct Watch {
     quiet: bool,
     keep_arguments: bool,
     warnings: Warnings,
+    /// How the job stands, beside its recording.
+    now: Option<NowFile>,
     /// Tells how the job stands, where somebody looks on.
     narrator: Option<Narrator>,
     /// What is said once the job has run for a moment.
@@ -76,10 +80,12 @@ impl Watch {
         budget: Option<Budget>,
         quiet: bool,
     ) -> Watch {
+        let now = writer.as_ref().map(|writer| NowFile::begin(writer.dir(), &run));
         Watch {
             started,
             sampler,
             writer,
+            now,
             timeline: Timeline::default(),
             budget,
             quiet,
@@ -128,6 +134,9 @@ impl Watch {
         if let Some(writer) = &mut self.writer {
             writer.event(&event);
         }
+        if let Some(now) = &mut self.now {
+            now.event(&event, &self.timeline);
+        }
         self.timeline.push(Item::Event(event));
     }
 
@@ -136,7 +145,10 @@ impl Watch {
             writer.sample(&sample);
         }
         self.cost = Some(sample.cost);
-        self.timeline.push(Item::Sample(Box::new(sample)));
+        self.timeline.push_sample(&sample);
+        if let Some(now) = &mut self.now {
+            now.sample(&sample, &self.timeline);
+        }
     }
 
     /// A full tick; processes that were seen for the first time are watched from now on.
@@ -164,8 +176,14 @@ impl Watch {
         if let Some(line) = line {
             printer::say(&format!("{line}\n"));
         }
-        if !self.quiet {
-            self.warnings.new_ones(self.now(), &self.timeline).iter().for_each(|line| printer::remark(line));
+        if let Some(states) = self.warnings.look(self.now(), &self.timeline) {
+            let lines = self.warnings.new_ones(&states);
+            if !self.quiet {
+                lines.iter().for_each(|line| printer::remark(line));
+            }
+            if let Some(now) = &mut self.now {
+                now.limits(states);
+            }
         }
     }
 
@@ -279,6 +297,9 @@ impl Watch {
         run.duration_s = Some(self.started.elapsed().as_secs_f64());
         run.cost = self.cost;
         run.outcome = Some(outcome);
+        if let Some(now) = self.now.take() {
+            now.end();
+        }
         let mut verdict = ullage_diagnosis::diagnose(run, &self.timeline);
         // Who killed COMMAND is known only after the findings are.
         run.outcome = Some(verdict.outcome.clone());
@@ -289,8 +310,10 @@ impl Watch {
                 // A gap that the recording itself tells is the same sentence, and reported once.
                 run.not_seen.push(sentence);
             }
-            if let Err(error) = writer.close(run) {
-                verdict.not_seen.push(format!("The recording could not be closed: {error}."));
+            let directory = writer.dir().to_owned();
+            match writer.close(run) {
+                Ok(()) => verdict_file::write(&directory, &verdict),
+                Err(error) => verdict.not_seen.push(format!("The recording could not be closed: {error}.")),
             }
         }
         verdict
