@@ -97,7 +97,8 @@ fn memory_line(view: &View, moment: &Moment, painter: &mut Painter<'_>) {
     }
     if let Some(growth) = &moment.growth {
         let (word, ink) = growth_word(growth.class);
-        let whose = growth.process.as_ref().map(|process| format!(", {} {}", process.role.label(), process.id.pid));
+        let whose =
+            growth.process.as_ref().map(|process| format!(", {} {}", process.role.label(), process.id.pid));
         painter.put(x + 2, 1, &format!("{word}{}", whose.unwrap_or_default()), ink);
     }
 }

@@ -65,7 +65,10 @@ impl History {
     /// Times and bytes up to `until`, in order.
     pub fn totals(&self, until: At) -> Vec<(At, u64)> {
         let all = self.all();
-        all.iter().take_while(|moment| moment.at <= until).map(|moment| (moment.at, moment.memory.bytes)).collect()
+        all.iter()
+            .take_while(|moment| moment.at <= until)
+            .map(|moment| (moment.at, moment.memory.bytes))
+            .collect()
     }
 
     /// The first time that can be gone back to.
@@ -109,6 +112,8 @@ mod tests {
     #[test]
     fn nothing_has_no_moment() {
         let history = History::default();
-        assert!(history.step(At(5), -1).is_none() && history.at(At(5)).is_none() && history.first().is_none());
+        assert!(
+            history.step(At(5), -1).is_none() && history.at(At(5)).is_none() && history.first().is_none()
+        );
     }
 }

@@ -15,7 +15,8 @@ mod view;
 
 pub use history::History;
 pub use keys::{Asked, Key};
-pub use ratatui::buffer::Buffer;
+pub use ratatui::buffer::{Buffer, Cell};
 pub use ratatui::layout::Rect;
+pub use ratatui::style::{Color, Modifier, Style};
 pub use rows::Sort;
 pub use view::{Heading, Screen, Standing, View};

@@ -165,7 +165,8 @@ fn memory(view: &View, painter: &mut Painter<'_>) {
     let lines = memory_lines(moment);
     let room = painter.height().saturating_sub(1);
     let total = moment.memory.bytes.max(1) as f64;
-    for (y, (name, bytes, beside)) in lines.iter().skip(top(view.scroll, lines.len(), room)).take(room).enumerate()
+    for (y, (name, bytes, beside)) in
+        lines.iter().skip(top(view.scroll, lines.len(), room)).take(room).enumerate()
     {
         let y = y + 1;
         let ink = if *beside { Ink::Dim } else { Ink::Plain };

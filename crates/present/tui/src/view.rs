@@ -17,14 +17,10 @@ const LAST_EVENTS: usize = 1500;
 /// What the first line says of the run.
 #[derive(Clone, Debug, Default)]
 pub struct Heading {
-    /// Name of the run.
-    pub run: String,
     /// COMMAND; hostile text.
     pub command: Vec<String>,
     /// Job id, node and rank, as far as a launcher set them.
     pub place: Vec<String>,
-    /// Wall clock at the start, as it is to be shown.
-    pub started: String,
 }
 
 /// How far the run is, and how far it was read.

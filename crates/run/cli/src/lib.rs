@@ -21,8 +21,10 @@ pub mod python_facts;
 pub mod remedies;
 pub mod size;
 pub mod snapshot_file;
+pub mod terminal;
+pub mod terminal_cells;
 pub mod verdict_file;
-
+pub mod viewer;
 pub mod warnings;
 
 use arguments::{Arguments, Command};

@@ -10,6 +10,7 @@ use crate::verdict_file;
 use crate::warnings::Warnings;
 use std::collections::HashSet;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use ullage_diagnosis::Timeline;
 use ullage_model::{
@@ -328,6 +329,17 @@ pub fn watch_until_end(
     main: ProcessId,
     until: Option<Instant>,
 ) -> Watched {
+    watch_until_left(supervisor, watch, main, until, &AtomicBool::new(false))
+}
+
+/// The same where somebody looks on, who may leave.
+pub fn watch_until_left(
+    supervisor: &mut Supervisor,
+    watch: Watch,
+    main: ProcessId,
+    until: Option<Instant>,
+    leaves: &AtomicBool,
+) -> Watched {
     let mut watch = Some(watch);
     let mut failure = None;
     let ending = loop {
@@ -337,7 +349,8 @@ pub fn watch_until_end(
         });
         let happenings = supervisor.wait(timeout);
         let left = happenings.iter().any(|happening| matches!(happening, Happening::Interrupted))
-            || until.is_some_and(|until| Instant::now() >= until);
+            || until.is_some_and(|until| Instant::now() >= until)
+            || leaves.load(Ordering::Relaxed);
         let ended = happenings.iter().find_map(|happening| match happening {
             Happening::MainEnded { ending } => Some(*ending),
             _ => None,

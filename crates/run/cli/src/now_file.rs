@@ -156,9 +156,9 @@ mod tests {
         let sample: Sample = serde_json::from_value(serde_json::json!({
             "at": 0, "processes": [{
                 "id": {"pid": 7, "start": 1}, "parent": 1, "state": "running", "comm": "x", "threads": 1, "cpu": 0,
-                "minor_faults": 0, "major_faults": 0, "memory": {"missing": "not_asked"},
-                "descriptors": {"missing": "not_asked"}, "mappings": {"missing": "not_asked"},
-                "exclusive": {"missing": "not_asked"},
+                "minor_faults": 0, "major_faults": 0, "memory": {"missing": "not-asked"},
+                "descriptors": {"missing": "not-asked"}, "mappings": {"missing": "not-asked"},
+                "exclusive": {"missing": "not-asked"},
             }],
             "host": ullage_model::HostReading::default(), "filesystems": [], "cgroups": [],
             "forks_since_last": 0, "cost": {"cpu_ns": 0, "peak_rss": 0},

@@ -15,6 +15,11 @@ impl Paced {
         Paced { times, next: None }
     }
 
+    /// From now on one part of so many.
+    pub fn at_most_one_of(&mut self, times: u32) {
+        self.times = times;
+    }
+
     /// Does it where it is time, and notes how long it took.
     pub fn run<T>(&mut self, work: impl FnOnce() -> T) -> Option<T> {
         let begun = Instant::now();
