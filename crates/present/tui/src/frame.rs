@@ -75,7 +75,7 @@ fn mark(view: &View) -> (String, Ink) {
     match &view.standing {
         Standing::Reading => ("READING".into(), Ink::Warn),
         Standing::Live => ("LIVE".into(), Ink::Good),
-        Standing::Ended(how) => (shortened(how, 40), Ink::Bold),
+        Standing::Ended(_) => ("ENDED".into(), Ink::Bold),
         Standing::Lost(_) => ("LOST".into(), Ink::Bad),
     }
 }
@@ -118,13 +118,21 @@ fn growth_word(class: GrowthClass) -> (String, Ink) {
 }
 
 fn limit_line(view: &View, moment: &Moment, painter: &mut Painter<'_>) {
+    // What is over meets no limit any more.
+    let over = match (&view.standing, view.at) {
+        (Standing::Ended(how), None) => Some(how),
+        _ => None,
+    };
     let x = match moment.limits.first().and_then(text::nearest) {
+        _ if over.is_some() => painter.put(1, 2, over.map_or("", |how| how), Ink::Bold),
         Some(nearest) => painter.put(1, 2, &nearest, limit_ink(&moment.limits[0])),
         None => painter.put(1, 2, "no limit was judged yet", Ink::Dim),
     };
     let worst = view.verdict.as_ref().and_then(|verdict| verdict.findings.first());
     if let Some(finding) = worst.filter(|finding| finding.severity > ullage_model::Severity::Note) {
-        painter.put(x + 3, 2, &format!("{} (6)", finding.title), Ink::Warn);
+        let room = painter.width().saturating_sub(x + 8);
+        let title = shortened(&finding.title, room);
+        painter.put(x + 3, 2, &format!("{title} (6)"), Ink::Warn);
     }
 }
 
@@ -152,7 +160,17 @@ fn last_line(view: &View, painter: &mut Painter<'_>) {
         let ink = if screen == view.screen { Ink::Bold } else { Ink::Dim };
         x = painter.put(x, 0, &format!("{key} {name}"), ink) + 1;
     }
-    painter.put(x + 1, 0, "←→ time  space freeze  q quit", Ink::Dim);
+    // The longest that there is room for.
+    for hint in [
+        "←→ time  space freeze  / filter  s sort  Enter fold  q quit",
+        "←→ time  space freeze  q quit",
+        "q quit",
+    ] {
+        if x + 1 + hint.chars().count() < painter.width() {
+            painter.put(x + 1, 0, hint, Ink::Dim);
+            break;
+        }
+    }
 }
 
 /// The text, or its beginning and `…`.

@@ -76,7 +76,7 @@ fn processes(view: &View, painter: &mut Painter<'_>) {
     let width = painter.width();
     let columns: Vec<&Column> = COLUMNS.iter().filter(|column| width >= column.from).collect();
     let figures: usize = columns.iter().map(|column| column.width).sum();
-    let names = width.saturating_sub(figures + 1).max(12);
+    let names = width.saturating_sub(figures + 1).clamp(12, 64);
     let heading = match view.sort {
         Sort::Tree if view.filter.is_empty() => "process (sum of its subtree)".to_owned(),
         Sort::Tree => "process".to_owned(),
@@ -87,6 +87,12 @@ fn processes(view: &View, painter: &mut Painter<'_>) {
     for column in &columns {
         end += column.width;
         painter.put_right(end, 0, column.heading, Ink::Heading);
+    }
+    // What is left to the right, on a wide screen, shows what each runs.
+    let command = names + figures + 2;
+    let has_command = width >= command + 20;
+    if has_command {
+        painter.put(command, 0, "command", Ink::Heading);
     }
     let room = painter.height().saturating_sub(1);
     let place = view.place(&rows);
@@ -114,6 +120,14 @@ fn processes(view: &View, painter: &mut Painter<'_>) {
             for column in &columns {
                 end += column.width;
                 painter.put_right(end, y, &(column.text)(row), Ink::Plain);
+            }
+            if has_command {
+                painter.put(
+                    command,
+                    y,
+                    &shortened(&format::command(&identity.command), width - command),
+                    Ink::Dim,
+                );
             }
         }
         if from + y - 1 == place && view.selected.is_some() {
@@ -184,7 +198,7 @@ fn memory(view: &View, painter: &mut Painter<'_>) {
 
 fn limits(view: &View, painter: &mut Painter<'_>) {
     let width = painter.width();
-    let names = width.saturating_sub(44).clamp(16, 70);
+    let names = width.saturating_sub(48).clamp(16, 70);
     painter.put(1, 0, "limit, nearest first", Ink::Heading);
     let ends = [names + 11, names + 22, names + 33];
     for (end, heading) in ends.iter().zip(["used", "limit", "left"]) {
@@ -210,12 +224,12 @@ fn limits(view: &View, painter: &mut Painter<'_>) {
 }
 
 fn shared(view: &View, painter: &mut Painter<'_>) {
-    let names = painter.width().saturating_sub(50).clamp(12, 60);
+    let names = painter.width().saturating_sub(56).clamp(12, 60);
     painter.put(1, 0, "shared segment, largest first", Ink::Heading);
-    for (end, heading) in [(names + 10, "bytes"), (names + 18, "count"), (names + 27, "mapped by")] {
+    for (end, heading) in [(names + 10, "bytes"), (names + 18, "count"), (names + 29, "mapped by")] {
         painter.put_right(end, 0, heading, Ink::Heading);
     }
-    painter.put(names + 29, 0, "kind, creator", Ink::Heading);
+    painter.put(names + 31, 0, "kind, creator", Ink::Heading);
     let segments = view.shown().and_then(|moment| moment.segments.as_ref());
     let Some(segments) = segments else {
         painter.put(1, 1, "segments were not read yet", Ink::Dim);
@@ -230,9 +244,9 @@ fn shared(view: &View, painter: &mut Painter<'_>) {
         painter.put_right(names + 10, y, &format::bytes(segment.bytes), ink);
         painter.put_right(names + 18, y, &format::count(segment.count), ink);
         let mappers = if segment.unused { "nobody".into() } else { format::count(segment.mappers as u64) };
-        painter.put_right(names + 27, y, &mappers, ink);
+        painter.put_right(names + 29, y, &mappers, ink);
         let creator = segment.creator.map(|pid| format!(", {pid}")).unwrap_or_default();
-        painter.put(names + 29, y, &format!("{}{creator}", segment.kind.word()), ink);
+        painter.put(names + 31, y, &format!("{}{creator}", segment.kind.word()), ink);
     }
     if segments.is_empty() {
         painter.put(1, 1, "the job has no shared segment", Ink::Dim);
@@ -279,26 +293,27 @@ fn verdict(view: &View, painter: &mut Painter<'_>) {
     }
 }
 
-const HELP: [&str; 19] = [
+const HELP: [&str; 20] = [
     "1 to 6          show a screen",
     "↑ ↓  j k        select a process, or scroll; page up, page down, home, end",
-    "← →             step back and forth through the recording; with Shift, or [ ], 30 steps",
+    "← →             step through the recording; with Shift, or [ ], 30 steps",
     "g  G            go to the first reading, back to the newest",
     "space           freeze the screen at this reading, and go on",
     "Enter           fold the processes below the selected one",
     "s               sort by the next column",
-    "/               show only what matches: role, name, pid, argument, event",
+    "/               show what matches: role, name, pid, argument, event",
     "Esc             remove the filter, then go back to the newest reading",
     "q               quit; the job goes on",
     "",
     "private         memory that the process alone holds",
-    "shared          shared pages that it maps; of a subtree the largest, because its processes share them",
+    "shared          shared pages that it maps; of a subtree the largest",
     "swap            private memory in swap",
     "files, maps     open descriptors, and mappings as last counted",
     "cpu             share of one core since the reading before",
     "†               exited; it stays for 60 s, with its cause",
     "",
-    "Older readings are thinned: of each stretch of time the lowest and the highest stay.",
+    "Older readings are thinned: the lowest and the highest of each stretch of",
+    "time stay. The verdict is of all that was read, at whatever time you look.",
 ];
 
 fn help(view: &View, painter: &mut Painter<'_>) {
