@@ -150,7 +150,7 @@ def first_frame(test):
             os.execve(test.ullage, [test.ullage, "watch"], test.env)
         fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         said = b""
-        while b"processes" not in said and time.monotonic() < begun + PATIENCE:
+        while b"LIVE" not in said and time.monotonic() < begun + PATIENCE:
             if select.select([fd], [], [], PATIENCE)[0]:
                 said += os.read(fd, 65536)
         times.append(time.monotonic() - begun)
@@ -163,7 +163,7 @@ def first_frame(test):
                 break
         os.waitpid(pid, 0)
         os.close(fd)
-        test.check("a first frame, and q leaves", b"processes" in said, said)
+        test.check("a first frame, and q leaves", b"LIVE" in said, said)
     print(f"      first frame after {', '.join(f'{1000 * t:.0f}' for t in times)} ms")
 
 
@@ -175,7 +175,15 @@ def live(test):
     screen = tmux.shows("trainer")
     test.check("processes have roles", "trainer" in screen and "main (" in screen, screen)
     first_frame(test)
-    for key, text in [("2", "each page once"), ("3", "nearest first"), ("4", "shared segment"), ("5", "started"), ("6", "Verdict"), ("?", "step through"), ("1", "subtree")]:
+    for key, text in [
+        ("2", "each page once"),
+        ("3", "nearest first"),
+        ("4", "shared segment"),
+        ("5", "started"),
+        ("6", "Verdict"),
+        ("?", "step through"),
+        ("1", "subtree"),
+    ]:
         tmux.keys(key)
         screen = tmux.shows(text)
         test.check(f"key {key}", text in screen, screen)
@@ -189,7 +197,7 @@ def live(test):
     test.check("Escape removes it", "trainer" in tmux.shows("trainer"))
     for width, height in [(120, 40), (200, 60), (40, 10), (8, 3), (80, 24)]:
         tmux.call("resize-window", "-x", str(width), "-y", str(height))
-        wide = until("its size", tmux.screen, lambda screen: "LIVE" in screen or width < 20)
+        wide = until("its size", tmux.screen, lambda screen, width=width: "LIVE" in screen or width < 20)
         test.check(f"{width} × {height}", len(wide.splitlines()) <= height and ("LIVE" in wide or width < 20), wide)
     other = test.watch(width=120, height=40)
     test.check("two viewers at once", "trainer" in other.shows("trainer"))
@@ -213,8 +221,10 @@ def live(test):
         viewer = gone.viewer()
         before = cpu_seconds(viewer)
         gone.end()
-        left = until("its end", lambda: alive(viewer), lambda lives: not lives)
-        test.check(f"{what}: the viewer ends", not left, f"pid {viewer} used {cpu_seconds(viewer) - before if left else 0} s")
+        left = until("its end", lambda pid=viewer: alive(pid), lambda lives: not lives)
+        test.check(
+            f"{what}: the viewer ends", not left, f"pid {viewer} used {cpu_seconds(viewer) - before if left else 0} s"
+        )
     test.check("the job runs on", job.poll() is None)
 
     viewer = tmux.viewer()
@@ -278,8 +288,14 @@ def attached(test):
 
 
 def lines(test):
-    done = subprocess.run([test.ullage, "watch"], env=test.env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    test.check("lines where there is no terminal", done.returncode == 0 and "\x1b" not in done.stdout + done.stderr, done.stderr)
+    done = subprocess.run(
+        [test.ullage, "watch"], env=test.env, capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
+    test.check(
+        "lines where there is no terminal",
+        done.returncode == 0 and "\x1b" not in done.stdout + done.stderr,
+        done.stderr,
+    )
     tmux = test.watch("--plain")
     screen = tmux.shows("AFTER")
     test.check("lines with --plain", "process" in screen and "ENDED" not in screen, screen)

@@ -46,7 +46,7 @@ fn first_line(view: &View, painter: &mut Painter<'_>) {
     let heading = &view.heading;
     let (mark, ink) = mark(view);
     let room = painter.width().saturating_sub(mark.chars().count() + 2);
-    let mut parts = vec![format::command(&heading.command)];
+    let mut parts = vec![format::command(&short_words(&heading.command))];
     parts.extend(heading.place.iter().cloned());
     if let Some(moment) = view.shown() {
         parts.push(format::plural(moment.running() as u64, "process", "processes"));
@@ -59,6 +59,15 @@ fn first_line(view: &View, painter: &mut Painter<'_>) {
     let rest: String = parts[1..].iter().map(|part| format!(" · {part}")).collect();
     painter.put(x, 0, &shortened(&rest, room.saturating_sub(x)), Ink::Plain);
     painter.put_right(painter.width().saturating_sub(1), 0, &mark, ink);
+}
+
+/// A command whose absolute paths are file names: what tells one job from another stands at their end.
+fn short_words(command: &[String]) -> Vec<String> {
+    let short = |word: &String| match word.starts_with('/') {
+        true => word.rsplit('/').next().unwrap_or_default().to_owned(),
+        false => word.clone(),
+    };
+    command.iter().map(short).collect()
 }
 
 /// Where in time the screen stands.

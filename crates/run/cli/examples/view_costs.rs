@@ -63,7 +63,10 @@ fn main() {
     let a_tick = each(deriving, samples) + each(writing, TEXTS);
     println!("now.json: {bytes} bytes, {a_tick:.3} ms a tick: {:.3} % of a core at 1 Hz", a_tick / 10.0);
     let limits = time(|| drop(ullage_diagnosis::limits(&run, &timeline)));
-    println!("judging limits: {limits:.2} ms; every rule: {:.1} ms", time(|| drop(ullage_diagnosis::diagnose(&run, &timeline))));
+    println!(
+        "judging limits: {limits:.2} ms; every rule: {:.1} ms",
+        time(|| drop(ullage_diagnosis::diagnose(&run, &timeline)))
+    );
 
     for (width, height) in [(80, 24), (120, 40), (200, 60)] {
         view.resized(width, height);
@@ -74,7 +77,16 @@ fn main() {
     follower.news(|_| true).unwrap();
     println!("asking for news where there is none: {:.2} ms", begun.elapsed().as_secs_f64() * 1000.0);
 
-    let keys = [Key::Left, Key::FarLeft, Key::Right, Key::Char('g'), Key::FarRight, Key::Char('5'), Key::Char('1'), Key::Char('s')];
+    let keys = [
+        Key::Left,
+        Key::FarLeft,
+        Key::Right,
+        Key::Char('g'),
+        Key::FarRight,
+        Key::Char('5'),
+        Key::Char('1'),
+        Key::Char('s'),
+    ];
     let (mut longest, mut all) = (Duration::ZERO, Duration::ZERO);
     const KEYS: u32 = 2000;
     for n in 0..KEYS {
@@ -84,7 +96,11 @@ fn main() {
         longest = longest.max(begun.elapsed());
         all += begun.elapsed();
     }
-    println!("a key and its frame: {:.2} ms, {:.2} ms at most", each(all, KEYS), longest.as_secs_f64() * 1000.0);
+    println!(
+        "a key and its frame: {:.2} ms, {:.2} ms at most",
+        each(all, KEYS),
+        longest.as_secs_f64() * 1000.0
+    );
 }
 
 fn each(all: Duration, times: u32) -> f64 {

@@ -147,40 +147,37 @@ fn process(arguments: &WatchArguments, pid: i32) -> anyhow::Result<Watched> {
         watch.event(EventKind::NotSeen { text });
     }
     let until = arguments.r#for.map(|seconds| started + Duration::from_secs_f64(seconds));
-    let (watched, left) = match directory {
-        None => (live::watch_until_end(&mut supervisor, watch, main, until), None),
-        Some(directory) => {
-            let leaves = AtomicBool::new(false);
-            std::thread::scope(|scope| {
-                // The signals are blocked before the thread starts that would else take them.
-                let viewer = Viewer::open(&directory)?;
-                let watching =
-                    scope.spawn(|| live::watch_until_left(&mut supervisor, watch, main, until, &leaves));
-                let left = viewer.show(until);
-                leaves.store(true, Ordering::Relaxed);
-                let watched = watching.join().map_err(|_| anyhow::anyhow!("a fault in ullage"))?;
-                anyhow::Ok((watched, Some(left?)))
-            })?
+    let leaves = AtomicBool::new(false);
+    // Concluded as soon as the job ends: the view shows how.
+    let watching = || {
+        let watched = live::watch_until_left(&mut supervisor, watch, main, until, &leaves);
+        let outcome = match watched.ending {
+            Some(ending) => Outcome::from_ending(ending),
+            None => Outcome::of(OutcomeKind::StillRunning),
+        };
+        match watched.watch {
+            Some(watch) => Ok(Box::new(watch.conclude(&mut facts, outcome))),
+            None => bail!(
+                "watching failed ({}); the job was not touched",
+                watched.failure.as_deref().unwrap_or("no reason given")
+            ),
         }
     };
-    let outcome = match watched.ending {
-        Some(ending) => Outcome::from_ending(ending),
-        None => Outcome::of(OutcomeKind::StillRunning),
-    };
-    match watched.watch {
-        Some(watch) => {
-            let verdict = Box::new(watch.conclude(&mut facts, outcome));
-            Ok(match left {
-                Some(Left::Signal(number)) => Watched::Signal(number),
-                Some(Left::HungUp) => Watched::Signal(HANG_UP),
-                _ => Watched::Verdict(verdict, recording),
-            })
-        }
-        None => bail!(
-            "watching failed ({}); the job was not touched",
-            watched.failure.as_deref().unwrap_or("no reason given")
-        ),
-    }
+    let Some(directory) = directory else { return Ok(Watched::Verdict(watching()?, recording)) };
+    let (verdict, left) = std::thread::scope(|scope| {
+        // The signals are blocked before the thread starts that would else take them.
+        let viewer = Viewer::open(&directory)?;
+        let watching = scope.spawn(watching);
+        let left = viewer.show(until);
+        leaves.store(true, Ordering::Relaxed);
+        let verdict = watching.join().map_err(|_| anyhow::anyhow!("a fault in ullage"))?;
+        anyhow::Ok((verdict?, left?))
+    })?;
+    Ok(match left {
+        Left::Signal(number) => Watched::Signal(number),
+        Left::HungUp => Watched::Signal(HANG_UP),
+        Left::Quit(_) => Watched::Verdict(verdict, recording),
+    })
 }
 
 /// A recorded run: its lines again, and where it runs still, those to come.
