@@ -48,7 +48,7 @@ test-python: install
 
 # What the outside sees: the same command with and without ullage, every process found, ullage killed and stopped.
 # Together but for the last two: one reads the clock of the kernel's counters, one what is left in /dev/shm.
-OUTSIDE := transparency screens page discovery outage commands snippets clean check arena-kills arena-points
+OUTSIDE := transparency screens page terminal discovery outage commands snippets clean check arena-kills arena-points
 .PHONY: $(OUTSIDE:%=test-%) test-kill-recorder test-faults
 test-outside: install
 	status=0; $(MAKE) --keep-going --jobs=$(TOGETHER) --output-sync=target $(OUTSIDE:%=test-%) || status=1; \
@@ -62,6 +62,10 @@ test-screens: install
 
 test-page: install
 	$(BIN)/python tests/page.py --ullage $(BIN)/ullage --python $(BIN)/python
+
+# The live view in tmux; says so where there is none.
+test-terminal: install
+	$(BIN)/python tests/terminal.py --ullage $(BIN)/ullage --python $(BIN)/python
 
 test-discovery: install
 	$(BIN)/python tests/discovery.py --ullage $(BIN)/ullage
@@ -119,6 +123,13 @@ test-scenarios: install
 .PHONY: first-line
 first-line: install
 	$(BIN)/python tests/first_line.py --ullage $(BIN)/ullage --python $(BIN)/python
+
+# What the live view and now.json cost, over a simulated day of 64 busy processes.
+VIEWED := target/view
+.PHONY: bench-view
+bench-view:
+	$(CARGO) run --release -p ullage-recording --example footprint -- 64 busy $(VIEWED) 24
+	$(CARGO) run --release -p ullage-cli --example view_costs -- $(VIEWED)
 
 # Real training runs of other frameworks with the arena under their loaders, in a venv of their own.
 .PHONY: test-integrations

@@ -14,6 +14,10 @@ pub const ENV_HOME: &str = "ULLAGE_HOME";
 pub const ENV_TORCHELASTIC_ERROR_FILE: &str = "TORCHELASTIC_ERROR_FILE";
 /// Facts of a run: command, machine, outcome.
 pub const FILE_RUN: &str = "run.json";
+/// How a live run stands: derived, replaced at each tick, gone when the run ends.
+pub const FILE_NOW: &str = "now.json";
+/// The verdict of a finished run: derived, a cache of one version of ullage.
+pub const FILE_VERDICT: &str = "verdict.json";
 /// Name of the arena's memfd (`crates/share/arena/src/mapping.rs`).
 pub const MEMFD_ARENA: &str = "ullage-arena";
 /// Names of memfds that hold shared data: `ullage.share`, and a dataset on its way to a zygote (`python/native`,

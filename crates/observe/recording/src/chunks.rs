@@ -35,6 +35,11 @@ impl Chunk<'_> {
 }
 
 impl Chunks {
+    /// A walk that leaves out the rows up to this number.
+    pub(crate) fn after(seen: Option<u64>) -> Chunks {
+        Chunks { seen, ..Chunks::default() }
+    }
+
     /// What `take` makes of the next file; none after the last. A part that cannot be read is told and passed over.
     pub(crate) fn next<T>(
         &mut self,

@@ -11,7 +11,9 @@ mod csv;
 mod error;
 mod export;
 mod files;
+mod follow;
 mod format;
+mod given;
 mod home;
 mod merge;
 mod part;
@@ -31,6 +33,7 @@ mod writer;
 
 pub use error::{CreateError, Damage, OpenError, WriteError};
 pub use export::{prepare, ExportError, Exported, TableFormat};
+pub use follow::Follower;
 pub use format::FORMAT;
 pub use home::{home, run_id};
 pub use recording::Recording;

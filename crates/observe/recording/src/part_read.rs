@@ -40,6 +40,16 @@ pub(crate) fn read_part(table: &'static Table, bytes: Vec<u8>) -> Result<Columns
     Ok(columns)
 }
 
+/// The largest number of a part's rows, of which one column is read; none where it has no rows.
+pub(crate) fn last_number(table: &'static Table, bytes: Vec<u8>) -> Result<Option<u64>, String> {
+    let mut cells = Cells::nulls(table.columns[0].kind, 0);
+    Part::open(table, bytes)?.append(0, &mut cells)?;
+    match cells {
+        Cells::U64(numbers) => Ok(numbers.into_iter().flatten().max()),
+        _ => Err("its first column does not count".to_owned()),
+    }
+}
+
 /// A part, open to be read a column at a time.
 pub(crate) struct Part {
     table: &'static Table,

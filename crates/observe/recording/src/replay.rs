@@ -6,6 +6,7 @@
 use crate::chunks::{Chunk, Chunks};
 use crate::error::Damage;
 use crate::files::Files;
+use crate::given::Given;
 use crate::row::{Record, RowReader};
 use crate::rows::event::EventRow;
 use crate::rows::tick::TickRow;
@@ -36,6 +37,7 @@ pub struct Replay {
     segments: ByTick<Placed<Segment>>,
     pages: ByTick<Placed<Pages>>,
     whole: Whole,
+    given: Given,
     lost: Option<Lost>,
 }
 
@@ -64,19 +66,25 @@ impl Whole {
 
 impl Replay {
     pub(crate) fn new(files: Arc<Files>) -> Replay {
+        Replay::after(files, Given::default())
+    }
+
+    /// Without what was given before.
+    pub(crate) fn after(files: Arc<Files>, given: Given) -> Replay {
         Replay {
-            ticks: Records::new(),
+            ticks: Records::after(given),
             next_ticks: VecDeque::new(),
-            events: Records::new(),
+            events: Records::after(given),
             next_events: VecDeque::new(),
-            processes: ByTick::new(),
-            mappings: ByTick::new(),
-            descriptors: ByTick::new(),
-            filesystems: ByTick::new(),
-            cgroups: ByTick::new(),
-            segments: ByTick::new(),
-            pages: ByTick::new(),
-            whole: Whole::default(),
+            processes: ByTick::after(given),
+            mappings: ByTick::after(given),
+            descriptors: ByTick::after(given),
+            filesystems: ByTick::after(given),
+            cgroups: ByTick::after(given),
+            segments: ByTick::after(given),
+            pages: ByTick::after(given),
+            whole: Whole { next: given.tick.map_or(0, |tick| tick.saturating_add(1)), lost: Vec::new() },
+            given,
             lost: None,
             damage: Vec::new(),
             files,
@@ -87,6 +95,11 @@ impl Replay {
     /// item.
     pub fn damage(&self) -> &[Damage] {
         &self.damage
+    }
+
+    /// Numbers of the last sample and the last event that were given, or are lost.
+    pub(crate) fn given(&self) -> Given {
+        self.given
     }
 
     /// Complete after the last item.
@@ -186,13 +199,16 @@ impl Iterator for Replay {
                 (Some(tick), Some(event)) => (event.event.at, event.tick) <= (tick.at, tick.tick),
             };
             if event_first {
-                return self.next_events.pop_front().map(|row| Item::Event(row.event));
+                let row = self.next_events.pop_front()?;
+                self.given.event = self.given.event.max(Some(row.number));
+                return Some(Item::Event(row.event));
             }
             let tick = self.next_ticks.pop_front()?;
             if tick.tick > self.whole.next {
                 self.lose(self.whole.next, tick.tick - 1);
             }
             self.whole.next = tick.tick.saturating_add(1);
+            self.given.tick = self.given.tick.max(Some(tick.tick));
             match self.assemble(&tick) {
                 Some(sample) => return Some(Item::Sample(Box::new(sample))),
                 None => self.lose(tick.tick, tick.tick),
@@ -215,8 +231,8 @@ struct Records<R> {
 }
 
 impl<R: Record> Records<R> {
-    fn new() -> Records<R> {
-        Records { chunks: Chunks::default(), rows: PhantomData }
+    fn after(given: Given) -> Records<R> {
+        Records { chunks: Chunks::after(given.of(R::TABLE)), rows: PhantomData }
     }
 
     /// Rows with their numbers.
@@ -256,8 +272,8 @@ struct ByTick<R> {
 }
 
 impl<R: Record> ByTick<R> {
-    fn new() -> ByTick<R> {
-        ByTick { records: Records::new(), loaded: BTreeMap::new() }
+    fn after(given: Given) -> ByTick<R> {
+        ByTick { records: Records::after(given), loaded: BTreeMap::new() }
     }
 
     /// The `count` rows of this tick; none where they are not all there.

@@ -8,7 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use ullage_model::names::FILE_RUN;
+use ullage_model::names::{FILE_NOW, FILE_RUN};
 use ullage_model::{MachineFacts, RunFacts, RunId};
 
 /// No `run.json` of ours comes near this, bytes.
@@ -47,9 +47,10 @@ pub(crate) fn reserve(dir: &Path) {
     }
 }
 
-/// Gives back the room that a killed ullage had set aside.
+/// Gives back the room that a killed ullage had set aside, and removes what it said of a job that is over.
 pub(crate) fn give_back(dir: &Path) {
     let _ = std::fs::remove_file(dir.join(UNFINISHED));
+    let _ = std::fs::remove_file(dir.join(FILE_NOW));
 }
 
 fn open_unfinished(path: &Path) -> io::Result<File> {

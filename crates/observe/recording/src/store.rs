@@ -50,7 +50,7 @@ impl Store {
 const NONBLOCK: i32 = 0o4000;
 
 /// A file to read: to open a FIFO would wait for ever for somebody who writes into it, and a device has no end.
-fn open(path: &Path) -> io::Result<File> {
+pub(crate) fn open(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(NONBLOCK).open(path)?;
     if file.metadata()?.is_file() {
         Ok(file)

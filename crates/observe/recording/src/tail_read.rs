@@ -64,6 +64,20 @@ pub(crate) fn read_tail(table: &'static Table, bytes: Vec<u8>) -> (Vec<RecordBat
     (batches, damage)
 }
 
+/// Bytes of the whole records that a tail begins with.
+pub(crate) fn complete_length(bytes: &[u8]) -> usize {
+    let mut at = 0;
+    while let Ok(frame) = frame(bytes, at) {
+        at = frame.body.end;
+    }
+    at
+}
+
+/// Bytes of the first record: the schema.
+pub(crate) fn first_length(bytes: &[u8]) -> usize {
+    frame(bytes, 0).map_or(0, |frame| frame.body.end)
+}
+
 /// The next place from `from` on where a message can begin.
 fn next_marker(bytes: &[u8], from: usize) -> Option<usize> {
     (from..bytes.len()).step_by(8).find(|&at| bytes[at..].starts_with(&MARKER) && frame(bytes, at).is_ok())

@@ -8,7 +8,6 @@
 mod curves;
 mod page;
 mod picture;
-mod thinned;
 
 pub use curves::Curves;
 pub use page::render;

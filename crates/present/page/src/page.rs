@@ -2,11 +2,11 @@
 
 use crate::curves::{Count, Curves};
 use crate::picture::{self, Layer, Scale};
-use crate::thinned::Point;
 use askama::Template;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use ullage_model::{Finding, Limit, LimitKind, LimitState, MemorySummary, OutcomeKind, Severity, Verdict};
+use ullage_moment::Point;
 use ullage_report::{format, json as report_json, text};
 
 const STYLE: &str =

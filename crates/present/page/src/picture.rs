@@ -2,8 +2,8 @@
 //!
 //! The surprise: a figure is drawn from its readings alone, so two readings are joined by a straight line, whatever lay between.
 
-use crate::thinned::Point;
 use std::fmt::Write;
+use ullage_moment::Point;
 
 /// Of the large picture, in its own units.
 pub(crate) const WIDTH: f64 = 960.0;

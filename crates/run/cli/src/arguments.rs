@@ -103,14 +103,18 @@ pub struct RunArguments {
 /// `ullage watch`.
 #[derive(Debug, Args)]
 #[command(after_help = examples![
+    "ullage watch",
     "ullage watch PID",
     "ullage watch --for 10s --json verdict.json PID",
-    "ullage watch RUN",
+    "ullage watch --plain RUN",
 ])]
 pub struct WatchArguments {
-    /// Pid of the job's first process; or name of a run, its beginning, or a directory (default: the newest run)
+    /// Pid of the job's first process; or name of a run, its beginning, or a directory (default: the run that is live, else the newest)
     #[arg(value_name = "RUN|PID")]
     pub what: Option<String>,
+    /// Print lines instead of the live view, as where standard output is no terminal
+    #[arg(long)]
+    pub plain: bool,
     /// Stop after TIME and show the verdict (default: when the job exits, or at Ctrl-C)
     #[arg(long, value_name = "TIME", value_parser = parse_length)]
     pub r#for: Option<f64>,

@@ -15,11 +15,17 @@ pub mod imitated;
 pub mod live;
 pub mod machine;
 pub mod narrator;
+pub mod now_file;
+pub mod paced;
 pub mod printer;
 pub mod python_facts;
 pub mod remedies;
 pub mod size;
 pub mod snapshot_file;
+pub mod terminal;
+pub mod terminal_cells;
+pub mod verdict_file;
+pub mod viewer;
 pub mod warnings;
 
 use arguments::{Arguments, Command};

@@ -4,10 +4,13 @@
 //! waiting for COMMAND and passes its status through.
 
 use crate::narrator::Narrator;
+use crate::now_file::NowFile;
 use crate::printer;
+use crate::verdict_file;
 use crate::warnings::Warnings;
 use std::collections::HashSet;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use ullage_diagnosis::Timeline;
 use ullage_model::{
@@ -42,6 +45,8 @@ pub struct Watch {
     quiet: bool,
     keep_arguments: bool,
     warnings: Warnings,
+    /// How the job stands, beside its recording.
+    now: Option<NowFile>,
     /// Tells how the job stands, where somebody looks on.
     narrator: Option<Narrator>,
     /// What is said once the job has run for a moment.
@@ -76,10 +81,12 @@ impl Watch {
         budget: Option<Budget>,
         quiet: bool,
     ) -> Watch {
+        let now = writer.as_ref().map(|writer| NowFile::begin(writer.dir(), &run));
         Watch {
             started,
             sampler,
             writer,
+            now,
             timeline: Timeline::default(),
             budget,
             quiet,
@@ -128,6 +135,9 @@ impl Watch {
         if let Some(writer) = &mut self.writer {
             writer.event(&event);
         }
+        if let Some(now) = &mut self.now {
+            now.event(&event, &self.timeline);
+        }
         self.timeline.push(Item::Event(event));
     }
 
@@ -136,7 +146,10 @@ impl Watch {
             writer.sample(&sample);
         }
         self.cost = Some(sample.cost);
-        self.timeline.push(Item::Sample(Box::new(sample)));
+        self.timeline.push_sample(&sample);
+        if let Some(now) = &mut self.now {
+            now.sample(&sample, &self.timeline);
+        }
     }
 
     /// A full tick; processes that were seen for the first time are watched from now on.
@@ -164,8 +177,14 @@ impl Watch {
         if let Some(line) = line {
             printer::say(&format!("{line}\n"));
         }
-        if !self.quiet {
-            self.warnings.new_ones(self.now(), &self.timeline).iter().for_each(|line| printer::remark(line));
+        if let Some(states) = self.warnings.look(self.now(), &self.timeline) {
+            let lines = self.warnings.new_ones(&states);
+            if !self.quiet {
+                lines.iter().for_each(|line| printer::remark(line));
+            }
+            if let Some(now) = &mut self.now {
+                now.limits(states);
+            }
         }
     }
 
@@ -279,6 +298,9 @@ impl Watch {
         run.duration_s = Some(self.started.elapsed().as_secs_f64());
         run.cost = self.cost;
         run.outcome = Some(outcome);
+        if let Some(now) = self.now.take() {
+            now.end();
+        }
         let mut verdict = ullage_diagnosis::diagnose(run, &self.timeline);
         // Who killed COMMAND is known only after the findings are.
         run.outcome = Some(verdict.outcome.clone());
@@ -289,8 +311,10 @@ impl Watch {
                 // A gap that the recording itself tells is the same sentence, and reported once.
                 run.not_seen.push(sentence);
             }
-            if let Err(error) = writer.close(run) {
-                verdict.not_seen.push(format!("The recording could not be closed: {error}."));
+            let directory = writer.dir().to_owned();
+            match writer.close(run) {
+                Ok(()) => verdict_file::write(&directory, &verdict),
+                Err(error) => verdict.not_seen.push(format!("The recording could not be closed: {error}.")),
             }
         }
         verdict
@@ -305,6 +329,17 @@ pub fn watch_until_end(
     main: ProcessId,
     until: Option<Instant>,
 ) -> Watched {
+    watch_until_left(supervisor, watch, main, until, &AtomicBool::new(false))
+}
+
+/// The same where somebody looks on, who may leave.
+pub fn watch_until_left(
+    supervisor: &mut Supervisor,
+    watch: Watch,
+    main: ProcessId,
+    until: Option<Instant>,
+    leaves: &AtomicBool,
+) -> Watched {
     let mut watch = Some(watch);
     let mut failure = None;
     let ending = loop {
@@ -314,7 +349,8 @@ pub fn watch_until_end(
         });
         let happenings = supervisor.wait(timeout);
         let left = happenings.iter().any(|happening| matches!(happening, Happening::Interrupted))
-            || until.is_some_and(|until| Instant::now() >= until);
+            || until.is_some_and(|until| Instant::now() >= until)
+            || leaves.load(Ordering::Relaxed);
         let ended = happenings.iter().find_map(|happening| match happening {
             Happening::MainEnded { ending } => Some(*ending),
             _ => None,

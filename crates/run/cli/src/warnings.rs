@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use ullage_diagnosis::{limits, Timeline};
-use ullage_model::{At, LimitKind, RunFacts, Scope};
+use ullage_model::{At, LimitKind, LimitState, RunFacts, Scope};
 use ullage_report::text::growth;
 
 /// Seconds between two looks: a warning is a minute's growth old at least.
@@ -21,14 +21,19 @@ impl Warnings {
         Warnings { run, read_at: At(0), said: HashSet::new() }
     }
 
-    /// The warnings that are new at `now`, where it is time to look.
-    pub fn new_ones(&mut self, now: At, timeline: &Timeline) -> Vec<String> {
+    /// The limits at `now`, nearest first, where it is time to judge them.
+    pub fn look(&mut self, now: At, timeline: &Timeline) -> Option<Vec<LimitState>> {
         if now.since(self.read_at) < EVERY_S {
-            return Vec::new();
+            return None;
         }
         self.read_at = now;
-        let mut states = limits(&self.run, timeline);
-        states.retain(|state| state.warning && self.said.insert((state.kind, state.scope.clone())));
-        states.iter().map(growth).collect()
+        Some(limits(&self.run, timeline))
+    }
+
+    /// Those of them that are about to be met, where nobody was warned of them yet.
+    pub fn new_ones(&mut self, states: &[LimitState]) -> Vec<String> {
+        let is_new =
+            |state: &&LimitState| state.warning && self.said.insert((state.kind, state.scope.clone()));
+        states.iter().filter(is_new).map(growth).collect()
     }
 }

@@ -18,6 +18,7 @@ pub mod policy;
 mod signals;
 mod spawn;
 mod supervisor;
+pub mod terminal_signals;
 
 pub use agent_socket::Connection;
 pub use children::is_running;

@@ -1,4 +1,5 @@
-//! `ullage watch`: how a job stands that runs already, or how a recorded run went; then the verdict.
+//! `ullage watch`: how a job stands that runs already, or how a recorded run went; then the verdict. In a terminal it is a
+//! live view, else lines.
 //!
 //! The surprise: a process that ullage did not start is not its child. Its memory, limits and descendants are read as
 //! ever, but there is no agent in it, orphans do not come to ullage, and how it ended is told by a pidfd.
@@ -8,9 +9,11 @@ use crate::commands::run::refuse_unwritable;
 use crate::commands::{report, run};
 use crate::live::{self, Watch};
 use crate::narrator::Narrator;
-use crate::{home, machine, printer};
+use crate::viewer::{Left, Viewer};
+use crate::{exit, home, machine, printer, terminal};
 use anyhow::{bail, Context};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use ullage_diagnosis::Timeline;
 use ullage_kernel::KernelRoot;
@@ -26,13 +29,18 @@ const LINES_OF_A_REPLAY: f64 = 20.0;
 pub fn run(arguments: &WatchArguments) -> anyhow::Result<u8> {
     let pid = arguments.what.as_deref().and_then(|what| what.parse().ok()).filter(|pid: &i32| *pid > 0);
     refuse_unwritable(arguments.json.as_deref(), "the verdict", "--json")?;
-    let (verdict, recording) = match (pid, arguments.what.as_deref()) {
+    let watched = match (pid, arguments.what.as_deref()) {
         (Some(pid), what) => match recorded_by(pid)?.or_else(|| of_time(pid, what)) {
             Some(directory) => recorded(arguments, &directory)?,
             None => process(arguments, pid)?,
         },
         (None, None) => recorded(arguments, &running_or_newest()?)?,
         (None, what) => recorded(arguments, &home::find(what)?)?,
+    };
+    let (verdict, recording) = match watched {
+        Watched::Verdict(verdict, recording) => (verdict, recording),
+        // As a shell says of a program that the signal ended.
+        Watched::Signal(number) => return Ok(u8::try_from(128 + number).unwrap_or(exit::FAILED)),
     };
     run::write_json(arguments.json.as_deref(), &verdict);
     if arguments.json.as_deref().is_none_or(|file| file != Path::new("-")) {
@@ -43,6 +51,23 @@ pub fn run(arguments: &WatchArguments) -> anyhow::Result<u8> {
         ))?;
     }
     Ok(0)
+}
+
+/// How it was left.
+enum Watched {
+    /// With a verdict, and the name of the recording.
+    Verdict(Box<Verdict>, Option<String>),
+    /// This signal ended it, or the terminal hung up.
+    Signal(i32),
+}
+
+/// SIGHUP of signal(7): what a terminal that is gone stands for.
+const HANG_UP: i32 = 1;
+
+/// A live view is wanted, and there is a terminal for it.
+fn as_view(arguments: &WatchArguments) -> bool {
+    let to_stdout = arguments.json.as_deref().is_some_and(|file| file == Path::new("-"));
+    !arguments.plain && !to_stdout && terminal::can_be_taken()
 }
 
 /// A recording that is named by a number, its time, where no process has it.
@@ -83,7 +108,7 @@ fn is_ullage_run(command: &[String]) -> bool {
 }
 
 /// A process that runs, and what descends from it.
-fn process(arguments: &WatchArguments, pid: i32) -> anyhow::Result<(Verdict, Option<String>)> {
+fn process(arguments: &WatchArguments, pid: i32) -> anyhow::Result<Watched> {
     let started = Instant::now();
     let root = KernelRoot::live();
     let main = machine::identity(&root, pid).with_context(|| {
@@ -109,31 +134,66 @@ fn process(arguments: &WatchArguments, pid: i32) -> anyhow::Result<(Verdict, Opt
         ..SamplerSettings::default()
     };
     let sampler = Sampler::new(root, settings, main);
-    let mut watch = Watch::new(facts.clone(), started, sampler, writer, None, false)
-        .keeping_arguments(arguments.keep_arguments)
-        .narrated(Narrator::new(facts.clone(), arguments.every));
+    // The view reads the recording; without one there are lines.
+    let directory = writer.as_ref().map(|writer| writer.dir().to_owned()).filter(|_| as_view(arguments));
+    let quiet = directory.is_some();
+    let mut watch = Watch::new(facts.clone(), started, sampler, writer, None, quiet)
+        .keeping_arguments(arguments.keep_arguments);
+    if !quiet {
+        watch = watch.narrated(Narrator::new(facts.clone(), arguments.every));
+    }
     watch.event(EventKind::Machine { facts: Box::new(facts.machine.clone()) });
     for text in not_seen {
         watch.event(EventKind::NotSeen { text });
     }
     let until = arguments.r#for.map(|seconds| started + Duration::from_secs_f64(seconds));
-    let watched = live::watch_until_end(&mut supervisor, watch, main, until);
-    let outcome = match watched.ending {
-        Some(ending) => Outcome::from_ending(ending),
-        None => Outcome::of(OutcomeKind::StillRunning),
+    let leaves = AtomicBool::new(false);
+    // Concluded as soon as the job ends: the view shows how.
+    let watching = || {
+        let watched = live::watch_until_left(&mut supervisor, watch, main, until, &leaves);
+        let outcome = match watched.ending {
+            Some(ending) => Outcome::from_ending(ending),
+            None => Outcome::of(OutcomeKind::StillRunning),
+        };
+        match watched.watch {
+            Some(watch) => Ok(Box::new(watch.conclude(&mut facts, outcome))),
+            None => bail!(
+                "watching failed ({}); the job was not touched",
+                watched.failure.as_deref().unwrap_or("no reason given")
+            ),
+        }
     };
-    match watched.watch {
-        Some(watch) => Ok((watch.conclude(&mut facts, outcome), recording)),
-        None => bail!(
-            "watching failed ({}); the job was not touched",
-            watched.failure.as_deref().unwrap_or("no reason given")
-        ),
-    }
+    let Some(directory) = directory else { return Ok(Watched::Verdict(watching()?, recording)) };
+    let (verdict, left) = std::thread::scope(|scope| {
+        // The signals are blocked before the thread starts that would else take them.
+        let viewer = Viewer::open(&directory)?;
+        let watching = scope.spawn(watching);
+        let left = viewer.show(until);
+        leaves.store(true, Ordering::Relaxed);
+        let verdict = watching.join().map_err(|_| anyhow::anyhow!("a fault in ullage"))?;
+        anyhow::Ok((verdict?, left?))
+    })?;
+    Ok(match left {
+        Left::Signal(number) => Watched::Signal(number),
+        Left::HungUp => Watched::Signal(HANG_UP),
+        Left::Quit(_) => Watched::Verdict(verdict, recording),
+    })
 }
 
 /// A recorded run: its lines again, and where it runs still, those to come.
-fn recorded(arguments: &WatchArguments, directory: &Path) -> anyhow::Result<(Verdict, Option<String>)> {
+fn recorded(arguments: &WatchArguments, directory: &Path) -> anyhow::Result<Watched> {
     let begun = Instant::now();
+    if as_view(arguments) {
+        let until = arguments.r#for.map(|seconds| begun + Duration::from_secs_f64(seconds));
+        let verdict = match Viewer::open(directory)?.show(until)? {
+            Left::Signal(number) => return Ok(Watched::Signal(number)),
+            Left::HungUp => return Ok(Watched::Signal(HANG_UP)),
+            Left::Quit(Some(verdict)) => verdict,
+            Left::Quit(None) => Box::new(report::verdict_of(directory)?),
+        };
+        let name = home::name_in(&verdict.run, directory);
+        return Ok(Watched::Verdict(verdict, Some(name)));
+    }
     let recording = Recording::open(directory)?;
     let runs = |recording: &Recording| {
         recording.run.outcome.is_none() && recording.run.recorder.is_some_and(machine::is_alive)
@@ -161,7 +221,7 @@ fn recorded(arguments: &WatchArguments, directory: &Path) -> anyhow::Result<(Ver
     }
     let verdict = report::verdict_of(directory)?;
     let name = home::name_in(&verdict.run, directory);
-    Ok((verdict, Some(name)))
+    Ok(Watched::Verdict(Box::new(verdict), Some(name)))
 }
 
 /// Lines for what is new in a recording since the narrator last looked.

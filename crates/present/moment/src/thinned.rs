@@ -1,4 +1,4 @@
-//! How do a day's readings fit on a page? Of each stretch of time the smallest and the largest reading are there, so that a
+//! How do a day's readings fit on a page, or a screen? Of each stretch of time the smallest and the largest reading are there, so that a
 //! peak of one second is.
 //!
 //! The stretches double when there are too many of them: a run of any length takes the same room, and each reading is looked
@@ -8,10 +8,13 @@ use ullage_model::At;
 
 /// One reading: when, its figure, and what else belongs to it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Point<T> {
-    pub(crate) at: At,
-    pub(crate) value: u64,
-    pub(crate) of: T,
+pub struct Point<T> {
+    /// When.
+    pub at: At,
+    /// Its figure.
+    pub value: u64,
+    /// What else belongs to it.
+    pub of: T,
 }
 
 #[derive(Clone, Debug)]
@@ -24,7 +27,7 @@ struct Bucket<T> {
 
 /// A series of readings in bounded room.
 #[derive(Clone, Debug)]
-pub(crate) struct Thinned<T> {
+pub struct Thinned<T> {
     most: usize,
     width: u64,
     buckets: Vec<Bucket<T>>,
@@ -35,12 +38,12 @@ const FIRST_WIDTH: u64 = 50_000_000;
 
 impl<T: Clone> Thinned<T> {
     /// Of `most` stretches at most, so of twice as many points.
-    pub(crate) fn new(most: usize) -> Self {
+    pub fn new(most: usize) -> Self {
         Thinned { most: most.max(2), width: FIRST_WIDTH, buckets: Vec::new() }
     }
 
     /// Adds a reading; readings come in order of time.
-    pub(crate) fn push(&mut self, at: At, value: u64, of: T) {
+    pub fn push(&mut self, at: At, value: u64, of: T) {
         let point = Point { at, value, of };
         let index = at.0 / self.width;
         match self.buckets.last_mut() {
@@ -71,7 +74,7 @@ impl<T: Clone> Thinned<T> {
     }
 
     /// The readings that are left, in order of time.
-    pub(crate) fn points(&self) -> Vec<&Point<T>> {
+    pub fn points(&self) -> Vec<&Point<T>> {
         let mut points = Vec::with_capacity(2 * self.buckets.len());
         for bucket in &self.buckets {
             match &bucket.largest {
