@@ -48,7 +48,7 @@ test-python: install
 
 # What the outside sees: the same command with and without ullage, every process found, ullage killed and stopped.
 # Together but for the last two: one reads the clock of the kernel's counters, one what is left in /dev/shm.
-OUTSIDE := transparency screens page terminal discovery outage commands snippets clean check arena-kills arena-points
+OUTSIDE := transparency screens page terminal discovery outage commands completions snippets clean check arena-kills arena-points
 .PHONY: $(OUTSIDE:%=test-%) test-kill-recorder test-faults
 test-outside: install
 	status=0; $(MAKE) --keep-going --jobs=$(TOGETHER) --output-sync=target $(OUTSIDE:%=test-%) || status=1; \
@@ -81,6 +81,9 @@ test-clean: install
 
 test-commands: install
 	$(BIN)/python tests/commands.py --ullage $(BIN)/ullage --python $(BIN)/python
+
+test-completions: install
+	$(BIN)/python tests/completions.py --ullage $(BIN)/ullage
 
 test-snippets: install
 	$(BIN)/python tests/snippets.py --python $(BIN)/python
@@ -191,6 +194,11 @@ target/torch-own/torch-2.6.0:
 .PHONY: wheels
 wheels:
 	$(PYTHON) packaging/wheels.py
+
+# Manual pages and completions, into dist/share.
+.PHONY: pages
+pages:
+	$(CARGO) run -q --release -p ullage-cli --example pages -- dist/share
 
 lint: install
 	$(CARGO) fmt --all --check

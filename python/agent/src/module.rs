@@ -3,8 +3,7 @@
 use crate::ffi::{self, Object, PyMethodDef, PyModuleDef, PyObject};
 use crate::{
     access, allocated, builtins, collector, fork, guard, hook, large, malloc, objects, plain, safe_points,
-    sandbox,
-    speak, standing, waker,
+    sandbox, speak, standing, waker,
 };
 use std::ffi::{c_int, c_void, CStr};
 use std::ptr::{null, null_mut};

@@ -10,6 +10,8 @@ pub const ENV_DISABLE: &str = "ULLAGE_DISABLE";
 pub const ENV_FIX: &str = "ULLAGE_FIX";
 /// The directory of all recordings.
 pub const ENV_HOME: &str = "ULLAGE_HOME";
+/// Bytes that all recordings together may take.
+pub const ENV_RECORDINGS_MAX: &str = "ULLAGE_RECORDINGS_MAX";
 /// Where torchrun looks for a rank's error; written when set and the job left none.
 pub const ENV_TORCHELASTIC_ERROR_FILE: &str = "TORCHELASTIC_ERROR_FILE";
 /// Facts of a run: command, machine, outcome.

@@ -39,5 +39,5 @@ pub use home::{home, run_id};
 pub use recording::Recording;
 pub use repair::{repair, RepairError};
 pub use replay::Replay;
-pub use runs::{find, list_runs, remove, time_of, FindError, RemoveError, Run, RunState};
+pub use runs::{beyond, find, list_runs, remove, time_of, FindError, RemoveError, Run, RunState};
 pub use writer::{Writer, TAIL_BYTES};

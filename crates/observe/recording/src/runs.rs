@@ -132,7 +132,27 @@ pub fn list_runs(home: &Path, alive: impl Fn(&ProcessId) -> bool) -> Result<Vec<
     Ok(runs)
 }
 
+/// The recordings that have ended and lie beyond `most` bytes, counted from the newest; the oldest come last.
+pub fn beyond(runs: &[Run], most: u64) -> Vec<&Run> {
+    let mut taken = 0u64;
+    let mut beyond = Vec::new();
+    for run in runs {
+        taken = taken.saturating_add(run.bytes);
+        if taken > most && run.state == RunState::Ended {
+            beyond.push(run);
+        }
+    }
+    beyond
+}
+
 impl Run {
+    /// Seconds since anything in it was written; zero where that cannot be read.
+    pub fn idle_s(&self) -> f64 {
+        let entries = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let last = entries.filter_map(|entry| entry.metadata().and_then(|file| file.modified()).ok()).max();
+        last.and_then(|last| last.elapsed().ok()).map_or(0.0, |idle| idle.as_secs_f64())
+    }
+
     fn started(&self) -> f64 {
         self.facts.as_ref().map_or(0.0, |facts| facts.started_unix)
     }

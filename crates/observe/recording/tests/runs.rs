@@ -6,7 +6,7 @@ mod common;
 use common::{ended, run, write};
 use std::path::Path;
 use ullage_model::{RunFacts, RunId};
-use ullage_recording::{find, list_runs, remove, FindError, RemoveError, RunState, Writer};
+use ullage_recording::{beyond, find, list_runs, remove, FindError, RemoveError, RunState, Writer};
 
 fn record(home: &Path, name: &str, started: f64, close: bool) {
     let facts = RunFacts { run: RunId(name.into()), started_unix: started, ..run() };
@@ -98,4 +98,17 @@ fn a_recording_of_every_kind_of_file_is_removed_whole() {
     std::fs::write(dir.join("ticks-000009.parquet.tmp"), "half").unwrap();
     remove(&dir, |_| false).unwrap();
     assert!(!dir.exists());
+}
+
+#[test]
+fn the_oldest_that_ended_lie_beyond_a_bound() {
+    let home = three();
+    let runs = list_runs(home.path(), |_| false).unwrap();
+    let names = |most| beyond(&runs, most).into_iter().map(|run| run.name.as_str()).collect::<Vec<_>>();
+    let newest_two = runs[0].bytes + runs[1].bytes;
+    assert_eq!(names(u64::MAX), [""; 0]);
+    assert_eq!(names(newest_two), ["20261121-090000-train-2"]);
+    // The newest has no end: another machine may be writing it.
+    assert_eq!(names(0), ["20261121-100000-eval-3", "20261121-090000-train-2"]);
+    assert!(runs[0].idle_s() < 3600.0 && runs[0].idle_s() >= 0.0);
 }

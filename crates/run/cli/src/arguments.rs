@@ -1,6 +1,7 @@
 //! What may be typed: every command, flag and environment variable of `ullage`. What it means is decided
 //! where it is used.
 
+use crate::complete;
 use crate::remedies::{parse_remedies, Remedies};
 use crate::size::{parse_interval, parse_length, parse_percent, parse_size};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -49,6 +50,8 @@ pub enum Command {
     Runs(RunsArguments),
     /// Export a recording as Parquet, CSV or JSON
     Export(ExportArguments),
+    /// Print the script by which a shell completes commands, runs and causes at <TAB>
+    Completions(CompletionsArguments),
 }
 
 /// `ullage run`.
@@ -60,7 +63,7 @@ pub enum Command {
 ])]
 pub struct RunArguments {
     /// Also remove known causes: apply the remedies in LIST (arena, nofile, zygote; -NAME excludes one). Without LIST: all but zygote
-    #[arg(long, value_name = "LIST", env = "ULLAGE_FIX", num_args = 0..=1, require_equals = true, default_missing_value = "all", value_parser = parse_remedies)]
+    #[arg(long, value_name = "LIST", env = "ULLAGE_FIX", num_args = 0..=1, require_equals = true, default_missing_value = "all", value_parser = parse_remedies, add = complete::remedies())]
     pub fix: Option<Remedies>,
     /// Memory budget of the whole job: a warning at 90 %; above it SIGTERM, then SIGKILL, and exit status 53
     #[arg(long, value_name = "SIZE", env = "ULLAGE_MEMORY_MAX", value_parser = parse_size)]
@@ -96,7 +99,7 @@ pub struct RunArguments {
     #[arg(short, long, env = "ULLAGE_QUIET", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0, default_missing_value = "true")]
     pub quiet: bool,
     /// The job: a program and its arguments
-    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND", add = complete::job())]
     pub job: Vec<OsString>,
 }
 
@@ -110,7 +113,7 @@ pub struct RunArguments {
 ])]
 pub struct WatchArguments {
     /// Pid of the job's first process; or name of a run, its beginning, or a directory (default: the run that is live, else the newest)
-    #[arg(value_name = "RUN|PID")]
+    #[arg(value_name = "RUN|PID", add = complete::runs())]
     pub what: Option<String>,
     /// Print lines instead of the live view, as where standard output is no terminal
     #[arg(long)]
@@ -143,6 +146,7 @@ pub struct WatchArguments {
 #[command(after_help = examples!["ullage report", "ullage report RUN", "ullage report --json", "ullage report --html page.html"])]
 pub struct ReportArguments {
     /// Name of a run, its beginning, or a directory (default: the newest run)
+    #[arg(add = complete::runs())]
     pub run: Option<String>,
     /// Print JSON (docs/reference/verdict-json.md)
     #[arg(long, conflicts_with = "text")]
@@ -164,6 +168,7 @@ pub struct ReportArguments {
 ])]
 pub struct ExplainArguments {
     /// Id of a cause, or its beginning; or a log file, or - for standard input (default: list all causes)
+    #[arg(add = complete::causes_and_files())]
     pub what: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -215,10 +220,10 @@ pub struct SnapshotArguments {
 #[command(after_help = examples!["ullage compare good.json bad.json", "ullage compare good bad --json"])]
 pub struct CompareArguments {
     /// The good one: a snapshot file, the name of a run or its beginning, or a directory
-    #[arg(value_name = "GOOD")]
+    #[arg(value_name = "GOOD", add = complete::runs_and_files())]
     pub good: String,
     /// The bad ones
-    #[arg(required = true, value_name = "BAD")]
+    #[arg(required = true, value_name = "BAD", add = complete::runs_and_files())]
     pub others: Vec<String>,
     /// Print JSON
     #[arg(long)]
@@ -227,8 +232,12 @@ pub struct CompareArguments {
 
 /// `ullage runs`.
 #[derive(Debug, Args)]
-#[command(after_help = examples!["ullage runs", "ullage runs rm RUN"])]
+#[command(after_help = examples!["ullage runs", "ullage runs --json", "ullage runs rm RUN", "ullage runs rm --older-than 30d"])]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct RunsArguments {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
     /// What to do with the recordings (default: list them)
     #[command(subcommand)]
     pub action: Option<RunsAction>,
@@ -240,8 +249,11 @@ pub enum RunsAction {
     /// Remove recordings
     Rm {
         /// Names of runs, or their beginnings
-        #[arg(required = true, value_name = "RUN")]
+        #[arg(required_unless_present = "older_than", value_name = "RUN", add = complete::runs())]
         runs: Vec<String>,
+        /// Remove each run that nothing was written to for TIME, for example 30d; never one that is still recorded
+        #[arg(long, value_name = "TIME", value_parser = parse_length)]
+        older_than: Option<f64>,
     },
 }
 
@@ -250,6 +262,7 @@ pub enum RunsAction {
 #[command(after_help = examples!["ullage export RUN --format parquet", "ullage export RUN --format csv -o DIR"])]
 pub struct ExportArguments {
     /// Name of a run, its beginning, or a directory
+    #[arg(add = complete::runs())]
     pub run: String,
     /// Output format
     #[arg(long, value_enum)]
@@ -271,6 +284,36 @@ pub enum ExportFormat {
     Csv,
     /// One JSON object per line: {"sample": …} or {"event": …}
     Json,
+}
+
+/// `ullage completions`.
+#[derive(Debug, Args)]
+#[command(after_help = examples!["ullage completions bash > ~/.local/share/bash-completion/completions/ullage"])]
+pub struct CompletionsArguments {
+    /// The shell
+    pub shell: Shell,
+}
+
+/// Shells that complete the words of `ullage`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Shell {
+    /// ~/.local/share/bash-completion/completions/ullage
+    Bash,
+    /// A file _ullage in a folder of $fpath
+    Zsh,
+    /// ~/.config/fish/completions/ullage.fish
+    Fish,
+}
+
+impl Shell {
+    /// As it is typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Shell::Bash => "bash",
+            Shell::Zsh => "zsh",
+            Shell::Fish => "fish",
+        }
+    }
 }
 
 #[cfg(test)]

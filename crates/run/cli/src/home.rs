@@ -39,3 +39,37 @@ pub fn name_in(run: &RunId, directory: &Path) -> String {
         _ => directory.display().to_string(),
     }
 }
+
+/// What all recordings together may take where `ULLAGE_RECORDINGS_MAX` says nothing: 2,500 hours of 64 busy
+/// processes, of 3.4 MB each (docs/recording-format.md).
+const RECORDINGS_MAX: u64 = 8 << 30;
+
+/// Removes the oldest recordings that have ended, until all together take no more than `ULLAGE_RECORDINGS_MAX`; what there is
+/// to say of it.
+///
+/// One without an end is left: in a home that several machines share, it may be another machine's that goes on.
+pub fn bound(keep: &RunId) -> Option<String> {
+    let name = ullage_model::names::ENV_RECORDINGS_MAX;
+    let most = match std::env::var(name).map(|text| crate::size::parse_size(&text)) {
+        Ok(Ok(bytes)) => bytes,
+        Ok(Err(error)) => return Some(format!("{name}: {error}; no recording was removed")),
+        Err(_) => RECORDINGS_MAX,
+    };
+    let alive = |id: &ullage_model::ProcessId| crate::machine::is_alive(*id);
+    let runs = ullage_recording::list_runs(&home().ok()?, alive).ok()?;
+    let (mut removed, mut bytes) = (0u64, 0);
+    for run in ullage_recording::beyond(&runs, most).into_iter().filter(|run| run.name != keep.0) {
+        if ullage_recording::remove(&run.path, alive).is_ok() {
+            (removed, bytes) = (removed + 1, bytes + run.bytes);
+        }
+    }
+    let words = |bytes| ullage_report::format::bytes(bytes);
+    (removed > 0).then(|| {
+        format!(
+            "removed {} ({}), the oldest: together they may take {} ({name})",
+            ullage_report::format::plural(removed, "recording", "recordings"),
+            words(bytes),
+            words(most),
+        )
+    })
+}

@@ -8,6 +8,7 @@ pub mod agent_code;
 pub mod agent_files;
 pub mod arguments;
 pub mod commands;
+pub mod complete;
 pub mod environment;
 pub mod exit;
 pub mod home;
@@ -29,12 +30,15 @@ pub mod viewer;
 pub mod warnings;
 
 use arguments::{Arguments, Command};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
 use ullage_report::format;
 
 /// Runs the command that was typed.
 pub fn main() -> ExitCode {
+    if complete::answered(Arguments::command) {
+        return ExitCode::SUCCESS;
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -74,5 +78,6 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Compare(compare) => commands::compare::run(&compare),
         Command::Runs(runs) => commands::runs::run(&runs),
         Command::Export(export) => commands::export::run(&export),
+        Command::Completions(completions) => commands::completions::run(&completions),
     }
 }

@@ -18,7 +18,8 @@ pub enum Remedy {
     Nofile,
 }
 
-const EVERY: [Remedy; 3] = [Remedy::Arena, Remedy::Zygote, Remedy::Nofile];
+/// All that there are.
+pub const EVERY: [Remedy; 3] = [Remedy::Arena, Remedy::Zygote, Remedy::Nofile];
 /// Not the zygote: it needs datasets that can be pickled, and holds one more copy of each.
 const ALL: [Remedy; 2] = [Remedy::Arena, Remedy::Nofile];
 

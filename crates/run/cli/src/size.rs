@@ -64,13 +64,14 @@ pub fn parse_length(text: &str) -> Result<f64, String> {
     let trimmed = text.trim();
     let digits = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
     let (number, unit) = trimmed.split_at(digits);
-    let wrong = || format!("`{text}` is not a length of time: write for example 1s, 250ms or 2m");
+    let wrong = || format!("`{text}` is not a length of time: write for example 1s, 250ms, 2m or 30d");
     let number: f64 = number.parse().map_err(|_| wrong())?;
     let seconds = match unit.trim() {
         "" | "s" => number,
         "ms" => number / 1000.0,
         "m" | "min" => number * 60.0,
         "h" => number * 3600.0,
+        "d" => number * 86_400.0,
         _ => return Err(wrong()),
     };
     if seconds < 0.05 {

@@ -106,6 +106,8 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     match watched.watch {
         Some(watch) => {
             let verdict = watch.conclude(&mut facts, outcome);
+            let removed = recording.as_ref().and_then(|_| home::bound(&facts.run));
+            removed.filter(|_| !arguments.quiet).iter().for_each(|said| printer::remark(said));
             report_verdict(arguments, &verdict, recording.as_deref());
             write_torchelastic_error(&verdict);
             write_page(arguments, recording.as_deref());
