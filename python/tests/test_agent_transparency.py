@@ -124,7 +124,6 @@ def test_a_crash_does_not_list_the_agents_library(python, script):
     assert receiver.of("hello")
 
 
-@pytest.mark.parametrize("off", [{"ULLAGE_DISABLE": "1"}, {"ULLAGE_AGENT_SOCKET": ""}])
 # A hook that refuses what the agent would do, and keeps what it was told of.
 AUDITED = """
 import gc, inspect, pickle, sys, time, types
@@ -150,7 +149,7 @@ def test_an_audit_hook_of_the_program_is_told_nothing_of_the_agent(python, scrip
         same([python, program])
     else:
         done, _ = watched([python, program], env=dict(os.environ, ULLAGE_AGENT_NO_AUDIT="1"))
-        assert b"sys._current_frames" in done.stdout or b"gc." in done.stdout, done
+        assert done.stdout != plain([python, program]).stdout, done
 
 
 def test_a_program_that_saves_its_garbage_finds_none_of_ours(python, script):
@@ -158,6 +157,7 @@ def test_a_program_that_saves_its_garbage_finds_none_of_ours(python, script):
     same([python, script(program)])
 
 
+@pytest.mark.parametrize("off", [{"ULLAGE_DISABLE": "1"}, {"ULLAGE_AGENT_SOCKET": ""}])
 def test_switched_off_it_says_nothing(python, off):
     with Receiver() as receiver:
         env = dict(receiver.environment(), **off)

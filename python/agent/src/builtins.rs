@@ -7,7 +7,7 @@ use crate::ffi::{self, Object, PyMethodDef, PyObject};
 use crate::{guard, hook, safe_points};
 use std::ffi::{c_int, c_void, CString};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::SeqCst};
+use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
 
 static SLEEP: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
 static SLEEP_FUNCTION: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
@@ -15,22 +15,12 @@ static HOOKS: [AtomicPtr<PyObject>; 2] = [AtomicPtr::new(null_mut()), AtomicPtr:
 static CALLBACKS: [AtomicPtr<PyObject>; 2] = [AtomicPtr::new(null_mut()), AtomicPtr::new(null_mut())];
 
 static ADD_AUDIT_HOOK: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
-/// The program has an audit hook: it would run for what the agent's Python code does, in the agent's thread, and may wait
-/// there for a lock of the thread that waits for the agent. So no such code runs any more.
-pub(crate) static AUDITED: AtomicBool = AtomicBool::new(false);
 
 // SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
 unsafe extern "C-unwind" fn add_audit_hook(_module: Object, arguments: Object, keywords: Object) -> Object {
-    AUDITED.store(true, SeqCst);
+    guard::AUDITED.store(true, SeqCst);
     // SAFETY: the lock is held, and the function is held for good.
     unsafe { ffi::PyObject_Call(ADD_AUDIT_HOOK.load(SeqCst), arguments, keywords) }
-}
-
-/// `is_audited()`: the program has an audit hook.
-// SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
-pub(crate) unsafe extern "C-unwind" fn is_audited(_module: Object, _arguments: Object) -> Object {
-    // SAFETY: the lock is held.
-    unsafe { ffi::PyBool_FromLong(AUDITED.load(SeqCst).into()) }
 }
 
 type OfOne = unsafe extern "C-unwind" fn(Object, Object) -> Object;

@@ -7,7 +7,7 @@
 //! agent imports nothing, calls nothing of the program's, and is waited for `LONGEST_S` at most.
 
 use crate::ffi::{self, Object};
-use crate::{builtins, collector, sandbox};
+use crate::{collector, sandbox};
 use std::cell::Cell;
 use std::ffi::{c_int, c_void, CStr};
 use std::ptr::null_mut;
@@ -27,6 +27,9 @@ pub(crate) static RESET: AtomicPtr<ffi::PyObject> = AtomicPtr::new(null_mut());
 pub(crate) static FORKED: AtomicBool = AtomicBool::new(false);
 /// Exceptions of the agent's own are printed: for who works on it.
 pub(crate) static LOUD: AtomicBool = AtomicBool::new(false);
+/// The program has an audit hook: it would run for what the agent's Python code does, in the agent's thread, and may wait
+/// there for a lock of the thread that waits for the agent. So no such code runs any more.
+pub(crate) static AUDITED: AtomicBool = AtomicBool::new(false);
 /// The thread that came by last.
 pub(crate) static CALLER: AtomicU64 = AtomicU64::new(0);
 /// Threads that were not waited for to their end.
@@ -39,6 +42,13 @@ struct Job {
     done: AtomicBool,
     /// Nobody waits any more: the thread frees this itself.
     left: AtomicBool,
+}
+
+/// `is_audited()`: the program has an audit hook.
+// SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
+pub(crate) unsafe extern "C-unwind" fn is_audited(_module: Object, _arguments: Object) -> Object {
+    // SAFETY: the lock is held.
+    unsafe { ffi::PyBool_FromLong(AUDITED.load(SeqCst).into()) }
 }
 
 pub(crate) fn in_ours() -> bool {
@@ -59,7 +69,7 @@ pub(crate) unsafe fn run(callable: Object, arguments: Object) -> Object {
         || arguments.is_null()
         || OURS.get()
         || LEFT_BEHIND.load(SeqCst) != 0
-        || builtins::AUDITED.load(SeqCst)
+        || AUDITED.load(SeqCst)
         || !sandbox::is_open()
     {
         return null_mut();

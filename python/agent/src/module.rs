@@ -71,7 +71,7 @@ fn methods() -> &'static mut [PyMethodDef] {
         method(c"filled", standing::filled as *const c_void, many),
         method(c"hook", hook::hook as *const c_void, many),
         method(c"in_child", fork::in_child as *const c_void, no),
-        method(c"is_audited", builtins::is_audited as *const c_void, no),
+        method(c"is_audited", guard::is_audited as *const c_void, no),
         method(c"is_due", safe_points::is_due as *const c_void, no),
         method(c"is_main", is_main as *const c_void, no),
         method(c"is_open", is_open as *const c_void, no),

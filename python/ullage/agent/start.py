@@ -1,9 +1,9 @@
 """Which parts of the agent does a Python of the job load as it starts? Run by sitecustomize.py, with `here`, its
 folder, and `parts`, the byte code of this version of Python that lies there.
 
-To parse the agent at each start, or to open file after file, would cost more than it may. So the byte code of all that a
-start needs lies in one file. The command makes it of what is installed beside it (agent_files.rs); for another version of
-Python its first process does, whatever PYTHONDONTWRITEBYTECODE says: it is ullage's own folder.
+To parse the agent at each start, or to open file after file, would cost more than it may. So the byte code of all that
+a start needs lies in one file. The command makes it of what is installed beside it (agent_code.rs). For another version
+of Python its first process does, whatever PYTHONDONTWRITEBYTECODE says: it is ullage's own folder.
 """
 
 import sys
