@@ -141,12 +141,24 @@ fn ongoing(analysis: &Analysis, process: &ProcessHistory, rise: &Rise) -> bool {
     {
         return false;
     }
-    // What comes and goes blurs the readings, and not the most that was ever held.
     let much = UNNAMED_HALF * (GROWTH_WARN_BYTES as f64).max(GROWTH_WARN_SHARE * held);
     let flat = |series: &Series| flattens(series, rise.since, rise.until, much);
+    // What comes and goes blurs the readings, and not the most that was ever held, where that rose by enough late.
+    let highest = highest(process);
+    let then = |seconds: f64| highest.at_or_before(At::from_seconds(seconds)).map_or(0.0, |(_, most)| most);
+    let rose_late = then(rise.until) - then(rise.since + lasted / 2.0) >= much;
     (lasted >= UNNAMED_LASTED * lived || late)
-        && (!flat(&private) || !flat(&process.high_water))
+        && (!flat(&private) || rose_late && !flat(&highest))
         && !comes_and_goes(process, rise)
+}
+
+/// The most that was resident, but for mapped files.
+fn highest(process: &ProcessHistory) -> Series {
+    let files =
+        |at: At| process.files.at_or_before(at).or(process.files.first()).map_or(0.0, |(_, bytes)| bytes);
+    let mut highest = Series::default();
+    process.high_water.points().for_each(|(at, bytes)| highest.push(at, bytes - files(at)));
+    highest
 }
 
 /// It gave much back in between, and holds no more than it did before: its high-water mark stood still in the second half.

@@ -10,7 +10,7 @@ use crate::analysis::Analysis;
 use crate::causes::{explains_growth, is_work, ALIKE};
 use crate::history::Series;
 use crate::policy::sizes::{MOST, WARN_PART};
-use crate::rule::allocators::JOB_GROWTH;
+use crate::rule::allocators::{retained_by_allocator, JOB_GROWTH};
 use crate::rule::retainers::ELSEWHERE;
 use crate::trend::rise;
 use ullage_model::{At, Evidence, EvidenceValue, Finding, Severity, Status, Unit};
@@ -27,9 +27,16 @@ pub(crate) fn explain(analysis: &Analysis, findings: &mut Vec<Finding>) {
     let kill = findings.iter().find(killed).map(|kill| (kill.cause.clone(), kill.severity, kill.at));
     let Some(((kill, severity, at), room)) = kill.zip(room(analysis)) else { return };
     let came = Came::of(analysis, at);
+    let free: f64 = analysis.retention.iter().map(|retention| retention.bytes).sum();
     let weight = |finding: &Finding| {
         let (bytes, read) = held(finding);
-        let most = bytes as f64 >= MOST * came.until(read) && bytes.saturating_mul(WARN_PART) >= room;
+        let came = came.until(read);
+        // What an allocator holds free between blocks is a consequence of what is in use, up to as much again.
+        let in_use = match retained_by_allocator(finding) {
+            Some(_) => came,
+            None => (came - free).max(MOST * came),
+        };
+        let most = bytes as f64 >= MOST * in_use && bytes.saturating_mul(WARN_PART) >= room;
         let filled = most && may_explain(analysis, finding, at);
         filled.then_some((!is_alike(finding), finding.status(), bytes))
     };

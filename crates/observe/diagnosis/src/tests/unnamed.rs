@@ -127,6 +127,24 @@ fn a_growth_behind_a_warm_up_as_large_is_reported_also_between_temporaries() {
 }
 
 #[test]
+fn libraries_that_come_late_raise_the_high_water_mark_of_no_growth() {
+    // As two ranks that load gloo for their first collective: 90 MiB at first, 40 behind them, and 30 of files.
+    let late = |at: f64| if at > 5.0 { 1.0 } else { 0.0 };
+    let mut run = Run::new();
+    run.facts.agent = false;
+    for at in ticks(7.0, 0.5) {
+        let private = 194.0 + 30.0 * at.min(3.0) + 40.0 * late(at);
+        let files = 200.0 + 29.0 * late(at);
+        let mut process = sized(MAIN, private, files, 3000.0 + private);
+        if let Measured::Known(memory) = &mut process.memory {
+            memory.peak_resident = Bytes(((private + files) * MIB as f64) as u64);
+        }
+        run.tick(at, vec![process], |_| {});
+    }
+    is_left_in_peace(&run.finish(7.2, Ending::Exited(0)).verdict(), "a collective");
+}
+
+#[test]
 fn what_came_before_it_was_watched_may_have_come_as_fast() {
     // Readings of 20 s, of a process that has lived for longer; `by` MiB come to 1000.
     let watched = |before: u64, by: f64| {

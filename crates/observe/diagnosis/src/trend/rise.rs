@@ -91,18 +91,19 @@ pub(crate) fn rise(series: &Series, start: f64, least: f64) -> Option<Rise> {
 /// more, it does not flatten.
 pub(crate) fn flattens(series: &Series, since: f64, until: f64, least: f64) -> bool {
     let lasted = until - since;
+    let reading = |t: f64| series.at_or_before(At::from_seconds(t.max(0.0))).or(series.first());
+    // The median of an eighth around a time; the first reading is one that rose by nothing yet.
     let level = |part: f64| {
         let (middle, around) = (since + part * lasted, lasted / EIGHTHS as f64 / 2.0);
-        let near = series.points().map(|(at, value)| (at.seconds(), value));
-        let mut here: Vec<f64> = near
-            .filter(|(t, _)| (since.max(middle - around)..=until.min(middle + around)).contains(t))
-            .map(|point| point.1)
-            .collect();
-        here.sort_unstable_by(f64::total_cmp);
-        let before = series.at_or_before(At::from_seconds(middle.max(0.0))).or(series.first());
-        here.get(here.len() / 2).copied().or(before.map(|(_, value)| value)).unwrap_or(0.0)
+        let here = since.max(middle - around)..=until.min(middle + around);
+        let near = series.points().filter(|(at, _)| here.contains(&at.seconds()));
+        let mut values: Vec<f64> = near.map(|(_, value)| value).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        let before = reading(middle).map_or(0.0, |(_, value)| value);
+        values.get(values.len() / 2).copied().unwrap_or(before)
     };
-    let [first, half, late, last] = [0.0, 0.5, 0.75, 1.0].map(level);
+    let first = reading(since).map_or(0.0, |(_, value)| value);
+    let [half, late, last] = [0.5, 0.75, 1.0].map(level);
     let goes_on = last - half >= least && last - late >= GOES_ON * (late - half);
     last - half <= FLATTENS * (half - first) && !goes_on
 }
