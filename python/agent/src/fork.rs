@@ -48,6 +48,7 @@ pub(crate) unsafe extern "C-unwind" fn in_child(_module: Object, _arguments: Obj
     let fd = CONNECTION.load(SeqCst);
     let ours = fd >= 0 && sandbox::identity_of_ours(fd, DEVICE.load(SeqCst), INODE.load(SeqCst));
     if ours {
+        safe_points::has_inherited();
         if let Some(hello) = HELLO.get() {
             // SAFETY: the bytes live for good.
             unsafe { ffi::send(fd, hello.as_ptr().cast(), hello.len(), speak::AT_ONCE) };

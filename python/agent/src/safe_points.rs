@@ -3,7 +3,7 @@
 //! Asked wherever a program comes by: a collection, `time.sleep`, a batch, a step, a model's call.
 
 use crate::ffi::{self, Object, PyObject};
-use crate::{guard, waker};
+use crate::{guard, sandbox, waker};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, Ordering::SeqCst};
 
@@ -13,6 +13,11 @@ const MUCH_COLLECTED: i64 = 1000;
 const EARLY_APART: f64 = 10.0;
 const AGAIN_WHERE_IT_FAILED_S: f64 = 60.0;
 pub(crate) const NEVER: i64 = i64::MAX;
+/// Until a forked process has more private memory than this above the least that it had, its first look waits,
+const RISEN_SINCE_FORK: i64 = 4 << 20;
+/// and is asked for again after so long.
+const AT_REST_S: f64 = 1.0;
+const NOT_FORKED: i64 = -1;
 
 /// By `ffi::now`.
 pub(crate) static NEXT: AtomicI64 = AtomicI64::new(NEVER);
@@ -25,6 +30,9 @@ pub(crate) static BEFORE_COLLECTION: AtomicPtr<PyObject> = AtomicPtr::new(null_m
 /// There was a first look: a short one has something to compare with.
 pub(crate) static SAMPLED: AtomicBool = AtomicBool::new(false);
 
+/// The least private memory of a forked process that was not looked at yet.
+static LEAST_SINCE_FORK: AtomicI64 = AtomicI64::new(NOT_FORKED);
+
 pub(crate) fn after(seconds: f64) -> i64 {
     if seconds.is_finite() {
         ffi::now().saturating_add((seconds * 1e9) as i64)
@@ -34,7 +42,27 @@ pub(crate) fn after(seconds: f64) -> i64 {
 }
 
 pub(crate) fn due() -> bool {
-    ffi::now() >= NEXT.load(SeqCst)
+    ffi::now() >= NEXT.load(SeqCst) && !rests_since_fork()
+}
+
+/// A forked process has nothing of its own to look at yet: any Python code would copy pages that it shares with its parent, for
+/// room of CPython's and for counts of what the code names.
+fn rests_since_fork() -> bool {
+    let least = LEAST_SINCE_FORK.load(SeqCst);
+    if least == NOT_FORKED {
+        return false;
+    }
+    match sandbox::private_if_open_here() {
+        Some((private, _)) if private - least.min(private) < RISEN_SINCE_FORK => {
+            LEAST_SINCE_FORK.store(least.min(private), SeqCst);
+            NEXT.store(after(AT_REST_S), SeqCst);
+            true
+        }
+        _ => {
+            LEAST_SINCE_FORK.store(NOT_FORKED, SeqCst);
+            false
+        }
+    }
 }
 
 /// # Safety
@@ -42,7 +70,7 @@ pub(crate) fn due() -> bool {
 pub(crate) unsafe fn safe_point(light: bool, early: bool) {
     let (now, due) = (ffi::now(), NEXT.load(SeqCst));
     let early = early && SAMPLED.load(SeqCst) && NEXT_EARLY.load(SeqCst) <= now && now < due;
-    if due == NEVER || now < due && !(early || light) || guard::in_ours() {
+    if due == NEVER || now < due && !(early || light) || guard::in_ours() || rests_since_fork() {
         return;
     }
     NEXT.store(NEVER, SeqCst);
@@ -96,7 +124,10 @@ pub(crate) unsafe extern "C-unwind" fn on_collection(_module: Object, arguments:
             // A program that waits after it has collected comes by nowhere else for long.
             safe_point(false, many);
             waker::at_collection();
-        } else if ffi::now() >= NEXT_BEFORE_COLLECTION.load(SeqCst) && !guard::in_ours() {
+        } else if ffi::now() >= NEXT_BEFORE_COLLECTION.load(SeqCst)
+            && LEAST_SINCE_FORK.load(SeqCst) == NOT_FORKED
+            && !guard::in_ours()
+        {
             NEXT_BEFORE_COLLECTION.store(NEVER, SeqCst);
             let nothing = ffi::tuple([]);
             let again = guard::run(BEFORE_COLLECTION.load(SeqCst), nothing);
@@ -159,7 +190,14 @@ pub(crate) unsafe extern "C-unwind" fn is_due(_module: Object, _arguments: Objec
     unsafe { ffi::PyBool_FromLong(due().into()) }
 }
 
+/// In a forked child, whose own status is open: what it has was its parent's.
+pub(crate) fn has_inherited() {
+    let private = sandbox::private_if_open_here().map_or(NOT_FORKED, |(private, _)| private);
+    LEAST_SINCE_FORK.store(private, SeqCst);
+}
+
 pub(crate) fn after_fork(first_s: f64) {
+    LEAST_SINCE_FORK.store(NOT_FORKED, SeqCst);
     NEXT_EARLY.store(0, SeqCst);
     SAMPLED.store(false, SeqCst);
     if NEXT_BEFORE_COLLECTION.load(SeqCst) == NEVER && !BEFORE_COLLECTION.load(SeqCst).is_null() {
