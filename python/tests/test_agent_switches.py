@@ -134,7 +134,8 @@ def test_allocations_are_not_traced(monkeypatch, value):
     memory._census = types.SimpleNamespace(due=lambda *_: True, take=lambda *_: None, unexplained=True)
     try:
         memory._take_census([].append, 1 << 30, 0.0)
-        assert tracemalloc.is_tracing() is (value == "0")
+        crashes = sys.version_info < (3, 12, 9) or (3, 13) <= sys.version_info < (3, 13, 2)  # gh-128679
+        assert tracemalloc.is_tracing() is (value == "0" and not crashes)
     finally:
         tracemalloc.stop()
         agent_parts.forget()

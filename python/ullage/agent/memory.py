@@ -14,7 +14,6 @@ full of small holes keeps them all. Both figures are told.
 import gc
 import posix
 import sys
-import _thread
 from time import monotonic, thread_time
 
 import _ullage_common as common
@@ -258,18 +257,13 @@ def _may_trace():
 def _begin_to_trace(private):
     global _tracing
     _tracing = common.load("sites")
-    _tracing.start(private, _own_threads())
-
-
-def _own_threads():
-    """The one that sleeps, and this one where the program's waits for it."""
-    return common.native.wakes() + (common.native.caller() != _thread.get_ident())
+    _tracing.start(private)
 
 
 def _trace(send, private):
     """While allocations are traced nothing else is looked at: it is over in seconds."""
     try:
-        return _tracing.look(send, private, _own_threads()) if _tracing is not None else None
+        return _tracing.look(send, private) if _tracing is not None else None
     except Exception:
         return None
 

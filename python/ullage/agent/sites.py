@@ -9,13 +9,11 @@ and one stop ends it for all. So memory.py asks for nothing once the program has
 was begun as soon as it does. While it traces, Python allocates at about half its speed.
 
 Up to CPython 3.12.8 and 3.13.1 the end of tracing crashes a thread of C that allocates from Python meanwhile, such as
-one that takes the interpreter's lock for the first time (gh-128679). There nothing is traced beside a thread that
-Python did not begin.
+one that takes the interpreter's lock for the first time (gh-128679), which a thread of the agent's does. There nothing
+is traced.
 """
 
-import posix
 import sys
-import _thread
 import _tracemalloc
 from time import monotonic
 
@@ -42,20 +40,13 @@ def may_crash(version):
     return version < (3, 12, 9) or (3, 13) <= version < (3, 13, 2)
 
 
-def _is_safe(ours):
-    if not may_crash(sys.version_info[:3]):
-        return True
-    # Python counts those that it began, but for the main one.
-    return len(posix.listdir("/proc/self/task")) <= 1 + _thread._count() + ours
-
-
-def start(private, ours=0):
-    """Begins to trace, where that is due. `ours`: threads of the agent's."""
+def start(private):
+    """Begins to trace, where that is due."""
     global _began, _blocks, _private, _next, _tracing
     now = monotonic()
     if _tracing or _done >= TIMES or now < _next:
         return
-    if _tracemalloc.is_tracing() or not _is_safe(ours):
+    if _tracemalloc.is_tracing() or may_crash(sys.version_info[:3]):
         return
     _tracemalloc.start(FRAMES)
     _tracing = True
@@ -63,14 +54,10 @@ def start(private, ours=0):
     _blocks, _private = sys.getallocatedblocks(), private
 
 
-def look(send, private, ours=0):
-    """Seconds after which it wants to be asked again; none where it does not trace. Tells and ends when enough came,
-    and ends at once where a thread has come that it could harm."""
+def look(send, private):
+    """Seconds after which it wants to be asked again; none where it does not trace. Tells and ends when enough came."""
     global _done
     if not _tracing:
-        return None
-    if not _is_safe(ours):
-        give_way()
         return None
     came = private - _private
     seconds = monotonic() - _began
@@ -95,7 +82,7 @@ def _stop():
 
 
 def give_way():
-    """No more: the program has imported tracemalloc, and may begin to trace, or has a thread that this could harm."""
+    """The program has imported tracemalloc, and may begin to trace."""
     global _done
     _stop()
     _done = TIMES

@@ -164,7 +164,7 @@ fn what_came_before_it_was_watched_may_have_come_as_fast() {
 }
 
 #[test]
-fn memory_that_is_locked_is_told_apart() {
+fn memory_that_is_locked_is_distinguished() {
     let locks = |share: f64| {
         let mut run = Run::new();
         run.facts.agent = false;

@@ -103,7 +103,7 @@ pub(crate) fn flattens(series: &Series, since: f64, until: f64, least: f64) -> b
         values.get(values.len() / 2).copied().unwrap_or(before)
     };
     let first = reading(since).map_or(0.0, |(_, value)| value);
-    let [half, late, last] = [0.5, 0.75, 1.0].map(level);
+    let [half, late, last] = [2u8, 3, 4].map(|quarters| level(LINE_QUARTER * f64::from(quarters)));
     let goes_on = last - half >= least && last - late >= GOES_ON * (late - half);
     last - half <= FLATTENS * (half - first) && !goes_on
 }
