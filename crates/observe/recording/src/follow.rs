@@ -48,6 +48,8 @@ struct FollowedTail {
     read: u64,
     /// Numbers of the parts that were there.
     parts: Vec<u32>,
+    /// One of them, and the largest number in it.
+    newest: Option<(u32, u64)>,
     /// Rows that belong to a sample that was not given yet.
     waiting: Vec<RecordBatch>,
 }
@@ -65,6 +67,7 @@ impl Follower {
             head: Vec::new(),
             read: 0,
             parts: Vec::new(),
+            newest: None,
             waiting: Vec::new(),
         };
         let run_written = written(&dir);
@@ -127,7 +130,7 @@ impl Follower {
             }
         }
         let given = self.given;
-        let tables = self.tails.iter().map(|tail| tail.files(&store, &names, given)).collect();
+        let tables = self.tails.iter_mut().map(|tail| tail.files(&store, &names, given)).collect();
         let live = self.tails.iter().any(|tail| names.contains(&tail.table.tail_name()));
         Ok(Files { store, tables, live })
     }
@@ -139,6 +142,7 @@ impl FollowedTail {
         let parts = parts_of(self.table, names);
         if parts != self.parts {
             self.parts = parts;
+            self.newest = None;
             self.begin_anew();
         }
         let path = dir.join(self.table.tail_name());
@@ -199,18 +203,16 @@ impl FollowedTail {
     }
 
     /// Parts with numbers that were not given yet, and the rows that wait.
-    fn files(&self, store: &Store, names: &[String], given: Given) -> TableFiles {
+    fn files(&mut self, store: &Store, names: &[String], given: Given) -> TableFiles {
         let given = given.of(self.table);
         let numbers = parts_of(self.table, names);
         let mut parts = Vec::new();
         for number in numbers.iter().rev() {
             let name = self.table.part_name(*number);
-            let newest = || {
-                let bytes = store.read(&name, MOST_PART_BYTES).ok()?;
-                last_number(self.table, bytes).ok()?
-            };
             // Older parts hold lower numbers.
-            if given.is_some_and(|given| newest().is_some_and(|newest| newest <= given)) {
+            let mut met =
+                |given: u64| self.newest_of(store, *number, &name).is_some_and(|newest| newest <= given);
+            if given.is_some_and(&mut met) {
                 break;
             }
             parts.push(name);
@@ -223,6 +225,16 @@ impl FollowedTail {
             tail: Columns::of_batches(self.table, &self.waiting),
             batches: Vec::new(),
         }
+    }
+
+    /// The largest number in a part, read once as long as the parts stay the same.
+    fn newest_of(&mut self, store: &Store, number: u32, name: &str) -> Option<u64> {
+        if let Some((_, newest)) = self.newest.filter(|(known, _)| *known == number) {
+            return Some(newest);
+        }
+        let newest = last_number(self.table, store.read(name, MOST_PART_BYTES).ok()?).ok()??;
+        self.newest = Some((number, newest));
+        Some(newest)
     }
 }
 

@@ -1,8 +1,10 @@
 //! `now.json`: how the job stands, in one object that any number of readers may read.
 
 use crate::moment::{Moment, Process};
-use serde_json::{json, Map, Value};
-use ullage_model::{LimitState, RunFacts, SegmentKind};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use ullage_model::{LimitState, RunFacts};
+use ullage_report::format;
 
 /// The most that `now.json` may be, bytes: readers take it in one read.
 pub const MOST_BYTES: usize = 16 << 10;
@@ -14,11 +16,94 @@ const MOST_LIMITS: usize = 12;
 const MOST_WORDS: usize = 16;
 const MOST_WORD: usize = 100;
 
+#[derive(Serialize)]
+struct Now<'a> {
+    schema: u32,
+    ullage: &'static str,
+    run: &'a str,
+    command: Vec<String>,
+    job: Option<String>,
+    node: Option<String>,
+    rank: Option<u32>,
+    started_unix: f64,
+    at: f64,
+    memory: MemoryNow<'a>,
+    processes: Vec<ProcessNow>,
+    limits: Vec<LimitNow>,
+    growth: Option<GrowthNow>,
+    segments: Option<SegmentsNow>,
+    stall_s: Option<f64>,
+    oom_kills: u64,
+    gpus: [u8; 0],
+    cost: CostNow,
+}
+
+#[derive(Serialize)]
+struct MemoryNow<'a> {
+    bytes: u64,
+    error_bytes: u64,
+    bytes_per_second: Option<f64>,
+    categories: BTreeMap<&'a str, u64>,
+    beside: BTreeMap<&'a str, u64>,
+}
+
+#[derive(Serialize)]
+struct ProcessNow {
+    role: String,
+    index: Option<u32>,
+    /// How many, where it is a row of several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<usize>,
+    bytes: Option<u64>,
+    private_bytes: Option<u64>,
+    descriptors: Option<u64>,
+    mappings: Option<u64>,
+    cpu_s: f64,
+}
+
+#[derive(Serialize)]
+struct LimitNow {
+    limit: &'static str,
+    scope: String,
+    unit: &'static str,
+    used: Option<u64>,
+    allowed: Option<u64>,
+    seconds_left: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct GrowthNow {
+    class: &'static str,
+    bytes: u64,
+    bytes_per_second: f64,
+}
+
+#[derive(Serialize)]
+struct SegmentsNow {
+    by_kind: BTreeMap<&'static str, Segments>,
+    unused: u64,
+    unused_bytes: u64,
+}
+
+#[derive(Default, Serialize)]
+struct Segments {
+    count: u64,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct CostNow {
+    cpu_s: f64,
+    peak_bytes: u64,
+}
+
 /// The text of `now.json` at this moment, at most [`MOST_BYTES`] long.
 pub fn now_json(run: &RunFacts, moment: &Moment) -> String {
     let mut most = MOST_PROCESSES;
     loop {
-        let text = format!("{}\n", ullage_report::json::line(&object(run, moment, most)).trim_end());
+        // Numbers, and strings as keys: it cannot fail.
+        let text = serde_json::to_string(&now(run, moment, most)).unwrap_or_default();
+        let text = format::clean_json(&text) + "\n";
         if text.len() <= MOST_BYTES || most == 0 {
             return text;
         }
@@ -26,110 +111,104 @@ pub fn now_json(run: &RunFacts, moment: &Moment) -> String {
     }
 }
 
-fn object(run: &RunFacts, moment: &Moment, most: usize) -> Value {
+fn now<'a>(run: &'a RunFacts, moment: &'a Moment, most: usize) -> Now<'a> {
     let memory = &moment.memory;
     let short = |word: &String| word.chars().take(MOST_WORD).collect::<String>();
-    json!({
-        "schema": SCHEMA,
-        "ullage": env!("CARGO_PKG_VERSION"),
-        "run": run.run.0,
-        "command": run.command.iter().take(MOST_WORDS).map(short).collect::<Vec<_>>(),
-        "job": run.job.as_ref().map(short),
-        "node": run.node.as_ref().map(short),
-        "rank": run.rank,
-        "started_unix": run.started_unix,
-        "at": moment.at.seconds(),
-        "memory": {
-            "bytes": memory.bytes,
-            "error_bytes": memory.error_bytes,
-            "bytes_per_second": moment.bytes_per_second.map(f64::round),
-            "categories": map(&memory.categories),
-            "beside": map(&memory.beside),
+    Now {
+        schema: SCHEMA,
+        ullage: env!("CARGO_PKG_VERSION"),
+        run: &run.run.0,
+        command: run.command.iter().take(MOST_WORDS).map(short).collect(),
+        job: run.job.as_ref().map(short),
+        node: run.node.as_ref().map(short),
+        rank: run.rank,
+        started_unix: run.started_unix,
+        at: moment.at.seconds(),
+        memory: MemoryNow {
+            bytes: memory.bytes,
+            error_bytes: memory.error_bytes,
+            bytes_per_second: moment.bytes_per_second.map(f64::round),
+            categories: by_name(&memory.categories),
+            beside: by_name(&memory.beside),
         },
-        "processes": processes(moment, most),
-        "limits": moment.limits.iter().take(MOST_LIMITS.min(most.max(1))).map(limit).collect::<Vec<_>>(),
-        "growth": moment.growth.as_ref().map(|growth| json!({
-            "class": growth.class.id(),
-            "bytes": growth.bytes,
-            "bytes_per_second": growth.per_second.round(),
-        })),
-        "segments": segments(moment),
-        "stall_s": moment.stall_s,
-        "oom_kills": moment.oom_kills,
-        "gpus": [],
-        "cost": {"cpu_s": moment.cost.cpu_ns as f64 / 1e9, "peak_bytes": moment.cost.peak_rss.0},
-    })
+        processes: processes(moment, most),
+        limits: moment.limits.iter().take(MOST_LIMITS.min(most.max(1))).map(limit).collect(),
+        growth: moment.growth.as_ref().map(|growth| GrowthNow {
+            class: growth.class.id(),
+            bytes: growth.bytes,
+            bytes_per_second: growth.per_second.round(),
+        }),
+        segments: segments(moment),
+        stall_s: moment.stall_s,
+        oom_kills: moment.oom_kills,
+        gpus: [],
+        cost: CostNow { cpu_s: moment.cost.cpu_ns as f64 / 1e9, peak_bytes: moment.cost.peak_rss.0 },
+    }
 }
 
-fn map(parts: &[(String, u64)]) -> Map<String, Value> {
-    parts.iter().map(|(name, bytes)| (name.clone(), json!(bytes))).collect()
+fn by_name(parts: &[(String, u64)]) -> BTreeMap<&str, u64> {
+    parts.iter().map(|(name, bytes)| (name.as_str(), *bytes)).collect()
 }
 
 /// Those that hold most one by one; the rest as one row without an index.
-fn processes(moment: &Moment, most: usize) -> Vec<Value> {
+fn processes(moment: &Moment, most: usize) -> Vec<ProcessNow> {
     let mut running: Vec<&Process> =
         moment.processes.iter().filter(|process| process.exited.is_none()).collect();
     running.sort_by_key(|process| std::cmp::Reverse(process.private.unwrap_or(0)));
     let (told, rest) = running.split_at(most.min(running.len()));
-    let mut rows: Vec<Value> = told
-        .iter()
-        .map(|process| {
-            json!({
-                "role": process.identity.role.kind(),
-                "index": process.identity.index(),
-                "bytes": process.private.zip(process.shared).map(|(private, shared)| private.saturating_add(shared)),
-                "private_bytes": process.private,
-                "descriptors": process.descriptors,
-                "mappings": process.mappings,
-                "cpu_s": process.cpu_s,
-            })
-        })
-        .collect();
+    let row = |process: &&Process| ProcessNow {
+        role: process.identity.role.kind(),
+        index: process.identity.index(),
+        count: None,
+        bytes: process.private.zip(process.shared).map(|(private, shared)| private.saturating_add(shared)),
+        private_bytes: process.private,
+        descriptors: process.descriptors,
+        mappings: process.mappings,
+        cpu_s: process.cpu_s,
+    };
+    let mut rows: Vec<ProcessNow> = told.iter().map(row).collect();
     if !rest.is_empty() {
         let sum = |of: fn(&Process) -> Option<u64>| {
             rest.iter().filter_map(|process| of(process)).fold(0, u64::saturating_add)
         };
         let private = sum(|process| process.private);
-        rows.push(json!({
-            "role": "other processes",
-            "index": null,
-            "count": rest.len(),
-            "bytes": private.saturating_add(sum(|process| process.shared)),
-            "private_bytes": private,
-            "descriptors": sum(|process| process.descriptors),
-            "mappings": sum(|process| process.mappings),
-            "cpu_s": rest.iter().map(|process| process.cpu_s).sum::<f64>(),
-        }));
+        rows.push(ProcessNow {
+            role: "other processes".into(),
+            index: None,
+            count: Some(rest.len()),
+            bytes: Some(private.saturating_add(sum(|process| process.shared))),
+            private_bytes: Some(private),
+            descriptors: Some(sum(|process| process.descriptors)),
+            mappings: Some(sum(|process| process.mappings)),
+            cpu_s: rest.iter().map(|process| process.cpu_s).sum(),
+        });
     }
     rows
 }
 
-fn limit(state: &LimitState) -> Value {
-    json!({
-        "limit": state.kind.name(),
-        "scope": state.scope.to_string().chars().take(MOST_WORD).collect::<String>(),
-        "unit": state.kind.unit(),
-        "used": state.used.as_known(),
-        "allowed": state.limit.as_known().and_then(|limit| limit.at()),
-        "seconds_left": state.time_left_s.map(f64::round),
-    })
+fn limit(state: &LimitState) -> LimitNow {
+    LimitNow {
+        limit: state.kind.name(),
+        scope: state.scope.to_string().chars().take(MOST_WORD).collect(),
+        unit: state.kind.unit(),
+        used: state.used.as_known().copied(),
+        allowed: state.limit.as_known().and_then(|limit| limit.at()),
+        seconds_left: state.time_left_s.map(f64::round),
+    }
 }
 
-fn segments(moment: &Moment) -> Option<Value> {
+fn segments(moment: &Moment) -> Option<SegmentsNow> {
     let segments = moment.segments.as_ref()?;
-    let mut of_kind = Map::new();
-    for kind in SegmentKind::ALL {
-        let these = || segments.iter().filter(move |segment| segment.kind == kind);
-        if these().next().is_some() {
-            let count: u64 = these().map(|segment| segment.count).fold(0, u64::saturating_add);
-            let bytes: u64 = these().map(|segment| segment.bytes).fold(0, u64::saturating_add);
-            of_kind.insert(kind.word().into(), json!({"count": count, "bytes": bytes}));
+    let mut by_kind: BTreeMap<&'static str, Segments> = BTreeMap::new();
+    let (mut unused, mut unused_bytes) = (0_u64, 0_u64);
+    for segment in segments.iter() {
+        let of_kind = by_kind.entry(segment.kind.word()).or_default();
+        of_kind.count = of_kind.count.saturating_add(segment.count);
+        of_kind.bytes = of_kind.bytes.saturating_add(segment.bytes);
+        if segment.unused {
+            unused = unused.saturating_add(segment.count);
+            unused_bytes = unused_bytes.saturating_add(segment.bytes);
         }
     }
-    let unused = || segments.iter().filter(|segment| segment.unused);
-    Some(json!({
-        "by_kind": of_kind,
-        "unused": unused().map(|segment| segment.count).fold(0, u64::saturating_add),
-        "unused_bytes": unused().map(|segment| segment.bytes).fold(0, u64::saturating_add),
-    }))
+    Some(SegmentsNow { by_kind, unused, unused_bytes })
 }

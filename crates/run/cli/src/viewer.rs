@@ -26,8 +26,8 @@ const SHOWN_EVERY: Duration = Duration::from_millis(150);
 /// Judging limits and asking every rule are expensive: one part of so many of the time, while an old recording is read
 /// and while a run goes on.
 const LIMITS_READING: u32 = 30;
-const LIMITS_LIVE: u32 = 500;
-const VERDICT_ONE_OF: u32 = 500;
+const LIMITS_LIVE: u32 = 1000;
+const VERDICT_ONE_OF: u32 = 1000;
 
 /// What the reader tells.
 enum News {
@@ -153,6 +153,8 @@ struct Reader {
     wake: OwnedFd,
     limits: Paced,
     verdict: Paced,
+    /// Something was told since the last frame.
+    is_new: bool,
 }
 
 impl Reader {
@@ -166,6 +168,7 @@ impl Reader {
             wake,
             limits: Paced::one_of(LIMITS_READING),
             verdict: Paced::one_of(VERDICT_ONE_OF),
+            is_new: false,
         }
     }
 
@@ -215,10 +218,11 @@ impl Reader {
     /// What is new; true where there is more, and it is time for a frame.
     fn news(&mut self, stopped: &Receiver<()>) -> Result<bool, String> {
         let begun = Instant::now();
-        let Reader { follower, timeline, derivation, told, limits, .. } = self;
+        let Reader { follower, timeline, derivation, told, limits, is_new, .. } = self;
         let run = follower.run.clone();
         let mut more = false;
         let read = follower.news(|item| {
+            *is_new = true;
             match item {
                 Item::Event(event) => {
                     timeline.push_event(event.clone());
@@ -278,19 +282,26 @@ impl Reader {
         }
     }
 
-    fn tell(&self, news: News) {
+    fn tell(&mut self, news: News) {
+        self.is_new = true;
         let _ = self.told.send(news);
     }
 
-    /// Wakes the one that draws; where it was woken already, that is enough.
-    fn show(&self) {
+    /// Wakes the one that draws, where there is something to draw.
+    fn show(&mut self) {
+        if std::mem::take(&mut self.is_new) {
+            self.wake();
+        }
+    }
+
+    fn wake(&self) {
         let _ = rustix::io::write(&self.wake, &[1]);
     }
 }
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.show();
+        self.wake();
     }
 }
 
