@@ -256,7 +256,7 @@ def killed(test):
     test.check("a job killed by SIGKILL is shown as ended", "ENDED" in screen and "SIGKILL" in screen, screen)
     job.wait(PATIENCE)
     folders = [os.path.join(test.env["ULLAGE_HOME"], name) for name in os.listdir(test.env["ULLAGE_HOME"])]
-    test.check("now.json is gone", not any(os.path.exists(os.path.join(folder, "now.json")) for folder in folders))
+    test.check("now.json was removed", not any(os.path.exists(os.path.join(folder, "now.json")) for folder in folders))
     test.check("verdict.json is there", all(os.path.exists(os.path.join(folder, "verdict.json")) for folder in folders))
     tmux.keys("q")
     test.restored("restored after the job's SIGKILL", tmux)

@@ -13,8 +13,8 @@ use std::sync::mpsc::{channel, sync_channel, Receiver, RecvTimeoutError, Sender,
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use ullage_diagnosis::Timeline;
+use ullage_job_state::{Derivation, Happened, JobState};
 use ullage_model::{Item, Outcome, OutcomeKind, RunFacts, Verdict};
-use ullage_moment::{Derivation, Happened, Moment};
 use ullage_recording::Follower;
 use ullage_report::text;
 use ullage_tui::{Asked, Heading, Rect, Standing, View};
@@ -31,7 +31,7 @@ const VERDICT_ONE_OF: u32 = 1000;
 
 /// What the reader tells.
 enum News {
-    Moment(Arc<Moment>),
+    State(Arc<JobState>),
     Happened(Happened),
     Judged(Box<Verdict>),
     Standing(Standing),
@@ -75,15 +75,15 @@ impl Viewer {
     /// Where no thread can be had to read with.
     pub fn show(self, until: Option<Instant>) -> anyhow::Result<Left> {
         let Viewer { follower, mut view, mut terminal, wake } = self;
-        let (told, news) = channel();
+        let (sender, news) = channel();
         // Dropped with the view, which the reader notices.
         let (_stop, stopped) = sync_channel::<()>(1);
         // Detached: a disk that hangs keeps nobody in the view.
         std::thread::Builder::new()
             .name("reader".into())
-            .spawn(move || Reader::new(follower, told, wake).read(&stopped, until))
+            .spawn(move || Reader::new(follower, sender, wake).read(&stopped, until))
             .context("no thread to read with")?;
-        look_on(&mut terminal, &mut view, &news)
+        run(&mut terminal, &mut view, &news)
     }
 }
 
@@ -107,7 +107,7 @@ fn draw(terminal: &mut Terminal, view: &mut View) -> std::io::Result<()> {
     terminal.draw(view.draw(Rect::new(0, 0, width, height)))
 }
 
-fn look_on(terminal: &mut Terminal, view: &mut View, news: &Receiver<News>) -> anyhow::Result<Left> {
+fn run(terminal: &mut Terminal, view: &mut View, news: &Receiver<News>) -> anyhow::Result<Left> {
     let mut verdict = None;
     loop {
         for came in terminal.wait() {
@@ -129,7 +129,7 @@ fn look_on(terminal: &mut Terminal, view: &mut View, news: &Receiver<News>) -> a
                 Err(TryRecvError::Empty) => break,
                 // It was to be looked at for so long, or reading failed.
                 Err(TryRecvError::Disconnected) => return Ok(Left::Quit(verdict)),
-                Ok(News::Moment(moment)) => view.moment(moment),
+                Ok(News::State(state)) => view.state(state),
                 Ok(News::Happened(happened)) => view.happened(happened),
                 Ok(News::Standing(standing)) => view.standing = standing,
                 Ok(News::Judged(judged)) => {
@@ -149,7 +149,7 @@ struct Reader {
     follower: Follower,
     timeline: Timeline,
     derivation: Derivation,
-    told: Sender<News>,
+    sender: Sender<News>,
     wake: OwnedFd,
     limits: Paced,
     verdict: Paced,
@@ -158,13 +158,13 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(follower: Follower, told: Sender<News>, wake: OwnedFd) -> Reader {
+    fn new(follower: Follower, sender: Sender<News>, wake: OwnedFd) -> Reader {
         let derivation = Derivation::new(&follower.run);
         Reader {
             follower,
             timeline: Timeline::default(),
             derivation,
-            told,
+            sender,
             wake,
             limits: Paced::one_of(LIMITS_READING),
             verdict: Paced::one_of(VERDICT_ONE_OF),
@@ -179,7 +179,7 @@ impl Reader {
             let more = match self.news(stopped) {
                 Ok(more) => more,
                 Err(why) => {
-                    self.tell(News::Standing(Standing::Lost(why)));
+                    self.send(News::Standing(Standing::Lost(why)));
                     self.show();
                     let _ = stopped.recv();
                     return;
@@ -195,7 +195,7 @@ impl Reader {
                 self.judge(is_over);
                 if now != standing {
                     standing = now;
-                    self.tell(News::Standing(standing.clone()));
+                    self.send(News::Standing(standing.clone()));
                 }
                 if is_over {
                     self.show();
@@ -218,7 +218,7 @@ impl Reader {
     /// What is new; true where there is more, and it is time for a frame.
     fn news(&mut self, stopped: &Receiver<()>) -> Result<bool, String> {
         let begun = Instant::now();
-        let Reader { follower, timeline, derivation, told, limits, is_new, .. } = self;
+        let Reader { follower, timeline, derivation, sender, limits, is_new, .. } = self;
         let run = follower.run.clone();
         let mut more = false;
         let read = follower.news(|item| {
@@ -227,7 +227,7 @@ impl Reader {
                 Item::Event(event) => {
                     timeline.push_event(event.clone());
                     if let Some(happened) = derivation.event(&event, timeline) {
-                        let _ = told.send(News::Happened(happened));
+                        let _ = sender.send(News::Happened(happened));
                     }
                 }
                 Item::Sample(sample) => {
@@ -237,7 +237,7 @@ impl Reader {
                     }
                     // A look at the end of a run, after its last process.
                     if !sample.processes.is_empty() {
-                        let _ = told.send(News::Moment(Arc::new(derivation.sample(&sample, timeline))));
+                        let _ = sender.send(News::State(Arc::new(derivation.sample(&sample, timeline))));
                     }
                 }
             }
@@ -278,13 +278,13 @@ impl Reader {
         let timeline = &self.timeline;
         if let Some(verdict) = self.verdict.run(|| ullage_diagnosis::diagnose(&run, timeline)) {
             self.derivation.growth(verdict.growth.clone());
-            self.tell(News::Judged(Box::new(verdict)));
+            self.send(News::Judged(Box::new(verdict)));
         }
     }
 
-    fn tell(&mut self, news: News) {
+    fn send(&mut self, news: News) {
         self.is_new = true;
-        let _ = self.told.send(news);
+        let _ = self.sender.send(news);
     }
 
     /// Wakes the one that draws, where there is something to draw.
