@@ -178,7 +178,7 @@ def live(test):
     for key, text in [
         ("2", "each page once"),
         ("3", "nearest first"),
-        ("4", "shared segment"),
+        ("4", "mapped by"),
         ("5", "started"),
         ("6", "Verdict"),
         ("?", "step through"),

@@ -225,7 +225,7 @@ fn limits(view: &View, painter: &mut Painter<'_>) {
 
 fn shared(view: &View, painter: &mut Painter<'_>) {
     let names = painter.width().saturating_sub(56).clamp(12, 60);
-    painter.put(1, 0, "shared segment, largest first", Ink::Heading);
+    painter.put(1, 0, "segment, largest first", Ink::Heading);
     for (end, heading) in [(names + 10, "bytes"), (names + 18, "count"), (names + 29, "mapped by")] {
         painter.put_right(end, 0, heading, Ink::Heading);
     }
