@@ -176,51 +176,53 @@ impl Reader {
     fn read(mut self, stopped: &Receiver<()>, until: Option<Instant>) {
         let mut standing = Standing::Reading;
         loop {
-            let more = match self.news(stopped) {
-                Ok(more) => more,
-                Err(why) => {
-                    self.send(News::Standing(Standing::Lost(why)));
-                    self.show();
-                    let _ = stopped.recv();
-                    return;
-                }
-            };
+            if let Err(why) = self.news(stopped) {
+                self.send(News::Standing(Standing::Lost(why)));
+                self.show();
+                let _ = stopped.recv();
+                return;
+            }
             if is_left(stopped) {
                 return;
             }
-            if !more {
-                let now = self.standing();
-                let is_over = matches!(now, Standing::Ended(_));
-                self.limits.at_most_one_of(LIMITS_LIVE);
-                self.judge(is_over);
-                if now != standing {
-                    standing = now;
-                    self.send(News::Standing(standing.clone()));
-                }
-                if is_over {
-                    self.show();
-                    // It is looked at until somebody leaves.
-                    let _ = stopped.recv();
-                    return;
-                }
+            let mut now = self.standing();
+            let is_over = matches!(now, Standing::Ended(_));
+            if is_over && self.news(stopped).is_ok() {
+                // It may have ended since its facts were read: they say how, and the last samples are there.
+                now = self.standing();
+            }
+            self.limits.at_most_one_of(LIMITS_LIVE);
+            self.judge(is_over);
+            if now != standing {
+                standing = now;
+                self.send(News::Standing(standing.clone()));
+            }
+            if is_over {
+                self.show();
+                // It stays until somebody leaves, or it was shown for so long.
+                let _ = match until {
+                    Some(until) => stopped.recv_timeout(until.saturating_duration_since(Instant::now())),
+                    None => stopped.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                };
+                return;
             }
             self.show();
             if until.is_some_and(|until| Instant::now() >= until) {
                 self.judge(true);
                 return;
             }
-            if !more && stopped.recv_timeout(ASKED_EVERY) == Err(RecvTimeoutError::Disconnected) {
+            if stopped.recv_timeout(ASKED_EVERY) == Err(RecvTimeoutError::Disconnected) {
                 return;
             }
         }
     }
 
-    /// What is new; true where there is more, and it is time for a frame.
-    fn news(&mut self, stopped: &Receiver<()>) -> Result<bool, String> {
-        let begun = Instant::now();
-        let Reader { follower, timeline, derivation, sender, limits, is_new, .. } = self;
+    /// What is new. A long recording is read in one go, because each call reads the part that it ended in anew; frames
+    /// show meanwhile how far that is.
+    fn news(&mut self, stopped: &Receiver<()>) -> Result<(), String> {
+        let mut shown = Instant::now();
+        let Reader { follower, timeline, derivation, sender, limits, is_new, wake, .. } = self;
         let run = follower.run.clone();
-        let mut more = false;
         let read = follower.news(|item| {
             *is_new = true;
             match item {
@@ -241,10 +243,13 @@ impl Reader {
                     }
                 }
             }
-            more = begun.elapsed() >= SHOWN_EVERY;
-            !more && !is_left(stopped)
+            if shown.elapsed() >= SHOWN_EVERY {
+                shown = Instant::now();
+                wake_by(wake);
+            }
+            !is_left(stopped)
         });
-        read.map(|()| more).map_err(|error| error.to_string())
+        read.map_err(|error| error.to_string())
     }
 
     fn standing(&self) -> Standing {
@@ -290,18 +295,19 @@ impl Reader {
     /// Wakes the one that draws, where there is something to draw.
     fn show(&mut self) {
         if std::mem::take(&mut self.is_new) {
-            self.wake();
+            wake_by(&self.wake);
         }
     }
+}
 
-    fn wake(&self) {
-        let _ = rustix::io::write(&self.wake, &[1]);
-    }
+/// A pipe that is full has woken whoever reads it.
+fn wake_by(pipe: &OwnedFd) {
+    let _ = rustix::io::write(pipe, &[1]);
 }
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.wake();
+        wake_by(&self.wake);
     }
 }
 
