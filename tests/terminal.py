@@ -178,7 +178,7 @@ def live(test):
     for key, text in [
         ("2", "each page once"),
         ("3", "nearest first"),
-        ("4", "shared segment"),
+        ("4", "mapped by"),
         ("5", "started"),
         ("6", "Verdict"),
         ("?", "step through"),
@@ -256,7 +256,7 @@ def killed(test):
     test.check("a job killed by SIGKILL is shown as ended", "ENDED" in screen and "SIGKILL" in screen, screen)
     job.wait(PATIENCE)
     folders = [os.path.join(test.env["ULLAGE_HOME"], name) for name in os.listdir(test.env["ULLAGE_HOME"])]
-    test.check("now.json is gone", not any(os.path.exists(os.path.join(folder, "now.json")) for folder in folders))
+    test.check("now.json was removed", not any(os.path.exists(os.path.join(folder, "now.json")) for folder in folders))
     test.check("verdict.json is there", all(os.path.exists(os.path.join(folder, "verdict.json")) for folder in folders))
     tmux.keys("q")
     test.restored("restored after the job's SIGKILL", tmux)

@@ -81,7 +81,7 @@ impl Follower {
     }
 
     /// Gives `take` what was written since the last time, in order of time, until it says false. What it did not take
-    /// is given the next time.
+    /// is given the next time, when the part that it stands in is read anew.
     ///
     /// # Errors
     /// Where the directory cannot be read any more.

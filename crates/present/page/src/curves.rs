@@ -1,8 +1,8 @@
 //! What went on over time, in bounded room: memory by category, private memory by role, counts, and what happened when.
 
 use std::collections::BTreeMap;
+use ullage_job_state::Thinned;
 use ullage_model::{AgentMessage, At, Ending, Event, EventKind, FilesystemUse, MemoryAt, ProcessId, Sample};
-use ullage_moment::Thinned;
 use ullage_report::format;
 
 /// Stretches of time of the large plot, of a small one, and of a role's line.

@@ -5,8 +5,8 @@ use crate::picture::{self, Layer, Scale};
 use askama::Template;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
+use ullage_job_state::Point;
 use ullage_model::{Finding, Limit, LimitKind, LimitState, MemorySummary, OutcomeKind, Severity, Verdict};
-use ullage_moment::Point;
 use ullage_report::{format, json as report_json, text};
 
 const STYLE: &str =

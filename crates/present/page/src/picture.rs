@@ -3,7 +3,7 @@
 //! The surprise: a figure is drawn from its readings alone, so two readings are joined by a straight line, whatever lay between.
 
 use std::fmt::Write;
-use ullage_moment::Point;
+use ullage_job_state::Point;
 
 /// Of the large picture, in its own units.
 pub(crate) const WIDTH: f64 = 960.0;

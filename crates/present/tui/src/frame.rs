@@ -5,8 +5,8 @@ use crate::screens;
 use crate::view::{Screen, Standing, View};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ullage_job_state::JobState;
 use ullage_model::{At, GrowthClass, LimitState};
-use ullage_moment::Moment;
 use ullage_report::{format, text};
 
 /// Lines of a frame that do not list: three above, one empty, the headings, one below.
@@ -18,9 +18,9 @@ pub(crate) fn draw(view: &View, buffer: &mut Buffer, area: Rect) {
     let height = area.height;
     first_line(view, &mut painter);
     match view.shown() {
-        Some(moment) => {
-            memory_line(view, moment, &mut painter);
-            limit_line(view, moment, &mut painter);
+        Some(state) => {
+            memory_line(view, state, &mut painter);
+            limit_line(view, state, &mut painter);
         }
         None => {
             let text = match &view.standing {
@@ -48,9 +48,9 @@ fn first_line(view: &View, painter: &mut Painter<'_>) {
     let room = painter.width().saturating_sub(mark.chars().count() + 2);
     let mut parts = vec![format::command(&short_words(&heading.command))];
     parts.extend(heading.place.iter().cloned());
-    if let Some(moment) = view.shown() {
-        parts.push(format::plural(moment.running() as u64, "process", "processes"));
-        parts.push(format::duration(moment.at.seconds().round()));
+    if let Some(state) = view.shown() {
+        parts.push(format::plural(state.running() as u64, "process", "processes"));
+        parts.push(format::duration(state.at.seconds().round()));
     }
     // The command gives way to what follows it.
     let rest: usize = parts[1..].iter().map(|part| part.chars().count() + 3).sum();
@@ -89,8 +89,8 @@ fn mark(view: &View) -> (String, Ink) {
     }
 }
 
-fn memory_line(view: &View, moment: &Moment, painter: &mut Painter<'_>) {
-    let memory = &moment.memory;
+fn memory_line(view: &View, state: &JobState, painter: &mut Painter<'_>) {
+    let memory = &state.memory;
     let mut x = painter.put(1, 1, &format::bytes(memory.bytes), Ink::Bold);
     if memory.error_bytes > memory.bytes / 100 {
         x = painter.put(x, 1, &format!(" ±{}", format::bytes(memory.error_bytes)), Ink::Dim);
@@ -99,16 +99,16 @@ fn memory_line(view: &View, moment: &Moment, painter: &mut Painter<'_>) {
     let width = painter.width().saturating_sub(x + 44).clamp(10, 60);
     let levels = trend(&view.history.totals(until), width);
     x = painter.put(x + 1, 1, &line(&levels), Ink::Good);
-    if let Some(speed) = moment.bytes_per_second {
+    if let Some(speed) = state.bytes_per_second {
         let rate = format::rate(speed, "bytes");
         let sign = if speed > 0.0 && rate != "steady" { "+" } else { "" };
         x = painter.put(x + 1, 1, &format!("{sign}{rate}"), Ink::Plain);
     }
-    if let Some(growth) = &moment.growth {
+    if let Some(growth) = &state.growth {
         let (word, ink) = growth_word(growth.class);
-        let whose =
+        let process =
             growth.process.as_ref().map(|process| format!(", {} {}", process.role.label(), process.id.pid));
-        painter.put(x + 2, 1, &format!("{word}{}", whose.unwrap_or_default()), ink);
+        painter.put(x + 2, 1, &format!("{word}{}", process.unwrap_or_default()), ink);
     }
 }
 
@@ -126,15 +126,15 @@ fn growth_word(class: GrowthClass) -> (String, Ink) {
     (word, ink)
 }
 
-fn limit_line(view: &View, moment: &Moment, painter: &mut Painter<'_>) {
+fn limit_line(view: &View, state: &JobState, painter: &mut Painter<'_>) {
     // What is over meets no limit any more.
     let over = match (&view.standing, view.at) {
         (Standing::Ended(how), None) => Some(how),
         _ => None,
     };
-    let x = match moment.limits.first().and_then(text::nearest) {
+    let x = match state.limits.first().and_then(text::nearest) {
         _ if over.is_some() => painter.put(1, 2, over.map_or("", |how| how), Ink::Bold),
-        Some(nearest) => painter.put(1, 2, &nearest, limit_ink(&moment.limits[0])),
+        Some(nearest) => painter.put(1, 2, &nearest, limit_ink(&state.limits[0])),
         None => painter.put(1, 2, "no limit was judged yet", Ink::Dim),
     };
     let worst = view.verdict.as_ref().and_then(|verdict| verdict.findings.first());

@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use ullage_job_state::{JobState, Thinned};
 use ullage_model::At;
-use ullage_moment::{Moment, Thinned};
 
 /// The latest moments, kept as they are: four minutes at one reading a second.
 const LATEST: usize = 240;
@@ -14,8 +14,8 @@ const STRETCHES: usize = 1000;
 /// Moments of a run, in bounded room.
 #[derive(Clone, Debug)]
 pub struct History {
-    latest: VecDeque<Arc<Moment>>,
-    older: Thinned<Arc<Moment>>,
+    latest: VecDeque<Arc<JobState>>,
+    older: Thinned<Arc<JobState>>,
 }
 
 impl Default for History {
@@ -26,8 +26,8 @@ impl Default for History {
 
 impl History {
     /// Adds the next moment.
-    pub fn push(&mut self, moment: Arc<Moment>) {
-        self.latest.push_back(moment);
+    pub fn push(&mut self, state: Arc<JobState>) {
+        self.latest.push_back(state);
         if self.latest.len() > LATEST {
             if let Some(old) = self.latest.pop_front() {
                 self.older.push(old.at, old.memory.bytes, old);
@@ -36,27 +36,27 @@ impl History {
     }
 
     /// All that are left, in order of time.
-    fn all(&self) -> Vec<&Arc<Moment>> {
+    fn all(&self) -> Vec<&Arc<JobState>> {
         let older = self.older.points().into_iter().map(|point| &point.of);
         older.chain(&self.latest).collect()
     }
 
     /// The newest.
-    pub fn last(&self) -> Option<&Arc<Moment>> {
+    pub fn last(&self) -> Option<&Arc<JobState>> {
         self.latest.back()
     }
 
     /// The one that stands at this time: the newest that is not later, else the oldest.
-    pub fn at(&self, at: At) -> Option<&Arc<Moment>> {
+    pub fn at(&self, at: At) -> Option<&Arc<JobState>> {
         let all = self.all();
-        let after = all.partition_point(|moment| moment.at <= at);
+        let after = all.partition_point(|state| state.at <= at);
         all.get(after.saturating_sub(1)).copied()
     }
 
     /// The time of the moment so many steps from the one at `at`; the first or the last where there are none so far.
     pub fn step(&self, at: At, steps: isize) -> Option<At> {
         let all = self.all();
-        let place = all.partition_point(|moment| moment.at <= at).saturating_sub(1);
+        let place = all.partition_point(|state| state.at <= at).saturating_sub(1);
         let last = all.len().checked_sub(1)?;
         let to = place.saturating_add_signed(steps).min(last);
         Some(all[to].at)
@@ -65,33 +65,30 @@ impl History {
     /// Times and bytes up to `until`, in order.
     pub fn totals(&self, until: At) -> Vec<(At, u64)> {
         let all = self.all();
-        all.iter()
-            .take_while(|moment| moment.at <= until)
-            .map(|moment| (moment.at, moment.memory.bytes))
-            .collect()
+        all.iter().take_while(|state| state.at <= until).map(|state| (state.at, state.memory.bytes)).collect()
     }
 
     /// The first time that can be gone back to.
     pub fn first(&self) -> Option<At> {
-        self.all().first().map(|moment| moment.at)
+        self.all().first().map(|state| state.at)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ullage_moment::Memory;
+    use ullage_job_state::Memory;
 
-    fn moment(second: u64, bytes: u64) -> Arc<Moment> {
+    fn state(second: u64, bytes: u64) -> Arc<JobState> {
         let memory = Memory { bytes, ..Memory::default() };
-        Arc::new(Moment { at: At(second * 1_000_000_000), memory, ..Moment::default() })
+        Arc::new(JobState { at: At(second * 1_000_000_000), memory, ..JobState::default() })
     }
 
     #[test]
     fn a_day_is_stepped_through_and_its_peak_is_there() {
         let mut history = History::default();
         for second in 0..86_400 {
-            history.push(moment(second, if second == 4321 { 900 } else { 5 }));
+            history.push(state(second, if second == 4321 { 900 } else { 5 }));
         }
         let totals = history.totals(At(u64::MAX));
         assert!(totals.len() <= 2 * STRETCHES + LATEST && totals.contains(&(At(4_321_000_000_000), 900)));
@@ -110,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_moment() {
+    fn nothing_was_read() {
         let history = History::default();
         assert!(
             history.step(At(5), -1).is_none() && history.at(At(5)).is_none() && history.first().is_none()

@@ -87,7 +87,7 @@ impl View {
             (' ', _) => {
                 self.at = match self.at {
                     Some(_) => None,
-                    None => self.shown().map(|moment| moment.at),
+                    None => self.shown().map(|state| state.at),
                 }
             }
             ('g', _) => self.at = self.history.first(),
@@ -136,7 +136,7 @@ impl View {
     }
 
     fn step(&mut self, steps: isize) {
-        let Some(now) = self.shown().map(|moment| moment.at) else { return };
+        let Some(now) = self.shown().map(|state| state.at) else { return };
         // A step forward from the newest stays with what comes.
         if self.at.is_none() && steps > 0 {
             return;

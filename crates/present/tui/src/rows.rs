@@ -1,8 +1,8 @@
 //! Which processes are shown, in which order, with which sums? The tree with the sum of each subtree, or a list.
 
 use std::collections::HashSet;
+use ullage_job_state::{JobState, Process};
 use ullage_model::ProcessId;
-use ullage_moment::{Moment, Process};
 
 /// In which order processes stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,16 +71,16 @@ pub(crate) struct Row<'a> {
 
 /// The rows of a moment.
 pub(crate) fn rows<'a>(
-    moment: &'a Moment,
+    state: &'a JobState,
     sort: Sort,
     filter: &str,
     folded: &HashSet<ProcessId>,
 ) -> Vec<Row<'a>> {
     let wanted = |process: &Process| filter.is_empty() || matches(process, filter);
     if sort == Sort::Tree && filter.is_empty() {
-        return tree(&moment.processes, folded);
+        return tree(&state.processes, folded);
     }
-    let mut rows: Vec<Row<'a>> = moment
+    let mut rows: Vec<Row<'a>> = state
         .processes
         .iter()
         .filter(|process| wanted(process))

@@ -4,8 +4,8 @@ use crate::frame::{limit_ink, shortened};
 use crate::painter::{bar, line, Ink, Painter};
 use crate::rows::{Row, Sort};
 use crate::view::{Screen, View};
+use ullage_job_state::{JobState, Weight};
 use ullage_model::Severity;
-use ullage_moment::{Moment, Weight};
 use ullage_report::text::Style;
 use ullage_report::{format, text};
 
@@ -23,12 +23,12 @@ pub(crate) fn draw(view: &View, painter: &mut Painter<'_>) {
 
 /// Lines that a screen other than that of the processes would list.
 pub(crate) fn lines(view: &View, screen: Screen) -> usize {
-    let moment = view.shown();
+    let state = view.shown();
     match screen {
         Screen::Processes => 0,
-        Screen::Memory => moment.map_or(0, |moment| memory_lines(moment).len()),
-        Screen::Limits => moment.map_or(0, |moment| moment.limits.len()),
-        Screen::Shared => moment.and_then(|moment| moment.segments.as_ref()).map_or(0, |list| list.len()),
+        Screen::Memory => state.map_or(0, |state| memory_lines(state).len()),
+        Screen::Limits => state.map_or(0, |state| state.limits.len()),
+        Screen::Shared => state.and_then(|state| state.segments.as_ref()).map_or(0, |list| list.len()),
         Screen::Events => view.events().len(),
         Screen::Verdict => verdict_lines(view, usize::from(view.size.0)).len(),
         Screen::Help => HELP.len(),
@@ -163,8 +163,8 @@ fn tick(row: &Row<'_>) -> &'static str {
 }
 
 /// What the bytes are: a category, its bytes, its share, and whether it stands beside the total.
-fn memory_lines(moment: &Moment) -> Vec<(&str, u64, bool)> {
-    let memory = &moment.memory;
+fn memory_lines(state: &JobState) -> Vec<(&str, u64, bool)> {
+    let memory = &state.memory;
     let within = memory.categories.iter().map(|(name, bytes)| (name.as_str(), *bytes, false));
     let beside = memory.beside.iter().map(|(name, bytes)| (name.as_str(), *bytes, true));
     within.chain(beside).collect()
@@ -175,10 +175,10 @@ fn memory(view: &View, painter: &mut Painter<'_>) {
     painter.put(heads[0].1, 0, heads[0].0, Ink::Heading);
     painter.put_right(46, 0, heads[1].0, Ink::Heading);
     painter.put_right(54, 0, heads[2].0, Ink::Heading);
-    let Some(moment) = view.shown() else { return };
-    let lines = memory_lines(moment);
+    let Some(state) = view.shown() else { return };
+    let lines = memory_lines(state);
     let room = painter.height().saturating_sub(1);
-    let total = moment.memory.bytes.max(1) as f64;
+    let total = state.memory.bytes.max(1) as f64;
     for (y, (name, bytes, beside)) in
         lines.iter().skip(top(view.scroll, lines.len(), room)).take(room).enumerate()
     {
@@ -205,10 +205,10 @@ fn limits(view: &View, painter: &mut Painter<'_>) {
         painter.put_right(*end, 0, heading, Ink::Heading);
     }
     painter.put(names + 35, 0, "time left", Ink::Heading);
-    let Some(moment) = view.shown() else { return };
+    let Some(state) = view.shown() else { return };
     let room = painter.height().saturating_sub(1);
-    let count = moment.limits.len();
-    for (y, state) in moment.limits.iter().skip(top(view.scroll, count, room)).take(room).enumerate() {
+    let count = state.limits.len();
+    for (y, state) in state.limits.iter().skip(top(view.scroll, count, room)).take(room).enumerate() {
         let y = y + 1;
         let ink = limit_ink(state);
         let [name, used, limit, left, time] = text::limit_row(state);
@@ -225,12 +225,12 @@ fn limits(view: &View, painter: &mut Painter<'_>) {
 
 fn shared(view: &View, painter: &mut Painter<'_>) {
     let names = painter.width().saturating_sub(56).clamp(12, 60);
-    painter.put(1, 0, "shared segment, largest first", Ink::Heading);
+    painter.put(1, 0, "segment, largest first", Ink::Heading);
     for (end, heading) in [(names + 10, "bytes"), (names + 18, "count"), (names + 29, "mapped by")] {
         painter.put_right(end, 0, heading, Ink::Heading);
     }
     painter.put(names + 31, 0, "kind, creator", Ink::Heading);
-    let segments = view.shown().and_then(|moment| moment.segments.as_ref());
+    let segments = view.shown().and_then(|state| state.segments.as_ref());
     let Some(segments) = segments else {
         painter.put(1, 1, "segments were not read yet", Ink::Dim);
         return;
@@ -303,7 +303,7 @@ const HELP: [&str; 20] = [
     "s               sort by the next column",
     "/               show what matches: role, name, pid, argument, event",
     "Esc             remove the filter, then go back to the newest reading",
-    "q               quit; the job goes on",
+    "q               quit; the job continues",
     "",
     "private         memory that the process alone holds",
     "shared          shared pages that it maps; of a subtree the largest",

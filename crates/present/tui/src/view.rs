@@ -7,8 +7,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
+use ullage_job_state::{Happened, JobState};
 use ullage_model::{At, ProcessId, Verdict};
-use ullage_moment::{Happened, Moment};
 
 /// Events that are kept: the first ones tell the cause, the last ones what goes on.
 const FIRST_EVENTS: usize = 500;
@@ -105,8 +105,8 @@ impl View {
     }
 
     /// The next moment.
-    pub fn moment(&mut self, moment: Arc<Moment>) {
-        self.history.push(moment);
+    pub fn state(&mut self, state: Arc<JobState>) {
+        self.history.push(state);
     }
 
     /// The next event.
@@ -133,7 +133,7 @@ impl View {
     }
 
     /// The moment that is shown; none where nothing was read.
-    pub(crate) fn shown(&self) -> Option<&Arc<Moment>> {
+    pub(crate) fn shown(&self) -> Option<&Arc<JobState>> {
         match self.at {
             Some(at) => self.history.at(at),
             None => self.history.last(),
@@ -155,7 +155,7 @@ impl View {
     }
 
     pub(crate) fn rows(&self) -> Vec<Row<'_>> {
-        self.shown().map(|moment| rows(moment, self.sort, &self.filter, &self.folded)).unwrap_or_default()
+        self.shown().map(|state| rows(state, self.sort, &self.filter, &self.folded)).unwrap_or_default()
     }
 
     /// Lines that the shown screen would list, were there room.

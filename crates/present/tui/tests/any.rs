@@ -3,11 +3,11 @@
 
 mod common;
 
-use common::{empty, moment, screen, view};
+use common::{empty, screen, state, view};
 use proptest::prelude::*;
 use std::sync::Arc;
+use ullage_job_state::{Exit, Happened, Identity, Weight};
 use ullage_model::At;
-use ullage_moment::{Exit, Happened, Identity, Weight};
 use ullage_tui::{Key, Rect, View};
 
 fn key() -> impl Strategy<Value = Key> {
@@ -40,8 +40,8 @@ fn steers(text: &str) -> bool {
 fn hostile(name: &str) -> View {
     let mut view = empty();
     view.heading.command = vec![name.to_owned()];
-    let mut moment = moment(1, 2);
-    for process in &mut moment.processes {
+    let mut state = state(1, 2);
+    for process in &mut state.processes {
         process.identity = Arc::new(Identity {
             name: name.to_owned(),
             role: ullage_model::Role::Other,
@@ -49,12 +49,12 @@ fn hostile(name: &str) -> View {
             ..Identity::clone(&process.identity)
         });
     }
-    moment.processes[1].exited = Some(Arc::new(Exit { at: At(5), how: name.to_owned(), failed: true }));
-    moment.memory.categories.push((name.to_owned(), 5));
-    let mut segments = Vec::clone(moment.segments.as_ref().unwrap());
+    state.processes[1].exited = Some(Arc::new(Exit { at: At(5), how: name.to_owned(), failed: true }));
+    state.memory.categories.push((name.to_owned(), 5));
+    let mut segments = Vec::clone(state.segments.as_ref().unwrap());
     segments[0].name = name.to_owned();
-    moment.segments = Some(Arc::new(segments));
-    view.moment(Arc::new(moment));
+    state.segments = Some(Arc::new(segments));
+    view.state(Arc::new(state));
     view.happened(Happened { at: At(1), weight: Weight::Failure, text: name.to_owned() });
     view
 }
@@ -67,13 +67,13 @@ proptest! {
         steps in prop::collection::vec((key(), 0_u16..220, 0_u16..70), 1..25),
     ) {
         let mut view = empty();
-        (1..40).for_each(|n| view.moment(Arc::new(moment(n * 15, workers))));
+        (1..40).for_each(|n| view.state(Arc::new(state(n * 15, workers))));
         for (n, (key, width, height)) in (600_u64..).zip(steps) {
             view.resized(width, height);
             view.key(key);
             let area = Rect::new(0, 0, width, height);
             prop_assert_eq!(view.draw(area).area, area);
-            view.moment(Arc::new(moment(n, workers)));
+            view.state(Arc::new(state(n, workers)));
         }
     }
 }

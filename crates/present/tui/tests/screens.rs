@@ -37,7 +37,7 @@ fn states() {
     snapshot("lost", &mut reading);
     let mut frozen = view(4);
     keys(&mut frozen, " ");
-    frozen.moment(std::sync::Arc::new(common::moment(700, 4)));
+    frozen.state(std::sync::Arc::new(common::state(700, 4)));
     snapshot("frozen while it goes on", &mut frozen);
     (0..60).for_each(|_| assert_eq!(frozen.key(Key::Left), Asked::Draw));
     snapshot("sixty steps back, before the kill", &mut frozen);

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use ullage_diagnosis::Timeline;
+use ullage_job_state::{now_json, Derivation, JobState};
 use ullage_model::Item;
-use ullage_moment::{now_json, Derivation, Moment};
 use ullage_recording::Follower;
 use ullage_tui::{Heading, Key, Rect, View};
 
@@ -33,31 +33,31 @@ fn main() {
                 Item::Sample(sample) => {
                     timeline.push_sample(&sample);
                     let begun = Instant::now();
-                    let moment = Arc::new(derivation.sample(&sample, &timeline));
+                    let state = Arc::new(derivation.sample(&sample, &timeline));
                     deriving += begun.elapsed();
                     samples += 1;
-                    last = Some(Arc::clone(&moment));
-                    view.moment(moment);
+                    last = Some(Arc::clone(&state));
+                    view.state(state);
                 }
             }
             true
         })
         .unwrap();
     let reading = begun.elapsed();
-    let moment: Arc<Moment> = last.expect("a recording with samples");
+    let state: Arc<JobState> = last.expect("a recording with samples");
     println!(
         "{samples} samples of {} processes read in {:.1} s; resident at most {} MB",
-        moment.running(),
+        state.running(),
         reading.as_secs_f64(),
         most_resident() / 1000
     );
-    println!("a moment: {:.3} ms", each(deriving, samples));
+    println!("a state: {:.3} ms", each(deriving, samples));
 
     let (mut writing, mut bytes) = (Duration::ZERO, 0);
     const TEXTS: u32 = 500;
     for _ in 0..TEXTS {
         let begun = Instant::now();
-        bytes = now_json(&run, &moment).len();
+        bytes = now_json(&run, &state).len();
         writing += begun.elapsed();
     }
     let a_tick = each(deriving, samples) + each(writing, TEXTS);

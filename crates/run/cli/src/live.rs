@@ -177,7 +177,7 @@ impl Watch {
         if let Some(line) = line {
             printer::say(&format!("{line}\n"));
         }
-        if let Some(states) = self.warnings.look(self.now(), &self.timeline) {
+        if let Some(states) = self.warnings.judge(self.now(), &self.timeline) {
             let lines = self.warnings.new_ones(&states);
             if !self.quiet {
                 lines.iter().for_each(|line| printer::remark(line));

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
 use std::time::Duration;
 use ullage_diagnosis::Timeline;
+use ullage_job_state::{now_json, Derivation};
 use ullage_model::names::FILE_NOW;
 use ullage_model::{Event, LimitState, RunFacts, Sample};
-use ullage_moment::{now_json, Derivation};
 
 /// The kind of growth asks every rule: of the time of ullage's one part of so many.
 const GROWTH_ONE_OF: u32 = 20_000;
@@ -72,9 +72,9 @@ impl NowFile {
         if let Some(growth) = judged {
             self.derivation.growth(growth);
         }
-        let moment = self.derivation.sample(sample, timeline);
+        let state = self.derivation.sample(sample, timeline);
         // Full where the disk is slow: the next tick says it better.
-        let _ = texts.try_send(now_json(&self.run, &moment));
+        let _ = texts.try_send(now_json(&self.run, &state));
     }
 
     /// The run is over, and so is what is said of it.

@@ -13,8 +13,8 @@ use std::sync::mpsc::{channel, sync_channel, Receiver, RecvTimeoutError, Sender,
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use ullage_diagnosis::Timeline;
+use ullage_job_state::{Derivation, Happened, JobState};
 use ullage_model::{Item, Outcome, OutcomeKind, RunFacts, Verdict};
-use ullage_moment::{Derivation, Happened, Moment};
 use ullage_recording::Follower;
 use ullage_report::text;
 use ullage_tui::{Asked, Heading, Rect, Standing, View};
@@ -31,7 +31,7 @@ const VERDICT_ONE_OF: u32 = 1000;
 
 /// What the reader tells.
 enum News {
-    Moment(Arc<Moment>),
+    State(Arc<JobState>),
     Happened(Happened),
     Judged(Box<Verdict>),
     Standing(Standing),
@@ -75,15 +75,15 @@ impl Viewer {
     /// Where no thread can be had to read with.
     pub fn show(self, until: Option<Instant>) -> anyhow::Result<Left> {
         let Viewer { follower, mut view, mut terminal, wake } = self;
-        let (told, news) = channel();
+        let (sender, news) = channel();
         // Dropped with the view, which the reader notices.
         let (_stop, stopped) = sync_channel::<()>(1);
         // Detached: a disk that hangs keeps nobody in the view.
         std::thread::Builder::new()
             .name("reader".into())
-            .spawn(move || Reader::new(follower, told, wake).read(&stopped, until))
+            .spawn(move || Reader::new(follower, sender, wake).read(&stopped, until))
             .context("no thread to read with")?;
-        look_on(&mut terminal, &mut view, &news)
+        run(&mut terminal, &mut view, &news)
     }
 }
 
@@ -107,7 +107,7 @@ fn draw(terminal: &mut Terminal, view: &mut View) -> std::io::Result<()> {
     terminal.draw(view.draw(Rect::new(0, 0, width, height)))
 }
 
-fn look_on(terminal: &mut Terminal, view: &mut View, news: &Receiver<News>) -> anyhow::Result<Left> {
+fn run(terminal: &mut Terminal, view: &mut View, news: &Receiver<News>) -> anyhow::Result<Left> {
     let mut verdict = None;
     loop {
         for came in terminal.wait() {
@@ -129,7 +129,7 @@ fn look_on(terminal: &mut Terminal, view: &mut View, news: &Receiver<News>) -> a
                 Err(TryRecvError::Empty) => break,
                 // It was to be looked at for so long, or reading failed.
                 Err(TryRecvError::Disconnected) => return Ok(Left::Quit(verdict)),
-                Ok(News::Moment(moment)) => view.moment(moment),
+                Ok(News::State(state)) => view.state(state),
                 Ok(News::Happened(happened)) => view.happened(happened),
                 Ok(News::Standing(standing)) => view.standing = standing,
                 Ok(News::Judged(judged)) => {
@@ -149,7 +149,7 @@ struct Reader {
     follower: Follower,
     timeline: Timeline,
     derivation: Derivation,
-    told: Sender<News>,
+    sender: Sender<News>,
     wake: OwnedFd,
     limits: Paced,
     verdict: Paced,
@@ -158,13 +158,13 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(follower: Follower, told: Sender<News>, wake: OwnedFd) -> Reader {
+    fn new(follower: Follower, sender: Sender<News>, wake: OwnedFd) -> Reader {
         let derivation = Derivation::new(&follower.run);
         Reader {
             follower,
             timeline: Timeline::default(),
             derivation,
-            told,
+            sender,
             wake,
             limits: Paced::one_of(LIMITS_READING),
             verdict: Paced::one_of(VERDICT_ONE_OF),
@@ -176,58 +176,60 @@ impl Reader {
     fn read(mut self, stopped: &Receiver<()>, until: Option<Instant>) {
         let mut standing = Standing::Reading;
         loop {
-            let more = match self.news(stopped) {
-                Ok(more) => more,
-                Err(why) => {
-                    self.tell(News::Standing(Standing::Lost(why)));
-                    self.show();
-                    let _ = stopped.recv();
-                    return;
-                }
-            };
+            if let Err(why) = self.news(stopped) {
+                self.send(News::Standing(Standing::Lost(why)));
+                self.show();
+                let _ = stopped.recv();
+                return;
+            }
             if is_left(stopped) {
                 return;
             }
-            if !more {
-                let now = self.standing();
-                let is_over = matches!(now, Standing::Ended(_));
-                self.limits.at_most_one_of(LIMITS_LIVE);
-                self.judge(is_over);
-                if now != standing {
-                    standing = now;
-                    self.tell(News::Standing(standing.clone()));
-                }
-                if is_over {
-                    self.show();
-                    // It is looked at until somebody leaves.
-                    let _ = stopped.recv();
-                    return;
-                }
+            let mut now = self.standing();
+            let is_over = matches!(now, Standing::Ended(_));
+            if is_over && self.news(stopped).is_ok() {
+                // It may have ended since its facts were read: they say how, and the last samples are there.
+                now = self.standing();
+            }
+            self.limits.at_most_one_of(LIMITS_LIVE);
+            self.judge(is_over);
+            if now != standing {
+                standing = now;
+                self.send(News::Standing(standing.clone()));
+            }
+            if is_over {
+                self.show();
+                // It stays until somebody leaves, or it was shown for so long.
+                let _ = match until {
+                    Some(until) => stopped.recv_timeout(until.saturating_duration_since(Instant::now())),
+                    None => stopped.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                };
+                return;
             }
             self.show();
             if until.is_some_and(|until| Instant::now() >= until) {
                 self.judge(true);
                 return;
             }
-            if !more && stopped.recv_timeout(ASKED_EVERY) == Err(RecvTimeoutError::Disconnected) {
+            if stopped.recv_timeout(ASKED_EVERY) == Err(RecvTimeoutError::Disconnected) {
                 return;
             }
         }
     }
 
-    /// What is new; true where there is more, and it is time for a frame.
-    fn news(&mut self, stopped: &Receiver<()>) -> Result<bool, String> {
-        let begun = Instant::now();
-        let Reader { follower, timeline, derivation, told, limits, is_new, .. } = self;
+    /// What is new. A long recording is read in one go, because each call reads the part that it ended in anew; frames
+    /// show meanwhile how far that is.
+    fn news(&mut self, stopped: &Receiver<()>) -> Result<(), String> {
+        let mut shown = Instant::now();
+        let Reader { follower, timeline, derivation, sender, limits, is_new, wake, .. } = self;
         let run = follower.run.clone();
-        let mut more = false;
         let read = follower.news(|item| {
             *is_new = true;
             match item {
                 Item::Event(event) => {
                     timeline.push_event(event.clone());
                     if let Some(happened) = derivation.event(&event, timeline) {
-                        let _ = told.send(News::Happened(happened));
+                        let _ = sender.send(News::Happened(happened));
                     }
                 }
                 Item::Sample(sample) => {
@@ -237,14 +239,17 @@ impl Reader {
                     }
                     // A look at the end of a run, after its last process.
                     if !sample.processes.is_empty() {
-                        let _ = told.send(News::Moment(Arc::new(derivation.sample(&sample, timeline))));
+                        let _ = sender.send(News::State(Arc::new(derivation.sample(&sample, timeline))));
                     }
                 }
             }
-            more = begun.elapsed() >= SHOWN_EVERY;
-            !more && !is_left(stopped)
+            if shown.elapsed() >= SHOWN_EVERY {
+                shown = Instant::now();
+                wake_by(wake);
+            }
+            !is_left(stopped)
         });
-        read.map(|()| more).map_err(|error| error.to_string())
+        read.map_err(|error| error.to_string())
     }
 
     fn standing(&self) -> Standing {
@@ -278,30 +283,31 @@ impl Reader {
         let timeline = &self.timeline;
         if let Some(verdict) = self.verdict.run(|| ullage_diagnosis::diagnose(&run, timeline)) {
             self.derivation.growth(verdict.growth.clone());
-            self.tell(News::Judged(Box::new(verdict)));
+            self.send(News::Judged(Box::new(verdict)));
         }
     }
 
-    fn tell(&mut self, news: News) {
+    fn send(&mut self, news: News) {
         self.is_new = true;
-        let _ = self.told.send(news);
+        let _ = self.sender.send(news);
     }
 
     /// Wakes the one that draws, where there is something to draw.
     fn show(&mut self) {
         if std::mem::take(&mut self.is_new) {
-            self.wake();
+            wake_by(&self.wake);
         }
     }
+}
 
-    fn wake(&self) {
-        let _ = rustix::io::write(&self.wake, &[1]);
-    }
+/// A pipe that is full has woken whoever reads it.
+fn wake_by(pipe: &OwnedFd) {
+    let _ = rustix::io::write(pipe, &[1]);
 }
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.wake();
+        wake_by(&self.wake);
     }
 }
 

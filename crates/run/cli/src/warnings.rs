@@ -22,7 +22,7 @@ impl Warnings {
     }
 
     /// The limits at `now`, nearest first, where it is time to judge them.
-    pub fn look(&mut self, now: At, timeline: &Timeline) -> Option<Vec<LimitState>> {
+    pub fn judge(&mut self, now: At, timeline: &Timeline) -> Option<Vec<LimitState>> {
         if now.since(self.read_at) < EVERY_S {
             return None;
         }

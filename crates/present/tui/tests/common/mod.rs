@@ -2,11 +2,11 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, missing_docs)]
 
 use std::sync::Arc;
+use ullage_job_state::{Exit, Happened, Identity, JobState, Memory, Process, SharedSegment, Weight};
 use ullage_model::{
     At, ClockTicks, Growth, GrowthClass, Limit, LimitKind, LimitState, Measured, Outcome, OutcomeKind,
     ProcessId, Role, RunId, Scope, SegmentKind, Verdict,
 };
-use ullage_moment::{Exit, Happened, Identity, Memory, Moment, Process, SharedSegment, Weight};
 use ullage_tui::{Buffer, Heading, Rect, Standing, View};
 
 const MIB: u64 = 1 << 20;
@@ -51,7 +51,7 @@ fn limit(kind: LimitKind, scope: Scope, used: u64, most: u64, left: Option<f64>)
 }
 
 /// The moment of second `n`, with so many loader workers.
-pub fn moment(n: u64, workers: u32) -> Moment {
+pub fn state(n: u64, workers: u32) -> JobState {
     let mut processes = vec![
         process(20591, 1, 0, Role::Main, "python", 120 * MIB),
         process(20592, 20591, 1, Role::Rank(3), "python", (1200 + n) * MIB),
@@ -70,7 +70,7 @@ pub fn moment(n: u64, workers: u32) -> Moment {
     }
     processes.push(process(20700, 20591, 1, Role::ResourceTracker, "python", 9 * MIB));
     let bytes = (3600 + n) * MIB;
-    Moment {
+    JobState {
         at: seconds(n),
         memory: Memory {
             bytes,
@@ -185,7 +185,7 @@ pub fn view(workers: u32) -> View {
     view.happened(event(0, Weight::Usual, "main 20591 started"));
     view.happened(event(4, Weight::Usual, "loader worker 0 20644 started"));
     view.happened(event(500, Weight::Failure, "loader worker 1 20645 was killed by the kernel's OOM killer"));
-    (1..=520).for_each(|n| view.moment(Arc::new(moment(n, workers))));
+    (1..=520).for_each(|n| view.state(Arc::new(state(n, workers))));
     view.judged(Box::new(verdict()));
     view.standing = Standing::Live;
     view

@@ -7,11 +7,11 @@
 mod derivation;
 mod happened;
 mod json;
-mod moment;
+mod state;
 mod thinned;
 
 pub use derivation::Derivation;
 pub use happened::{Happened, Weight};
 pub use json::{now_json, MOST_BYTES};
-pub use moment::{Exit, Identity, Level, Memory, Moment, Process, SharedSegment};
+pub use state::{Exit, Identity, JobState, Level, Memory, Process, SharedSegment};
 pub use thinned::{Point, Thinned};

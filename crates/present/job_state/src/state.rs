@@ -8,7 +8,7 @@ pub type Level = u8;
 
 /// How a job stands at one reading. What seldom changes is shared between moments.
 #[derive(Clone, Debug, Default)]
-pub struct Moment {
+pub struct JobState {
     /// Of the reading.
     pub at: At,
     /// Memory of the job, each page once.
@@ -116,7 +116,7 @@ pub struct SharedSegment {
     pub unused: bool,
 }
 
-impl Moment {
+impl JobState {
     /// Processes that run.
     pub fn running(&self) -> usize {
         self.processes.iter().filter(|process| process.exited.is_none()).count()

@@ -24,7 +24,7 @@ impl Fed {
         Fed { timeline: Timeline::default(), derivation: Derivation::new(&run()) }
     }
 
-    fn sample(&mut self, sample: Sample) -> Moment {
+    fn sample(&mut self, sample: Sample) -> JobState {
         self.timeline.push_sample(&sample);
         self.derivation.sample(&sample, &self.timeline)
     }
@@ -43,7 +43,7 @@ fn anonymous(mib: u64) -> ProcessMemory {
 #[test]
 fn children_stand_below_their_parents_and_a_circle_ends() {
     let mut fed = Fed::new();
-    let moment = fed.sample(
+    let state = fed.sample(
         SampleBuilder::at(1.0)
             .process(process(12).parent(11))
             .process(process(11).parent(10))
@@ -54,12 +54,12 @@ fn children_stand_below_their_parents_and_a_circle_ends() {
             .build(),
     );
     let tree: Vec<(i32, u16)> =
-        moment.processes.iter().map(|process| (process.identity.id.pid, process.depth)).collect();
+        state.processes.iter().map(|process| (process.identity.id.pid, process.depth)).collect();
     assert_eq!(tree, [(10, 0), (11, 1), (12, 2), (13, 1), (21, 0), (20, 1)]);
 }
 
 #[test]
-fn who_exited_stays_a_minute_with_the_cause_that_the_kernel_told_later() {
+fn an_exited_process_stays_a_minute_with_the_cause_that_came_later() {
     let mut fed = Fed::new();
     let id = ProcessId { pid: 11, start: ClockTicks(1011) };
     fed.sample(SampleBuilder::at(1.0).process(process(10)).process(process(11).parent(10)).build());
@@ -75,13 +75,13 @@ fn who_exited_stays_a_minute_with_the_cause_that_the_kernel_told_later() {
             ..KernelOomKill::default()
         }),
     );
-    let moment = fed.sample(SampleBuilder::at(30.0).process(process(10)).build());
-    assert_eq!((moment.processes.len(), moment.running(), moment.oom_kills), (2, 1, 1));
-    let exit = moment.processes[1].exited.as_ref().unwrap();
+    let state = fed.sample(SampleBuilder::at(30.0).process(process(10)).build());
+    assert_eq!((state.processes.len(), state.running(), state.oom_kills), (2, 1, 1));
+    let exit = state.processes[1].exited.as_ref().unwrap();
     assert_eq!(exit.how, "was killed by the kernel's OOM killer at the limit of cgroup /job");
-    assert!(exit.failed && moment.processes[1].depth == 1);
-    let moment = fed.sample(SampleBuilder::at(62.5).process(process(10)).build());
-    assert_eq!(moment.processes.len(), 1, "a minute later it is gone");
+    assert!(exit.failed && state.processes[1].depth == 1);
+    let state = fed.sample(SampleBuilder::at(62.5).process(process(10)).build());
+    assert_eq!(state.processes.len(), 1, "not shown after a minute");
 }
 
 #[test]
@@ -101,18 +101,18 @@ fn cpu_is_of_the_time_since_the_reading_before() {
 #[test]
 fn a_peak_of_one_reading_stays_in_the_line_and_missing_is_missing() {
     let mut fed = Fed::new();
-    let mut moment = Moment::default();
+    let mut state = JobState::default();
     for second in 0..200 {
         let mib = if second == 150 { 800 } else { 100 };
         let mut sample =
             SampleBuilder::at(f64::from(second)).process(process(10).memory(anonymous(mib))).build();
         sample.processes[0].descriptors = Measured::Missing(Missing::NoPermission);
-        moment = fed.sample(sample);
+        state = fed.sample(sample);
     }
-    let line = moment.processes[0].line;
+    let line = state.processes[0].line;
     assert_eq!(line.iter().filter(|level| **level == 8).count(), 1, "{line:?}");
-    assert_eq!((moment.processes[0].descriptors, moment.processes[0].mappings), (None, None));
-    assert!(moment.bytes_per_second.is_some_and(|speed| speed.abs() < 10_000.0));
+    assert_eq!((state.processes[0].descriptors, state.processes[0].mappings), (None, None));
+    assert!(state.bytes_per_second.is_some_and(|speed| speed.abs() < 10_000.0));
 }
 
 #[test]
@@ -122,10 +122,10 @@ fn now_json_is_small_and_sums_what_it_does_not_list() {
     for pid in 10..3010 {
         builder = builder.process(process(pid).memory(anonymous(u64::from(pid.unsigned_abs()))));
     }
-    let moment = fed.sample(builder.build());
+    let state = fed.sample(builder.build());
     let long = RunFacts { command: vec!["\u{1b}é".repeat(9_000); 90], ..run() };
     for facts in [run(), long] {
-        let text = now_json(&facts, &moment);
+        let text = now_json(&facts, &state);
         assert!(text.len() <= MOST_BYTES, "{}", text.len());
         assert!(!text.contains('\u{1b}'));
         let now: serde_json::Value = serde_json::from_str(&text).unwrap();

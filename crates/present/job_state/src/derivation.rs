@@ -4,7 +4,7 @@
 //! process is often told by the kernel's log after it is gone.
 
 use crate::happened::{ending, happened, Happened};
-use crate::moment::{Exit, Identity, Level, Memory, Moment, Process, SharedSegment};
+use crate::state::{Exit, Identity, JobState, Level, Memory, Process, SharedSegment};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use ullage_diagnosis::Timeline;
@@ -169,7 +169,7 @@ impl Derivation {
     }
 
     /// The moment of a sample that the timeline already has.
-    pub fn sample(&mut self, sample: &Sample, timeline: &Timeline) -> Moment {
+    pub fn sample(&mut self, sample: &Sample, timeline: &Timeline) -> JobState {
         let at = sample.at;
         let now = timeline.memory_now();
         let own: HashMap<ProcessId, u64> =
@@ -192,7 +192,7 @@ impl Derivation {
         {
             self.total.pop_front();
         }
-        Moment {
+        JobState {
             at,
             memory: memory(now),
             bytes_per_second: speed(&self.total),

@@ -1,6 +1,6 @@
 //! `now.json`: how the job stands, in one object that any number of readers may read.
 
-use crate::moment::{Moment, Process};
+use crate::state::{JobState, Process};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use ullage_model::{LimitState, RunFacts};
@@ -9,7 +9,7 @@ use ullage_report::format;
 /// The most that `now.json` may be, bytes: readers take it in one read.
 pub const MOST_BYTES: usize = 16 << 10;
 const SCHEMA: u32 = 1;
-/// Processes and limits told one by one; the rest is summed, or left out.
+/// Processes and limits listed one by one; the rest is summed, or left out.
 const MOST_PROCESSES: usize = 64;
 const MOST_LIMITS: usize = 12;
 /// A command of a thousand arguments is known by its first ones.
@@ -98,11 +98,11 @@ struct CostNow {
 }
 
 /// The text of `now.json` at this moment, at most [`MOST_BYTES`] long.
-pub fn now_json(run: &RunFacts, moment: &Moment) -> String {
+pub fn now_json(run: &RunFacts, state: &JobState) -> String {
     let mut most = MOST_PROCESSES;
     loop {
         // Numbers, and strings as keys: it cannot fail.
-        let text = serde_json::to_string(&now(run, moment, most)).unwrap_or_default();
+        let text = serde_json::to_string(&now(run, state, most)).unwrap_or_default();
         let text = format::clean_json(&text) + "\n";
         if text.len() <= MOST_BYTES || most == 0 {
             return text;
@@ -111,8 +111,8 @@ pub fn now_json(run: &RunFacts, moment: &Moment) -> String {
     }
 }
 
-fn now<'a>(run: &'a RunFacts, moment: &'a Moment, most: usize) -> Now<'a> {
-    let memory = &moment.memory;
+fn now<'a>(run: &'a RunFacts, state: &'a JobState, most: usize) -> Now<'a> {
+    let memory = &state.memory;
     let short = |word: &String| word.chars().take(MOST_WORD).collect::<String>();
     Now {
         schema: SCHEMA,
@@ -123,26 +123,26 @@ fn now<'a>(run: &'a RunFacts, moment: &'a Moment, most: usize) -> Now<'a> {
         node: run.node.as_ref().map(short),
         rank: run.rank,
         started_unix: run.started_unix,
-        at: moment.at.seconds(),
+        at: state.at.seconds(),
         memory: MemoryNow {
             bytes: memory.bytes,
             error_bytes: memory.error_bytes,
-            bytes_per_second: moment.bytes_per_second.map(f64::round),
+            bytes_per_second: state.bytes_per_second.map(f64::round),
             categories: by_name(&memory.categories),
             beside: by_name(&memory.beside),
         },
-        processes: processes(moment, most),
-        limits: moment.limits.iter().take(MOST_LIMITS.min(most.max(1))).map(limit).collect(),
-        growth: moment.growth.as_ref().map(|growth| GrowthNow {
+        processes: processes(state, most),
+        limits: state.limits.iter().take(MOST_LIMITS.min(most.max(1))).map(limit).collect(),
+        growth: state.growth.as_ref().map(|growth| GrowthNow {
             class: growth.class.id(),
             bytes: growth.bytes,
             bytes_per_second: growth.per_second.round(),
         }),
-        segments: segments(moment),
-        stall_s: moment.stall_s,
-        oom_kills: moment.oom_kills,
+        segments: segments(state),
+        stall_s: state.stall_s,
+        oom_kills: state.oom_kills,
         gpus: [],
-        cost: CostNow { cpu_s: moment.cost.cpu_ns as f64 / 1e9, peak_bytes: moment.cost.peak_rss.0 },
+        cost: CostNow { cpu_s: state.cost.cpu_ns as f64 / 1e9, peak_bytes: state.cost.peak_rss.0 },
     }
 }
 
@@ -151,11 +151,11 @@ fn by_name(parts: &[(String, u64)]) -> BTreeMap<&str, u64> {
 }
 
 /// Those that hold most one by one; the rest as one row without an index.
-fn processes(moment: &Moment, most: usize) -> Vec<ProcessNow> {
+fn processes(state: &JobState, most: usize) -> Vec<ProcessNow> {
     let mut running: Vec<&Process> =
-        moment.processes.iter().filter(|process| process.exited.is_none()).collect();
+        state.processes.iter().filter(|process| process.exited.is_none()).collect();
     running.sort_by_key(|process| std::cmp::Reverse(process.private.unwrap_or(0)));
-    let (told, rest) = running.split_at(most.min(running.len()));
+    let (listed, rest) = running.split_at(most.min(running.len()));
     let row = |process: &&Process| ProcessNow {
         role: process.identity.role.kind(),
         index: process.identity.index(),
@@ -166,7 +166,7 @@ fn processes(moment: &Moment, most: usize) -> Vec<ProcessNow> {
         mappings: process.mappings,
         cpu_s: process.cpu_s,
     };
-    let mut rows: Vec<ProcessNow> = told.iter().map(row).collect();
+    let mut rows: Vec<ProcessNow> = listed.iter().map(row).collect();
     if !rest.is_empty() {
         let sum = |of: fn(&Process) -> Option<u64>| {
             rest.iter().filter_map(|process| of(process)).fold(0, u64::saturating_add)
@@ -197,8 +197,8 @@ fn limit(state: &LimitState) -> LimitNow {
     }
 }
 
-fn segments(moment: &Moment) -> Option<SegmentsNow> {
-    let segments = moment.segments.as_ref()?;
+fn segments(state: &JobState) -> Option<SegmentsNow> {
+    let segments = state.segments.as_ref()?;
     let mut by_kind: BTreeMap<&'static str, Segments> = BTreeMap::new();
     let (mut unused, mut unused_bytes) = (0_u64, 0_u64);
     for segment in segments.iter() {
