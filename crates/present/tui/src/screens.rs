@@ -171,10 +171,11 @@ fn memory_lines(state: &JobState) -> Vec<(&str, u64, bool)> {
 }
 
 fn memory(view: &View, painter: &mut Painter<'_>) {
-    let heads = [("memory of the job, each page once", 1), ("bytes", 46), ("share", 54)];
-    painter.put(heads[0].1, 0, heads[0].0, Ink::Heading);
-    painter.put_right(46, 0, heads[1].0, Ink::Heading);
-    painter.put_right(54, 0, heads[2].0, Ink::Heading);
+    const BYTES: usize = 46;
+    const SHARE: usize = 60; // as wide as "under 0.01 %"
+    painter.put(1, 0, "memory of the job, each page once", Ink::Heading);
+    painter.put_right(BYTES, 0, "bytes", Ink::Heading);
+    painter.put_right(SHARE, 0, "share", Ink::Heading);
     let Some(state) = view.shown() else { return };
     let lines = memory_lines(state);
     let room = painter.height().saturating_sub(1);
@@ -186,12 +187,12 @@ fn memory(view: &View, painter: &mut Painter<'_>) {
         let ink = if *beside { Ink::Dim } else { Ink::Plain };
         let name = if *beside { format!("beside it: {name}") } else { (*name).to_owned() };
         painter.put(1, y, &shortened(&name, 35), ink);
-        painter.put_right(46, y, &format::bytes(*bytes), ink);
+        painter.put_right(BYTES, y, &format::bytes(*bytes), ink);
         if !beside {
             let share = *bytes as f64 / total;
-            painter.put_right(54, y, &format::share(share), ink);
-            let width = painter.width().saturating_sub(57).min(60);
-            painter.put(56, y, &bar(share, width), Ink::Good);
+            painter.put_right(SHARE, y, &format::share(share), ink);
+            let width = painter.width().saturating_sub(SHARE + 3).min(60);
+            painter.put(SHARE + 2, y, &bar(share, width), Ink::Good);
         }
     }
 }

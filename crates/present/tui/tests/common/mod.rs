@@ -79,6 +79,7 @@ pub fn state(n: u64, workers: u32) -> JobState {
                 ("anonymous".into(), bytes / 2),
                 ("torch-shared".into(), bytes / 4),
                 ("malloc".into(), bytes / 4),
+                ("stacks".into(), 30 << 10),
             ],
             beside: vec![("page-cache".into(), 700 * MIB)],
         },
