@@ -28,6 +28,7 @@ ELSEWHERE = {
     "make ": "builds or tests everything: its target must be in the Makefile",
     "pip install .": "builds for minutes: pyproject.toml must be here",
     "cargo install --path ": "builds for minutes: the crate must be there",
+    "git grep ": "counts in a commit of a clone",
     "ullage check --clean --yes": "removes what other jobs of this user left",
 }
 # Strings of the sources that begin like a command and are none.
@@ -217,13 +218,13 @@ def synopsis(place):
     lines = re.search(r"^```\n(.*?)^```", text, re.S | re.M).group(1).splitlines()
     wrong = []
     for line in lines:
-        verb = line.split()[1]
+        words = line.split()
+        verb = " ".join(words[1:3] if "rm" in words[2:3] else words[1:2])
         _, told = place.type(f"ullage {verb} --help")
         known = [{short, flag} - {""} for short, flag in re.findall(r"^ +(?:(-\w), )?(--[a-z-]+)", told, re.M)]
         written = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", line))
         missing = [sorted(names) for names in known if not names & written and "--help" not in names]
         unknown = sorted(written - set().union(*known))
-        # `runs rm` has a help of its own, and no flags.
         if missing or unknown:
             wrong.append(f"command-line.md, {verb}: it lacks {missing}, and {unknown} does not exist")
     return wrong

@@ -120,6 +120,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ullage", required=True)
     arguments = parser.parse_args()
+    # A shell without job control lets what it starts in the background ignore SIGINT, and that is inherited.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     wrong = []
     checked = 0
     for name, text, columns in snapshots():

@@ -159,9 +159,12 @@ print("done")
 )
 
 
-@pytest.mark.skipif(
+NOT_TRACED = pytest.mark.skipif(
     sys.version_info < (3, 12, 9) or (3, 13) <= sys.version_info < (3, 13, 2), reason="nothing is traced: gh-128679"
 )
+
+
+@NOT_TRACED
 def test_what_grows_in_a_chain_that_no_container_holds_has_its_line(script):
     done, receiver = watched([sys.executable, script(LINKED)], text=True, until=several(1, "sites"))
     assert (done.stdout, done.stderr) == ("done\n", "")
@@ -204,7 +207,7 @@ while last is not None:
 )
 
 
-@pytest.mark.parametrize("imported", ["early", "meanwhile"])
+@pytest.mark.parametrize("imported", ["early", pytest.param("meanwhile", marks=NOT_TRACED)])
 def test_a_program_that_begins_to_trace_has_what_it_asks_for(script, imported):
     # While the agent traces it takes no census.
     done, receiver = watched([sys.executable, script(TRACES), imported], text=True, until=several(3, "census"))

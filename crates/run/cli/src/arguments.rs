@@ -288,7 +288,7 @@ pub enum ExportFormat {
 
 /// `ullage completions`.
 #[derive(Debug, Args)]
-#[command(after_help = examples!["ullage completions bash > ~/.local/share/bash-completion/completions/ullage"])]
+#[command(after_help = examples!["source <(ullage completions bash)", "ullage completions zsh"])]
 pub struct CompletionsArguments {
     /// The shell
     pub shell: Shell,
