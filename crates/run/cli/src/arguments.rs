@@ -288,7 +288,7 @@ pub enum ExportFormat {
 
 /// `ullage completions`.
 #[derive(Debug, Args)]
-#[command(after_help = examples!["source <(ullage completions bash)", "ullage completions zsh"])]
+#[command(after_help = examples!["ullage completions zsh", "source <(ullage completions bash)"])]
 pub struct CompletionsArguments {
     /// The shell
     pub shell: Shell,
