@@ -8,6 +8,7 @@ Runs `ullage watch` in tmux beside a job; says so where there is no tmux. Times 
 
 import argparse
 import fcntl
+import glob
 import os
 import pty
 import select
@@ -119,12 +120,15 @@ class Test:
             print(got)
 
     def start(self, name, *before):
-        """A job that ends when its file is there."""
+        """A job that ends when its file is there. Below ullage, its recording is there: a viewer takes the live one."""
         over = os.path.join(self.folder, name)
         command = [*before, self.python, self.job, over]
         process = subprocess.Popen(
             command, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
+        if before:
+            live = os.path.join(self.env["ULLAGE_HOME"], "*", "now.json")
+            assert until("a live run", lambda: glob.glob(live), bool), "nothing is recorded"
         return process, over
 
     def watch(self, arguments="", width=80, height=24, before=""):
