@@ -109,6 +109,29 @@ def test_a_forked_child_speaks_for_itself(python, script):
     assert done.returncode == 0 and speakers(2)(receiver.messages)
 
 
+RESTS = """
+import mmap
+from _ullage_common import native
+def due():
+    native.next_sample(0.0)
+    return native.is_due()
+kept, before = bytearray(b"x") * (8 << 20), due()
+if os.fork() == 0:
+    rests = due()
+    room = mmap.mmap(-1, 16 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    for page in range(0, len(room), 4096):
+        room[page] = 1
+    os.write(1, f"{before} {rests} {due()}\\n".encode())
+    os._exit(0)
+os.wait()
+"""
+
+
+def test_a_forked_child_is_looked_into_once_its_own_memory_has_risen(python, script):
+    done, _ = watched([python, script(HEARD + RESTS)], text=True)
+    assert (done.stdout, done.stderr) == ("True False True\n", "")
+
+
 INFO = b"""<malloc version="1">
 <heap nr="0">
 <sizes>
