@@ -1,9 +1,9 @@
 //! What is new in a recording that grows? Each sample and event once, without reading again what was read.
 //!
 //! Tails are read from where they ended before; closed parts, only those with numbers that were not given yet. The
-//! surprise: a tail's rows move into a part while it is read, and the tail begins anew. So the names of the parts are
-//! listed before and after reading, and where they changed, or the bytes do not continue, the tail is read from its
-//! beginning: rows that were given are dropped by their numbers.
+//! surprise: at any moment a tail's rows move into a part, and the tail begins anew and may grow to the same length. So
+//! a record that was read is looked at again after each reading: where it is not there any more, the tail is read from
+//! its beginning, and rows that were given are dropped by their numbers.
 
 use crate::columns::Columns;
 use crate::error::OpenError;
@@ -16,6 +16,7 @@ use crate::store::Store;
 use crate::table::{Table, ALL};
 use crate::tail_read::{complete_length, first_length, read_tail, MOST_TAIL_BYTES};
 use arrow_array::RecordBatch;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use std::time::SystemTime;
 use ullage_model::names::FILE_RUN;
 use ullage_model::{Item, RunFacts};
 
-/// How often a tail is read once more where its rows moved meanwhile.
+/// How often a tail that began anew while it was read is read once more, before the rest waits for the next time.
 const ATTEMPTS: u32 = 4;
 
 /// Reads a recording as it grows.
@@ -46,6 +47,8 @@ struct FollowedTail {
     head: Vec<u8>,
     /// Bytes that were read.
     read: u64,
+    /// The last record of these, without the schema.
+    last: Vec<u8>,
     /// Numbers of the parts that were there.
     parts: Vec<u32>,
     /// One of them, and the largest number in it.
@@ -66,6 +69,7 @@ impl Follower {
             table,
             head: Vec::new(),
             read: 0,
+            last: Vec::new(),
             parts: Vec::new(),
             newest: None,
             waiting: Vec::new(),
@@ -94,9 +98,9 @@ impl Follower {
                 self.run_written = now;
             }
         }
-        let files = self.files()?;
+        let Some((files, before)) = self.files()? else { return Ok(()) };
         self.live = files.live;
-        let mut replay = Replay::after(Arc::new(files), self.given);
+        let mut replay = Replay::between(Arc::new(files), self.given, before);
         while let Some(item) = replay.next() {
             self.given = replay.given();
             if !take(item) {
@@ -111,88 +115,106 @@ impl Follower {
         Ok(())
     }
 
-    fn files(&mut self) -> Result<Files, OpenError> {
+    /// The files, and the first tick whose rows they may not hold (none: they hold all). Nothing where the tails begin
+    /// anew faster than they can be read.
+    fn files(&mut self) -> Result<Option<(Files, Option<u64>)>, OpenError> {
         let store = Store::Directory(self.dir.clone());
-        let unreadable = |source| OpenError::Unreadable { path: self.dir.clone(), source };
-        let mut names = store.names().map_err(unreadable)?;
-        let mut attempt = 0;
-        loop {
-            attempt += 1;
-            // As `Files::read`: that of the ticks before the others, so that no tick is met before its rows.
-            for tail in self.tails.iter_mut().rev() {
-                tail.read(&self.dir, &names);
-            }
-            let after = store.names().map_err(unreadable)?;
-            let moved = self.tails.iter().any(|tail| tail.parts != parts_of(tail.table, &after));
-            names = after;
-            if !moved || attempt == ATTEMPTS {
-                break;
-            }
-        }
+        let names =
+            || store.names().map_err(|source| OpenError::Unreadable { path: self.dir.clone(), source });
         let given = self.given;
+        // As `Files::read`: that of the ticks before the others, so that no tick is met before its rows; and tails
+        // before parts, so that what moves is met twice and not never. A part may hold ticks that came after that.
+        let Some((ticks, others)) = self.tails.split_last_mut() else { return Ok(None) };
+        if !ticks.read(&self.dir) {
+            return Ok(None);
+        }
+        let before = match ticks.waiting.iter().filter_map(|batch| newest(ticks.table, batch)).max() {
+            Some(newest) => Some(newest + 1),
+            None => ticks.end_of_parts(&store, &names()?, given),
+        };
+        if !others.iter_mut().rev().all(|tail| tail.read(&self.dir)) {
+            return Ok(None);
+        }
+        let names = names()?;
         let tables = self.tails.iter_mut().map(|tail| tail.files(&store, &names, given)).collect();
         let live = self.tails.iter().any(|tail| names.contains(&tail.table.tail_name()));
-        Ok(Files { store, tables, live })
+        // What came after that is still to be read.
+        let live = live || before.is_some_and(|before| before > 0);
+        Ok(Some((Files { store, tables, live }, before)))
     }
 }
 
 impl FollowedTail {
-    /// Reads what was appended.
-    fn read(&mut self, dir: &Path, names: &[String]) {
-        let parts = parts_of(self.table, names);
-        if parts != self.parts {
-            self.parts = parts;
-            self.newest = None;
-            self.begin_anew();
-        }
-        let path = dir.join(self.table.tail_name());
-        let Ok(file) = crate::store::open(&path) else { return };
-        let length = file.metadata().map_or(0, |facts| facts.len());
-        if length < self.read {
-            self.begin_anew();
-        }
-        if length == self.read {
-            return;
-        }
-        let continues = self.append(&file, length).unwrap_or(true);
-        if !continues {
-            self.begin_anew();
-            let _ = self.append(&file, length);
+    /// Reads what was appended. False where it began anew each time that it was read.
+    fn read(&mut self, dir: &Path) -> bool {
+        // One that is gone has become a part.
+        let Ok(file) = crate::store::open(&dir.join(self.table.tail_name())) else { return true };
+        (0..ATTEMPTS).any(|_| {
+            let continues = self.append(&file);
+            if matches!(continues, Ok(false)) {
+                self.begin_anew();
+            }
+            // What cannot be read is told where the recording is opened.
+            continues.unwrap_or(true)
+        })
+    }
+
+    /// For the ticks, where none waits in the tail: the one after the last that is there, or none where all are.
+    fn end_of_parts(&mut self, store: &Store, names: &[String], given: Given) -> Option<u64> {
+        let has_tail = |table: &Table| names.contains(&table.tail_name());
+        let next = given.tick.map_or(0, |tick| tick + 1);
+        match parts_of(self.table, names).last() {
+            // Tails go when all is in parts.
+            Some(_) if !has_tail(self.table) => None,
+            Some(&number) => {
+                // Read anew: it may have been merged with others.
+                self.newest = None;
+                let newest = self.newest_of(store, number, &self.table.part_name(number));
+                Some(newest.map_or(next, |newest| newest + 1))
+            }
+            // Without a sample; the first may be written while the others are read.
+            None => Some(next),
         }
     }
 
     fn begin_anew(&mut self) {
         self.read = 0;
+        self.last.clear();
         self.head.clear();
         self.waiting.clear();
     }
 
-    /// False where what stands there is not the beginning of a record.
-    fn append(&mut self, file: &std::fs::File, length: u64) -> io::Result<bool> {
-        use std::os::unix::fs::FileExt;
-        let new = (length - self.read).min(MOST_TAIL_BYTES) as usize;
+    /// False where the tail began anew since what was read of it.
+    fn append(&mut self, file: &File) -> io::Result<bool> {
+        let length = file.metadata()?.len();
+        if length <= self.read {
+            return Ok(length == self.read && self.stands(file, self.read, &self.last)?);
+        }
         let mut bytes = self.head.clone();
         let known = bytes.len();
-        bytes.resize(known + new, 0);
-        let mut filled = known;
-        while filled < bytes.len() {
-            match file.read_at(&mut bytes[filled..], self.read + (filled - known) as u64)? {
-                0 => break,
-                n => filled += n,
-            }
-        }
-        bytes.truncate(filled);
-        let complete = complete_length(&bytes);
+        bytes.extend(read_at(file, self.read, (length - self.read).min(MOST_TAIL_BYTES))?);
+        let (complete, last) = complete_length(&bytes);
         let from_the_beginning = self.read == 0;
+        let head = if from_the_beginning { first_length(&bytes) } else { known };
+        let last = bytes[last.max(head).min(complete)..complete].to_vec();
+        let end = self.read + (complete - known.min(complete)) as u64;
         let stuck = complete < bytes.len() && !begins_a_record(&bytes[complete..]);
-        if !from_the_beginning && stuck {
+        // What was read before, or just now, must stand there still: else these bytes are of two tails.
+        let same = if from_the_beginning {
+            self.stands(file, end, &last)?
+        } else {
+            !stuck && self.stands(file, self.read, &self.last)?
+        };
+        if !same {
             return Ok(false);
         }
         if from_the_beginning {
-            let head = first_length(&bytes);
             self.head = bytes[..head].to_vec();
         }
-        self.read += (complete - known.min(complete)) as u64;
+        self.read = end;
+        if !last.is_empty() {
+            self.last = last;
+        }
         if !stuck {
             bytes.truncate(complete);
         }
@@ -202,10 +224,20 @@ impl FollowedTail {
         Ok(true)
     }
 
+    /// Whether this record, which holds its number, ends there.
+    fn stands(&self, file: &File, end: u64, record: &[u8]) -> io::Result<bool> {
+        let length = record.len() as u64;
+        Ok(read_at(file, end.saturating_sub(length), length)? == record)
+    }
+
     /// Parts with numbers that were not given yet, and the rows that wait.
     fn files(&mut self, store: &Store, names: &[String], given: Given) -> TableFiles {
         let given = given.of(self.table);
         let numbers = parts_of(self.table, names);
+        if numbers != self.parts {
+            self.parts.clone_from(&numbers);
+            self.newest = None;
+        }
         let mut parts = Vec::new();
         for number in numbers.iter().rev() {
             let name = self.table.part_name(*number);
@@ -236,6 +268,21 @@ impl FollowedTail {
         self.newest = Some((number, newest));
         Some(newest)
     }
+}
+
+/// At most so many bytes from there on.
+fn read_at(file: &File, from: u64, most: u64) -> io::Result<Vec<u8>> {
+    use std::os::unix::fs::FileExt;
+    let mut bytes = vec![0; most as usize];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match file.read_at(&mut bytes[filled..], from + filled as u64)? {
+            0 => break,
+            n => filled += n,
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
 }
 
 /// Whether more bytes can make a whole record of these.

@@ -38,6 +38,7 @@ pub struct Replay {
     pages: ByTick<Placed<Pages>>,
     whole: Whole,
     given: Given,
+    before: u64,
     lost: Option<Lost>,
 }
 
@@ -66,12 +67,13 @@ impl Whole {
 
 impl Replay {
     pub(crate) fn new(files: Arc<Files>) -> Replay {
-        Replay::after(files, Given::default())
+        Replay::between(files, Given::default(), None)
     }
 
-    /// Without what was given before.
-    pub(crate) fn after(files: Arc<Files>, given: Given) -> Replay {
+    /// Without what was given before, and without this tick and what came after it.
+    pub(crate) fn between(files: Arc<Files>, given: Given, before: Option<u64>) -> Replay {
         Replay {
+            before: before.unwrap_or(u64::MAX),
             ticks: Records::after(given),
             next_ticks: VecDeque::new(),
             events: Records::after(given),
@@ -110,12 +112,15 @@ impl Replay {
     fn fill(&mut self) {
         while self.next_ticks.is_empty() {
             let Some(chunk) = self.ticks.next(&self.files, &mut self.damage) else { break };
-            let by_number: BTreeMap<u64, TickRow> = chunk.into_iter().collect();
+            let before = chunk.into_iter().filter(|(number, _)| *number < self.before);
+            let by_number: BTreeMap<u64, TickRow> = before.collect();
             self.next_ticks.extend(by_number.into_values());
         }
         while self.next_events.is_empty() {
             let Some(chunk) = self.events.next(&self.files, &mut self.damage) else { break };
-            let mut rows: Vec<EventRow> = chunk.into_iter().map(|(_, row)| row).collect();
+            let rows = chunk.into_iter().map(|(_, row)| row);
+            // The tick of an event is the next one.
+            let mut rows: Vec<EventRow> = rows.filter(|row| row.tick <= self.before).collect();
             rows.sort_by_key(|row| (row.event.at, row.number));
             self.next_events.extend(rows);
         }

@@ -64,13 +64,13 @@ pub(crate) fn read_tail(table: &'static Table, bytes: Vec<u8>) -> (Vec<RecordBat
     (batches, damage)
 }
 
-/// Bytes of the whole records that a tail begins with.
-pub(crate) fn complete_length(bytes: &[u8]) -> usize {
-    let mut at = 0;
+/// Bytes of the whole records that a tail begins with, and where the last of them begins.
+pub(crate) fn complete_length(bytes: &[u8]) -> (usize, usize) {
+    let (mut at, mut last) = (0, 0);
     while let Ok(frame) = frame(bytes, at) {
-        at = frame.body.end;
+        (last, at) = (at, frame.body.end);
     }
-    at
+    (at, last)
 }
 
 /// Bytes of the first record: the schema.
