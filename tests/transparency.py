@@ -297,6 +297,7 @@ def full_screen_program(world, terminal):
     terminal.keys("G")
     terminal.wait_for("line 199")
     terminal.tmux("resize-window", "-x", "100", "-y", "30")
+    terminal.wait_for("~")  # drawn anew: a key that comes before that is lost
     terminal.keys("g")
     terminal.wait_for("line 27")
     terminal.keys("q")
