@@ -1,12 +1,13 @@
 """Where it is allocated that a Python grows by: the line is named, tracing ends, and a program's own tracing is left alone."""
 
 import pathlib
+import subprocess
 import sys
 import tracemalloc
-import types
 
 import pytest
 
+import agent_parts
 from receiver import HEARD, place_of, several, watched
 
 AGENT = pathlib.Path(__file__).resolve().parent.parent / "ullage" / "agent"
@@ -14,12 +15,12 @@ MIB = 1 << 20
 
 
 @pytest.fixture
-def sites():
-    module = types.ModuleType("_ullage_sites")
-    exec(compile((AGENT / "sites.py").read_text(), "/agent/ullage_sites.py", "exec"), module.__dict__)
-    module.may_crash_really, module.may_crash = module.may_crash, lambda version: False
+def sites(monkeypatch):
+    module = agent_parts.load("sites")
+    monkeypatch.setattr(module.common, "end_of_tracing_may_crash", lambda version: False)
     yield module
     tracemalloc.stop()
+    agent_parts.forget()
 
 
 def line_of(function, offset):
@@ -116,14 +117,38 @@ def test_a_program_that_stops_the_tracing_is_left_alone(sites):
         ((3, 14, 0), False),
     ],
 )
-def test_which_pythons_a_thread_of_c_crashes_as_tracing_ends(sites, version, may):
-    assert sites.may_crash_really(version) is may
+def test_which_pythons_a_thread_of_c_crashes_as_tracing_ends(version, may):
+    assert agent_parts.load("common").end_of_tracing_may_crash(version) is may
+    agent_parts.forget()
 
 
 def test_nothing_is_traced_where_that_may_crash(sites, monkeypatch):
-    monkeypatch.setattr(sites, "may_crash", lambda version: True)
+    monkeypatch.setattr(sites.common, "end_of_tracing_may_crash", lambda version: True)
     sites.start(0)
     assert not tracemalloc.is_tracing()
+
+
+# Due for a reading, in a program of several threads; by `time.sleep`, as nothing else comes by.
+TRACED = """
+import gc, sys, threading, time, tracemalloc
+gc.disable()
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+native, read = sys.modules["_ullage_common"].native, []
+native.sample_with(lambda light, early: read.append(1) or 1000.0)
+for change in (tracemalloc.start, tracemalloc.stop):
+    change()
+    native.next_sample(0.0)
+    time.sleep(0)
+    print(len(read))
+"""
+
+
+def test_a_program_of_several_threads_is_read_between_its_tracings_where_that_may_crash(python, script):
+    ended, _ = watched([python, script(TRACED)], text=True)
+    version = subprocess.run([python, "-c", "import sys; print(*sys.version_info[:3])"], capture_output=True, check=True)
+    waits = agent_parts.load("common").end_of_tracing_may_crash(tuple(map(int, version.stdout.split())))
+    agent_parts.forget()
+    assert ended.stdout == ("0\n1\n" if waits else "1\n2\n"), ended.stderr
 
 
 def test_a_forked_child_traces_no_more(sites):

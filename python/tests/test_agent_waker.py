@@ -148,6 +148,25 @@ def test_other_tables_of_allocations_stay_in_use(python, script, options):
     assert ended.stdout == ("True\nTrue\n" if "tracemalloc" in options else "None\nTrue\n"), ended.stderr
 
 
+# Whoever stood in front already may stand there once more: not one in front of the other in a circle.
+AGAIN_IN_FRONT = """
+import ctypes, tracemalloc
+for _ in range(2):
+    ctypes.pythonapi.PyMem_SetupDebugHooks()
+    kept = [bytes(100_000) for _ in range(100)]
+    tracemalloc.start()
+    kept += [bytes(100_000) for _ in range(100)]
+    tracemalloc.stop()
+"""
+
+
+@pytest.mark.parametrize("allocator", ["debug", "malloc_debug", "pymalloc_debug"])
+def test_debug_hooks_may_be_asked_for_again(python, script, allocator):
+    environment = {**os.environ, "PYTHONMALLOC": allocator}
+    ended, _ = watched([python, script(AGAIN_IN_FRONT)], env=environment, text=True)
+    assert ended.returncode == 0, ended.stderr
+
+
 def test_a_program_of_one_thread_stays_one(python, script):
     ended, _ = watched([python, "-W", "error", script(OF_ONE_THREAD)])
     assert ended.returncode == 0, ended.stderr

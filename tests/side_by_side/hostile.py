@@ -488,6 +488,29 @@ for options in (["-I", "-S", "-E"], ["-P"], ["-B"], ["-O"], ["-OO"], ["-b", "-b"
     py("options" + "".join(options).replace("-X", "-").replace("=", "-"), "import sys, threading, queue, time, gc, os\nprint(sys.flags, sys._xoptions, sys.warnoptions, flush=True)\ntime.sleep(1.1); gc.collect(); time.sleep(0.01)\nif os.fork() == 0: os._exit(0)\nos.wait()\nraise ValueError('x')", *options)
 sh("times-of-imports", f"{PY} -X importtime -c 'import queue, threading, traceback' 2>&1 | grep -v '^import time: self' | sed -E 's/^import time: +[0-9]+ \\| +[0-9]+ \\|//' | grep -v sitecustomize")
 sh("verbose-imports", f"{PY} -v -c 'import queue' 2>&1 | grep -c '^import .queue' ")
+grows("debug-hooks-asked-for-again", """
+import ctypes, tracemalloc
+for _ in range(2):
+    ctypes.pythonapi.PyMem_SetupDebugHooks()
+    kept = grow(lambda: bytes(10_000), 1.5)
+    tracemalloc.start(); tracemalloc.stop()
+print("done")
+""", env={"PYTHONMALLOC": "debug"})
+grows("tracing-begins-and-ends", """
+import threading, tracemalloc
+ended = threading.Event()
+def traces():
+    while not ended.wait(0.001):
+        tracemalloc.start()
+        ended.wait(0.001)
+        tracemalloc.stop()
+thread = threading.Thread(target=traces)
+thread.start()
+kept = grow(lambda: bytes(10_000))
+ended.set()
+thread.join()
+print("done")
+""")
 for allocator in ("debug", "malloc", "malloc_debug", "pymalloc_debug"):
     grows(f"allocator-{allocator}", "kept = grow(lambda: [1])\nprint('done')\nraise ValueError(1)", env={"PYTHONMALLOC": allocator})
 grows("malloc-that-checks", "kept = grow(lambda: [1])\nprint('done')\nraise ValueError(1)", env={"MALLOC_PERTURB_": "165", "MALLOC_CHECK_": "3", "MALLOC_ARENA_MAX": "1"})

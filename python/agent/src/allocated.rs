@@ -5,6 +5,9 @@
 //! After some of them, where a look is overdue and private memory has risen, the main thread asks CPython to call us between two
 //! steps of its byte code, as waker.rs does from a thread. No thread, no signal, no lock, and no system call in an allocation.
 //!
+//! Only in front of CPython's own, which have no context: whoever stands in front of those (debug hooks, tracemalloc) may put itself
+//! in front of ours once more, and would call us while we call it.
+//!
 //! The surprise: numpy's arrays are malloc's own, and come by all the same: each one that is kept takes a piece for its shape.
 
 use crate::ffi::{self, Object};
@@ -192,6 +195,9 @@ unsafe fn install_pieces() {
         else {
             return;
         };
+        if !all.context.is_null() {
+            return;
+        }
         let before: BeforePieces = Before { context: all.context, functions: (one, two, three, four) };
         let mut ours = Pieces {
             context: std::ptr::from_mut(Box::leak(Box::new(before))).cast(),
@@ -216,6 +222,9 @@ unsafe fn install_arenas() {
     unsafe {
         std::mem::transmute::<*mut c_void, Table>(get)(&mut all);
         let Arenas { malloc: Some(one), free: Some(two), .. } = all else { return };
+        if !all.context.is_null() {
+            return;
+        }
         let before: BeforeArenas = Before { context: all.context, functions: (one, two) };
         let mut ours = Arenas {
             context: std::ptr::from_mut(Box::leak(Box::new(before))).cast(),

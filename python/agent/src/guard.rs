@@ -7,9 +7,9 @@
 //! agent imports nothing, calls nothing of the program's, and is waited for `LONGEST_S` at most.
 
 use crate::ffi::{self, Object};
-use crate::{collector, sandbox};
+use crate::{collector, malloc, sandbox};
 use std::cell::Cell;
-use std::ffi::{c_int, c_void, CStr};
+use std::ffi::{c_int, c_uint, c_void, CStr};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
@@ -32,6 +32,8 @@ pub(crate) static LOUD: AtomicBool = AtomicBool::new(false);
 pub(crate) static AUDITED: AtomicBool = AtomicBool::new(false);
 /// The thread that came by last.
 pub(crate) static CALLER: AtomicU64 = AtomicU64::new(0);
+/// `PyTraceMalloc_Untrack`, where the end of tracing can crash a thread that is about to take the interpreter's lock.
+static UNTRACK: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 /// Threads that were not waited for to their end.
 static LEFT_BEHIND: AtomicUsize = AtomicUsize::new(0);
 
@@ -39,6 +41,7 @@ struct Job {
     callable: Object,
     arguments: Object,
     result: Object,
+    gives_way: bool,
     done: AtomicBool,
     /// Nobody waits any more: the thread frees this itself.
     left: AtomicBool,
@@ -60,11 +63,35 @@ pub(crate) fn after_fork() {
     FORKED.store(true, SeqCst);
 }
 
-/// Calls it. Its result is a new reference; null where it raised, or was not called.
+/// From now on threads give way to a program that traces (gh-128679): what it allocates for the thread's state waits for the
+/// interpreter's lock in the middle of tracing, and goes on when another thread may have ended that.
+pub(crate) fn give_way() {
+    UNTRACK.store(malloc::symbol(c"PyTraceMalloc_Untrack"), SeqCst);
+}
+
+/// The program traces its allocations, and another thread of it may end that. Needs no interpreter's lock.
+fn is_traced() -> bool {
+    const NO_DOMAIN: c_uint = 0x756c_6c61;
+    const DISABLED: c_int = -2;
+    let untrack = UNTRACK.load(SeqCst);
+    // SAFETY: it has this signature from CPython 3.7 on, and changes nothing of a domain that nobody has used.
+    !untrack.is_null()
+        && unsafe {
+            let untrack: unsafe extern "C" fn(c_uint, usize) -> c_int = std::mem::transmute(untrack);
+            untrack(NO_DOMAIN, 0) != DISABLED
+        }
+}
+
+fn is_alone() -> bool {
+    sandbox::private_if_open_here().is_some_and(|(_, threads)| threads == 1)
+}
+
+/// Calls it. Its result is a new reference; null where it raised, or was not called. What comes `again` and again is not called
+/// where that could crash.
 ///
 /// # Safety
 /// The interpreter's lock is held; `callable` and `arguments` (a tuple) are alive.
-pub(crate) unsafe fn run(callable: Object, arguments: Object) -> Object {
+pub(crate) unsafe fn run(callable: Object, arguments: Object, again: bool) -> Object {
     if callable.is_null()
         || arguments.is_null()
         || OURS.get()
@@ -85,6 +112,7 @@ pub(crate) unsafe fn run(callable: Object, arguments: Object) -> Object {
             callable: ffi::held(callable),
             arguments: ffi::held(arguments),
             result: null_mut(),
+            gives_way: again && !UNTRACK.load(SeqCst).is_null() && !is_alone(),
             done: AtomicBool::new(false),
             left: AtomicBool::new(false),
         }));
@@ -137,7 +165,7 @@ pub(crate) unsafe fn run(callable: Object, arguments: Object) -> Object {
 pub(crate) unsafe fn notify(callable: Object, arguments: Object) {
     // SAFETY: as the caller promises; null is passed by.
     unsafe {
-        let result = run(callable, arguments);
+        let result = run(callable, arguments, false);
         ffi::Py_DecRef(result);
         ffi::Py_DecRef(arguments);
     }
@@ -179,6 +207,10 @@ extern "C-unwind" fn start(job: *mut c_void) -> *mut c_void {
     let job = job.cast::<Job>();
     // SAFETY: who started this thread keeps the job, or has left it to this thread.
     unsafe {
+        // Asked as late as can be. One that began so late that nobody waits any more leaves the agent silent.
+        if (*job).gives_way && is_traced() {
+            return null_mut();
+        }
         let state: c_int = ffi::PyGILState_Ensure();
         call(job);
         (*job).done.store(true, SeqCst);

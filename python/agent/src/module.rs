@@ -36,7 +36,7 @@ unsafe extern "C-unwind" fn is_open(_module: Object, _arguments: Object) -> Obje
     unsafe { ffi::PyBool_FromLong(sandbox::is_open().into()) }
 }
 
-/// `reset_with(callable, method_type, loud)`: called first in a forked process, once there is something to do.
+/// `reset_with(callable, method_type, loud, gives_way)`: called first in a forked process, once there is something to do.
 // SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
 unsafe extern "C-unwind" fn reset_with(_module: Object, arguments: Object) -> Object {
     // SAFETY: the lock is held; both are kept for good.
@@ -44,6 +44,9 @@ unsafe extern "C-unwind" fn reset_with(_module: Object, arguments: Object) -> Ob
         guard::RESET.store(ffi::held(ffi::PyTuple_GetItem(arguments, 0)), SeqCst);
         hook::METHOD.store(ffi::held(ffi::PyTuple_GetItem(arguments, 1)), SeqCst);
         guard::LOUD.store(ffi::PyObject_IsTrue(ffi::PyTuple_GetItem(arguments, 2)) == 1, SeqCst);
+        if ffi::PyObject_IsTrue(ffi::PyTuple_GetItem(arguments, 3)) == 1 {
+            guard::give_way();
+        }
     }
     ffi::none()
 }

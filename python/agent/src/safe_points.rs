@@ -77,7 +77,7 @@ pub(crate) unsafe fn safe_point(light: bool, early: bool) {
     // SAFETY: the lock is held; the references are ours.
     let again = unsafe {
         let arguments = ffi::tuple([ffi::PyBool_FromLong(light.into()), ffi::PyBool_FromLong(early.into())]);
-        let again = guard::run(SAMPLE.load(SeqCst), arguments);
+        let again = guard::run(SAMPLE.load(SeqCst), arguments, true);
         ffi::Py_DecRef(arguments);
         seconds(again).unwrap_or(AGAIN_WHERE_IT_FAILED_S)
     };
@@ -130,7 +130,7 @@ pub(crate) unsafe extern "C-unwind" fn on_collection(_module: Object, arguments:
         {
             NEXT_BEFORE_COLLECTION.store(NEVER, SeqCst);
             let nothing = ffi::tuple([]);
-            let again = guard::run(BEFORE_COLLECTION.load(SeqCst), nothing);
+            let again = guard::run(BEFORE_COLLECTION.load(SeqCst), nothing, true);
             ffi::Py_DecRef(nothing);
             NEXT_BEFORE_COLLECTION.store(after(seconds(again).unwrap_or(f64::INFINITY)), SeqCst);
         }

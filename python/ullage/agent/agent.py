@@ -63,7 +63,8 @@ def start(load_native):
         if common.replaces(b"EXCEPTHOOK"):
             _hook_main_without_native()
         return True
-    native.reset_with(after_fork, type(_Any().method), posix.environ.get(b"ULLAGE_AGENT_DEBUG") == b"1")
+    loud = posix.environ.get(b"ULLAGE_AGENT_DEBUG") == b"1"
+    native.reset_with(after_fork, type(_Any().method), loud, common.end_of_tracing_may_crash(sys.version_info[:3]))
     native.collector(gc.enable, gc.disable, gc.isenabled)
     _tell_native()
     # Its own thread ends before, and begins again after (python/agent, waker.rs).

@@ -36,6 +36,11 @@ def replaces(what):
     return posix.environ.get(b"ULLAGE_AGENT_NO_" + what) != b"1"
 
 
+def end_of_tracing_may_crash(version):
+    """Beside threads of C that take the interpreter's lock for the first time, as the agent's are (gh-128679)."""
+    return version < (3, 12, 9) or (3, 13) <= version < (3, 13, 2)
+
+
 def names(module):
     """What the module of this name holds. Nothing where it is not there, or something else is in its place."""
     found = sys.modules.get(module)

@@ -10,12 +10,14 @@ was begun as soon as it does. While it traces, Python allocates at about half it
 
 Up to CPython 3.12.8 and 3.13.1 the end of tracing crashes a thread of C that allocates from Python meanwhile, such as
 one that takes the interpreter's lock for the first time (gh-128679), which a thread of the agent's does. There nothing
-is traced.
+is traced, and a program of several threads that traces is not looked into meanwhile (python/agent, guard.rs).
 """
 
 import sys
 import _tracemalloc
 from time import monotonic
+
+import _ullage_common as common
 
 ENOUGH = 16 << 20  # private bytes that came meanwhile
 MANY = 50_000  # blocks that came: each costs memory, and the reader time
@@ -35,18 +37,13 @@ _next = 0.0
 _tracing = False
 
 
-def may_crash(version):
-    """The end of tracing, beside threads of C."""
-    return version < (3, 12, 9) or (3, 13) <= version < (3, 13, 2)
-
-
 def start(private):
     """Begins to trace, where that is due."""
     global _began, _blocks, _private, _next, _tracing
     now = monotonic()
     if _tracing or _done >= TIMES or now < _next:
         return
-    if _tracemalloc.is_tracing() or may_crash(sys.version_info[:3]):
+    if _tracemalloc.is_tracing() or common.end_of_tracing_may_crash(sys.version_info[:3]):
         return
     _tracemalloc.start(FRAMES)
     _tracing = True
