@@ -2,7 +2,7 @@
 
 use crate::painter::{line, trend, Ink, Painter};
 use crate::screens;
-use crate::view::{Screen, Standing, View};
+use crate::view::{Known, Screen, Standing, View};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ullage_job_state::JobState;
@@ -18,11 +18,12 @@ pub(crate) fn draw(view: &View, buffer: &mut Buffer, area: Rect) {
     let height = area.height;
     first_line(view, &mut painter);
     match view.shown() {
-        Some(state) => {
+        Some(state) if before_reading(view).is_none() => {
             memory_line(view, state, &mut painter);
             limit_line(view, state, &mut painter);
         }
-        None => {
+        _ if before_reading(view).is_some() => known_lines(view, &mut painter),
+        _ => {
             let text = match &view.standing {
                 Standing::Lost(why) => format!("the recording cannot be read: {why}"),
                 Standing::Ended(_) => "the recording holds no sample".into(),
@@ -39,6 +40,26 @@ pub(crate) fn draw(view: &View, buffer: &mut Buffer, area: Rect) {
     if height > ABOVE {
         let mut below = painter.part(height - 1, 1);
         last_line(view, &mut below);
+    }
+}
+
+/// What is known of the run while its samples are still read: those of its beginning say little.
+fn before_reading(view: &View) -> Option<&Known> {
+    view.known.as_ref().filter(|_| view.standing == Standing::Reading && view.at.is_none())
+}
+
+fn known_lines(view: &View, painter: &mut Painter<'_>) {
+    let Some(known) = before_reading(view) else { return };
+    let peak = known.peak_bytes.map_or_else(String::new, |bytes| format!("{} at most", format::bytes(bytes)));
+    let x = painter.put(1, 1, &peak, Ink::Bold);
+    let read = match view.shown() {
+        Some(state) => format!("read so far: {}", format::duration(state.at.seconds().round())),
+        None => "reading the recording".into(),
+    };
+    painter.put(if peak.is_empty() { 1 } else { x + 2 }, 1, &read, Ink::Dim);
+    let x = painter.put(1, 2, &known.outcome, Ink::Bold);
+    if let Some(title) = known.findings.first() {
+        painter.put(x + 3, 2, &shortened(title, painter.width().saturating_sub(x + 3)), Ink::Warn);
     }
 }
 

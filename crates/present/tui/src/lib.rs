@@ -19,4 +19,4 @@ pub use ratatui::buffer::{Buffer, Cell};
 pub use ratatui::layout::Rect;
 pub use ratatui::style::{Color, Modifier, Style};
 pub use rows::Sort;
-pub use view::{Heading, Screen, Standing, View};
+pub use view::{Heading, Known, Screen, Standing, View};

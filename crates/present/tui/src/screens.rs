@@ -271,18 +271,21 @@ fn events(view: &View, painter: &mut Painter<'_>) {
 }
 
 fn verdict_lines(view: &View, width: usize) -> Vec<String> {
-    let Some(verdict) = &view.verdict else { return Vec::new() };
+    let Some(verdict) = &view.verdict else {
+        return view.known.iter().flat_map(|known| known.findings.clone()).collect();
+    };
     let plain = Style::plain(width.saturating_sub(2).clamp(20, 120));
     text::verdict(verdict, &plain).lines().map(str::to_owned).collect()
 }
 
 fn verdict(view: &View, painter: &mut Painter<'_>) {
-    let Some(verdict) = &view.verdict else {
+    let lines = verdict_lines(view, painter.width());
+    if view.verdict.is_none() && lines.is_empty() {
         painter.put(1, 0, "no verdict yet", Ink::Dim);
         return;
-    };
-    let lines = verdict_lines(view, painter.width());
-    let ink = match verdict.findings.first().map(|finding| finding.severity) {
+    }
+    let findings = view.verdict.iter().flat_map(|verdict| &verdict.findings);
+    let ink = match findings.map(|finding| finding.severity).next() {
         Some(Severity::Fatal) => Ink::Bad,
         Some(Severity::Warning) => Ink::Warn,
         _ => Ink::Bold,

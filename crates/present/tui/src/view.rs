@@ -23,6 +23,17 @@ pub struct Heading {
     pub place: Vec<String>,
 }
 
+/// What is known of a finished run before its samples are read. Hostile text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// How it ended.
+    pub outcome: String,
+    /// The most memory of the job, each page once.
+    pub peak_bytes: Option<u64>,
+    /// Titles of its findings, the first one first.
+    pub findings: Vec<String>,
+}
+
 /// How far the run is, and how far it was read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Standing {
@@ -77,6 +88,8 @@ pub struct View {
     pub heading: Heading,
     /// How far it is.
     pub standing: Standing,
+    /// Shown until the recording is read.
+    pub known: Option<Known>,
     /// Colours are wanted.
     pub colour: bool,
     pub(crate) history: History,

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{empty, text, view};
-use ullage_tui::{Asked, Key, Screen, Standing, View};
+use ullage_tui::{Asked, Key, Known, Screen, Standing, View};
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
 
@@ -31,6 +31,16 @@ fn states() {
     let mut snapshot = |name: &str, view: &mut View| shown.push(format!("== {name}\n{}", text(view, 80, 16)));
     let mut reading = empty();
     snapshot("reading", &mut reading);
+    reading.known = Some(Known {
+        outcome: "was killed by SIGKILL after 11 min 40 s".into(),
+        peak_bytes: Some(9 << 30),
+        findings: vec!["The memory limit of cgroup /job was met".into()],
+    });
+    snapshot("reading, with the verdict", &mut reading);
+    reading.state(std::sync::Arc::new(common::state(3, 4)));
+    keys(&mut reading, "6");
+    snapshot("and its first sample", &mut reading);
+    reading = empty();
     reading.standing = Standing::Live;
     snapshot("no sample yet", &mut reading);
     reading.standing = Standing::Lost("no such directory".into());

@@ -266,6 +266,56 @@ mod tests {
         assert_eq!(all(&"日".as_bytes()[..2]), (vec![], "日".as_bytes()[..2].to_vec()));
     }
 
+    /// Run by the test below in a terminal of its own: what happens to it is not seen from inside.
+    #[test]
+    #[ignore = "takes the terminal that it runs in, and panics"]
+    fn takes_a_terminal_and_panics() {
+        let (wake, _other) = rustix::pipe::pipe().unwrap();
+        let mut terminal = Terminal::take(wake).unwrap();
+        let frame = Buffer::with_lines(["", " DRAWN"]);
+        terminal.draw(frame).unwrap();
+        panic!("while the terminal is taken");
+    }
+
+    /// In tmux, which says what a terminal would do.
+    #[test]
+    fn a_panic_gives_the_terminal_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("tmux");
+        let tmux = |words: &[&str]| {
+            let mut command = std::process::Command::new("tmux");
+            command.env_remove("TMUX").arg("-S").arg(&socket).args(["-f", "/dev/null"]).args(words);
+            command.output()
+        };
+        if tmux(&["-V"]).is_err() {
+            return eprintln!("tmux is not here: the terminal was not looked at");
+        }
+        let file = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+        let script = format!(
+            "echo BEFORE; stty -a > {0}; {1} --ignored --exact {2} > /dev/tty 2> {3}; stty -a > {4}; \
+             tmux -S {5} wait-for -S over; exec sleep 1000",
+            file("before"),
+            std::env::current_exe().unwrap().display(),
+            "terminal::tests::takes_a_terminal_and_panics --nocapture",
+            file("said"),
+            file("after"),
+            socket.display()
+        );
+        tmux(&["new-session", "-d", "-x", "80", "-y", "24", &script]).unwrap();
+        tmux(&["wait-for", "over"]).unwrap();
+        let text = |output: std::io::Result<std::process::Output>| {
+            String::from_utf8(output.unwrap().stdout).unwrap()
+        };
+        let cursor = text(tmux(&["display-message", "-p", "#{cursor_flag} #{alternate_on}"]));
+        let screen = text(tmux(&["capture-pane", "-p"]));
+        tmux(&["kill-server"]).unwrap();
+        let read = |name: &str| std::fs::read_to_string(file(name)).unwrap();
+        assert!(read("said").contains("while the terminal is taken"), "{}", read("said"));
+        assert_eq!(read("before"), read("after"));
+        assert_eq!(cursor.trim(), "1 0", "cursor and screen of its own");
+        assert!(screen.contains("BEFORE") && !screen.contains("DRAWN"), "{screen}");
+    }
+
     #[test]
     fn any_bytes_end() {
         let mut state = 7_u64;

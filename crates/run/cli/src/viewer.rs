@@ -3,6 +3,7 @@
 //! Live, attached to or finished: each is a recording that is followed, so that all show the same. The viewer is in no way
 //! a part of the job: any number of them may look at one run.
 
+use crate::live::panic_text;
 use crate::paced::Paced;
 use crate::terminal::{Came, Terminal};
 use crate::{machine, printer};
@@ -17,7 +18,7 @@ use ullage_job_state::{Derivation, Happened, JobState};
 use ullage_model::{Item, Outcome, OutcomeKind, RunFacts, Verdict};
 use ullage_recording::Follower;
 use ullage_report::text;
-use ullage_tui::{Asked, Heading, Rect, Standing, View};
+use ullage_tui::{Asked, Heading, Known, Rect, Standing, View};
 
 /// How often a live recording is asked for news: twice between two samples of a second.
 const ASKED_EVERY: Duration = Duration::from_millis(500);
@@ -47,6 +48,13 @@ pub enum Left {
     HungUp,
 }
 
+/// Why nothing more is drawn.
+enum Shown {
+    Left(Left),
+    /// It was to be looked at for so long, or the reader has failed.
+    NothingMoreToRead(Option<Box<Verdict>>),
+}
+
 /// A terminal that shows a recording.
 pub struct Viewer {
     follower: Follower,
@@ -63,6 +71,8 @@ impl Viewer {
     pub fn open(directory: &Path) -> anyhow::Result<Viewer> {
         let follower = Follower::open(directory)?;
         let mut view = View::new(heading(&follower.run), printer::stdout_style().color);
+        // A day of samples takes a while to read.
+        view.known = known(&follower.run, directory);
         let (wake, woken) = wake_up()?;
         let mut terminal = Terminal::take(woken).context("the terminal cannot be drawn on")?;
         draw(&mut terminal, &mut view)?;
@@ -78,12 +88,23 @@ impl Viewer {
         let (sender, news) = channel();
         // Dropped with the view, which the reader notices.
         let (_stop, stopped) = sync_channel::<()>(1);
-        // Detached: a disk that hangs keeps nobody in the view.
-        std::thread::Builder::new()
+        // Not waited for where somebody leaves: a disk that hangs keeps nobody in the view.
+        let reader = std::thread::Builder::new()
             .name("reader".into())
             .spawn(move || Reader::new(follower, sender, wake).read(&stopped, until))
             .context("no thread to read with")?;
-        run(&mut terminal, &mut view, &news)
+        let shown = run(&mut terminal, &mut view, &news)?;
+        // Given back before anything is said.
+        drop(terminal);
+        match shown {
+            Shown::Left(left) => Ok(left),
+            Shown::NothingMoreToRead(verdict) => {
+                reader.join().map_err(|panic| {
+                    anyhow::anyhow!("the recording could not be read: {}", panic_text(panic.as_ref()))
+                })?;
+                Ok(Left::Quit(verdict))
+            }
+        }
     }
 }
 
@@ -92,6 +113,19 @@ fn heading(run: &RunFacts) -> Heading {
     place.extend(run.node.clone());
     place.extend(run.rank.map(|rank| format!("rank {rank}")));
     Heading { command: run.command.clone(), place }
+}
+
+/// What a finished run's files say of it before its samples are read.
+fn known(run: &RunFacts, directory: &Path) -> Option<Known> {
+    let outcome = run.outcome.as_ref()?;
+    let verdict = crate::verdict_file::read(directory)?;
+    let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+    let findings = verdict["findings"].as_array().into_iter().flatten();
+    Some(Known {
+        outcome: text::outcome(outcome, run.duration_s),
+        peak_bytes: verdict["memory"]["peak_bytes"].as_u64(),
+        findings: findings.filter_map(|finding| text(&finding["title"])).collect(),
+    })
 }
 
 /// A pipe: what is written into the first is read from the second.
@@ -107,7 +141,7 @@ fn draw(terminal: &mut Terminal, view: &mut View) -> std::io::Result<()> {
     terminal.draw(view.draw(Rect::new(0, 0, width, height)))
 }
 
-fn run(terminal: &mut Terminal, view: &mut View, news: &Receiver<News>) -> anyhow::Result<Left> {
+fn run(terminal: &mut Terminal, view: &mut View, news: &Receiver<News>) -> anyhow::Result<Shown> {
     let mut verdict = None;
     loop {
         for came in terminal.wait() {
@@ -115,20 +149,19 @@ fn run(terminal: &mut Terminal, view: &mut View, news: &Receiver<News>) -> anyho
                 Came::Keys(keys) => {
                     for key in keys {
                         if view.key(key) == Asked::Quit {
-                            return Ok(Left::Quit(verdict));
+                            return Ok(Shown::Left(Left::Quit(verdict)));
                         }
                     }
                 }
                 Came::News | Came::Resized => {}
-                Came::HungUp => return Ok(Left::HungUp),
-                Came::Signal(number) => return Ok(Left::Signal(number)),
+                Came::HungUp => return Ok(Shown::Left(Left::HungUp)),
+                Came::Signal(number) => return Ok(Shown::Left(Left::Signal(number))),
             }
         }
         loop {
             match news.try_recv() {
                 Err(TryRecvError::Empty) => break,
-                // It was to be looked at for so long, or reading failed.
-                Err(TryRecvError::Disconnected) => return Ok(Left::Quit(verdict)),
+                Err(TryRecvError::Disconnected) => return Ok(Shown::NothingMoreToRead(verdict)),
                 Ok(News::State(state)) => view.state(state),
                 Ok(News::Happened(happened)) => view.happened(happened),
                 Ok(News::Standing(standing)) => view.standing = standing,
@@ -139,7 +172,7 @@ fn run(terminal: &mut Terminal, view: &mut View, news: &Receiver<News>) -> anyho
             }
         }
         if draw(terminal, view).is_err() {
-            return Ok(Left::HungUp);
+            return Ok(Shown::Left(Left::HungUp));
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::narrator::Narrator;
 use crate::viewer::{Left, Viewer};
 use crate::{exit, home, machine, printer, terminal};
 use anyhow::{bail, Context};
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -168,8 +169,11 @@ fn process(arguments: &WatchArguments, pid: i32) -> anyhow::Result<Watched> {
         // The signals are blocked before the thread starts that would else take them.
         let viewer = Viewer::open(&directory)?;
         let watching = scope.spawn(watching);
-        let left = viewer.show(until);
+        // A fault in the view ends the watching too: else the scope would wait for the end of the job.
+        let left = catch_unwind(AssertUnwindSafe(|| viewer.show(until)));
         leaves.store(true, Ordering::Relaxed);
+        let left =
+            left.unwrap_or_else(|panic| bail!("the live view failed: {}", live::panic_text(panic.as_ref())));
         let verdict = watching.join().map_err(|_| anyhow::anyhow!("a fault in ullage"))?;
         anyhow::Ok((verdict?, left?))
     })?;
