@@ -1,5 +1,6 @@
 """The census: which name holds what grows, what a graph keeps, and that no code of the program runs."""
 
+import atexit
 import collections
 import functools
 import gc
@@ -10,6 +11,7 @@ import sys
 import time
 import types
 import weakref
+import xml.etree.ElementTree
 
 import pytest
 
@@ -57,6 +59,107 @@ def test_a_list_has_the_name_the_place_and_the_line_of_its_function(census):
     lines = pathlib.Path(__file__).read_text().splitlines()
     file, _, number = found["line"].rpartition(":")
     assert file == "test_agent_census.py" and "kept.append" in lines[int(number) - 1]
+
+
+class Task:
+    """Keeps its error, as a scheduler's does, and its frame."""
+
+    def __init__(self, number):
+        self.error = self.frame = None
+        try:
+            self.run(number)
+        except ValueError as error:
+            self.error, self.frame = error, error.__traceback__.tb_next.tb_frame
+
+    def run(self, number):
+        batch = bytearray(MIB)
+        raise ValueError(number, len(batch))
+
+
+def test_an_element_that_keeps_an_exception_weighs_what_the_frames_of_its_traceback_hold(census):
+    failed = [Task(number) for number in range(8)]
+    taken(census, 8 * MIB)
+    failed += [Task(number) for number in range(16)]
+    found = holder(taken(census, 24 * MIB), "failed")
+    assert found["errors"] == 1.0 and abs(found["more_bytes"] - 16 * MIB) < MIB
+
+
+class Recording:
+    def __init__(self):
+        self.settings = bytearray(2 * MIB)
+
+    @functools.cache  # noqa: B019
+    def series(self, sweep):
+        return bytearray(MIB // 4) + bytes([sweep])
+
+
+def test_the_cache_of_a_method_weighs_the_instances_in_its_keys_once_each(census):
+    read = [Recording.series(recording, sweep) for recording in [Recording() for _ in range(8)] for sweep in range(8)]
+    del read
+    taken(census, 32 * MIB)
+    for _ in range(32):
+        recording = Recording()
+        for sweep in range(8):
+            recording.series(sweep)
+    del recording
+    [found] = [one for one in taken(census, 160 * MIB)["holders"] if one["type"] == "lru_cache"]
+    assert (found["before"], found["length"]) == (64, 320)
+    assert abs(found["more_bytes"] - 128 * MIB) < 16 * MIB, found["more_bytes"] / MIB
+    Recording.series.cache_clear()
+
+
+def elements(root):
+    return [xml.etree.ElementTree.SubElement(root, "record", {"value": str(number) * 400}) for number in range(2000)]
+
+
+def all_below(root):
+    yield from root
+
+
+def test_what_an_object_of_c_refers_to_is_a_container(census):
+    root = xml.etree.ElementTree.Element("export")
+    elements(root)
+    taken(census, 8 * MIB)
+    for _ in range(4):
+        elements(root)
+    found = holder(taken(census, 16 * MIB), "root")
+    assert (found["before"] // 1000, found["length"] // 1000) == (2, 10)
+    assert found["type"] == "xml.etree.ElementTree.Element" and found["more_bytes"] > 8000 * 600
+
+
+def test_what_only_a_suspended_generator_leads_to_has_its_name(census):
+    def records():
+        parsed = [bytes(MIB)]
+        while True:
+            parsed.extend([bytes(MIB) for _ in range(8)])
+            yield len(parsed)
+
+    for number in records():  # no name leads to it
+        message = taken(census, number * MIB)
+        if number > 10:
+            break
+    found = holder(message, "parsed")
+    assert (found["before"], found["length"]) == (9, 17) and found["place"].startswith("records()")
+
+
+class Provider:
+    def __init__(self):
+        self.pages = bytearray(MIB)
+        atexit.register(self.close)
+
+    def close(self):
+        self.pages = None
+
+
+def test_functions_registered_to_run_at_the_end_hold_what_they_are_bound_to(census):
+    registered = [Provider() for _ in range(40)]
+    del registered
+    taken(census, 40 * MIB)
+    for _ in range(40):
+        Provider()
+    found = holder(taken(census, 80 * MIB), "Provider.close()")
+    assert found["by_hook"] and found["type"] == "callbacks" and (found["before"], found["length"]) == (40, 80)
+    assert abs(found["more_bytes"] - 40 * MIB) < 8 * MIB, found["more_bytes"] / MIB
 
 
 class Dataset:

@@ -147,6 +147,7 @@ extern "C-unwind" {
     pub(crate) fn PyCFunction_GetSelf(function: Object) -> Object;
     pub(crate) fn PyType_FromSpec(spec: *const PyTypeSpec) -> Object;
     pub(crate) fn PyType_GenericAlloc(kind: Object, items: Size) -> Object;
+    pub(crate) fn PyObject_GC_IsTracked(object: Object) -> c_int;
     pub(crate) fn PyObject_GC_UnTrack(object: Object);
     pub(crate) fn PyObject_GC_Del(object: *mut c_void);
 

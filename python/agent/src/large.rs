@@ -25,6 +25,7 @@ const FEW: usize = 16;
 const EVERYBODYS: isize = 64;
 
 type Visit = unsafe extern "C-unwind" fn(Object, *mut c_void) -> c_int;
+pub(crate) type Traverse = unsafe extern "C-unwind" fn(Object, Visit, *mut c_void) -> c_int;
 
 /// Exact built-in types, each with its `__sizeof__`.
 struct Sizes {
@@ -95,12 +96,7 @@ impl Sizes {
         // SAFETY: as the caller promises; a type without the slot has no parts. Slots that are still empty are passed
         // by.
         unsafe {
-            let traverse = *(((*object).kind as usize + TRAVERSE) as *const *const c_void);
-            if traverse.is_null() {
-                return 0;
-            }
-            let traverse: unsafe extern "C-unwind" fn(Object, Visit, *mut c_void) -> c_int =
-                std::mem::transmute(traverse);
+            let Some(traverse) = slot(object) else { return 0 };
             traverse(object, visit, (&raw mut seen).cast());
         }
         if seen.sampled == 0 {
@@ -132,6 +128,24 @@ unsafe extern "C-unwind" fn visit(part: Object, seen: *mut c_void) -> c_int {
         seen.number += 1;
     }
     0
+}
+
+/// How the parts of an object are visited; None where its type has none.
+///
+/// # Safety
+/// The interpreter's lock is held, the collector knows the object, and a type's slot `fits`.
+unsafe fn slot(object: Object) -> Option<Traverse> {
+    // SAFETY: as the caller promises; a function pointer that may be null is an Option.
+    unsafe { *(((*object).kind as usize + TRAVERSE) as *const Option<Traverse>) }
+}
+
+/// The same where the slot fits and the collector knows the object.
+///
+/// # Safety
+/// The interpreter's lock is held, and this is our module.
+pub(crate) unsafe fn traverse_of(module: Object, object: Object) -> Option<Traverse> {
+    // SAFETY: as the caller promises.
+    unsafe { (fits(module) && ffi::PyObject_GC_IsTracked(object) == 1).then(|| slot(object)).flatten() }
 }
 
 /// Whether a type's slot lies where it is thought to: tried out on one of ours.

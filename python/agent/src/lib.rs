@@ -24,6 +24,7 @@ mod malloc;
 mod module;
 mod objects;
 mod plain;
+mod referents;
 mod safe_points;
 mod sandbox;
 mod speak;

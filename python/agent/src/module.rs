@@ -2,8 +2,8 @@
 
 use crate::ffi::{self, Object, PyMethodDef, PyModuleDef, PyObject};
 use crate::{
-    access, allocated, builtins, collector, fork, guard, hook, large, malloc, objects, plain, safe_points,
-    sandbox, speak, standing, waker,
+    access, allocated, builtins, collector, fork, guard, hook, large, malloc, objects, plain, referents,
+    safe_points, sandbox, speak, standing, waker,
 };
 use std::ffi::{c_int, c_void, CStr};
 use std::ptr::{null, null_mut};
@@ -89,6 +89,7 @@ fn methods() -> &'static mut [PyMethodDef] {
         method(c"other_malloc", malloc::other_malloc as *const c_void, no),
         method(c"plain", plain::plain as *const c_void, one),
         method(c"pointer", objects::pointer as *const c_void, one),
+        method(c"referents", referents::referents as *const c_void, many),
         method(c"reset_with", reset_with as *const c_void, many),
         method(c"speak", speak::speak as *const c_void, many),
         method(c"stand_in", builtins::stand_in as *const c_void, many),

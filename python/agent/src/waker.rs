@@ -26,6 +26,8 @@ const ALONE: i64 = 2;
 pub(crate) const SECOND: i64 = 1_000_000_000;
 /// Private bytes that came since it was asked last.
 const RISEN: i64 = 4 << 20;
+/// So many of them are worth a look as soon as it is due: a program that grows so fast may not have long.
+const FAST: i64 = 32 << 20;
 /// Room for what libraries keep for each thread, too; pages that are not touched cost nothing.
 const STACK: usize = 256 << 10;
 
@@ -59,9 +61,10 @@ fn sleep(nanoseconds: i64) {
 extern "C-unwind" fn wake(_nothing: *mut c_void) -> *mut c_void {
     // SAFETY: no arguments.
     NUMBER.store(unsafe { ffi::syscall(GETTID) }, SeqCst);
+    let mut late = LATE_S;
     loop {
         let due = safe_points::NEXT.load(SeqCst);
-        let left = due.saturating_sub(ffi::now()).saturating_add(LATE_S * SECOND);
+        let left = due.saturating_sub(ffi::now()).saturating_add(late * SECOND);
         sleep(left.clamp(SOON_S * SECOND, LATEST_S * SECOND));
         // Behind a filter of system calls, or where that cannot be told, it makes none any more but the one that ends it.
         let Some((private, threads)) = (END.load(SeqCst) == 0).then(sandbox::private_if_open).flatten()
@@ -71,8 +74,9 @@ extern "C-unwind" fn wake(_nothing: *mut c_void) -> *mut c_void {
         if threads <= ALONE {
             return null_mut();
         }
+        late = if private - BEFORE.load(SeqCst).min(private) >= FAST { 0 } else { LATE_S };
         let due = safe_points::NEXT.load(SeqCst);
-        let overdue = due != safe_points::NEVER && ffi::now() >= due.saturating_add(LATE_S * SECOND);
+        let overdue = due != safe_points::NEVER && ffi::now() >= due.saturating_add(late * SECOND);
         let asks = overdue && !ASKED.load(SeqCst) && has_risen(private) && !ASKED.swap(true, SeqCst);
         // SAFETY: it may be called without the interpreter's lock. A full queue says no.
         if asks && unsafe { ffi::Py_AddPendingCall(come_by, null_mut()) } != 0 {

@@ -9,6 +9,7 @@ No code of the program runs: what an object is comes from type(), its parts from
 
 import gc
 import sys
+from _weakref import ref
 from itertools import cycle
 from time import monotonic, thread_time
 
@@ -26,7 +27,9 @@ MOST_BLOCKS = 2_000_000  # of Python's memory: with more, the collector's list i
 LINE_S = 0.004
 WALK_S, HOLDERS_S, GRAPHS_S = 0.02, 0.02, 0.1  # of the processor, for each part
 FIRST_S = 0.002  # for a graph that was not met before
-LIBRARIES_S, REFERRERS_S = 0.01, 0.04
+LIBRARIES_S, REFERRERS_S, SUSPENDED_S = 0.01, 0.04, 0.01
+MOST_APART = 2000
+CALLED, FEW_CALLED = 2, 8  # functions whose bound methods are looked into, and methods that stand for all
 MANY_REFERRERS = 400_000  # objects: to ask for more who refers to one holds the program's other threads up
 CIRCLE = "Using backward() with create_graph=True"
 LEAST_LONG = 8  # elements of a container worth a look
@@ -38,6 +41,9 @@ MOST_NAMED = 100
 HOLDERS, GRAPHS = 6, 3
 HOOKS = 16  # of a module, more than before
 OPERATIONS = 100  # by which a graph reaches further back
+_CALLABLES = (types.MethodType,)
+_FUNCTION = types.namespace(types.MethodType)["__func__"].__get__
+_SUSPENDED = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 EXPLAINED = 0.3  # of the growth: with less, sites.py is asked where it is allocated
 
 
@@ -58,6 +64,8 @@ class Census:
         self._reaches = {}
         self._groups = {}
         self._filled = {}  # of this census
+        self._suspended = []  # weak references
+        self._bound = {}  # id of a function -> how many methods of it are bound
         self._cut = False  # there was no time for all of it
         self._objects, self._ours = 0, ()
 
@@ -88,26 +96,34 @@ class Census:
     def _count(self, heap, message, began):
         # First, because it counts references, and those of the lists below would be too many.
         message["garbage"] = garbage.count(heap) if garbage.waits() else None
-        spots = list(paths.walk(began + WALK_S))
+        many, seen = set(), set()
+        spots = list(paths.walk(began + WALK_S, many, seen))
         # Not before the walk: this list refers to the dicts of locals that the walk empties, where nobody else does.
         found = heap.standing() if sys.getallocatedblocks() <= MOST_BLOCKS else None
         objects, long, number_of_objects = found if found is not None else (None, (), None)
+        self._cut = found is None
+        suspended, callables = self._apart(number_of_objects)
+        spots += paths.walk(thread_time() + SUSPENDED_S, many, seen, suspended)
         large = {}
         for number, (value, _) in enumerate(spots):
-            if id(type(value)) in paths.OF_CONTAINERS and len(value) >= LEAST_LONG or heap.is_of_objects(value):
+            long_enough = id(type(value)) in paths.OF_CONTAINERS and len(value) >= LEAST_LONG
+            if long_enough or id(value) in many or heap.is_of_objects(value):
                 large[id(value)] = value, number
         unnamed = {id(value): (value, None) for value in long if id(value) not in large}
+        self._ours = (id(large), id(unnamed), id(spots), id(suspended))
         own = (self._lengths, self._unnamed, self._sizes, self._reaches, self._groups)
-        for ours in (found, objects, long, heap.shared, spots, *own):
+        for ours in (found, objects, long, heap.shared, spots, suspended, seen, many, *own):
             large.pop(id(ours), None)
             unnamed.pop(id(ours), None)
         del found, long
         self._filled = {key: heap.length(value) for key, (value, _) in {**unnamed, **large}.items()}
-        self._objects, self._ours = number_of_objects or 0, (id(large), id(unnamed), id(spots))
+        self._objects = number_of_objects or 0
         hooks = paths.hooks(spots)
         names, until = {}, thread_time() + HOLDERS_S
         holders = self._holders(heap, large, unnamed, names, spots, hooks, until)
         holders += self._values(heap, names, spots, hooks, until)
+        holders += self._held_by_c(heap, *callables)
+        del callables
         holders.sort(key=lambda one: -one["more_bytes"] - one["hidden_bytes"])
         reaches, tensors = {}, None
         graphs = self._graphs(heap, spots, reaches, hooks, thread_time() + GRAPHS_S)
@@ -128,6 +144,21 @@ class Census:
             graphs=graphs,
             tensors=tensors,
         )
+
+    def _apart(self, number):
+        """Generators and coroutines; and (bound methods, how many each of them stands for). Where there are too many
+        objects to go through, the generators that were met before."""
+        found = None
+        if number is not None and number <= MANY_REFERRERS:
+            found = common.standing(_SUSPENDED + _CALLABLES, MOST_APART, 1, (), 1, 1)
+        if found is not None:
+            suspended = [one for one in found[0] if id(type(one)) in paths.SUSPENDED]
+            self._suspended = [ref(one) for one in suspended]
+            return suspended, (
+                [one for one in found[0] if id(type(one)) not in paths.SUSPENDED],
+                found[1] / max(1, len(found[0])),
+            )
+        return [one for one in [known() for known in self._suspended] if one is not None], ([], 1.0)
 
     def _base(self, figure, before):
         """What a figure is compared with from now on: with what it was at first, unless it has fallen below that, or
@@ -225,6 +256,54 @@ class Census:
         for one, spot in found[:HOLDERS]:
             _say_where(hooks, one, spot, until)
         return [one for one, _ in found[:HOLDERS]]
+
+    def _held_by_c(self, heap, callables, each):
+        """Bound methods of one function, ever more of them, to which nothing refers that the collector sees: what is
+        registered with `atexit`, or with a library of C."""
+        groups, counts = {}, {}
+        for one in callables:
+            function = _FUNCTION(one)
+            groups.setdefault(id(function), []).append(one)
+        found = []
+        for key, some in groups.items():
+            count = int(len(some) * each)
+            base = counts[key] = self._base(count, self._bound.get(key))
+            if count - base[0] >= HOOKS and self._grown > base[1]:
+                found.append((count, base, some))
+        self._bound = counts
+        found.sort(key=lambda one: one[1][0] - one[0])
+        holders = []
+        for count, base, some in found[:CALLED]:
+            few = some[:: len(some) // FEW_CALLED + 1]
+            ours = (id(callables), id(some), id(few))
+            refer = [one for one in gc.get_referrers(*few) if id(one) not in ours]
+            if any([type(one) is not types.FrameType and one is not sys.modules.get("atexit") for one in refer]):
+                continue
+            inside = heap.into(some, list)
+            more = each * (count - base[0]) / count
+            if inside["bytes"] * more < WORTH:
+                continue
+            function = _FUNCTION(some[0])
+            if type(function) is not types.FunctionType:
+                continue
+            code = function.__code__
+            inside.update(
+                type="callbacks",
+                name="%s()" % function.__qualname__,
+                place="",
+                owner="",
+                line="%s:%d" % (code.co_filename.rpartition("/")[2], code.co_firstlineno),
+                by_hook=True,
+                length=count,
+                before=base[0],
+                bounded=False,
+                of_bytes=self._grown - base[1],
+                more_bytes=int(inside["bytes"] * more),
+                hidden_bytes=int(inside["hidden_bytes"] * more),
+                bytes=int(inside["bytes"] * each),
+            )
+            holders.append(inside)
+        return holders
 
     # --- graphs ---------------------------------------------------------------------------------------------
 

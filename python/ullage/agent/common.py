@@ -51,7 +51,7 @@ def load(name):
     """A part, by the name of its file."""
     part = sys.modules.get("_ullage_" + name)
     if part is None:
-        for one in ("_collections", "_functools", "_tracemalloc", "itertools"):
+        for one in ("_collections", "_functools", "_tracemalloc", "_weakref", "itertools"):
             _have_builtin(one)
         part = _load_part(name)
     return part

@@ -7,6 +7,8 @@ made, so that the oldest one within reach tells how far back it goes.
 
 import gc
 import sys
+from _collections import deque
+from itertools import islice
 from time import thread_time
 
 import _ullage_common as common
@@ -24,10 +26,49 @@ NODES = 400  # of a graph that are looked into
 VIEW = 8  # times larger is what a view keeps
 MOST_TRACEBACKS, FEW_TRACEBACKS = 100_000, 8  # of an exception: those counted, and those that stand for all
 LONG, MOST_LONG = 32, 8_000  # elements of a container without a name, and how many such, the longest
+EVERYWHERE = -1  # in place of the number of a window: in several of them
 _LEAVES = types.ids(str, bytes, bytearray, int, float, complex, bool)
+_SMALL = types.ids(type(None), int, float, complex, bool, types.CodeType, types.ModuleType, types.BuiltinFunctionType)
+_SELF = types.namespace(types.MethodType)["__self__"].__get__
 _TRACEBACK = BaseException.__dict__["__traceback__"].__get__
 _NEXT, _FRAME = (types.namespace(types.TracebackType)[name].__get__ for name in ("tb_next", "tb_frame"))
 NO_ORDER = 1 << 62  # number of a node that stands for a parameter
+
+
+class _Found:
+    """Of what lies in an element: the largest tensor or array, a graph, place -> bytes, and how much of it is reached
+    by an exception, lies in frames in small pieces, is hidden behind views, and shows."""
+
+    def __init__(self):
+        self.best, self.node, self.storages = None, None, {}
+        self.by_error = self.in_frames = self.hidden = self.shown = 0
+
+
+def _weight(value, most):
+    """Of what is called, what it would be called with."""
+    if type(value) is types.MethodType:
+        value = _SELF(value)
+    elif type(value) is types.FunctionType:
+        return sum([sum(weigh.weigh(one, most // 4).values()) for one in paths.parts(value)])
+    return sum(weigh.weigh(value, most).values())
+
+
+def _scaled(lengths, rest, places, length):
+    """Bytes of all elements, by those of some windows. What one element alone holds stands for as many as there are.
+    What neighbours share stands for as many as there are borders between them: the first and last run are cut off. What
+    is met in several windows is there once."""
+    kept, share = 0.0, length / len(lengths)
+    kept += sum([size for size, number, _ in places if number == EVERYWHERE])
+    for number, looked in enumerate(lengths):
+        if not looked:
+            continue
+        alone = sum([size for size, window, times in places if window == number and times == 1])
+        kept += (rest[number] + alone) * share / looked
+        shared = [size for size, window, times in places if window == number and times > 1]
+        if shared:
+            distinct = 1 + (len(shared) - 1) * max(0.0, share - 1) / max(1, looked - 1)
+            kept += sum(shared) / len(shared) * distinct
+    return kept
 
 
 class _Nothing:
@@ -50,6 +91,7 @@ class Contents:
         self.array = common.names("numpy").get("ndarray")
         saved = getattr(torch.get("_autograd"), "SavedTensor", None)
         self.sees_saved = hasattr(saved, "unpack_hook")
+        self._frames = None
 
     def standing(self):
         """(tensors, long containers, how many objects there are): those of this process. Of very many tensors, and of
@@ -79,6 +121,8 @@ class Contents:
         return id(type(value)) in self._of_tensors
 
     def length(self, container):
+        if self.is_of_c(type(container)):
+            return common.native.referents(container, 0)[0]
         found = self.elements(container)
         return len(container) if found is None else found[0]
 
@@ -137,36 +181,36 @@ class Contents:
         """What a container's elements hold; some of them stand for all."""
         length, windows = self._windows(container, kind)
         found = {"bytes": 0, "own_bytes": 0, "hidden_bytes": 0, "graph": 0.0, "views": 0.0, "errors": 0.0}
-        labels, keys, nodes = {}, {}, []
-        looked = distinct = graphs = views = errors = 0
+        labels, nodes, places, rest = {}, [], {}, []
+        looked = graphs = views = errors = 0
         own = 0.0
-        for window in windows:
-            here, share = set(), length / len(windows)
-            for element in window:
-                key, size, shown, node, label = self._element(element)
+        for number, window in enumerate(windows):
+            unplaced = 0
+            for key, element in window:
+                size, shown, node, label, storages, error = self._element(element, key, container)
                 looked += 1
                 labels[label] = labels.get(label, 0) + 1
                 own += shown
-                here.add(key if key else ("", looked))
-                keys[key if key else ("", looked)] = size
+                unplaced += max(0, size - sum(storages.values()))
+                for place, kept in storages.items():
+                    before = places.get(place)
+                    if before is None:
+                        places[place] = kept, number, 1
+                    else:
+                        places[place] = kept, number if before[1] == number else EVERYWHERE, before[2] + 1
                 if node is not None:
                     graphs += 1
                     nodes.append(node)
-                errors += issubclass(type(element), BaseException)
+                errors += error
                 views += size >= VIEW * shown and size - shown >= 4096
-            # Of elements in a row that share, the first and last run are cut off.
-            if len(window) > 1:
-                distinct += 1 + (len(here) - 1) * (share - 1) / (len(window) - 1)
-            else:
-                distinct += len(here) * share
+            rest.append(unplaced)
         if not looked:
             return dict(found, element="")
-        distinct = min(distinct, length) if len(keys) > 1 else 1
-        kept = sum(keys.values()) / len(keys) * distinct
         nodes = nodes[:: max(1, len(nodes) // 3)][:3]
         each = sum([self.saved_by(node) for node in nodes]) / max(1, len(nodes))
+        kept = _scaled([len(window) for window in windows], rest, places.values(), length)
         return {
-            "bytes": int(kept) + kind.__sizeof__(container),
+            "bytes": int(kept) + (0 if self.is_of_c(kind) else kind.__sizeof__(container)),
             "own_bytes": int(own * length / looked),
             "hidden_bytes": int(each * graphs * length / looked),
             "graph": graphs / looked,
@@ -175,59 +219,107 @@ class Contents:
             "element": max(labels, key=labels.get),
         }
 
+    def is_of_c(self, kind):
+        """Neither a container of Python's nor an array."""
+        return id(kind) not in paths.OF_CONTAINERS and kind is not self.array
+
     def _windows(self, container, kind):
-        """(elements that are not None, some of them: in a row, at the beginning, in the middle and at the end; of what
-        has no order, or is filled here and there, some)"""
+        """(elements that are not None, some of them, each behind its key: in a row, at the beginning, in the middle and
+        at the end; of what has no order, or is filled here and there, some)"""
+        if self.is_of_c(kind):
+            length, some = common.native.referents(container, WINDOWS * WINDOW)
+            return length, [[(None, one) for one in some]]
         length = len(container) if kind is not self.array else container.size
         counted = self.elements(container, WINDOWS * WINDOW)
         if counted is not None and (counted[0] < length or kind is self.array):
-            return counted[0], [counted[1]]
+            return counted[0], [[(None, one) for one in counted[1]]]
+        most = WINDOWS * WINDOW
         try:
             if id(kind) in paths.OF_LISTS or kind is paths.deque:
                 starts = sorted({number * max(0, length - WINDOW) // (WINDOWS - 1) for number in range(WINDOWS)})
-                ends = [(start, min(length, start + WINDOW)) for start in starts]
-                return length, [[container[place] for place in range(*end)] for end in ends]
-            return length, [paths.some(container, kind, WINDOWS * WINDOW)]
+                ends = [(start, min(length, start + WINDOW)) for start in starts] if length > most else [(0, length)]
+                return length, [[(None, container[place]) for place in range(*end)] for end in ends]
+            if id(kind) in paths.OF_DICTS:
+                items = dict.items(container)
+                if length <= most:
+                    return length, [list(items)]
+                return length, [list(islice(items, most // 2)) + list(islice(reversed(items), most // 2))]
+            return length, [[(None, one) for one in paths.some(container, kind, most)]]
         except (IndexError, RuntimeError):  # another thread changed it
             return length, []
 
-    def _element(self, element):
-        """(what it shares with others, bytes kept, bytes shown, graph, what it is)"""
+    def _element(self, element, key, holder):
+        """(bytes kept, bytes shown, graph, what it is, place -> bytes of what it may share with others, whether most of
+        it hangs on an exception)"""
         kind = type(element)
         if self.is_tensor(element) or kind is self.array:
-            return self._data(element) + (self.label(element),)
-        if id(kind) in _LEAVES or not slots.complete(element):
-            return None, kind.__sizeof__(element), kind.__sizeof__(element), None, types.type_name(kind)
-        error = issubclass(kind, BaseException)
-        todo, seen, best, node, shown, frames = [element], set(), None, None, 0, 0
-        storages = {}  # place -> bytes that are kept there and not shown
-        while todo and len(seen) < PARTS:
-            part = todo.pop()
-            if id(part) in seen:
+            place, size, shown, node = self._data(element)
+            return size, shown, node, self.label(element), {place: size} if place else {}, False
+        more = 0 if key is None else _weight(key, 50)
+        keyed = key is not None and id(type(key)) not in _LEAVES
+        if not keyed and id(kind) in _LEAVES or not slots.complete(element):
+            size = kind.__sizeof__(element)
+            return size + more, size + more, None, types.type_name(kind), {}, False
+        found = self._inside(element, key if keyed else None, holder)
+        label = types.type_name(kind)
+        if found.best is not None and not issubclass(kind, BaseException):
+            label += " with " + self.label(found.best)
+        size = max(_weight(element, 100) + more + found.in_frames, sum(found.storages.values()))
+        error = issubclass(kind, BaseException) or found.by_error + found.in_frames > size / 2
+        return size, max(size - found.hidden, found.shown), found.node, label, found.storages, error
+
+    def _inside(self, element, key, holder):
+        """The storages that an element and its key lead to, nearest first."""
+        found = _Found()
+        todo, seen, shown, largest = deque(), {id(holder)}, {}, 0
+        for one in (element, key):
+            if one is not None:
+                todo.append((one, False))
+        count = 0
+        while todo and count < PARTS:
+            part, by_error = todo.popleft()
+            kind = type(part)
+            if id(part) in seen or id(kind) in _SMALL:
                 continue
             seen.add(id(part))
-            if self.is_tensor(part) or type(part) is self.array:
-                data = self._data(part)
-                node = node or data[3]
-                shown += data[2]
-                storages[data[0]] = storages.get(data[0], data[1]) - data[2]
-                if best is None or data[1] > best[1]:
-                    best = data + (part,)
-                frames += data[1] if error else 0
-            elif error and (type(part) is types.TracebackType or type(part) is types.FrameType):
-                todo.extend([one for one in gc.get_referents(part) if not paths._is_globals(one)])
-            elif not issubclass(type(part), type):
-                todo.extend(paths.parts(part))
-        size = sum(weigh.weigh(element, 100).values())
-        label = types.type_name(kind)
-        if best is not None and not error:
-            label += " with " + self.label(best[4])
-        if error:
-            return None, size + frames, size + frames, node, label
-        # What shares a buffer with its neighbour is told by the largest one.
-        hidden = sum([kept for kept in storages.values() if kept > 0])
-        size = max(size, best[1] if best else 0)
-        return (best[0] if best else None), size, max(size - hidden, shown), node, label
+            if id(kind) in _LEAVES:
+                size = kind.__sizeof__(part)
+                if size >= weigh.LARGE:
+                    found.storages[id(part)] = shown[id(part)] = size
+                    found.by_error += size * by_error
+                continue
+            count += 1
+            if self.is_tensor(part) or kind is self.array:
+                place, size, visible, node = self._data(part)
+                found.node = found.node or node
+                if size > largest:
+                    largest, found.best = size, part
+                if place:
+                    found.by_error += size * (by_error and place not in found.storages)
+                    found.storages[place] = size
+                    shown[place] = shown.get(place, 0) + visible
+            elif kind is types.TracebackType or kind is types.FrameType:
+                if id(part) not in self._running():
+                    parts = [one for one in gc.get_referents(part) if not paths._is_globals(one)]
+                    (todo.extendleft if by_error else todo.extend)([(one, by_error) for one in parts])
+                    if kind is types.FrameType:
+                        parts = [one for one in parts if type(one) is not types.FrameType and id(one) not in seen]
+                        found.in_frames += sum([weigh.weigh(one, 20)["objects"] for one in parts])
+            elif issubclass(kind, BaseException):
+                todo.extendleft([(one, True) for one in paths.parts(part)])
+            elif not issubclass(kind, type):
+                for one in paths.parts(part):
+                    # What hangs on an exception as well as elsewhere counts as the exception's.
+                    (todo.appendleft if issubclass(type(one), BaseException) else todo.append)((one, by_error))
+        found.hidden = sum([max(0, size - shown.get(place, 0)) for place, size in found.storages.items()])
+        found.shown = sum(shown.values())
+        return found
+
+    def _running(self):
+        """Frames that run, and keep their locals by themselves."""
+        if self._frames is None:
+            self._frames = {id(frame) for frame in paths.frames()}
+        return self._frames
 
     def _data(self, value):
         if type(value) is self.array:

@@ -30,6 +30,8 @@ SUSPENDED = {
     id(types.AsyncGeneratorType): "ag_",
 }
 FEW = 24  # elements of a container that are gone into: of a larger one, the last and some others
+MANY = 32  # objects to which one of C refers that is a container of its own kind, such as an XML element
+MOST_PARTS = 200  # that are gone into
 MOST_SPOTS = 20_000
 MOST_FRAMES = 100
 MOST_STEPS = 12  # of a name
@@ -52,10 +54,12 @@ class Root:
         self.name, self.place, self.code, self.module = name, place, code, module
 
 
-def walk(until):
-    """Spots, nearest first: (object, spot of what holds it, or its Root)."""
-    seen, count = set(), 0
-    for roots in (_locals(True), _globals(), _locals(False)):
+def walk(until, many=None, seen=None, suspended=None):
+    """Spots, nearest first: (object, spot of what holds it, or its Root). `many` gets the ids of objects of C that
+    refer to many others. `suspended`: only what these functions lead to and is not in `seen`."""
+    seen, count = set() if seen is None else seen, 0
+    every = (_locals(True), _globals(), _locals(False))
+    for roots in every if suspended is None else (_suspended(suspended, True), _suspended(suspended, False)):
         todo = deque(roots)
         while todo:
             spot = todo.popleft()
@@ -67,12 +71,12 @@ def walk(until):
             if count > MOST_SPOTS or count % 64 == 0 and thread_time() > until:
                 return
             yield spot
-            for part in parts(value):
+            for part in parts(value, many):
                 if id(type(part)) not in _PASSED_BY:
                     todo.append((part, spot))
 
 
-def parts(value):
+def parts(value, many=None):
     """What an object refers to, as far as it is worth a look."""
     kind = type(value)
     if id(kind) in OF_CONTAINERS:
@@ -102,7 +106,10 @@ def parts(value):
     if kind is CACHE:  # of one with a bound, the dict holds what the collector does not see into
         return [part for part in gc.get_referents(value) if type(part) is dict]
     # An instance's dict may not have been made yet: then its values come by themselves.
-    return [part for part in gc.get_referents(value) if not issubclass(type(part), type) and not _is_globals(part)]
+    number, found = common.native.referents(value, MOST_PARTS)
+    if many is not None and number >= MANY and types.attributes_of(value) is None:
+        many.add(id(value))
+    return [part for part in found if not issubclass(type(part), type) and not _is_globals(part)]
 
 
 def some(value, kind, most):
@@ -316,6 +323,18 @@ def _locals(of_program):
         for name, value in _named(frame):
             if id(type(value)) not in _PASSED_BY and name[:2] != "__":
                 yield value, _root(name, frame)
+
+
+def _suspended(functions, of_program):
+    """Generators and coroutines, of which no name may lead to what they hold: a loop holds its iterator without one."""
+    for function in functions:
+        begins = SUSPENDED[id(type(function))]
+        frame = getattr(function, begins + "frame")
+        if frame is None or getattr(function, begins + "running"):
+            continue
+        if is_program_file(frame.f_code.co_filename) is of_program:
+            root = _root(frame.f_code.co_name + "()", frame)
+            yield function, root
 
 
 def _globals():

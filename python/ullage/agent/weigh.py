@@ -34,6 +34,8 @@ _PASSED_BY = (
     types.CodeType,
     types.FrameType,
 )
+_METHOD, _OF_OBJECT = type(str.upper), types.namespace(object)["__sizeof__"]
+_LIBRARY = getattr(sys, "stdlib_module_names", ())
 
 
 def weigh(root, most=MAX_STEPS):
@@ -90,8 +92,13 @@ def weigh(root, most=MAX_STEPS):
 
 
 def _own_size(value, kind):
-    """Without what is of variable length where the type does not tell it right: of generators and coroutines
+    """By what a type of Python's own library says of itself, such as an ElementTree's element of its children. Else
+    without what is of variable length where the type does not tell it right: of generators and coroutines
     object.__sizeof__ is garbage on CPython 3.11."""
+    told = types.of_class(kind, "__sizeof__")
+    if type(told) is _METHOD and told is not _OF_OBJECT:
+        if types.module_of(told.__objclass__).partition(".")[0] in _LIBRARY:
+            return told(value)
     basic = type.__dict__["__basicsize__"].__get__(kind)
     size = object.__sizeof__(value)
     return size if size < basic + LARGE else basic
