@@ -1,7 +1,7 @@
 """Marks a moment in the recording of the run that this process is part of.
 
-Over a connection of its own to the agent's socket: it may be called in any process and thread of the job, after a fork too, and
-where the agent is kept out of a Python (`-I`).
+Over a connection of its own to the agent's socket: it may be called in any process and thread of the job, after a
+fork too, and where the agent is kept out of a Python (`-I`).
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn each_launcher_tells_its_own_way() {
+    fn variables_of_each_launcher_are_read() {
         assert_eq!(of(&[]), Place::default());
         let torchrun = [
             ("TORCHELASTIC_RUN_ID", "exp7"),
