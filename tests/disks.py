@@ -3,9 +3,9 @@
 
     disks.py --ullage PATH
 
-The full one is a small tmpfs, the hung one an ext4 in a file that `fsfreeze` stops: each write waits in the kernel until it is
-thawed. Needs root, and says so where a disk cannot be had. The job is compared with itself without ullage: what it prints, its
-status, and that it comes to its end while the disk still hangs.
+The full one is a small tmpfs, the hung one an ext4 in a file that `fsfreeze` stops: each write waits in the kernel
+until it is thawed. Needs root, and says so where a disk cannot be had. The job is compared with itself without
+ullage: what it prints, its status, and that it comes to its end while the disk still hangs.
 """
 
 import argparse

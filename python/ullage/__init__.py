@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from ullage._context import context
     from ullage._freeze import freeze
     from ullage._install import install, uninstall
+    from ullage._mark import mark
     from ullage._pages import Shared
     from ullage._share import share
     from ullage.process import Process
 
-__all__ = ["Error", "Process", "Shared", "context", "find_binary", "freeze", "install", "share", "uninstall"]
+__all__ = ["Error", "Process", "Shared", "context", "find_binary", "freeze", "install", "mark", "share", "uninstall"]
 __version__ = "0.1.0"
 
 _LAZY = {
@@ -31,6 +32,7 @@ _LAZY = {
     "find_binary": "ullage._binary",
     "freeze": "ullage._freeze",
     "install": "ullage._install",
+    "mark": "ullage._mark",
     "share": "ullage._share",
     "uninstall": "ullage._install",
 }

@@ -99,6 +99,9 @@ fn run() -> RunFacts {
         cost: None,
         not_seen: vec!["Nothing.".into()],
         memory_max: None,
+        node_rank: None,
+        attempt: None,
+        launcher: None,
         remedies: Vec::new(),
     }
 }

@@ -56,7 +56,11 @@ def start(load_native):
             return False
     finally:
         posix.close(fd)
-    send({"kind": "hello", "python": _version(), "forked": False, "native": native is not None})
+    hello = {"kind": "hello", "python": _version(), "forked": False, "native": native is not None}
+    attempt = posix.environ.get(b"TORCHELASTIC_RESTART_COUNT", b"")
+    if attempt.isdigit():
+        hello["attempt"] = int(attempt)
+    send(hello)
     import atexit
 
     if native is None:

@@ -37,6 +37,8 @@ fn run(side: Side, cause: Option<&str>, peaks: &[(&str, f64)]) -> Side {
         fixes: vec![],
         cost_cpu_share: None,
         cost_peak_rss: None,
+        marks: Vec::new(),
+        attempts: Vec::new(),
         duration_s: None,
     };
     let peaks = peaks.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();

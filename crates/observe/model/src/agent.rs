@@ -21,6 +21,14 @@ pub enum AgentMessage {
         /// False where the Python cannot load `python/agent`: it tells of exceptions only.
         #[serde(default)]
         native: Option<bool>,
+        /// TORCHELASTIC_RESTART_COUNT: how often torchrun had started its workers again.
+        #[serde(default)]
+        attempt: Option<u32>,
+    },
+    /// The job marks this moment; said by the package or by `ullage mark`, not by the agent itself.
+    Mark {
+        /// What it is.
+        text: String,
     },
     /// What this Python is made of, once a program: when it has imported torch, else as it ends.
     Inside {

@@ -89,6 +89,20 @@ pub enum EventKind {
         /// The budget.
         budget: u64,
     },
+    /// The job marked this moment (`ullage.mark`, `ullage mark`).
+    Mark {
+        /// The process that did; none where it had ended before its stat was read.
+        id: Option<ProcessId>,
+        /// Its pid.
+        pid: i32,
+        /// Its text; hostile.
+        text: String,
+    },
+    /// torchrun started its workers again.
+    Attempt {
+        /// How often it has by now (TORCHELASTIC_RESTART_COUNT).
+        number: u32,
+    },
     /// Something that ullage could not see or do, in one sentence for the report.
     NotSeen {
         /// The sentence.

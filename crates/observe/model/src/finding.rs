@@ -272,4 +272,26 @@ pub struct Verdict {
     pub cost_peak_rss: Option<u64>,
     /// Length of the run, seconds.
     pub duration_s: Option<f64>,
+    /// Moments that the job marked; the first ones.
+    pub marks: Vec<Mark>,
+    /// When torchrun started its workers again; the first times.
+    pub attempts: Vec<Attempt>,
+}
+
+/// A moment that the job marked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// When.
+    pub at: At,
+    /// Its text; hostile.
+    pub text: String,
+}
+
+/// A moment when torchrun started its workers again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// When the first of them was noticed.
+    pub at: At,
+    /// How often it has by then.
+    pub number: u32,
 }

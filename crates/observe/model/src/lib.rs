@@ -48,8 +48,8 @@ pub use event::{Event, EventKind, KernelOomKill, Neighbour, Neighbours, OomConst
 pub use evidence::{Evidence, EvidenceSource, EvidenceValue, Unit};
 pub use fact::{Fact, Facts, Snapshot, Unlimited};
 pub use finding::{
-    caused_by, CopyOnWrite, Finding, FirstFailure, Fix, MemoryAt, MemorySummary, Place, ProcessRef,
-    RoleMemory, Severity, Sharing, Undetermined, Verdict,
+    caused_by, Attempt, CopyOnWrite, Finding, FirstFailure, Fix, Mark, MemoryAt, MemorySummary, Place,
+    ProcessRef, RoleMemory, Severity, Sharing, Undetermined, Verdict,
 };
 pub use growth::{Growth, GrowthClass, GrowthLimit, GrowthPart};
 pub use host::{FilesystemReading, FilesystemUse, HostReading, MachineFacts};

@@ -27,12 +27,21 @@ pub struct RunFacts {
     pub interval_s: f64,
     /// The agent was offered to the job's Pythons.
     pub agent: bool,
-    /// Node name hash, job id and rank, where a launcher set them.
+    /// Name of the node, where a launcher set it.
     pub node: Option<String>,
     /// SLURM_JOB_ID, TORCHELASTIC_RUN_ID, …
     pub job: Option<String>,
     /// RANK.
     pub rank: Option<u32>,
+    /// Number of the node in its job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_rank: Option<u32>,
+    /// How often the launcher had started this again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    /// `torchrun`, `slurm`, `ray` or `kubernetes`: whose variables tell the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launcher: Option<String>,
     /// Environment variables of the allow-list.
     pub environment: std::collections::BTreeMap<String, String>,
     /// The machine.

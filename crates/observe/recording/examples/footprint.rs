@@ -304,6 +304,9 @@ fn run() -> RunFacts {
         cost: None,
         not_seen: Vec::new(),
         memory_max: None,
+        node_rank: None,
+        attempt: None,
+        launcher: None,
         remedies: Vec::new(),
     }
 }

@@ -108,6 +108,9 @@ fn unknown(path: &Path) -> RunFacts {
         cost: None,
         not_seen: vec!["run.json is damaged: the command and the outcome are not known".to_owned()],
         memory_max: None,
+        node_rank: None,
+        attempt: None,
+        launcher: None,
         remedies: Vec::new(),
     }
 }

@@ -72,6 +72,10 @@ pub(crate) fn happened(event: &Event, name: impl Fn(i32) -> String, how: Option<
         EventKind::MappedFileShort { path, .. } => {
             (Weight::Failure, format!("the mapped file {path} was shortened"))
         }
+        EventKind::Mark { pid, text, .. } => (Weight::Usual, format!("{} marked: {text}", name(*pid))),
+        EventKind::Attempt { number } => {
+            (Weight::Failure, format!("torchrun started its workers again (restart {number})"))
+        }
         EventKind::Finished { .. } => (Weight::Usual, "the command exited".into()),
         _ => return None,
     };

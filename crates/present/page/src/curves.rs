@@ -11,6 +11,7 @@ const COUNT_STRETCHES: usize = 300;
 const ROLE_STRETCHES: usize = 60;
 /// What happened is listed up to here: the first ones tell the cause.
 const MOST_FLAGS: usize = 100;
+const MOST_MARKS: usize = 50;
 
 /// Something that happened at one time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +36,7 @@ pub struct Curves {
     pub(crate) counts: Vec<Count>,
     pub(crate) flags: Vec<Flag>,
     pub(crate) more_flags: u64,
+    marks: usize,
 }
 
 impl Default for Curves {
@@ -52,6 +54,7 @@ impl Default for Curves {
             ],
             flags: Vec::new(),
             more_flags: 0,
+            marks: 0,
         }
     }
 }
@@ -95,6 +98,16 @@ impl Curves {
             }
             EventKind::KernelOomKill(kill) => {
                 format!("the kernel killed {} ({}) for lack of memory", kill.pid, kill.task)
+            }
+            EventKind::Attempt { number } => format!("torchrun started its workers again (restart {number})"),
+            EventKind::Mark { text, .. } => {
+                // Those of a long training leave room for what failed.
+                self.marks += 1;
+                if self.marks > MOST_MARKS {
+                    self.more_flags += 1;
+                    return;
+                }
+                format!("mark: {text}")
             }
             EventKind::Budget { action, .. } => format!("--memory-max: {action}"),
             _ => return,

@@ -407,6 +407,8 @@ mod tests {
             fixes: Vec::new(),
             cost_cpu_share: None,
             cost_peak_rss: None,
+            marks: Vec::new(),
+            attempts: Vec::new(),
             duration_s: Some(3.0),
         }
     }

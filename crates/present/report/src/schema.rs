@@ -37,6 +37,22 @@ pub(crate) struct VerdictJson<'a> {
     growth: Value<GrowthJson<'a>>,
     first_failure: Option<FirstFailureJson<'a>>,
     headline: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    marks: Vec<MarkJson<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    attempts: Vec<AttemptJson>,
+}
+
+#[derive(Serialize)]
+struct MarkJson<'a> {
+    at: f64,
+    text: &'a str,
+}
+
+#[derive(Serialize)]
+struct AttemptJson {
+    at: f64,
+    number: u32,
 }
 
 #[derive(Serialize)]
@@ -289,6 +305,14 @@ impl<'a> From<&'a Verdict> for VerdictJson<'a> {
             growth: Value::or(verdict.growth.as_ref().map(GrowthJson::from), "too little was read"),
             first_failure: verdict.first_failure.as_ref().map(FirstFailureJson::from),
             headline: crate::text::headline(verdict),
+            marks: verdict
+                .marks
+                .iter()
+                .map(|mark| MarkJson { at: mark.at.seconds(), text: &mark.text })
+                .collect(),
+            attempts: (verdict.attempts.iter())
+                .map(|attempt| AttemptJson { at: attempt.at.seconds(), number: attempt.number })
+                .collect(),
         }
     }
 }

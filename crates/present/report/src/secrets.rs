@@ -72,7 +72,7 @@ pub fn text(text: &str) -> String {
 pub fn event(what: &mut EventKind) {
     match what {
         EventKind::ProcessSeen { facts } => facts.command_line = arguments(&facts.command_line),
-        EventKind::NotSeen { text: sentence } => *sentence = text(sentence),
+        EventKind::NotSeen { text: words } | EventKind::Mark { text: words, .. } => *words = text(words),
         EventKind::Agent { message: AgentMessage::Exception(report), .. } => {
             report.text = text(&report.text);
             report.chain.iter_mut().for_each(|cause| *cause = text(cause));

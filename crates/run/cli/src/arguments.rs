@@ -48,6 +48,8 @@ pub enum Command {
     Compare(CompareArguments),
     /// List or remove recordings
     Runs(RunsArguments),
+    /// Mark this moment in the recording of the run that this command is part of
+    Mark(MarkArguments),
     /// Export a recording as Parquet, CSV or JSON
     Export(ExportArguments),
     /// Print the script by which a shell completes commands, runs and causes at <TAB>
@@ -139,6 +141,15 @@ pub struct WatchArguments {
     /// Write the verdict as JSON to FILE (-: to standard output, instead of the text)
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+}
+
+/// `ullage mark`.
+#[derive(Debug, Args)]
+#[command(after_help = examples!["ullage mark epoch 3"])]
+pub struct MarkArguments {
+    /// What happens now; several words are joined
+    #[arg(required = true, value_name = "TEXT")]
+    pub text: Vec<String>,
 }
 
 /// `ullage report`.

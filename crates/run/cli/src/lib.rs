@@ -13,6 +13,7 @@ pub mod environment;
 pub mod exit;
 pub mod home;
 pub mod imitated;
+pub mod launcher;
 pub mod live;
 pub mod machine;
 pub mod narrator;
@@ -77,6 +78,7 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Snapshot(snapshot) => commands::snapshot::run(&snapshot),
         Command::Compare(compare) => commands::compare::run(&compare),
         Command::Runs(runs) => commands::runs::run(&runs),
+        Command::Mark(mark) => commands::mark::run(&mark),
         Command::Export(export) => commands::export::run(&export),
         Command::Completions(completions) => commands::completions::run(&completions),
     }

@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use ullage_diagnosis::Timeline;
 use ullage_model::{
-    At, Cost, Ending, EndingSource, Event, EventKind, Item, Measured, Outcome, OutcomeKind, ProcessId,
-    RunFacts, Sample, Verdict,
+    AgentMessage, At, Cost, Ending, EndingSource, Event, EventKind, Item, Measured, Outcome, OutcomeKind,
+    ProcessId, RunFacts, Sample, Verdict,
 };
 use ullage_recording::Writer;
 use ullage_report::format;
@@ -35,6 +35,10 @@ const ANNOUNCED_AFTER: Duration = Duration::from_secs(1);
 /// How soon a tick follows when a Python says that it has started: many start together, and one tick sees them.
 const AFTER_A_NEWCOMER: Duration = Duration::from_millis(200);
 
+/// Marks that are recorded, and characters of each.
+const MOST_MARKS: u32 = 10_000;
+const MARK_LENGTH: usize = 200;
+
 /// Everything that watches. Dropped on a panic, after which the supervisor waits alone.
 pub struct Watch {
     started: Instant,
@@ -53,6 +57,9 @@ pub struct Watch {
     announcement: Option<String>,
     next_tick: Instant,
     reported: HashSet<ProcessId>,
+    /// How often torchrun has started its workers again.
+    attempt: u32,
+    marks: u32,
     /// A process was killed since the last look.
     killed: bool,
     cost: Option<Cost>,
@@ -81,6 +88,8 @@ impl Watch {
         budget: Option<Budget>,
         quiet: bool,
     ) -> Watch {
+        let attempt = run.environment.get("TORCHELASTIC_RESTART_COUNT").and_then(|count| count.parse().ok());
+        let attempt = attempt.unwrap_or(0);
         let now = writer.as_ref().map(|writer| NowFile::begin(writer.dir(), &run));
         Watch {
             started,
@@ -96,6 +105,8 @@ impl Watch {
             announcement: None,
             next_tick: Instant::now(),
             reported: HashSet::new(),
+            attempt,
+            marks: 0,
             killed: false,
             cost: None,
         }
@@ -239,6 +250,16 @@ impl Watch {
                         self.next_tick = self.next_tick.min(Instant::now() + AFTER_A_NEWCOMER);
                     }
                 }
+                if let AgentMessage::Mark { text } = message {
+                    return self.marked(id, pid, &text);
+                }
+                if let AgentMessage::Hello { attempt: Some(number), .. } = &message {
+                    // Of each attempt the first worker; a second torchrun below begins anew, and is not told apart.
+                    if *number > self.attempt {
+                        self.attempt = *number;
+                        self.event(EventKind::Attempt { number: *number });
+                    }
+                }
                 self.sampler.agent_said(pid, &message);
                 self.event(EventKind::Agent { id, pid, message });
                 if failed {
@@ -249,6 +270,18 @@ impl Watch {
             }
             Happening::NotSeen(text) => self.event(EventKind::NotSeen { text }),
             Happening::MainEnded { .. } | Happening::Interrupted => {}
+        }
+    }
+
+    /// A job that marks each step is told once that it is enough.
+    fn marked(&mut self, id: Option<ProcessId>, pid: i32, text: &str) {
+        self.marks = self.marks.saturating_add(1);
+        if self.marks <= MOST_MARKS {
+            let text = text.chars().take(MARK_LENGTH).collect();
+            self.event(EventKind::Mark { id, pid, text });
+        } else if self.marks == MOST_MARKS + 1 {
+            let text = format!("The job set more than {MOST_MARKS} marks; later ones are not recorded.");
+            self.event(EventKind::NotSeen { text });
         }
     }
 

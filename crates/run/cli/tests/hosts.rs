@@ -64,6 +64,9 @@ fn read(folder: &Path) -> Option<Seen> {
         cost: None,
         not_seen: Vec::new(),
         memory_max: None,
+        node_rank: None,
+        attempt: None,
+        launcher: None,
         remedies: Vec::new(),
     };
     let limits = ullage_diagnosis::limits(&run, &timeline);

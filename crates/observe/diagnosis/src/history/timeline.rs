@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 use ullage_attribution::Accountant;
 use ullage_model::cgroup::CgroupVersion;
 use ullage_model::{
-    AgentMessage, At, ClockTicks, Ending, Event, EventKind, ExceptionReport, Facts, FilesystemUse, Item,
-    KernelOomKill, MachineFacts, MemoryAt, MemorySummary, Neighbours, ProcessId, ProcessReading, Role,
-    RoleMemory, Sample, Source, SourceError,
+    AgentMessage, At, Attempt, ClockTicks, Ending, Event, EventKind, ExceptionReport, Facts, FilesystemUse,
+    Item, KernelOomKill, MachineFacts, Mark, MemoryAt, MemorySummary, Neighbours, ProcessId, ProcessReading,
+    Role, RoleMemory, Sample, Source, SourceError,
 };
 
 /// Histories kept; beyond it, processes that ended well are forgotten, oldest first.
@@ -97,6 +97,8 @@ pub struct Timeline {
     /// Bytes of address space that an arena reserves in each process.
     pub(crate) arena_reserved: u64,
     short_files: Vec<ShortFile>,
+    marks: Vec<Mark>,
+    attempts: Vec<Attempt>,
     machine: Option<MachineFacts>,
     /// What the program's Python is made of, as the agent in it said.
     inside: Facts,
@@ -272,6 +274,12 @@ impl Timeline {
             {
                 self.short_files.push(ShortFile { at, id, path, mapped, length });
             }
+            EventKind::Mark { text, .. } if self.marks.len() < MOST_EVENTS => {
+                self.marks.push(Mark { at, text });
+            }
+            EventKind::Attempt { number } if self.attempts.len() < MOST_EVENTS => {
+                self.attempts.push(Attempt { at, number });
+            }
             EventKind::NotSeen { text }
                 if self.not_seen.len() < MOST_EVENTS && !self.not_seen.contains(&text) =>
             {
@@ -330,7 +338,7 @@ impl Timeline {
                     history.torch_counters.end(at);
                     history.memory_readings.end(figures);
                 }
-                AgentMessage::Fix { .. } | AgentMessage::Inside { .. } => {}
+                AgentMessage::Fix { .. } | AgentMessage::Inside { .. } | AgentMessage::Mark { .. } => {}
             }
         }
         if let AgentMessage::Inside { facts } = message {
@@ -442,6 +450,16 @@ impl Timeline {
     /// Who else had the machine's memory, as it was looked at.
     pub fn neighbours(&self) -> &[(At, Neighbours)] {
         &self.neighbours
+    }
+
+    /// Moments that the job marked, the first ones.
+    pub fn marks(&self) -> &[Mark] {
+        &self.marks
+    }
+
+    /// When torchrun started its workers again.
+    pub fn attempts(&self) -> &[Attempt] {
+        &self.attempts
     }
 
     /// Steps of the budget.

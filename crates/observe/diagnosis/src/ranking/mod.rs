@@ -78,6 +78,8 @@ pub fn diagnose(run: &RunFacts, timeline: &Timeline) -> Verdict {
         cost_cpu_share: cost.and_then(|cost| share(cost, duration_s)),
         cost_peak_rss: cost.map(|cost| cost.peak_rss.0),
         duration_s,
+        marks: timeline.marks().to_vec(),
+        attempts: timeline.attempts().to_vec(),
     }
 }
 

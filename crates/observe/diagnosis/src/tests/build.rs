@@ -162,6 +162,9 @@ impl Run {
             cost: None,
             not_seen: vec![],
             memory_max: None,
+            node_rank: None,
+            attempt: None,
+            launcher: None,
             remedies: Vec::new(),
         };
         facts.machine.max_map_count = Measured::Known(65_530);

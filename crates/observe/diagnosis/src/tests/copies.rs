@@ -139,7 +139,7 @@ fn freezing_is_offered_where_it_works() {
             &mut run,
             0.5,
             MAIN,
-            AgentMessage::Hello { python: python.into(), forked: false, native: Some(true) },
+            AgentMessage::Hello { python: python.into(), forked: false, native: Some(true), attempt: None },
         );
         run.finish(20.0, Ending::Exited(0));
         let finding = run.verdict().findings.remove(0);

@@ -780,7 +780,7 @@ fn versions_with_a_late_collector_are_a_hypothesis() {
             &mut run,
             0.2,
             TRAINER,
-            AgentMessage::Hello { python: python.into(), forked: false, native: Some(true) },
+            AgentMessage::Hello { python: python.into(), forked: false, native: Some(true), attempt: None },
         );
         for (at, more) in [(1.0, 0), (2.0, grown)] {
             run.tick(at, main_and([sized(reading(TRAINER, MAIN, "python"), (200 + more) * MIB)]), |_| {});

@@ -60,6 +60,8 @@ fn word_and_pid(what: &EventKind) -> (&'static str, Option<i32>) {
         EventKind::KernelForkRejected { .. } => ("kernel_fork_rejected", None),
         EventKind::Neighbours(_) => ("neighbours", None),
         EventKind::Budget { .. } => ("budget", None),
+        EventKind::Mark { pid, .. } => ("mark", Some(*pid)),
+        EventKind::Attempt { .. } => ("attempt", None),
         EventKind::NotSeen { .. } => ("not_seen", None),
         EventKind::Finished { .. } => ("finished", None),
     }

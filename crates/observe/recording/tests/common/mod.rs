@@ -30,6 +30,9 @@ pub fn run() -> RunFacts {
         cost: None,
         not_seen: Vec::new(),
         memory_max: None,
+        node_rank: None,
+        attempt: None,
+        launcher: None,
         remedies: Vec::new(),
     }
 }

@@ -19,6 +19,8 @@ const FIXES_SHOWN: usize = 4;
 const ALSO_SHOWN: usize = 3;
 /// Limits told, nearest first.
 const LIMITS_SHOWN: usize = 5;
+/// Moments told that the job marked.
+const MOMENTS_SHOWN: usize = 5;
 /// Sentences told of what could not be seen.
 const NOT_SEEN_SHOWN: usize = 6;
 
@@ -43,6 +45,7 @@ pub fn verdict(verdict: &Verdict, style: &Style) -> String {
     if let Some(summary) = &verdict.segments {
         segments(&mut screen, *style, summary);
     }
+    moments(&mut screen, *style, verdict);
     not_seen(&mut screen, *style, verdict);
     cost(&mut screen, *style, verdict);
     screen.finish()
@@ -396,6 +399,24 @@ fn cost(screen: &mut Screen, style: Style, verdict: &Verdict) {
     if !words.is_empty() {
         screen.prose(0, 0, &style.paint(Ink::Quiet, &words));
     }
+}
+
+/// What the job marked and when torchrun started it again: the last ones, because a job that dies does so behind them.
+fn moments(screen: &mut Screen, style: Style, verdict: &Verdict) {
+    let marks = verdict.marks.iter().map(|mark| (mark.at, format::clean(&mark.text)));
+    let again = |number| format!("torchrun started its workers again (restart {number})");
+    let attempts = verdict.attempts.iter().map(|attempt| (attempt.at, again(attempt.number)));
+    let mut moments: Vec<_> = marks.chain(attempts).collect();
+    if moments.is_empty() {
+        return;
+    }
+    moments.sort_by_key(|(at, _)| *at);
+    screen.section("Moments", Ink::Strong);
+    let shown = &moments[moments.len().saturating_sub(MOMENTS_SHOWN)..];
+    for (at, text) in shown {
+        screen.prose(0, 2, &format!("{}: {text}", format::at(*at)));
+    }
+    more(screen, style, moments.len(), shown.len(), "before these");
 }
 
 /// What `--fix` did and what watching cost; empty where nothing is known of it.

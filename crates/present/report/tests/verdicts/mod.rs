@@ -177,6 +177,8 @@ fn base() -> Verdict {
         fixes: vec![],
         cost_cpu_share: Some(0.002),
         cost_peak_rss: Some(11_534_336),
+        marks: vec![],
+        attempts: vec![],
         duration_s: Some(14.8),
     }
 }

@@ -167,6 +167,8 @@ pub fn verdict() -> Verdict {
         fixes: Vec::new(),
         cost_cpu_share: None,
         cost_peak_rss: None,
+        marks: Vec::new(),
+        attempts: Vec::new(),
         duration_s: Some(600.0),
     }
 }

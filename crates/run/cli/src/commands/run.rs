@@ -146,7 +146,7 @@ pub(super) fn run_facts(
         environment.values_mut().for_each(|value| *value = secrets::text(value));
     }
     let started_unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
-    let first = |names: &[&str]| names.iter().find_map(|name| std::env::var(name).ok());
+    let place = crate::launcher::place(|name| std::env::var(name).ok());
     RunFacts {
         format: ullage_recording::FORMAT,
         run: ullage_recording::run_id(started_unix, &command, std::process::id()),
@@ -156,9 +156,12 @@ pub(super) fn run_facts(
         recorder: i32::try_from(std::process::id()).ok().and_then(|pid| machine::identity(root, pid)),
         interval_s,
         agent: false,
-        node: None,
-        job: first(&["SLURM_JOB_ID", "TORCHELASTIC_RUN_ID"]),
-        rank: std::env::var("RANK").ok().and_then(|rank| rank.parse().ok()),
+        node: place.node,
+        job: place.job,
+        rank: place.rank,
+        node_rank: place.node_rank,
+        attempt: place.attempt,
+        launcher: place.launcher.map(str::to_owned),
         environment,
         machine: super::snapshot::machine(root),
         outcome: None,
