@@ -76,7 +76,14 @@ fn judged(
     };
     let evidence = vec![length(process, at, backlog, bytes), memory(process, rise)?];
     let known = Proof::SeenInside;
-    let finding = of_process(analysis, &RULE, severity, known, evidence, process);
+    let mut finding = of_process(analysis, &RULE, severity, known, evidence, process);
+    if backlog.of.ends_with("Queue") {
+        finding.fixes = finding
+            .fixes
+            .into_iter()
+            .map(|fix| if fix == bound(QUEUE) { bound(&backlog.of) } else { fix })
+            .collect();
+    }
     Some((bytes, finding))
 }
 
@@ -105,7 +112,8 @@ fn length(process: &ProcessHistory, at: At, backlog: &Backlog, bytes: u64) -> Ev
         None => "no maxsize".to_owned(),
     };
     let sentence = format!(
-        "A {} in {} holds {} that no process took, about {} ({bound}, {} old).",
+        "{} {} in {} holds {} that no process took, about {} ({bound}, {} old).",
+        if backlog.of.starts_with(['a', 'e', 'i', 'o']) { "An" } else { "A" },
         backlog.of,
         evidence::describe(process),
         evidence::plural(backlog.items, "item", "items"),
@@ -135,6 +143,13 @@ fn memory(process: &ProcessHistory, rise: u64) -> Option<Evidence> {
 /// In which an executor of concurrent.futures has the tasks that no worker took.
 const OF_AN_EXECUTOR: [&str; 2] = ["_pending_work_items", "_work_queue"];
 
+const QUEUE: &str = "multiprocessing.Queue";
+
+/// By the name of its class.
+fn bound(queue: &str) -> Fix {
+    Fix::new("Bound the queue: put() then waits for the consumer", format!("queue = {queue}(maxsize=16)"))
+}
+
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let name = context.retainer.as_ref().and_then(|retainer| retainer.name.as_deref()).unwrap_or_default();
     let executor =
@@ -149,10 +164,7 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
         )];
     }
     vec![
-        Fix::new(
-            "Bound the queue: put() then waits for the consumer",
-            "queue = multiprocessing.Queue(maxsize=16)",
-        ),
+        bound(QUEUE),
         Fix::new(
             "Pool.imap: start no more tasks than you consume",
             "room = threading.Semaphore(16)\n\

@@ -149,6 +149,11 @@ fn a_loader_worker_that_watches_its_trainer_is_a_note_and_one_of_a_forkserver_st
 }
 
 fn zombies(counts: &[usize]) -> ullage_model::Verdict {
+    zombies_of(counts, 0).verdict()
+}
+
+/// In a group that allows 40 tasks, and refuses so many at the end, when it is full.
+fn zombies_of(counts: &[usize], refused: u64) -> Run {
     let mut run = Run::new();
     for (tick, count) in counts.iter().enumerate() {
         let mut all = vec![reading(MAIN, 1, "python")];
@@ -158,10 +163,24 @@ fn zombies(counts: &[usize]) -> ullage_model::Verdict {
             child.memory = ullage_model::Measured::Missing(ullage_model::Missing::Vanished);
             child
         }));
-        run.tick(tick as f64 + 1.0, all, |_| {});
+        let refused = if tick + 1 == counts.len() { refused } else { 0 };
+        run.tick(tick as f64 + 1.0, all, |sample| {
+            sample.cgroups = vec![pids("/job", (*count as u64 + 2).max(38 * refused), 40, refused)]
+        });
     }
-    run.finish(counts.len() as f64 + 1.5, Ending::Exited(0));
-    run.verdict()
+    run.finish(counts.len() as f64 + 1.5, Ending::Exited(i32::from(refused > 0)));
+    run
+}
+
+#[test]
+fn zombies_that_are_most_of_the_tasks_of_a_full_group_explain_its_refusal() {
+    let verdict = zombies_of(&[0, 10, 20, 30, 38, 38], 1).verdict();
+    assert_eq!(causes(&verdict), ["zombie-children", "pids-limit-cgroup"]);
+    assert_eq!(verdict.findings[0].explains, ["pids-limit-cgroup"]);
+    assert_eq!(verdict.findings[0].severity, Severity::Fatal);
+    assert!(sentences(&verdict.findings[0]).contains("all of its 40 tasks (pids.max) were in use"));
+    let few = zombies_of(&[0, 5, 10, 12, 12, 12], 1).verdict();
+    assert_eq!(causes(&few), ["pids-limit-cgroup", "zombie-children"]);
 }
 
 #[test]
