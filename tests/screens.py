@@ -17,7 +17,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SNAPSHOTS = ROOT / "crates/present/report/tests/snapshots"
 LINES = 12
-HEADINGS = ("ullage:", "Why", "Do", "Limit", "Also", "More", "First", "Open", "Note", "Grows", "Left")
+HEADINGS = ("ullage:", "Why", "Do", "Limit", "Led to", "Also", "More", "First", "Open", "Note", "Grows", "Left")
 NUMBER = r"\d[\d,]*(?:\.\d+)?"
 FIGURE = rf"{NUMBER}(?: (?:bytes|KiB|MiB|GiB|TiB))?"
 REMARKS = ("fix:", "recording ", "the job ", "nothing will be recorded")
