@@ -76,7 +76,7 @@ STAND_INS = [
 # These name a command and are no line to type: its help must know it.
 NEEDS_MORE = {
     *("run", "run --", "run --fix", "run --json", "run --json written.json", "run --as bad.json"),
-    *("export", "compare", "compare --json", "runs rm", "completions"),
+    *("export", "compare", "compare --json", "runs rm", "completions", "mark"),
 }
 
 
