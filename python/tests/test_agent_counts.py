@@ -1,10 +1,13 @@
 """What the agent counts at the moment of a failure, against what is known of that moment."""
 
+import fcntl
 import os
+import posix
 import subprocess
 
 import pytest
 
+import agent_parts
 from receiver import watched
 
 
@@ -156,3 +159,18 @@ def test_start_does_not_import_what_the_program_does_not(python):
     without = subprocess.run([python, "-c", code], env=os.environ, capture_output=True, check=True)
     done, _ = watched([python, "-c", code])
     assert done.stdout == without.stdout
+
+
+def test_descriptors_are_read_once_each_although_ours_lies_far_above(monkeypatch):
+    counts, read, found = agent_parts.load("counts"), [], {}
+    agent_parts.forget()
+    own = fcntl.fcntl(os.open("/dev/null", os.O_RDONLY), fcntl.F_DUPFD, 700)
+    asked = posix.readlink
+    monkeypatch.setattr(posix, "readlink", lambda number, dir_fd: read.append(number) or asked(number, dir_fd=dir_fd))
+    try:
+        counts._count_descriptors(found, own)
+        listed = [int(number) for number in os.listdir("/proc/self/fd")]
+    finally:
+        os.close(own)
+    highest = max(set(listed) - {own})
+    assert found["fds"] == len(listed) and [int(number) for number in read if int(number) > highest + 1] == [own]

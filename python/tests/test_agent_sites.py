@@ -145,7 +145,9 @@ for change in (tracemalloc.start, tracemalloc.stop):
 
 def test_a_program_of_several_threads_is_read_between_its_tracings_where_that_may_crash(python, script):
     ended, _ = watched([python, script(TRACED)], text=True)
-    version = subprocess.run([python, "-c", "import sys; print(*sys.version_info[:3])"], capture_output=True, check=True)
+    version = subprocess.run(
+        [python, "-c", "import sys; print(*sys.version_info[:3])"], capture_output=True, check=True
+    )
     waits = agent_parts.load("common").end_of_tracing_may_crash(tuple(map(int, version.stdout.split())))
     agent_parts.forget()
     assert ended.stdout == ("0\n1\n" if waits else "1\n2\n"), ended.stderr

@@ -317,7 +317,7 @@ def report(left, error, name=""):
             "name": name,
             "type_name": _NAME(type(error)),
             "errno": code if type(code) is int else None,
-            "counts": counts.take(error, _release_reserve, _make_reserve),
+            "counts": counts.take(error, _release_reserve, _make_reserve, _connection[0]),
             "text": _text(error),
             "stack": _stack(_TRACEBACK(error)),
             "chain": _chain(error),

@@ -29,12 +29,17 @@ def _read(path, most=1 << 16):
         posix.close(fd)
 
 
-def take(error, release, restore):
-    """All counts by the names of the model; `release` frees one descriptor, `restore` takes it again."""
+def take(error, release, restore, own):
+    """All counts by the names of the model; `release` frees one descriptor, `restore` takes it again. `own`: the
+    descriptor of the agent's connection."""
     counts = {}
     release()
     try:
-        for count in (_count_descriptors, _count_mappings, _count_limits, _count_memory, _count_files):
+        try:
+            _count_descriptors(counts, own)
+        except Exception:
+            pass
+        for count in (_count_mappings, _count_limits, _count_memory, _count_files):
             try:
                 count(counts, error)
             except Exception:
@@ -48,7 +53,7 @@ def take(error, release, restore):
     return counts
 
 
-def _count_descriptors(counts, _error):
+def _count_descriptors(counts, own):
     fd = posix.open("/proc/self/fd", posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)
     try:
         # Before Linux 6.2 the size is 0. Ours is open and the reserve closed: the sum is as before.
@@ -56,8 +61,10 @@ def _count_descriptors(counts, _error):
         if not total:
             total = len(posix.listdir(fd))
         counts["fds"] = total
-        torch, seen, number, places = 0, 0, 0, {}
-        while seen < total and number < total * 2 + 4096:
+        torch, seen, places = 0, 0, {}
+        # Ours first: it lies far above the program's, and each number up to it is a call.
+        number, following = own, 0
+        while seen < total and following < total * 2 + 4096:
             try:
                 link = posix.readlink(str(number), dir_fd=fd)
             except OSError:
@@ -69,7 +76,8 @@ def _count_descriptors(counts, _error):
                 place = _place(link)
                 if place in places or len(places) < _MOST_PLACES:
                     places[place] = places.get(place, 0) + 1
-            number += 1
+            following += following == own
+            number, following = following, following + 1
         counts["fds_torch"] = torch
         most = sorted(places.items(), key=_number, reverse=True)[:3]
         counts["fd_places"] = [list(place) for place in most]
