@@ -30,8 +30,8 @@ def _read(path, most=1 << 16):
 
 
 def take(error, release, restore, own):
-    """All counts by the names of the model; `release` frees one descriptor, `restore` takes it again. `own`: the descriptor
-    of the agent's connection."""
+    """All counts by the names of the model; `release` frees one descriptor, `restore` takes it again. `own`: the
+    descriptor of the agent's connection."""
     counts = {}
     release()
     try:

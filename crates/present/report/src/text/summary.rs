@@ -325,10 +325,10 @@ fn untold_limit<'a>(
 fn also(screen: &mut Screen, verdict: &Verdict, extent: Extent) {
     let all = &verdict.findings;
     // The same container may be two causes, one of which names it better.
-    let is_told =
+    let is_said =
         |finding: &Finding| all.first().is_some_and(|first| headline_of(first) == headline_of(finding));
     let mut others =
-        all.iter().skip(1).filter(|finding| finding.severity > Severity::Note && !is_told(finding));
+        all.iter().skip(1).filter(|finding| finding.severity > Severity::Note && !is_said(finding));
     let leads = all
         .first()
         .zip(all.get(1))
