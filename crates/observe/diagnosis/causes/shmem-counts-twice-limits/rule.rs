@@ -80,11 +80,14 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     };
     vec![
         Fix::new(
-            "Start the container with a /dev/shm below its memory limit: a full one is then an error, not a kill",
+            "List what fills it; what no process uses counts until it is deleted",
+            "ls -lS /dev/shm; ullage check --clean",
+        ),
+        Fix::new(
+            "Start the container with more memory than its /dev/shm: a full one is an error, not a kill",
             format!("docker run --memory={} --shm-size={} IMAGE", size(4), size(1)),
         )
         .only(Place::Container),
-        Fix::new("List its files and the processes that use them", "ls -lS /dev/shm; fuser -v /dev/shm/*"),
         sharing::fewer_batches(context),
     ]
 }
