@@ -272,7 +272,7 @@ pub struct Verdict {
     pub cost_peak_rss: Option<u64>,
     /// Length of the run, seconds.
     pub duration_s: Option<f64>,
-    /// Moments that the job marked; the first ones.
+    /// Moments that the job marked; the last ones.
     pub marks: Vec<Mark>,
     /// When torchrun started its workers again; the first times.
     pub attempts: Vec<Attempt>,
@@ -294,4 +294,11 @@ pub struct Attempt {
     pub at: At,
     /// How often it has by then.
     pub number: u32,
+}
+
+impl Attempt {
+    /// What is said of it everywhere.
+    pub fn sentence(number: u32) -> String {
+        format!("torchrun started its workers again (restart {number})")
+    }
 }

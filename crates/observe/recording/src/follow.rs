@@ -188,7 +188,7 @@ impl FollowedTail {
     fn append(&mut self, file: &File) -> io::Result<bool> {
         let length = file.metadata()?.len();
         if length <= self.read {
-            return Ok(length == self.read && self.stands(file, self.read, &self.last)?);
+            return Ok(length == self.read && stands(file, self.read, &self.last)?);
         }
         let mut bytes = self.head.clone();
         let known = bytes.len();
@@ -201,9 +201,9 @@ impl FollowedTail {
         let stuck = complete < bytes.len() && !begins_a_record(&bytes[complete..]);
         // What was read before, or just now, must stand there still: else these bytes are of two tails.
         let same = if from_the_beginning {
-            self.stands(file, end, &last)?
+            stands(file, end, &last)?
         } else {
-            !stuck && self.stands(file, self.read, &self.last)?
+            !stuck && stands(file, self.read, &self.last)?
         };
         if !same {
             return Ok(false);
@@ -222,12 +222,6 @@ impl FollowedTail {
         let (batches, _) = read_tail(self.table, bytes);
         self.waiting.extend(batches);
         Ok(true)
-    }
-
-    /// Whether this record, which holds its number, ends there.
-    fn stands(&self, file: &File, end: u64, record: &[u8]) -> io::Result<bool> {
-        let length = record.len() as u64;
-        Ok(read_at(file, end.saturating_sub(length), length)? == record)
     }
 
     /// Parts with numbers that were not given yet, and the rows that wait.
@@ -268,6 +262,12 @@ impl FollowedTail {
         self.newest = Some((number, newest));
         Some(newest)
     }
+}
+
+/// Whether this record, which holds its number, ends there.
+fn stands(file: &File, end: u64, record: &[u8]) -> io::Result<bool> {
+    let length = record.len() as u64;
+    Ok(read_at(file, end.saturating_sub(length), length)? == record)
 }
 
 /// At most so many bytes from there on.

@@ -1,6 +1,6 @@
 //! Which events does a person look for, and in which words?
 
-use ullage_model::{AgentMessage, At, Ending, Event, EventKind, KernelOomKill, OomConstraint};
+use ullage_model::{AgentMessage, At, Attempt, Ending, Event, EventKind, KernelOomKill, OomConstraint};
 use ullage_report::format;
 
 /// How much an event weighs.
@@ -73,9 +73,7 @@ pub(crate) fn happened(event: &Event, name: impl Fn(i32) -> String, how: Option<
             (Weight::Failure, format!("the mapped file {path} was shortened"))
         }
         EventKind::Mark { pid, text, .. } => (Weight::Usual, format!("{} marked: {text}", name(*pid))),
-        EventKind::Attempt { number } => {
-            (Weight::Failure, format!("torchrun started its workers again (restart {number})"))
-        }
+        EventKind::Attempt { number } => (Weight::Failure, Attempt::sentence(*number)),
         EventKind::Finished { .. } => (Weight::Usual, "the command exited".into()),
         _ => return None,
     };

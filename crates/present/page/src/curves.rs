@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use ullage_job_state::Thinned;
-use ullage_model::{AgentMessage, At, Ending, Event, EventKind, FilesystemUse, MemoryAt, ProcessId, Sample};
+use ullage_model::{
+    AgentMessage, At, Attempt, Ending, Event, EventKind, FilesystemUse, MemoryAt, ProcessId, Sample,
+};
 use ullage_report::format;
 
 /// Stretches of time of the large plot, of a small one, and of a role's line.
@@ -99,7 +101,7 @@ impl Curves {
             EventKind::KernelOomKill(kill) => {
                 format!("the kernel killed {} ({}) for lack of memory", kill.pid, kill.task)
             }
-            EventKind::Attempt { number } => format!("torchrun started its workers again (restart {number})"),
+            EventKind::Attempt { number } => Attempt::sentence(*number),
             EventKind::Mark { text, .. } => {
                 // Those of a long training leave room for what failed.
                 self.marks += 1;

@@ -26,6 +26,11 @@ pub struct Place {
 /// Longer names are no names.
 const MOST: usize = 200;
 
+/// How often torchrun had started its workers again, this process among them.
+pub fn restarts_by_torchrun(variable: impl Fn(&str) -> Option<String>) -> Option<u32> {
+    variable("TORCHELASTIC_RESTART_COUNT")?.parse().ok()
+}
+
 /// By these variables.
 pub fn place(variable: impl Fn(&str) -> Option<String>) -> Place {
     let text = |name: &str| {
@@ -68,7 +73,7 @@ pub fn place(variable: impl Fn(&str) -> Option<String>) -> Place {
             .or_else(|| number("NODE_RANK"))
             .or(index),
         rank: number("RANK").or(task),
-        attempt: number("TORCHELASTIC_RESTART_COUNT").or_else(|| number("SLURM_RESTART_COUNT")),
+        attempt: restarts_by_torchrun(&variable).or_else(|| number("SLURM_RESTART_COUNT")),
     }
 }
 

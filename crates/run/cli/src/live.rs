@@ -88,8 +88,8 @@ impl Watch {
         budget: Option<Budget>,
         quiet: bool,
     ) -> Watch {
-        let attempt = run.environment.get("TORCHELASTIC_RESTART_COUNT").and_then(|count| count.parse().ok());
-        let attempt = attempt.unwrap_or(0);
+        // Below a torchrun that has started this run again, the first worker is no news.
+        let attempt = crate::launcher::restarts_by_torchrun(|name| std::env::var(name).ok()).unwrap_or(0);
         let now = writer.as_ref().map(|writer| NowFile::begin(writer.dir(), &run));
         Watch {
             started,

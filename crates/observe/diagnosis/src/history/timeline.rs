@@ -11,7 +11,7 @@ use super::job_totals::JobTotals;
 use super::process::{process_ref, Begun, ProcessHistory};
 use super::segments::SegmentHistory;
 use super::series::Series;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use ullage_attribution::Accountant;
 use ullage_model::cgroup::CgroupVersion;
 use ullage_model::{
@@ -22,7 +22,7 @@ use ullage_model::{
 
 /// Histories kept; beyond it, processes that ended well are forgotten, oldest first.
 const MOST_PROCESSES: usize = 2048;
-/// Exceptions, kernel lines and budget steps kept of each kind; the first ones tell the cause.
+/// Exceptions, kernel lines and budget steps kept of each kind, the first ones, which tell the cause; and marks, the last ones.
 const MOST_EVENTS: usize = 256;
 
 /// An exception that the agent reported.
@@ -97,7 +97,7 @@ pub struct Timeline {
     /// Bytes of address space that an arena reserves in each process.
     pub(crate) arena_reserved: u64,
     short_files: Vec<ShortFile>,
-    marks: Vec<Mark>,
+    marks: VecDeque<Mark>,
     attempts: Vec<Attempt>,
     machine: Option<MachineFacts>,
     /// What the program's Python is made of, as the agent in it said.
@@ -274,8 +274,12 @@ impl Timeline {
             {
                 self.short_files.push(ShortFile { at, id, path, mapped, length });
             }
-            EventKind::Mark { text, .. } if self.marks.len() < MOST_EVENTS => {
-                self.marks.push(Mark { at, text });
+            EventKind::Mark { text, .. } => {
+                // A job that dies does so behind the last ones.
+                if self.marks.len() == MOST_EVENTS {
+                    self.marks.pop_front();
+                }
+                self.marks.push_back(Mark { at, text });
             }
             EventKind::Attempt { number } if self.attempts.len() < MOST_EVENTS => {
                 self.attempts.push(Attempt { at, number });
@@ -452,9 +456,9 @@ impl Timeline {
         &self.neighbours
     }
 
-    /// Moments that the job marked, the first ones.
-    pub fn marks(&self) -> &[Mark] {
-        &self.marks
+    /// Moments that the job marked, the last ones.
+    pub fn marks(&self) -> impl Iterator<Item = &Mark> {
+        self.marks.iter()
     }
 
     /// When torchrun started its workers again.

@@ -78,7 +78,7 @@ pub fn diagnose(run: &RunFacts, timeline: &Timeline) -> Verdict {
         cost_cpu_share: cost.and_then(|cost| share(cost, duration_s)),
         cost_peak_rss: cost.map(|cost| cost.peak_rss.0),
         duration_s,
-        marks: timeline.marks().to_vec(),
+        marks: timeline.marks().cloned().collect(),
         attempts: timeline.attempts().to_vec(),
     }
 }

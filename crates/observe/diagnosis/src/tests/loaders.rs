@@ -645,6 +645,17 @@ fn producer(
     anonymous: impl Fn(f64) -> u64,
     end: f64,
 ) -> Verdict {
+    producer_into("multiprocessing.Queue", reported, maxsize, item, anonymous, end)
+}
+
+fn producer_into(
+    queue: &str,
+    reported: &[(f64, u64)],
+    maxsize: Option<u64>,
+    item: u64,
+    anonymous: impl Fn(f64) -> u64,
+    end: f64,
+) -> Verdict {
     let mut run = Run::with_trainer();
     let mut reported = reported.iter().peekable();
     for second in 1..=end as u32 {
@@ -652,7 +663,7 @@ fn producer(
         while let Some((when, items)) = reported.next_if(|(when, _)| *when <= at) {
             let backlog = Backlog {
                 number: 1,
-                of: "multiprocessing.Queue".into(),
+                of: queue.into(),
                 items: *items,
                 maxsize,
                 item: Some(Weight { arrays: item, ..Weight::default() }),
@@ -675,6 +686,16 @@ fn a_queue_that_fills_faster_than_it_is_emptied_is_reported() {
     let text = sentences(&verdict.findings[0]);
     assert!(text.contains("A multiprocessing.Queue in the trainer (pid 200) holds 128 items"), "{text}");
     assert!(text.contains("no maxsize") && text.contains("about 128 MiB"), "{text}");
+}
+
+#[test]
+fn a_queue_is_bounded_by_the_name_of_its_own_class() {
+    let doubles = [(3.0, 16), (6.0, 32), (12.0, 64), (24.0, 128)];
+    let filling = |at: f64| (100 + 6 * at as u64) * MIB;
+    let verdict = producer_into("asyncio.Queue", &doubles, None, MIB, filling, 40.0);
+    let text = sentences(&verdict.findings[0]);
+    assert!(text.contains("An asyncio.Queue in the trainer (pid 200)"), "{text}");
+    assert_eq!(verdict.findings[0].fixes[0].command, "queue = asyncio.Queue(maxsize=16)");
 }
 
 #[test]

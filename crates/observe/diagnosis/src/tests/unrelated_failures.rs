@@ -201,3 +201,18 @@ fn few_zombies_and_reaped_ones_are_nothing() {
     assert!(zombies(&[0, 30, 30, 0, 0]).healthy);
     assert!(zombies(&[0, 0, 40]).healthy, "seen once: about to be reaped");
 }
+
+#[test]
+fn of_many_marks_the_last_are_kept() {
+    let mut run = Run::with_trainer();
+    for number in 0..300 {
+        let text = format!("epoch {number}");
+        run.event(1.0 + f64::from(number) / 100.0, EventKind::Mark { id: None, pid: MAIN, text });
+    }
+    run.finish(9.0, Ending::Exited(0));
+    let marks = run.verdict().marks;
+    assert_eq!(
+        (marks.len(), marks[0].text.as_str(), marks[255].text.as_str()),
+        (256, "epoch 44", "epoch 299")
+    );
+}

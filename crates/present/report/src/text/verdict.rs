@@ -7,8 +7,8 @@ use super::segments::segments;
 use super::style::{Ink, Style};
 use crate::format;
 use ullage_model::{
-    caused_by, Cost, Evidence, Finding, Limit, LimitState, OutcomeKind, ProcessRef, Proof, Role, Scope,
-    Severity, Status, Undetermined, Verdict,
+    caused_by, Attempt, Cost, Evidence, Finding, Limit, LimitState, OutcomeKind, ProcessRef, Proof, Role,
+    Scope, Severity, Status, Undetermined, Verdict,
 };
 
 /// Readings told of the first finding; the rest is in the JSON.
@@ -404,8 +404,7 @@ fn cost(screen: &mut Screen, style: Style, verdict: &Verdict) {
 /// What the job marked and when torchrun started it again: the last ones, because a job that dies does so behind them.
 fn moments(screen: &mut Screen, style: Style, verdict: &Verdict) {
     let marks = verdict.marks.iter().map(|mark| (mark.at, format::clean(&mark.text)));
-    let again = |number| format!("torchrun started its workers again (restart {number})");
-    let attempts = verdict.attempts.iter().map(|attempt| (attempt.at, again(attempt.number)));
+    let attempts = verdict.attempts.iter().map(|attempt| (attempt.at, Attempt::sentence(attempt.number)));
     let mut moments: Vec<_> = marks.chain(attempts).collect();
     if moments.is_empty() {
         return;
