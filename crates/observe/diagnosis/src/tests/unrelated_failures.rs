@@ -203,7 +203,7 @@ fn few_zombies_and_reaped_ones_are_nothing() {
 }
 
 #[test]
-fn of_many_marks_the_last_are_kept() {
+fn of_many_marks_the_last_stay() {
     let mut run = Run::with_trainer();
     for number in 0..300 {
         let text = format!("epoch {number}");
