@@ -143,7 +143,12 @@ def test_many_failures_are_told_up_to_a_bound(python, script):
 def test_orderly_ends_say_goodbye_and_failures_do_not(python):
     _, receiver = watched([python, "-c", "pass"])
     (bye,) = receiver.of("bye")
+    assert bye["figures"] == {}, "nothing to tell"
+    _, receiver = watched([python, "-c", "import multiprocessing.util"])
+    (bye,) = receiver.of("bye")
     assert bye["figures"]["allocated_blocks"] > 0
+    _, receiver = watched([python, "-c", "import os, sys; pid = os.fork(); pid and os.waitpid(pid, 0); sys.exit(0)"])
+    assert [message["figures"] != {} for message in receiver.of("bye")] == [True, False], "the child's, the program's"
     _, receiver = watched([python, "-c", "1/0"])
     assert receiver.of("bye") == []
 
@@ -155,7 +160,7 @@ def test_interrupts_and_exits_are_no_failures(python):
 
 
 def test_start_does_not_import_what_the_program_does_not(python):
-    code = "import sys; print(sorted(m for m in sys.modules if m not in ('_ullage_agent', '_ullage_common', '_ullage_counts', '_ullage_hooks', '_ullage_safe_points', '_socket', '_tracemalloc', '_collections', 'itertools', 'atexit', 'gc')))"
+    code = "import sys; print(sorted(m for m in sys.modules if m not in ('_ullage_agent', '_ullage_common', '_ullage_hooks', '_ullage_safe_points', '_socket', '_tracemalloc', '_collections', 'itertools', 'atexit', 'gc')))"
     without = subprocess.run([python, "-c", code], env=os.environ, capture_output=True, check=True)
     done, _ = watched([python, "-c", code])
     assert done.stdout == without.stdout

@@ -58,8 +58,6 @@ fn library(out: &Path) {
         &target,
     ]);
     command.args(["-C", "opt-level=s", "-C", "lto=fat", "-C", "codegen-units=1", "-C", "strip=symbols"]);
-    // A start does not pay for another library, where the linker has it.
-    command.args(["-C", "link-arg=-static-libgcc"]);
     // Two builds of one commit are alike, wherever they are made.
     command.args(["--remap-path-prefix", &format!("{}=agent", source.display())]);
     if let Some(linker) = std::env::var_os("RUSTC_LINKER") {

@@ -4,7 +4,7 @@
 //! connection of its own comes with the first thing that it has to tell.
 
 use crate::ffi::{self, Object};
-use crate::{allocated, collector, guard, safe_points, sandbox, speak, waker};
+use crate::{allocated, collector, ending, guard, safe_points, sandbox, speak, waker};
 use std::ffi::{c_int, c_long};
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering::SeqCst};
 use std::sync::OnceLock;
@@ -34,8 +34,22 @@ pub(crate) unsafe extern "C-unwind" fn connection(_module: Object, arguments: Ob
         DEVICE.store(device, SeqCst);
         INODE.store(inode, SeqCst);
         FIRST_NS.store((first * 1e9) as i64, SeqCst);
+        ending::begins();
         ffi::none()
     }
+}
+
+fn send(fd: c_int, message: &[u8]) -> bool {
+    // SAFETY: the bytes are read during the call only.
+    let sent = unsafe { ffi::send(fd, message.as_ptr().cast(), message.len(), speak::AT_ONCE) };
+    sent == message.len() as isize
+}
+
+/// Sends a message; false where it could not be sent, or that number is not the agent's connection any more.
+pub(crate) fn say(message: &[u8]) -> bool {
+    let fd = CONNECTION.load(SeqCst);
+    let ours = fd >= 0 && sandbox::identity(fd) == Some((DEVICE.load(SeqCst), INODE.load(SeqCst)));
+    ours && send(fd, message)
 }
 
 /// For os.register_at_fork.
@@ -45,13 +59,12 @@ pub(crate) unsafe extern "C-unwind" fn in_child(_module: Object, _arguments: Obj
     // SAFETY: CPython holds the lock, and calls its hooks with no exception set.
     unsafe { collector::after_fork() };
     safe_points::after_fork(FIRST_NS.load(SeqCst) as f64 / 1e9);
+    ending::in_child();
     let fd = CONNECTION.load(SeqCst);
-    let ours = fd >= 0 && sandbox::identity_of_ours(fd, DEVICE.load(SeqCst), INODE.load(SeqCst));
-    if ours {
+    if fd >= 0 && sandbox::identity_of_ours(fd, DEVICE.load(SeqCst), INODE.load(SeqCst)) {
         safe_points::has_inherited();
         if let Some(hello) = HELLO.get() {
-            // SAFETY: the bytes live for good.
-            unsafe { ffi::send(fd, hello.as_ptr().cast(), hello.len(), speak::AT_ONCE) };
+            send(fd, hello);
         }
     }
     waker::in_child();

@@ -15,6 +15,7 @@ mod allocated;
 mod buffer;
 mod builtins;
 mod collector;
+mod ending;
 mod ffi;
 mod fork;
 mod guard;

@@ -2,8 +2,8 @@
 
 use crate::ffi::{self, Object, PyMethodDef, PyModuleDef, PyObject};
 use crate::{
-    access, allocated, builtins, collector, fork, guard, hook, large, malloc, objects, plain, referents,
-    safe_points, sandbox, speak, standing, waker,
+    access, allocated, builtins, collector, ending, fork, guard, hook, large, malloc, objects, plain,
+    referents, safe_points, sandbox, speak, standing, waker,
 };
 use std::ffi::{c_int, c_void, CStr};
 use std::ptr::{null, null_mut};
@@ -63,6 +63,7 @@ fn methods() -> &'static mut [PyMethodDef] {
         method(c"access", access::access as *const c_void, many),
         method(c"after_fork", waker::after_fork as *const c_void, no),
         method(c"allocations", allocated::allocations as *const c_void, no),
+        method(c"at_exit", ending::at_exit as *const c_void, one),
         method(c"before_collection", safe_points::before_collection as *const c_void, one),
         method(c"before_fork", waker::before_fork as *const c_void, no),
         method(c"caller", caller as *const c_void, no),
@@ -95,6 +96,7 @@ fn methods() -> &'static mut [PyMethodDef] {
         method(c"stand_in", builtins::stand_in as *const c_void, many),
         method(c"standing", standing::standing as *const c_void, many),
         method(c"status", fork::status as *const c_void, many),
+        method(c"tells", ending::tells as *const c_void, no),
         method(c"wake", waker::wanted as *const c_void, one),
         method(c"wakes", waker::wakes as *const c_void, no),
         PyMethodDef { name: null(), function: null(), flags: 0, doc: null() },

@@ -14,12 +14,8 @@ import posix
 import sys
 
 import _ullage_common as common  # put into sys.modules by start.py, as all parts
-import _ullage_counts as counts
 
 MAX_REPORTS = 16
-MAX_TEXT = 2000
-MAX_FRAMES = 40
-MAX_CHAIN = 8
 ACKNOWLEDGE_S = 0.01
 SO_PEERCRED = 17
 
@@ -77,7 +73,7 @@ def start(load_native):
         sys.excepthook = stand_in(sys.excepthook, sys, "__excepthook__", _on_excepthook, 0)
     if common.replaces(b"AUDIT"):
         sys.addaudithook = native.stand_in(sys.addaudithook, None, 3)
-    atexit.register(native.guard(_at_exit))
+    atexit.register(native.at_exit(_at_exit))
     return True
 
 
@@ -314,24 +310,16 @@ def report(left, error, name=""):
         _reports += 1
         if mark is not None:
             _reported, _failed = mark, True
-        code = _ERRNO(error) if issubclass(type(error), OSError) else None
-        message = {
-            "kind": "exception",
-            "left": left,
-            "name": name,
-            "type_name": _NAME(type(error)),
-            "errno": code if type(code) is int else None,
-            "counts": counts.take(error, _release_reserve, _make_reserve, _connection[0]),
-            "text": _text(error),
-            "stack": _stack(_TRACEBACK(error)),
-            "chain": _chain(error),
-            "loader": _loader,
-            "start_method": _start_method(),
-            "sharing_strategy": sharing_strategy(),
-            "started_by": _process[1] if _process is not None else None,
-            "torch": plain(common.names("torch").get("__version__")),
-            "cuda_initialized": _cuda_initialized(),
-        }
+        message = common.load("failure").describe(error, _release_reserve, _make_reserve, _connection[0])
+        message.update(
+            {
+                "left": left,
+                "name": name,
+                "loader": _loader,
+                "sharing_strategy": sharing_strategy(),
+                "started_by": _process[1] if _process is not None else None,
+            }
+        )
         message["counts"]["kept_by_iterators"] = _kept_by_iterators()
         send(message, True)
     except Exception:
@@ -358,104 +346,8 @@ def plain(value):
     return str.__str__(value)[:200] if issubclass(type(value), str) else None
 
 
-_HIDDEN = object()
-
-
-def _plain_argument(one, depth):
-    if id(type(one)) in _PLAIN:
-        return one
-    if issubclass(type(one), str):
-        return str.__str__(one)
-    # One in another, and no further: an exception may be an argument of itself.
-    return _text(one, depth - 1) if depth and issubclass(type(one), BaseException) else _HIDDEN
-
-
-# By their ids: among the types themselves one of the program's would be compared, by code of its own type.
-_PLAIN = frozenset(map(id, (str, int, float, bool, bytes, type(None))))
-
-
-def _text(error, depth=1):
-    """By the built-in type's own function, where all that it shows is of built-in types: no code of the job runs, which
-    may have its effects twice then, or end the job."""
-    shown = [_DICT(base).get("__str__") for base in _MRO(type(error))]
-    shown = [one for one in shown if type(one) is _SLOT][0]
-    arguments = BaseException.args.__get__(error)
-    plain = [_plain_argument(one, depth) for one in arguments]
-    if any([one is _HIDDEN for one in plain]) or not _shows_plain(error):
-        return ""
-    if all([one is other for one, other in zip(plain, arguments)]):
-        text = shown(error)
-    else:
-        text = str(plain[0]) if len(plain) == 1 else repr(tuple(plain))
-    # The traceback of another process has its cause at its end.
-    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT // 2] + text[-MAX_TEXT // 2 :]
-
-
-def _shows_plain(error):
-    """What the built-in types' own functions show beside the arguments."""
-    shown = [read(error) for kind, parts in _SHOWN if issubclass(type(error), kind) for read in parts]
-    path = common.names("pathlib").get("PosixPath")
-    return all([id(type(one)) in _PLAIN or type(one) is path for one in shown])
-
-
-_SLOT = type(BaseException.__str__)
-
-
-def _read_by(kind, name):
-    """What CPython itself reads an attribute by: no property, `__getattribute__` or metaclass of the program's runs."""
-    return kind.__dict__[name].__get__
-
-
-_TRACEBACK, _CAUSE = _read_by(BaseException, "__traceback__"), _read_by(BaseException, "__cause__")
-_CONTEXT, _SUPPRESSED = _read_by(BaseException, "__context__"), _read_by(BaseException, "__suppress_context__")
-_ERRNO = _read_by(OSError, "errno")
-_SHOWN = (
-    (OSError, [_read_by(OSError, name) for name in ("errno", "strerror", "filename", "filename2")]),
-    (SyntaxError, [_read_by(SyntaxError, name) for name in ("msg", "filename", "lineno")]),
-    (UnicodeDecodeError, [_read_by(UnicodeDecodeError, name) for name in ("encoding", "reason")]),
-    (UnicodeEncodeError, [_read_by(UnicodeEncodeError, name) for name in ("encoding", "reason")]),
-    (UnicodeTranslateError, [_read_by(UnicodeTranslateError, "reason")]),
-)
-_NAME, _MRO, _DICT = _read_by(type, "__name__"), _read_by(type, "__mro__"), _read_by(type, "__dict__")
-
-
-def _stack(traceback):
-    frames = []
-    while traceback is not None:
-        code = traceback.tb_frame.f_code
-        frames.append("%s:%s %s" % (code.co_filename, traceback.tb_lineno, code.co_name))
-        traceback = traceback.tb_next
-    return frames if len(frames) <= MAX_FRAMES else frames[:10] + frames[10 - MAX_FRAMES :]
-
-
-def _chain(error):
-    chain, seen = [], {id(error)}
-    while len(chain) < MAX_CHAIN:
-        following = _CAUSE(error)
-        if following is None and not _SUPPRESSED(error):
-            following = _CONTEXT(error)
-        if following is None or id(following) in seen:
-            break
-        error = following
-        seen.add(id(error))
-        chain.append("%s: %s" % (_NAME(type(error)), _text(error)))
-    return chain
-
-
-def _start_method():
-    # Read from the attributes: get_start_method() without allow_none would fix the default for good.
-    context = common.names("multiprocessing.context").get("_default_context")
-    actual = getattr(context, "_actual_context", None)
-    return plain(getattr(actual, "_name", None))
-
-
 def sharing_strategy():
     return plain(common.names("torch.multiprocessing").get("_sharing_strategy"))
-
-
-def _cuda_initialized():
-    value = common.names("torch.cuda").get("_initialized")
-    return value if type(value) is bool else None
 
 
 def _on_excepthook(_handled, arguments, _keywords):

@@ -51,6 +51,8 @@ def load(name):
     """A part, by the name of its file."""
     part = sys.modules.get("_ullage_" + name)
     if part is None:
+        if native is not None:
+            native.tells()
         for one in ("_collections", "_functools", "_tracemalloc", "_weakref", "itertools"):
             _have_builtin(one)
         part = _load_part(name)

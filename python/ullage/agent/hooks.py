@@ -44,6 +44,7 @@ def _figures_at_end(figures):
 def _on_heavy_import(_module):
     global _of_heavy
     _of_heavy = True
+    common.load("failure")  # a later exception may leave no room for it
     safe_points.sample_after_import()
 
 
@@ -141,7 +142,7 @@ def fix():
     except Exception as error:
         if not _is_ours(error):
             raise
-        said["failed"] = "%s: %s" % (type(error).__name__, agent._text(error))
+        said["failed"] = "%s: %s" % (type(error).__name__, common.load("failure").text(error))
     common.native.guard(agent.send)(said)
 
 

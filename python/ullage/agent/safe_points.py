@@ -63,6 +63,7 @@ def _look(light, early):
 def memory():
     global _memory
     if _memory is None:
+        common.load("failure")  # a later exception may leave no room for it
         _memory = common.load("memory")
     return _memory
 

@@ -2,15 +2,17 @@
 folder, and `parts`, the byte code of this version of Python that lies there.
 
 To parse the agent at each start, or to open file after file, would cost more than it may. So the byte code of all that
-a start needs lies in one file. The command makes it of what is installed beside it (agent_code.rs). For another version
+a start needs lies in one file, with that of an exception's moment, at which nothing may be opened any more; that of a
+first look lies in another. The command makes both of what is installed beside it (agent_code.rs). For another version
 of Python its first process does, whatever PYTHONDONTWRITEBYTECODE says: it is ullage's own folder.
 """
 
 import sys
 
 here, parts = globals()["here"], globals()["parts"]
-AT_START = ("start", "common", "counts", "agent", "safe_points", "hooks")  # each after those that it imports
-SOON = ("processes", "loaders", "facts", "memory", "tensors", "kinds")  # kept as bytes until they are needed
+AT_START = ("start", "common", "agent", "safe_points", "hooks")  # each after those that it imports
+KEPT = ("counts", "failure", "kinds")  # as bytes beside them, until an exception leaves or there is time to look
+SOON = ("processes", "loaders", "facts", "memory", "tensors")  # in the other file
 # As they are now: what the program puts in the place of `open` or `len`, a test's mock for instance, is not for us.
 BUILTINS = dict(sys.modules["builtins"].__dict__)
 
@@ -25,6 +27,8 @@ def _compiled(name, path):
 
 
 def _load(name):
+    if name in SOON and name not in parts:
+        parts.update(_read_soon())
     code = parts.pop(name, None) or _compiled("_ullage_" + name, here + "/ullage_" + name + ".py")
     if type(code) is bytes:
         code = sys.modules["marshal"].loads(code)
@@ -37,6 +41,24 @@ def _load(name):
     module.__builtins__ = BUILTINS
     exec(code, module.__dict__)
     return module
+
+
+def _soon():
+    return here + "/" + sys.modules["_frozen_importlib_external"].MAGIC_NUMBER.hex() + ".soon"
+
+
+def _read_soon():
+    """Nothing where it cannot be opened."""
+    import posix
+
+    try:
+        file = posix.open(_soon(), posix.O_RDONLY | posix.O_CLOEXEC)
+    except OSError:
+        return {}
+    try:
+        return sys.modules["marshal"].loads(posix.read(file, posix.fstat(file).st_size))
+    finally:
+        posix.close(file)
 
 
 def _native():
@@ -59,21 +81,29 @@ def _native():
 
 
 def _leave_parts():
-    """For the Pythons that start after this one. Complete or not there at all, since two may do it at once."""
-    import posix
-
-    files = sys.modules["_frozen_importlib_external"]
+    """For the Pythons that start after this one."""
+    files, marshal = sys.modules["_frozen_importlib_external"], sys.modules["marshal"]
     _compiled("sitecustomize", here + "/sitecustomize.py")
-    for name in AT_START + SOON:
+    soon = {}
+    for name in AT_START + KEPT + SOON:
         path = here + "/ullage_" + name + ".py"
         loader = files.SourceFileLoader(name, path)
         # Without docstrings: a fifth of what is to be read at each start.
         code = loader.source_to_code(loader.get_data(path), path, _optimize=2)
-        parts[name] = code if name in AT_START else sys.modules["marshal"].dumps(code)
-    target = here + "/" + files.MAGIC_NUMBER.hex()
+        if name in SOON:
+            soon[name] = marshal.dumps(code)
+        else:
+            parts[name] = code if name in AT_START else marshal.dumps(code)
+    _write(_soon(), marshal.dumps(soon))
+    _write(here + "/" + files.MAGIC_NUMBER.hex(), marshal.dumps(parts))
+
+
+def _write(target, data):
+    """Complete or not there at all, since two may do it at once."""
+    import posix
+
     written = target + "." + str(posix.getpid())
     fd = posix.open(written, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o600)
-    data = sys.modules["marshal"].dumps(parts)
     try:
         whole = posix.write(fd, data) == len(data)
     finally:
@@ -95,7 +125,6 @@ def _start():
             pass
     common = _load("common")
     common.begin(_load)
-    _load("counts")
     try:
         started = _load("agent").start(_native)
     except ImportError:  # a subinterpreter is left alone: the library serves one, and has the main one's functions

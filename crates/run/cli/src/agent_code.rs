@@ -7,21 +7,10 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What start.py loads at each start, and what is needed soon: `AT_START` and `SOON` there.
-const AT_ONCE: [&str; 12] = [
-    "start",
-    "common",
-    "counts",
-    "agent",
-    "safe_points",
-    "hooks",
-    "processes",
-    "loaders",
-    "facts",
-    "memory",
-    "tensors",
-    "kinds",
-];
+/// The first file: `AT_START` and `KEPT` of start.py.
+const FIRST: [&str; 8] = ["start", "common", "agent", "safe_points", "hooks", "counts", "failure", "kinds"];
+/// The second: `SOON` there.
+const SOON: [&str; 5] = ["processes", "loaders", "facts", "memory", "tensors"];
 const SITE: &str = "sitecustomize";
 
 /// Magic number, flags, time and size of the source (PEP 552).
@@ -30,10 +19,9 @@ const HEADER: usize = 16;
 /// For one version of Python.
 #[derive(Debug)]
 pub struct Code {
-    /// What the file of all parts is called: sitecustomize.py asks for the magic number.
-    pub name: String,
-    /// `marshal`'s form of a dict from the parts' names to their byte code.
-    pub parts: Vec<u8>,
+    /// The names of two files, and in each `marshal`'s form of a dict from the parts' names to their byte code.
+    /// sitecustomize.py asks for the magic number, start.py for that and `.soon`.
+    pub files: [(String, Vec<u8>); 2],
     /// What `sitecustomize`'s file is called in `__pycache__`, and its content; the header is for its source there.
     pub site: (String, Vec<u8>),
 }
@@ -49,7 +37,7 @@ pub fn installed(command: &Path, sources: &[(&str, &[u8])]) -> Vec<Code> {
         for packages in ["site-packages", "dist-packages"] {
             let folder = entry.path().join(packages).join("ullage/agent");
             let code = of_package(&folder, &format!("cpython-3{version}"), sources);
-            found.extend(code.filter(|code| found.iter().all(|other| other.name != code.name)));
+            found.extend(code.filter(|code| found.iter().all(|other| other.files[0].0 != code.files[0].0)));
         }
     }
     found
@@ -57,22 +45,26 @@ pub fn installed(command: &Path, sources: &[(&str, &[u8])]) -> Vec<Code> {
 
 fn of_package(folder: &Path, tag: &str, sources: &[(&str, &[u8])]) -> Option<Code> {
     let (magic, site) = byte_code(folder, SITE, tag, sources)?;
-    let mut parts = vec![b'{'];
-    for name in AT_ONCE {
-        let (same, code) = byte_code(folder, name, tag, sources)?;
-        if same != magic {
-            return None;
+    let parts = |names: &[&str]| -> Option<Vec<u8>> {
+        let mut parts = vec![b'{'];
+        for name in names {
+            let (same, code) = byte_code(folder, name, tag, sources)?;
+            if same != magic {
+                return None;
+            }
+            // A short text of ASCII, and bytes: each part counts its references from its own beginning.
+            parts.extend([b'z', u8::try_from(name.len()).ok()?]);
+            parts.extend(name.as_bytes());
+            parts.push(b's');
+            parts.extend(u32::try_from(code.len() - HEADER).ok()?.to_le_bytes());
+            parts.extend(&code[HEADER..]);
         }
-        // A short text of ASCII, and bytes: each part counts its references from its own beginning.
-        parts.extend([b'z', u8::try_from(name.len()).ok()?]);
-        parts.extend(name.as_bytes());
-        parts.push(b's');
-        parts.extend(u32::try_from(code.len() - HEADER).ok()?.to_le_bytes());
-        parts.extend(&code[HEADER..]);
-    }
-    parts.push(b'0');
-    let name = magic.iter().map(|byte| format!("{byte:02x}")).collect();
-    Some(Code { name, parts, site: (format!("{SITE}.{tag}.pyc"), site) })
+        parts.push(b'0');
+        Some(parts)
+    };
+    let name: String = magic.iter().map(|byte| format!("{byte:02x}")).collect();
+    let soon = (format!("{name}.soon"), parts(&SOON)?);
+    Some(Code { files: [(name, parts(&FIRST)?), soon], site: (format!("{SITE}.{tag}.pyc"), site) })
 }
 
 /// The magic number and the whole file of a part, where both it and its source are what they should be.
@@ -111,7 +103,7 @@ mod tests {
         let folder = prefix.join("lib/python3.11/site-packages/ullage/agent");
         std::fs::create_dir_all(folder.join("__pycache__")).unwrap();
         let mut carried: Vec<(&str, &[u8])> = Vec::new();
-        for name in AT_ONCE.into_iter().chain([SITE]) {
+        for name in FIRST.into_iter().chain(SOON).chain([SITE]) {
             let source = folder.join(format!("{name}.py"));
             std::fs::write(&source, b"pass").unwrap();
             let code = [&header(MAGIC, &source).unwrap()[..], name.as_bytes()].concat();
@@ -130,7 +122,8 @@ mod tests {
             let list = line.split_once(" = (").unwrap().1.split_once(')').unwrap().0;
             list.split(", ").map(|name| name.trim_matches('"').to_owned()).collect::<Vec<_>>()
         };
-        assert_eq!([listed("AT_START"), listed("SOON")].concat(), AT_ONCE);
+        assert_eq!([listed("AT_START"), listed("KEPT")].concat(), FIRST);
+        assert_eq!(listed("SOON"), SOON);
     }
 
     #[test]
@@ -140,11 +133,12 @@ mod tests {
         let code = installed(&prefix.path().join("bin/ullage"), &carried);
         assert_eq!(code.len(), 1);
         assert_eq!(
-            (code[0].name.as_str(), code[0].site.0.as_str()),
-            ("a70d0d0a", "sitecustomize.cpython-311.pyc")
+            [&code[0].files[0].0, &code[0].files[1].0, &code[0].site.0],
+            ["a70d0d0a", "a70d0d0a.soon", "sitecustomize.cpython-311.pyc"]
         );
-        assert!(code[0].parts.starts_with(b"{z\x05starts\x05\0\0\0startz\x06common"));
-        assert!(code[0].parts.ends_with(b"kinds0"));
+        assert!(code[0].files[0].1.starts_with(b"{z\x05starts\x05\0\0\0startz\x06common"));
+        assert!(code[0].files[0].1.ends_with(b"kinds0"));
+        assert!(code[0].files[1].1.ends_with(b"tensors0"));
     }
 
     #[test]

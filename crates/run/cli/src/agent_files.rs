@@ -91,10 +91,12 @@ impl AgentFiles {
         let cached = self.directory.join("__pycache__");
         for code in agent_code::installed(&command, PARTS) {
             // Whole or not there: a full disk would leave half of it.
-            let path = self.directory.join(&code.name);
-            if write_private(&path, &code.parts).is_err() {
-                let _ = std::fs::remove_file(&path);
-                return;
+            for (name, parts) in code.files {
+                let path = self.directory.join(name);
+                if write_private(&path, &parts).is_err() {
+                    let _ = std::fs::remove_file(&path);
+                    return;
+                }
             }
             let (name, mut content) = code.site;
             let magic = [content[0], content[1], content[2], content[3]];
