@@ -724,6 +724,19 @@ def test_garbage_is_counted_where_nobody_collects_it(census, collector_off):
     assert len(alive) == 20
 
 
+def test_garbage_is_found_behind_all_that_the_program_has_loaded(census, collector_off):
+    loaded = [[] for _ in range(60_000)]
+
+    def make():
+        for _ in range(10_000):
+            ring = [bytearray(4000)]
+            ring.append([ring])
+
+    count, size = more_garbage(census, make)
+    assert 0.7 < size / (10_000 * 4000) < 1.3, (count, size)
+    assert len(loaded) == 60_000
+
+
 def test_it_finds_what_the_collector_finds(census, collector_off):
     garbage = agent_parts.load("garbage")
     for seed in range(50):

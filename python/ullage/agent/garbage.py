@@ -3,9 +3,10 @@ that nothing outside refers to.
 
 Asked by census.py where the collector is switched off or waits for very many objects. The surprise: nothing is
 collected for the answer, because that would run the program's finalizers, and change when memory comes back. What the
-collector would find is counted instead, by its own rule, in a part of its youngest objects: an object is alive if more
-references to it exist than come from the others, and so is all that it refers to. What comes from outside of the part
-counts as alive, so that too little is found and never too much.
+collector would find is counted instead, by its own rule, in a part of those objects that came since the last answer: an
+object is alive if more references to it exist than come from the others, and so is all that it refers to. What comes
+from outside of the part counts as alive, so that too little is found and never too much. The answers add up until the
+collector runs: a part of all would mostly be of what was loaded at the start.
 """
 
 import gc
@@ -18,6 +19,16 @@ import _ullage_tensors as tensors
 MOST = 4000  # objects that are looked at: next to each other, as those of a circle mostly are
 MANY = 10_000  # objects for which a collector that is on may wait
 
+_known = None  # how often the collector had run, how many objects had come since, and the sums up to then
+
+
+def _begin_anew():
+    global _known
+    _known = None
+
+
+common.in_child.append(_begin_anew)
+
 
 def waits():
     """The collector is off, or as good as off."""
@@ -28,22 +39,24 @@ def count(heap):
     """`objects` since the last collection; of so many `looked` at, so many `garbage`; `bytes` of all there is."""
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         return None  # counts of references are kept by thread
+    global _known
+    runs = sum([one["collections"] for one in gc.get_stats()])
+    before, looked, garbage, size = _known[1:] if _known is not None and _known[0] == runs else (0, 0, 0, 0)
     young = common.own_objects(young=True)
     objects = len(young)
-    start = max(0, objects - MOST) // 2
+    came = max(0, objects - before)
+    start = objects - came + max(0, came - MOST) // 2
     some = young[start : start + MOST]
     del young
     found = _circles(some)
-    places, size = {}, 0
+    places, each = {}, 0
     for one in found:
-        size += _size(heap, one, places)
-    scale = objects / max(1, len(some))
-    return {
-        "objects": objects,
-        "looked": len(some),
-        "garbage": len(found),
-        "bytes": int((size + sum(places.values())) * scale),
-    }
+        each += _size(heap, one, places)
+    scale = came / max(1, len(some))
+    looked, garbage = looked + len(some), garbage + len(found)
+    size += int((each + sum(places.values())) * scale)
+    _known = runs, objects, looked, garbage, size
+    return {"objects": objects, "looked": looked, "garbage": garbage, "bytes": size}
 
 
 def _circles(some):
