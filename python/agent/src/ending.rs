@@ -15,7 +15,7 @@ const LAST: [&std::ffi::CStr; 2] = [c"last_value", c"last_exc"];
 
 /// By `ffi::now`; below zero: another process began.
 static BEGAN: AtomicI64 = AtomicI64::new(-1);
-static TELLS: AtomicBool = AtomicBool::new(false);
+static HAS_FIGURES: AtomicBool = AtomicBool::new(false);
 
 /// The agent speaks from now on.
 pub(crate) fn begins() {
@@ -24,13 +24,13 @@ pub(crate) fn begins() {
 
 /// A forked child's end is the agent's to tell, after it has a connection of its own.
 pub(crate) fn in_child() {
-    TELLS.store(true, SeqCst);
+    HAS_FIGURES.store(true, SeqCst);
 }
 
-/// `tells()`: this program used something that the agent has figures of.
+/// `has_figures()`: this program used something that the agent has figures of.
 // SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
-pub(crate) unsafe extern "C-unwind" fn tells(_module: Object, _arguments: Object) -> Object {
-    TELLS.store(true, SeqCst);
+pub(crate) unsafe extern "C-unwind" fn has_figures(_module: Object, _arguments: Object) -> Object {
+    HAS_FIGURES.store(true, SeqCst);
     ffi::none()
 }
 
@@ -67,7 +67,7 @@ unsafe fn is_brief() -> bool {
     let began = BEGAN.load(SeqCst);
     began >= 0
         && ffi::now() < began.saturating_add(BRIEF)
-        && !TELLS.load(SeqCst)
+        && !HAS_FIGURES.load(SeqCst)
         // SAFETY: the lock is held; what it returns is borrowed and not read.
         && LAST.iter().all(|name| unsafe { ffi::PySys_GetObject(name.as_ptr()) }.is_null())
 }

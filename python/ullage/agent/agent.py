@@ -341,13 +341,8 @@ def name_of(left):
     return _process[0] if _process is not None else ""
 
 
-def plain(value):
-    """Text of at most so many characters; None of what is none."""
-    return str.__str__(value)[:200] if issubclass(type(value), str) else None
-
-
 def sharing_strategy():
-    return plain(common.names("torch.multiprocessing").get("_sharing_strategy"))
+    return common.plain(common.names("torch.multiprocessing").get("_sharing_strategy"))
 
 
 def _on_excepthook(_handled, arguments, _keywords):

@@ -47,12 +47,17 @@ def names(module):
     return _NAMES(found) if issubclass(type(found), _MODULE) else {}
 
 
+def plain(value):
+    """Text of at most so many characters; None of what is none."""
+    return str.__str__(value)[:200] if issubclass(type(value), str) else None
+
+
 def load(name):
     """A part, by the name of its file."""
     part = sys.modules.get("_ullage_" + name)
     if part is None:
         if native is not None:
-            native.tells()
+            native.has_figures()
         for one in ("_collections", "_functools", "_tracemalloc", "_weakref", "itertools"):
             _have_builtin(one)
         part = _load_part(name)

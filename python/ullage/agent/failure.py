@@ -4,7 +4,6 @@ Read as CPython itself reads them: no code of the job runs. Loaded when a progra
 exception itself: of byte code that is there since the start, since a program at a limit may have nothing to open.
 """
 
-import _ullage_agent as agent
 import _ullage_common as common
 import _ullage_counts as counts
 
@@ -25,7 +24,7 @@ def describe(error, release, restore, own):
         "stack": _stack(_TRACEBACK(error)),
         "chain": _chain(error),
         "start_method": _start_method(),
-        "torch": agent.plain(common.names("torch").get("__version__")),
+        "torch": common.plain(common.names("torch").get("__version__")),
         "cuda_initialized": _cuda_initialized(),
     }
 
@@ -118,7 +117,7 @@ def _start_method():
     # Read from the attributes: get_start_method() without allow_none would fix the default for good.
     context = common.names("multiprocessing.context").get("_default_context")
     actual = getattr(context, "_actual_context", None)
-    return agent.plain(getattr(actual, "_name", None))
+    return common.plain(getattr(actual, "_name", None))
 
 
 def _cuda_initialized():

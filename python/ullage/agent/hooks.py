@@ -67,7 +67,7 @@ def _in_thread(_handled, arguments, _keywords):
     args = arguments[0]
     if type(args) is common.names("threading").get("ExceptHookArgs"):
         name = common.load("kinds").attribute(args.thread, "_name") if args.thread is not None else None
-        agent.report("thread", args.exc_value, agent.plain(name) or "")
+        agent.report("thread", args.exc_value, common.plain(name) or "")
 
 
 def _on_traceback(traceback):
@@ -113,7 +113,7 @@ def _tell_inside():
     child = child or process.get("_parent_process") is not None
     # Its helpers are programs of one line: from multiprocessing.resource_tracker import main;main(7)
     entries = [main.get(name) for name in ("main", "spawn_main")]
-    entries = [agent.plain(entry.__module__) for entry in entries if type(entry) is type(_tell_inside)]
+    entries = [common.plain(entry.__module__) for entry in entries if type(entry) is type(_tell_inside)]
     helper = any([(module or "").startswith("multiprocessing.") for module in entries])
     if agent.forked or child or helper:
         return

@@ -53,7 +53,7 @@ def _loader_begins(loader):
     where = "__main__" if types.module_of(kind) == "__mp_main__" else types.module_of(kind)
     settings = {
         "workers": _count(dict.get(names, "num_workers")),
-        "start_method": agent.plain(method),
+        "start_method": common.plain(method),
         "start_method_is_default": context is None,
         "sharing_strategy": agent.sharing_strategy(),
         "batch_size": _count(dict.get(names, "batch_size")),

@@ -42,10 +42,10 @@ def _process_begins():
     """In the new process, before its target runs."""
     process = common.names("multiprocessing.process")["_current_process"]
     context = common.names("multiprocessing.context")["_default_context"]
-    method = agent.plain(types.attribute(process, "_ullage_method") or types.attribute(process, "_start_method"))
+    method = common.plain(types.attribute(process, "_ullage_method") or types.attribute(process, "_start_method"))
     if method is None:
         method = (context._actual_context or context._default_context)._name
-    agent.began_as(agent.plain(types.attribute(process, "_name")) or "", method)
+    agent.began_as(common.plain(types.attribute(process, "_name")) or "", method)
     target = _function(types.attribute(process, "_target"))
     where, name = _named(target, process)
     message = {
@@ -163,7 +163,7 @@ def on_torch_utils(module):
         keywords = keywords or {}
         where = keywords.get("where", arguments[2] if len(arguments) > 2 else "")
         info = keywords.get("exc_info", arguments[1] if len(arguments) > 1 else None)
-        left = "loader-worker" if "DataLoader worker" in (agent.plain(where) or "") else "thread"
+        left = "loader-worker" if "DataLoader worker" in (common.plain(where) or "") else "thread"
         agent.report(left, info[1] if type(info) is tuple else handled, agent.name_of("process"))
 
     _watch_wrapper(module.ExceptionWrapper, carried)
