@@ -23,6 +23,27 @@ def figures(receiver):
     return [message["figures"] for message in receiver.of("memory")]
 
 
+def test_growth_goes_on_after_three_looks_or_where_looks_are_rare_after_one(monkeypatch):
+    memory = memory_module()
+    now = [100.0]
+    monkeypatch.setattr(memory, "monotonic", lambda: now[0])
+    try:
+        for apart, expected in ((1.0, [False, False, False, True]), (6.0, [False, False, True, True])):
+            memory._growth, heard = None, []
+            for number in range(4):
+                memory._grows(100 * MIB * (number + 1), light=False)
+                heard.append(memory.rises())
+                now[0] += apart
+            assert heard == expected, apart
+        memory._growth = None
+        memory._grows(100 * MIB, light=False)
+        now[0] += 60.0
+        memory._grows(100 * MIB, light=False)
+        assert not memory.rises(), "nothing came"
+    finally:
+        agent_parts.forget()
+
+
 GROWN_THEN_SLEEPS = """
 import time
 kept = [bytes(20_000) for _ in range(6000)]

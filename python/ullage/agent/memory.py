@@ -208,6 +208,7 @@ LIBRARY = 10  # modules that came between two looks
 STEP = 1 << 20  # bytes: less is no rise
 FALLEN = 0.8  # of the highest: then it begins anew
 RISING = 3  # looks
+LATE_S = 10.0  # after the first look one is enough: where looks come so rarely, three of them may be all that there are
 
 
 class _Growth:
@@ -215,6 +216,7 @@ class _Growth:
         self.first = self.highest = self.last = private
         self.modules = len(sys.modules)  # that were loaded at the last look
         self.rising = 0  # looks that found more than all before
+        self.began = monotonic()
 
     def add(self, private, light):
         modules = len(sys.modules)
@@ -270,7 +272,9 @@ def _trace(send, private):
 
 def rises():
     """Growth goes on, as far as looks have shown."""
-    return _growth is not None and _growth.rising >= RISING
+    if _growth is None or _growth.rising == 0:
+        return False
+    return _growth.rising >= RISING or monotonic() >= _growth.began + LATE_S
 
 
 # --- the collector's list -------------------------------------------------------------------------------
