@@ -112,6 +112,42 @@ assert threads() == 3, threads()
 """
 )
 
+# A thread forks while the main one is in a look that its allocations asked for. In the child a pending call is made.
+FORKS_IN_A_LOOK = (
+    HEARD
+    + """
+import ctypes, gc, os, sys, threading
+gc.disable()
+sys.setswitchinterval(1e-5)
+called, ended = [], []
+def note(_):
+    called.append(1)
+    return 0
+note_in_c = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(note)
+def forks():
+    while not heard(0):
+        if len(os.listdir("/proc/self/task")) <= 2:
+            continue
+        child = os.fork()
+        if not child:
+            ctypes.pythonapi.Py_AddPendingCall(note_in_c, None)
+            for _ in range(1_000_000):
+                if called:
+                    os._exit(0)
+            os._exit(1)
+        ended.append(os.waitpid(child, 0)[1])
+thread = threading.Thread(target=forks)
+thread.start()
+kept, number = [], 0
+while not heard(0):
+    number += 1
+    sum(range(10_000))  # the machine's memory is not for one test
+    kept.append(b"%d" % number * 10_000)
+thread.join()
+print(any(ended), len(ended))
+"""
+)
+
 
 def test_a_loop_of_native_calls_is_looked_into(script):
     _, receiver = watched([sys.executable, script(GROWS)], until=several(2, "census"))
@@ -186,3 +222,13 @@ def test_without_it_there_is_no_thread(script):
 def test_a_program_near_its_limit_of_threads_has_none_more(script):
     ended, _ = watched([sys.executable, script(NEAR_THE_LIMIT)])
     assert ended.returncode == 0, ended.stderr
+
+
+def test_a_fork_in_a_look_leaves_a_child_its_pending_calls(python, script):
+    if "3.13" in python:
+        pytest.skip("CPython 3.13 makes none where another thread than the main one forked")
+    environment = {"ULLAGE_AGENT_NO_THREAD": "1"}
+    ended, _ = watched(
+        [python, "-W", "ignore", script(FORKS_IN_A_LOOK)], until=several(3, "memory"), env=environment, text=True
+    )
+    assert ended.stdout.startswith("False "), ended.stdout + ended.stderr
