@@ -26,7 +26,8 @@ const ALONE: i64 = 2;
 pub(crate) const SECOND: i64 = 1_000_000_000;
 /// Private bytes that came since it was asked last.
 const RISEN: i64 = 4 << 20;
-/// So many of them are worth a look as soon as it is due: a program that grows so fast may not have long.
+/// So many of them are worth a look as soon as it is due: a program that grows so fast may not have long. Measured at 100 MiB/s:
+/// the third census, which names what grows, came after 12 s, and after 22 s without this.
 const FAST: i64 = 32 << 20;
 /// Room for what libraries keep for each thread, too; pages that are not touched cost nothing.
 const STACK: usize = 256 << 10;
