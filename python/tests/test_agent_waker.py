@@ -1,11 +1,12 @@
 """What asks for a moment where the program comes by nowhere, its allocations or a thread, and that the program meets neither."""
 
 import os
+import subprocess
 import sys
 
 import pytest
 
-from receiver import HEARD, several, watched
+from receiver import HEARD, Receiver, several, watched
 
 # A program of several threads. Bytes are nothing that the collector counts, and select() no moment: only the thread sees
 # that memory rises.
@@ -112,11 +113,84 @@ assert threads() == 3, threads()
 """
 )
 
+# Nothing but the thread asks, and only for what came since the last message; so many MiB each time.
+RISES = (
+    HEARD
+    + """
+import gc, os, select, sys, threading
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+while len(os.listdir("/proc/self/task")) < 3:
+    gc.collect()
+kept = []
+for number in range(4):
+    kept.append(b"x" * (int(sys.argv[1]) << 20))
+    while not heard(number + int(sys.argv[2])):
+        select.select([], [], [], 0.02)
+"""
+)
+
+# A thread forks while the main one is in a look that its allocations asked for. In the child a pending call is made.
+FORKS_IN_A_LOOK = (
+    HEARD
+    + """
+import ctypes, gc, os, sys, threading
+gc.disable()
+sys.setswitchinterval(1e-5)
+called, ended = [], []
+def note(_):
+    called.append(1)
+    return 0
+note_in_c = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(note)
+def forks():
+    while not heard(0):
+        if len(os.listdir("/proc/self/task")) <= 2:
+            continue
+        child = os.fork()
+        if not child:
+            ctypes.pythonapi.Py_AddPendingCall(note_in_c, None)
+            for _ in range(1_000_000):
+                if called:
+                    os._exit(0)
+            os._exit(1)
+        ended.append(os.waitpid(child, 0)[1])
+thread = threading.Thread(target=forks)
+thread.start()
+kept, number = [], 0
+while not heard(0):
+    number += 1
+    sum(range(10_000))  # the machine's memory is not for one test
+    kept.append(b"%d" % number * 10_000)
+thread.join()
+print(any(ended), len(ended))
+"""
+)
+
 
 def test_a_loop_of_native_calls_is_looked_into(script):
     _, receiver = watched([sys.executable, script(GROWS)], until=several(2, "census"))
     holders = [one["name"] for census in receiver.of("census")[1:] for one in census["holders"]]
     assert "__main__.kept" in holders
+
+
+def test_what_rises_fast_is_looked_into_sooner(script):
+    begun = []
+
+    def of(which, number):
+        def holds(messages):
+            told = [message["pid"] for message in messages if message["kind"] == "memory"]
+            return len(begun) == 2 and told.count(begun[which].pid) > number
+
+        return holds
+
+    with Receiver(until=[of(which, number) for which in range(2) for number in range(4)]) as receiver:
+        for mib, first in ((64, 0), (8, 4)):
+            command = [sys.executable, script(RISES), str(mib), str(first)]
+            begun.append(subprocess.Popen(command, env=receiver.environment()))
+        assert [one.wait() for one in begun] == [0, 0]
+    told = [message["pid"] for message in receiver.of("memory")]
+    fast, slow = begun
+    last_of_fast = [place for place, pid in enumerate(told) if pid == fast.pid][3]
+    assert told[:last_of_fast].count(slow.pid) < 3, told
 
 
 def test_a_loop_of_one_thread_is_looked_into_where_it_allocates(python, script):
@@ -186,3 +260,13 @@ def test_without_it_there_is_no_thread(script):
 def test_a_program_near_its_limit_of_threads_has_none_more(script):
     ended, _ = watched([sys.executable, script(NEAR_THE_LIMIT)])
     assert ended.returncode == 0, ended.stderr
+
+
+def test_a_fork_in_a_look_leaves_a_child_its_pending_calls(python, script):
+    if "3.13" in python:
+        pytest.skip("CPython 3.13 makes none where another thread than the main one forked")
+    environment = {"ULLAGE_AGENT_NO_THREAD": "1"}
+    ended, _ = watched(
+        [python, "-W", "ignore", script(FORKS_IN_A_LOOK)], until=several(3, "memory"), env=environment, text=True
+    )
+    assert ended.stdout.startswith("False "), ended.stdout + ended.stderr

@@ -19,6 +19,10 @@ def sh(name, line, **settings):
     JOBS[name] = Job(["bash", "-c", line], **settings)
 
 
+def script(name, code, **settings):
+    JOBS[name] = Job(["@SCRIPT", code.strip("\n")], **settings)
+
+
 # Memory grows, collections find garbage and the program sleeps, for long enough that each kind of reading comes by.
 GROWS = """
 import gc, sys, time
@@ -450,6 +454,19 @@ for one in threads: one.join()
 print("done")
 """.strip("\n"))
 sh("tiny-main-stack", f"(ulimit -s 256; exec {PY} -c 'import gc, time\nfor _ in range(120): time.sleep(0.01); gc.collect()\nprint(1, flush=True); raise ValueError(2)'); echo $?")
+# What a program may map of an address space that is limited: as much as without ullage, to within 16 MiB.
+A_THREAD = "import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()"
+for name, other, least in (("", "", 360), ("-and-threads", A_THREAD, 288)):
+    sh("no-address-space" + name, f"""(ulimit -v 400000; exec {PY} -c '
+import gc, mmap, time
+{other}
+kept = []
+try:
+    while True: kept.append(mmap.mmap(-1, 1 << 18)); gc.collect(0); time.sleep(0.002)
+except OSError:
+    size = len(kept); del kept
+print(size // 4 >= {least}, flush=True)
+raise ValueError(1)'); echo $?""")
 sh("no-locked-memory-and-no-files", f"(ulimit -l 0; ulimit -c 0; ulimit -x 0 2>/dev/null; exec {PY} -c 'import time\ntime.sleep(1.2); time.sleep(0.1)\nprint(1)'); echo $?")
 sh("no-data", f"(ulimit -d 60000; exec {PY} -c 'import gc, time\nkept = []\ntry:\n    while True: kept.append(bytearray(1 << 18)); time.sleep(0.01)\nexcept MemoryError: print(\"full\", flush=True); del kept\nraise ValueError(1)'); echo $?")
 sh("no-file-may-grow", f"(ulimit -f 0; exec {PY} -c 'import time\ntime.sleep(1.2); time.sleep(0.1)\nprint(1)' | cat); echo $?")
@@ -520,3 +537,23 @@ py("frozen-heap", "import gc, os, time\nheld = [[n] for n in range(1000)]\ngc.fr
 py("counts-of-references", "import gc, sys, time\nclass Node: pass\none = Node()\nheld = [one] * 3\nbefore = sys.getrefcount(one), sys.getrefcount(held)\nuntil, kept = time.monotonic() + 3, []\nwhile time.monotonic() < until: kept.append(bytearray(200_000)); time.sleep(0.005); gc.collect(0)\nprint(before, (sys.getrefcount(one), sys.getrefcount(held)) == before)")
 py("greenlets-of-signals", "import signal, time, threading\nseen = []\nsignal.signal(signal.SIGPROF, lambda *_: seen.append(threading.current_thread() is threading.main_thread()))\nsignal.setitimer(signal.ITIMER_PROF, 0.005, 0.005)\nuntil, kept = time.monotonic() + 3, []\nwhile time.monotonic() < until: kept.append([[n] for n in range(200)])\nsignal.setitimer(signal.ITIMER_PROF, 0)\nprint(set(seen))")
 py("signals-waited-for", "import os, signal, threading, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1, signal.SIGALRM])\nfor _ in range(30):\n    os.kill(os.getpid(), signal.SIGUSR1)\n    assert signal.sigwait([signal.SIGUSR1, signal.SIGALRM]) == signal.SIGUSR1\n    time.sleep(0.05)\nprint(signal.sigpending())")
+script("zygote-beside-an-allocators-thread", """
+import ctypes, gc, threading, time, torch
+class Data(torch.utils.data.Dataset):
+    def __init__(self): self.length = 4
+    def __len__(self): return 4
+    def __getitem__(self, index): return index
+    def __setstate__(self, state):  # in a zygote, which `import pandas` gives such a thread
+        named = threading.Event()
+        def is_called():
+            ctypes.CDLL(None).prctl(15, b"jemalloc_bg_thd", 0, 0, 0)
+            named.set()
+            threading.Event().wait()
+        threading.Thread(target=is_called, daemon=True).start()
+        named.wait()
+        until = time.monotonic() + 0.5
+        while time.monotonic() < until: gc.collect()
+if __name__ == "__main__":
+    for _ in range(2):
+        print([batch.tolist() for batch in torch.utils.data.DataLoader(Data(), batch_size=2, num_workers=2)])
+""")

@@ -96,14 +96,14 @@ extern "C-unwind" fn come_by(_nothing: *mut c_void) -> c_int {
     let risen = sandbox::private_if_open_here().is_some_and(|(private, _)| waker::has_risen(private));
     if risen {
         // SAFETY: CPython holds the lock.
-        unsafe { safe_points::safe_point(false, false) };
+        unsafe { waker::read() };
     }
     0
 }
 
 /// In a forked child.
 pub(crate) fn in_child() {
-    ASKED.store(false, SeqCst);
+    ASKED.store(waker::was_reading(), SeqCst);
     NEXT_QUESTION.store(0, SeqCst);
 }
 

@@ -3,19 +3,23 @@
 //! CPython runs handlers in the main thread only, between two steps of its byte code. The thread that came by waits
 //! meanwhile without the interpreter's lock, and what its handlers raise is raised in its own code as it goes on.
 //! Where no thread can be started (the limit may be the very thing that is reported), or none that could map memory,
-//! the code runs in place, with signals blocked. The surprise: whoever waits may hold a lock, so that code of the
+//! the code runs in place, with signals blocked. So it does in a program of one thread whose address space is limited: glibc
+//! reserves an arena for each thread that allocates, and never gives it back. The surprise: whoever waits may hold a lock, so that code of the
 //! agent imports nothing, calls nothing of the program's, and is waited for `LONGEST_S` at most.
 
 use crate::ffi::{self, Object};
 use crate::{collector, malloc, sandbox};
 use std::cell::Cell;
-use std::ffi::{c_int, c_uint, c_void, CStr};
+use std::ffi::{c_int, c_long, c_uint, c_void, CStr};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
 /// After this the program goes on, and the agent's thread ends when it can.
-const LONGEST_S: i64 = 5;
+pub(crate) const LONGEST_S: i64 = 5;
 const STACK: usize = 2 << 20;
+/// Bytes of address space that a program of several threads may have before the agent adds a thread to them: its stack and
+/// glibc's arena, for which 128 MiB are mapped and 64 MiB stay, are below 2 % of that.
+const AMPLE: u64 = 8 << 30;
 
 thread_local! {
     /// This thread is the agent's own.
@@ -86,8 +90,43 @@ fn is_alone() -> bool {
     sandbox::private_if_open_here().is_some_and(|(_, threads)| threads == 1)
 }
 
+/// The program's address space, where it is limited (`ulimit -v`).
+fn address_space() -> Option<u64> {
+    const PRLIMIT: c_long = 302;
+    const THIS_PROCESS: c_int = 0;
+    const RLIMIT_AS: c_int = 9;
+    const UNLIMITED: u64 = u64::MAX;
+    let mut limits = [UNLIMITED; 2];
+    let none = null_mut::<c_void>();
+    // SAFETY: reads no new limit, and writes a struct rlimit of two words.
+    unsafe { ffi::syscall(PRLIMIT, THIS_PROCESS, RLIMIT_AS, none, limits.as_mut_ptr()) };
+    (limits[0] != UNLIMITED).then_some(limits[0])
+}
+
+/// The program's own tracer or profiler would be called for code of the agent that runs in its thread: CPython before 3.11 has
+/// no way to say that it shall not.
+///
+/// # Safety
+/// The interpreter's lock is held and no exception is set.
+unsafe fn is_observed() -> bool {
+    // SAFETY: as the caller promises; the functions of `sys` are borrowed, and null is passed by.
+    unsafe {
+        ffi::dlsym(null_mut(), c"PyThreadState_EnterTracing".as_ptr()).is_null()
+            && [c"gettrace", c"getprofile"].into_iter().any(|name| {
+                let function = ffi::PySys_GetObject(name.as_ptr());
+                let is_builtin = !function.is_null() && (*function).kind == &raw mut ffi::PyCFunction_Type;
+                let set =
+                    if is_builtin { ffi::PyObject_CallObject(function, null_mut()) } else { null_mut() };
+                ffi::PyErr_Clear();
+                let is_none = set == &raw mut ffi::_Py_NoneStruct;
+                ffi::Py_DecRef(set);
+                !is_none
+            })
+    }
+}
+
 /// Calls it. Its result is a new reference; null where it raised, or was not called. What comes `again` and again is not called
-/// where that could crash.
+/// where that could crash, or would take address space that a program of several threads may need.
 ///
 /// # Safety
 /// The interpreter's lock is held; `callable` and `arguments` (a tuple) are alive.
@@ -99,6 +138,11 @@ pub(crate) unsafe fn run(callable: Object, arguments: Object, again: bool) -> Ob
         || AUDITED.load(SeqCst)
         || !sandbox::is_open()
     {
+        return null_mut();
+    }
+    let limit = address_space();
+    let in_place = limit.is_some_and(|limit| limit < AMPLE || is_alone());
+    if in_place && again && !is_alone() {
         return null_mut();
     }
     let (mut kind, mut value, mut traceback) = (null_mut(), null_mut(), null_mut());
@@ -121,7 +165,8 @@ pub(crate) unsafe fn run(callable: Object, arguments: Object, again: bool) -> Ob
         ffi::pthread_sigmask(ffi::SIG_SETMASK, &all, &mut before);
         let mut attributes: ffi::Attributes = [0; 16];
         let mut thread = 0;
-        let started = can_map()
+        let started = !in_place
+            && can_map()
             && ffi::pthread_attr_init(&mut attributes) == 0
             && ffi::pthread_attr_setstacksize(&mut attributes, STACK) == 0
             && ffi::pthread_create(&mut thread, &attributes, start, job.cast()) == 0;
@@ -146,7 +191,9 @@ pub(crate) unsafe fn run(callable: Object, arguments: Object, again: bool) -> Ob
             }
         } else {
             OURS.set(true);
-            call(job);
+            if !is_observed() {
+                call(job);
+            }
             OURS.set(false);
             result = (*job).result;
             release(job);

@@ -39,7 +39,8 @@ _PR_SET_PDEATHSIG = 1
 _COMM = "ullage-zygote"
 # By their comm: threads of allocators that hold no lock over a fork, and begin anew in the child (pthread_atfork).
 # jemalloc's, which `import pyarrow`, and pandas by that, starts: background_thread_prefork0 in its source.
-_FORK_SAFE = frozenset({"jemalloc_bg_thd"})
+# And the agent's, beside such a one: it ends before each fork (python/agent/src/waker.rs).
+_FORK_SAFE = frozenset({"jemalloc_bg_thd", "ullage-waker"})
 
 
 def main(control_fd: int, tracker_fd: int, trainer_pid: int, modules: Sequence[str]) -> None:
