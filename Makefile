@@ -41,7 +41,7 @@ test-rust:
 
 # Every order of the arena's atomics.
 test-loom:
-	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom $(CARGO) test --release -p ullage-arena --lib
+	$(CARGO) test --release -p ullage-arena --lib --features loom
 
 test-python: install
 	$(BIN)/python -m pytest -n $(TOGETHER) --dist worksteal
