@@ -19,7 +19,7 @@ DEMO := target/demo
 .PHONY: test-side-by-side-all lint bench fuzz install clean
 
 # The crash that puzzles people, on real torch, and what ullage says of it. Its job fails; the demo does not.
-demo: install
+demo: $(VENV)/installed
 	@mkdir -p $(DEMO)
 	@rm -f $(DEMO)/verdict.json
 	ULLAGE_HOME=$(CURDIR)/$(DEMO)/runs $(BIN)/ullage run --json $(DEMO)/verdict.json -- $(BIN)/python examples/crash.py; test $$? -eq 1
@@ -41,7 +41,7 @@ test-rust:
 
 # Every order of the arena's atomics.
 test-loom:
-	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom $(CARGO) test --release -p ullage-arena --lib
+	$(CARGO) test --release -p ullage-arena --lib --features loom
 
 test-python: install
 	$(BIN)/python -m pytest -n $(TOGETHER) --dist worksteal
@@ -281,19 +281,21 @@ fuzz:
 # pip builds the command and the module with cargo in target/release, where the tests find what it compiled; and only
 # where a source is newer than what is installed.
 SOURCES := $(shell find crates python/agent python/native python/ullage -type f -not -path '*/__pycache__/*' -not -path '*/target/*' -not -path '*/scenario/*')
-install: $(VENV)/installed
+install: $(VENV)/installed $(TOOLS_STAMP)
 
-$(VENV)/installed: $(TOOLS_STAMP) $(SOURCES) Cargo.toml Cargo.lock pyproject.toml
-	$(BIN)/pip install -q .
+$(VENV)/installed: $(TORCH_STAMP) $(SOURCES) Cargo.toml Cargo.lock pyproject.toml
+	@echo "installing ullage into $(VENV)"
+	PYO3_PYTHON=$(abspath $(BIN)/python) $(BIN)/pip install -q .
 	touch $@
 
-# The command is compiled while torch is fetched; where it does not compile, the installation says so.
+# torch is fetched while ullage is compiled.
 $(TORCH_STAMP):
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.9 or newer is needed: make PYTHON=python3.11") if sys.version_info < (3, 9) else None'
 	$(PYTHON) -m venv $(VENV)
-	$(CARGO) build --quiet --release -p ullage-cli & $(BIN)/pip install -q torch==$(TORCH) numpy; status=$$?; wait; exit $$status
+	@$(BIN)/python packaging/set_up.py --python $(BIN)/python --torch $(TORCH) --cargo "$(CARGO)"
 	touch $@
 
+# For the tests and the checks; the demo does without.
 $(TOOLS_STAMP): $(TORCH_STAMP)
 	$(BIN)/pip install -q pytest pytest-xdist hypothesis ruff mypy
 	touch $@

@@ -1,7 +1,7 @@
 //! What did a part or a tail hold? Its columns in memory, whatever format they came from.
 
+use crate::batch::Batch;
 use crate::table::{Kind, Table};
-use arrow_array::{Array, BooleanArray, Int32Array, RecordBatch, StringArray, UInt64Array};
 
 /// The cells of one column.
 #[derive(Clone, Debug)]
@@ -31,33 +31,50 @@ impl Cells {
     }
 
     /// One column of a tail's batches.
-    pub(crate) fn of_batches(kind: Kind, name: &str, batches: &[RecordBatch]) -> Cells {
-        let rows = batches.iter().map(RecordBatch::num_rows).sum();
+    pub(crate) fn of_batches(kind: Kind, name: &str, batches: &[Batch]) -> Cells {
+        let rows = batches.iter().map(|batch| batch.rows).sum();
         let mut cells = Cells::nulls(kind, 0);
         cells.reserve(rows);
         for batch in batches {
-            let array = batch.column_by_name(name).map(|array| array.as_any());
-            let absent = batch.num_rows();
+            let Some(column) = batch.column(name, kind) else {
+                cells.extend_nulls(batch.rows);
+                continue;
+            };
             match &mut cells {
-                Cells::U64(out) => match array.and_then(|a| a.downcast_ref::<UInt64Array>()) {
-                    Some(array) => out.extend(array.iter()),
-                    None => out.extend(std::iter::repeat_n(None, absent)),
-                },
-                Cells::I32(out) => match array.and_then(|a| a.downcast_ref::<Int32Array>()) {
-                    Some(array) => out.extend(array.iter()),
-                    None => out.extend(std::iter::repeat_n(None, absent)),
-                },
-                Cells::Bool(out) => match array.and_then(|a| a.downcast_ref::<BooleanArray>()) {
-                    Some(array) => out.extend(array.iter()),
-                    None => out.extend(std::iter::repeat_n(None, absent)),
-                },
-                Cells::Text(out) => match array.and_then(|a| a.downcast_ref::<StringArray>()) {
-                    Some(array) => out.extend(array.iter().map(|text| text.map(str::to_owned))),
-                    None => out.extend(std::iter::repeat_n(None, absent)),
-                },
+                Cells::U64(out) => out.extend(batch.u64s(column)),
+                Cells::I32(out) => out.extend(batch.i32s(column)),
+                Cells::Bool(out) => out.extend(batch.bools(column)),
+                Cells::Text(out) => out.extend(batch.texts(column).map(|text| text.map(str::to_owned))),
             }
         }
         cells
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Cells::U64(cells) => cells.len(),
+            Cells::I32(cells) => cells.len(),
+            Cells::Bool(cells) => cells.len(),
+            Cells::Text(cells) => cells.len(),
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        match self {
+            Cells::U64(cells) => cells.clear(),
+            Cells::I32(cells) => cells.clear(),
+            Cells::Bool(cells) => cells.clear(),
+            Cells::Text(cells) => cells.clear(),
+        }
+    }
+
+    pub(crate) fn extend_nulls(&mut self, rows: usize) {
+        match self {
+            Cells::U64(cells) => cells.resize(cells.len() + rows, None),
+            Cells::I32(cells) => cells.resize(cells.len() + rows, None),
+            Cells::Bool(cells) => cells.resize(cells.len() + rows, None),
+            Cells::Text(cells) => cells.resize(cells.len() + rows, None),
+        }
     }
 
     fn reserve(&mut self, rows: usize) {
@@ -72,12 +89,12 @@ impl Cells {
 
 impl Columns {
     /// All columns of a tail.
-    pub(crate) fn of_batches(table: &'static Table, batches: &[RecordBatch]) -> Columns {
+    pub(crate) fn of_batches(table: &'static Table, batches: &[Batch]) -> Columns {
         let column = |c: &crate::table::Column| Cells::of_batches(c.kind, c.name, batches);
         Columns {
             table,
             cells: table.columns.iter().map(column).collect(),
-            rows: batches.iter().map(RecordBatch::num_rows).sum(),
+            rows: batches.iter().map(|batch| batch.rows).sum(),
         }
     }
 

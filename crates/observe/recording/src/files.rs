@@ -1,12 +1,12 @@
 //! Which files of a recording can be read? Its parts by name, and what its live tail holds.
 
+use crate::batch::Batch;
 use crate::columns::Columns;
 use crate::error::{Damage, OpenError};
 use crate::part_read::{check_part, read_part, MOST_PART_BYTES};
 use crate::store::Store;
 use crate::table::{Table, ALL, TICKS};
 use crate::tail_read::{read_tail, MOST_TAIL_BYTES};
-use arrow_array::RecordBatch;
 use std::io;
 use std::path::Path;
 
@@ -29,7 +29,7 @@ pub(crate) struct TableFiles {
     pub(crate) last_part: u32,
     pub(crate) tail: Columns,
     /// The batches of the tail, for whoever makes a part of them.
-    pub(crate) batches: Vec<RecordBatch>,
+    pub(crate) batches: Vec<Batch>,
 }
 
 impl Files {
@@ -86,7 +86,7 @@ impl Files {
     }
 }
 
-fn read_tail_of(table: &'static Table, store: &Store, damage: &mut Vec<Damage>) -> Vec<RecordBatch> {
+fn read_tail_of(table: &'static Table, store: &Store, damage: &mut Vec<Damage>) -> Vec<Batch> {
     match store.read(&table.tail_name(), MOST_TAIL_BYTES) {
         Ok(bytes) => {
             let (batches, wrong) = read_tail(table, bytes);

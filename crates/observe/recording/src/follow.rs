@@ -5,6 +5,7 @@
 //! a record that was read is looked at again after each reading: where it is not there any more, the tail is read from
 //! its beginning, and rows that were given are dropped by their numbers.
 
+use crate::batch::Batch;
 use crate::columns::Columns;
 use crate::error::OpenError;
 use crate::files::{Files, TableFiles};
@@ -15,7 +16,6 @@ use crate::run_file;
 use crate::store::Store;
 use crate::table::{Table, ALL};
 use crate::tail_read::{complete_length, first_length, read_tail, MOST_TAIL_BYTES};
-use arrow_array::RecordBatch;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ struct FollowedTail {
     /// One of them, and the largest number in it.
     newest: Option<(u32, u64)>,
     /// Rows that belong to a sample that was not given yet.
-    waiting: Vec<RecordBatch>,
+    waiting: Vec<Batch>,
 }
 
 impl Follower {
@@ -297,7 +297,7 @@ fn parts_of(table: &Table, names: &[String]) -> Vec<u32> {
     numbers
 }
 
-fn newest(table: &'static Table, batch: &RecordBatch) -> Option<u64> {
+fn newest(table: &'static Table, batch: &Batch) -> Option<u64> {
     use crate::columns::Cells;
     let column = table.columns.first()?;
     match Cells::of_batches(column.kind, column.name, std::slice::from_ref(batch)) {

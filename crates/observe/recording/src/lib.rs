@@ -5,17 +5,20 @@
 //! from a new rule. This crate does not look at the machine: whether a run still runs, its callers say.
 #![forbid(unsafe_code)]
 
+mod batch;
 mod chunks;
 mod columns;
 mod csv;
 mod error;
 mod export;
 mod files;
+mod flatbuffer;
 mod follow;
 mod format;
 mod given;
 mod home;
 mod merge;
+mod message;
 mod part;
 mod part_read;
 mod recording;

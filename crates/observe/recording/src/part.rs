@@ -1,11 +1,11 @@
 //! How do closed parts of a table look? One Parquet file each: integers delta-coded, text by dictionary, all of it
 //! compressed by zstd; rows grouped by process (or position), because a column is small when its neighbours are alike.
 
+use crate::batch::Batch;
 use crate::columns::Cells;
 use crate::error::WriteError;
 use crate::format::FORMAT;
 use crate::table::{Column, Kind, Table};
-use arrow_array::RecordBatch;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::errors::Result as ParquetResult;
@@ -37,7 +37,7 @@ pub(crate) fn write_part(
     dir: &Path,
     table: &'static Table,
     number: u32,
-    batches: &[RecordBatch],
+    batches: &[Batch],
     keep: impl Fn(u64) -> bool,
 ) -> Result<Option<Size>, WriteError> {
     let cells = |column: usize| -> Result<Cells, String> {

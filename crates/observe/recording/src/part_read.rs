@@ -120,7 +120,8 @@ fn read_column(group: &dyn RowGroupReader, name: &str, rows: usize, cells: &mut 
     });
     let Some(index) = index else {
         // A column that this version has and the file has not: all null.
-        return append_nulls(cells, rows);
+        cells.extend_nulls(rows);
+        return Ok(());
     };
     match cells {
         Cells::U64(out) => read_typed::<Int64Type, _>(group, index, rows, out, |value| Some(value as u64)),
@@ -139,16 +140,6 @@ fn physical(cells: &Cells) -> Physical {
         Cells::Bool(_) => Physical::BOOLEAN,
         Cells::Text(_) => Physical::BYTE_ARRAY,
     }
-}
-
-fn append_nulls(cells: &mut Cells, rows: usize) -> Result<(), String> {
-    match cells {
-        Cells::U64(cells) => cells.resize(cells.len() + rows, None),
-        Cells::I32(cells) => cells.resize(cells.len() + rows, None),
-        Cells::Bool(cells) => cells.resize(cells.len() + rows, None),
-        Cells::Text(cells) => cells.resize(cells.len() + rows, None),
-    }
-    Ok(())
 }
 
 fn read_typed<T: DataType, V>(

@@ -1,12 +1,8 @@
 //! How does one value become one cell, and come back the same? Fields are written and read in the order of the
 //! table's columns; a value that is missing or unlimited becomes a null with a word in the `absent` column.
 
-use crate::columns::Columns;
-use crate::table::{Kind, Table};
-use arrow_array::builder::{BooleanBuilder, Int32Builder, StringBuilder, UInt64Builder};
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::ArrowError;
-use std::sync::Arc;
+use crate::columns::{Cells, Columns};
+use crate::table::Table;
 use ullage_model::{Bytes, Limit, Measured, Missing};
 
 /// A value of the model that is one row of one table.
@@ -47,34 +43,22 @@ fn reason(word: &str) -> Missing {
     }
 }
 
-enum Builder {
-    U64(UInt64Builder),
-    I32(Int32Builder),
-    Bool(BooleanBuilder),
-    Text(StringBuilder),
-}
-
 /// Collects rows of one table.
 pub(crate) struct TableBuilder {
-    table: &'static Table,
-    builders: Vec<Builder>,
+    columns: Vec<Cells>,
     rows: usize,
 }
 
 impl TableBuilder {
     pub(crate) fn new(table: &'static Table) -> TableBuilder {
-        let builder = |kind: Kind| match kind {
-            Kind::U64 => Builder::U64(UInt64Builder::new()),
-            Kind::I32 => Builder::I32(Int32Builder::new()),
-            Kind::Bool => Builder::Bool(BooleanBuilder::new()),
-            Kind::Text => Builder::Text(StringBuilder::new()),
-        };
-        let builders = table.columns.iter().map(|column| builder(column.kind)).collect();
-        TableBuilder { table, builders, rows: 0 }
+        TableBuilder {
+            columns: table.columns.iter().map(|column| Cells::nulls(column.kind, 0)).collect(),
+            rows: 0,
+        }
     }
 
     pub(crate) fn push(&mut self, record: &impl Record) {
-        let mut row = RowWriter { builders: self.builders.iter_mut(), absent: String::new() };
+        let mut row = RowWriter { columns: self.columns.iter_mut(), absent: String::new() };
         record.encode(&mut row);
         row.finish();
         self.rows += 1;
@@ -84,36 +68,28 @@ impl TableBuilder {
         self.rows
     }
 
-    /// The rows collected so far; the builder is empty afterwards.
-    pub(crate) fn take(&mut self) -> Result<RecordBatch, ArrowError> {
+    /// The rows collected so far, by column.
+    pub(crate) fn columns(&self) -> &[Cells] {
+        &self.columns
+    }
+
+    pub(crate) fn clear(&mut self) {
         self.rows = 0;
-        let finish = |builder: &mut Builder| -> ArrayRef {
-            match builder {
-                Builder::U64(b) => Arc::new(b.finish()),
-                Builder::I32(b) => Arc::new(b.finish()),
-                Builder::Bool(b) => Arc::new(b.finish()),
-                Builder::Text(b) => Arc::new(b.finish()),
-            }
-        };
-        RecordBatch::try_new(self.table.schema(), self.builders.iter_mut().map(finish).collect())
+        self.columns.iter_mut().for_each(Cells::clear);
     }
 }
 
 /// Writes the cells of one row, left to right. A record that writes other cells than its table has yields
-/// columns of unequal length, which [`TableBuilder::take`] refuses.
+/// columns of unequal length, which [`crate::message::batch`] refuses.
 pub(crate) struct RowWriter<'a> {
-    builders: std::slice::IterMut<'a, Builder>,
+    columns: std::slice::IterMut<'a, Cells>,
     absent: String,
 }
 
 impl RowWriter<'_> {
     fn null(&mut self) {
-        match self.builders.next() {
-            Some(Builder::U64(b)) => b.append_null(),
-            Some(Builder::I32(b)) => b.append_null(),
-            Some(Builder::Bool(b)) => b.append_null(),
-            Some(Builder::Text(b)) => b.append_null(),
-            None => {}
+        if let Some(cells) = self.columns.next() {
+            cells.extend_nulls(1);
         }
     }
 
@@ -124,8 +100,8 @@ impl RowWriter<'_> {
     }
 
     pub(crate) fn u64(&mut self, value: u64) {
-        if let Some(Builder::U64(b)) = self.builders.next() {
-            b.append_value(value);
+        if let Some(Cells::U64(cells)) = self.columns.next() {
+            cells.push(Some(value));
         }
     }
 
@@ -138,26 +114,26 @@ impl RowWriter<'_> {
     }
 
     pub(crate) fn optional_i32(&mut self, value: Option<i32>) {
-        if let Some(Builder::I32(b)) = self.builders.next() {
-            b.append_option(value);
+        if let Some(Cells::I32(cells)) = self.columns.next() {
+            cells.push(value);
         }
     }
 
     pub(crate) fn bool(&mut self, value: bool) {
-        if let Some(Builder::Bool(b)) = self.builders.next() {
-            b.append_value(value);
+        if let Some(Cells::Bool(cells)) = self.columns.next() {
+            cells.push(Some(value));
         }
     }
 
     pub(crate) fn optional_u64(&mut self, value: Option<u64>) {
-        if let Some(Builder::U64(b)) = self.builders.next() {
-            b.append_option(value);
+        if let Some(Cells::U64(cells)) = self.columns.next() {
+            cells.push(value);
         }
     }
 
     pub(crate) fn text(&mut self, value: &str) {
-        if let Some(Builder::Text(b)) = self.builders.next() {
-            b.append_value(value);
+        if let Some(Cells::Text(cells)) = self.columns.next() {
+            cells.push(Some(value.to_owned()));
         }
     }
 
@@ -217,8 +193,8 @@ impl RowWriter<'_> {
 
     /// The last cell of tables that have an `absent` column.
     fn finish(mut self) {
-        if let Some(Builder::Text(b)) = self.builders.next() {
-            b.append_option((!self.absent.is_empty()).then_some(self.absent));
+        if let Some(Cells::Text(cells)) = self.columns.next() {
+            cells.push((!self.absent.is_empty()).then_some(self.absent));
         }
     }
 }

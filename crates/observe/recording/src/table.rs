@@ -3,9 +3,6 @@
 //! The surprise: every column is nullable in the files. A null always has its reason in the row's last column,
 //! `absent` (`limit_bytes=unlimited swap_bytes=kernel-too-old`), so that "could not know" never looks like zero.
 
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use std::sync::{Arc, OnceLock};
-
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -30,21 +27,11 @@ pub(crate) struct Table {
     pub(crate) name: &'static str,
     pub(crate) columns: &'static [Column],
     pub(crate) sorted_by: &'static [usize],
-    schema: OnceLock<SchemaRef>,
 }
 
 impl Table {
     const fn new(name: &'static str, columns: &'static [Column], sorted_by: &'static [usize]) -> Table {
-        Table { name, columns, sorted_by, schema: OnceLock::new() }
-    }
-
-    /// The Arrow schema of the live tail.
-    pub(crate) fn schema(&self) -> SchemaRef {
-        let schema = self.schema.get_or_init(|| {
-            let field = |column: &Column| Field::new(column.name, column.kind.arrow(), true);
-            Arc::new(Schema::new(self.columns.iter().map(field).collect::<Vec<_>>()))
-        });
-        Arc::clone(schema)
+        Table { name, columns, sorted_by }
     }
 
     /// File name of the live tail.
@@ -61,17 +48,6 @@ impl Table {
     pub(crate) fn part_number(&self, file: &str) -> Option<u32> {
         let digits = file.strip_prefix(self.name)?.strip_prefix('-')?.strip_suffix(".parquet")?;
         (digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().ok())?
-    }
-}
-
-impl Kind {
-    pub(crate) fn arrow(self) -> DataType {
-        match self {
-            Kind::U64 => DataType::UInt64,
-            Kind::I32 => DataType::Int32,
-            Kind::Bool => DataType::Boolean,
-            Kind::Text => DataType::Utf8,
-        }
     }
 }
 

@@ -2,25 +2,19 @@
 //! given to the kernel by one write: what was written survives a SIGKILL of ullage, because it is the kernel's.
 
 use crate::error::WriteError;
+use crate::message;
 use crate::row::{Record, TableBuilder};
 use crate::table::Table;
-use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
-use arrow_ipc::MetadataVersion;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-
-/// Buffers of a batch are padded to this, bytes: the least that Arrow allows. At 64, the default, the padding
-/// of a tick's single row would be most of the file.
-const ALIGNMENT: usize = 8;
 
 /// The live tail of one table.
 pub(crate) struct Tail {
     pub(crate) table: &'static Table,
     path: PathBuf,
     file: File,
-    encoder: StreamWriter<Vec<u8>>,
     rows: TableBuilder,
     /// Length of the schema message, where the first batch begins.
     schema_length: u64,
@@ -32,22 +26,18 @@ impl Tail {
     pub(crate) fn create(dir: &Path, table: &'static Table) -> Result<Tail, WriteError> {
         let path = dir.join(table.tail_name());
         let wrong = |e: &dyn std::fmt::Display| WriteError::new("create", &path, e);
-        let options =
-            IpcWriteOptions::try_new(ALIGNMENT, false, MetadataVersion::V5).map_err(|e| wrong(&e))?;
-        let mut encoder = StreamWriter::try_new_with_options(Vec::new(), &table.schema(), options)
-            .map_err(|e| wrong(&e))?;
+        let schema = message::schema(table.columns.iter().map(|column| (column.name, column.kind)));
         let mut open = OpenOptions::new();
         open.read(true).append(true).create_new(true).mode(0o600);
         let mut file = open.open(&path).map_err(|e| wrong(&e))?;
-        file.write_all(encoder.get_ref()).map_err(|e| {
+        file.write_all(&schema).map_err(|e| {
             // Without its head it would be in the way of the next attempt.
             let _ = std::fs::remove_file(&path);
             wrong(&e)
         })?;
-        let schema_length = encoder.get_ref().len() as u64;
-        encoder.get_mut().clear();
+        let schema_length = schema.len() as u64;
         let rows = TableBuilder::new(table);
-        Ok(Tail { table, path, file, encoder, rows, schema_length, length: schema_length })
+        Ok(Tail { table, path, file, rows, schema_length, length: schema_length })
     }
 
     /// Adds a row to the batch that [`Tail::write`] writes.
@@ -60,20 +50,15 @@ impl Tail {
         if self.rows.rows() == 0 {
             return Ok(());
         }
-        let encoded = self.rows.take().and_then(|batch| self.encoder.write(&batch));
-        encoded.map_err(|e| {
-            self.encoder.get_mut().clear();
-            WriteError::new("encode a sample for", &self.path, e)
-        })?;
-        let written = self.file.write_all(self.encoder.get_ref());
-        if let Err(e) = written {
+        let encoded = message::batch(self.rows.columns());
+        self.rows.clear();
+        let encoded = encoded.map_err(|why| WriteError::new("encode a sample for", &self.path, why))?;
+        if let Err(e) = self.file.write_all(&encoded) {
             // A torn batch would be dropped on reading, too; this is tidier where it works.
             let _ = self.file.set_len(self.length);
-            self.encoder.get_mut().clear();
             return Err(WriteError::new("write", &self.path, e));
         }
-        self.length += self.encoder.get_ref().len() as u64;
-        self.encoder.get_mut().clear();
+        self.length += encoded.len() as u64;
         Ok(())
     }
 

@@ -3,8 +3,8 @@
 use crate::painter::{line, trend, Ink, Painter};
 use crate::screens;
 use crate::view::{Known, Screen, Standing, View};
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
 use ullage_job_state::JobState;
 use ullage_model::{At, GrowthClass, LimitState};
 use ullage_report::{format, text};

@@ -15,8 +15,8 @@ mod view;
 
 pub use history::History;
 pub use keys::{Asked, Key};
-pub use ratatui::buffer::{Buffer, Cell};
-pub use ratatui::layout::Rect;
-pub use ratatui::style::{Color, Modifier, Style};
+pub use ratatui_core::buffer::{Buffer, Cell};
+pub use ratatui_core::layout::Rect;
+pub use ratatui_core::style::{Color, Modifier, Style};
 pub use rows::Sort;
 pub use view::{Heading, Known, Screen, Standing, View};

@@ -1,8 +1,8 @@
 //! Where does text reach the cells? Here alone, cleaned of what would steer a terminal, cut at the edge.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::{Color, Modifier, Style};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::{Color, Modifier, Style};
 use ullage_report::format;
 
 /// What a text is, for whoever sees colours; each says the same without.

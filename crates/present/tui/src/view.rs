@@ -3,8 +3,8 @@
 use crate::history::History;
 use crate::rows::{rows, Row, Sort};
 use crate::screens;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use ullage_job_state::{Happened, JobState};

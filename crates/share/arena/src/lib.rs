@@ -9,50 +9,50 @@
 //! The surprise: after a fork the child sees the parent's leased blocks through the same mapping. Such a block is
 //! not used again before every heir of that moment is gone ([`heirs`]).
 #![allow(unsafe_code)]
-#![cfg_attr(loom, allow(dead_code))]
+#![cfg_attr(feature = "loom", allow(dead_code))]
 
 mod returns;
 mod state;
 mod sync;
 
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 mod arena;
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 mod error;
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 pub mod fail;
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 mod forks;
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 mod free_list;
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 mod heap;
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 mod heirs;
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 mod inner;
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 mod layout;
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 mod lease;
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 mod mapping;
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 mod member;
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 mod per_process;
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 mod report;
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 mod slots;
 
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 pub use arena::{Arena, Settings};
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 pub use error::ArenaError;
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 pub use lease::{Lease, Ticket};
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 pub use per_process::PerProcess;
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 pub use report::{Holding, Report, Travelled};

@@ -81,7 +81,7 @@ impl<T> Drop for PerProcess<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(feature = "loom")))]
 mod tests {
     use super::*;
     use std::sync::Mutex;

@@ -25,7 +25,7 @@ pub(crate) fn take_all(head: &AtomicU64) -> u64 {
     head.swap(0, Ordering::Acquire)
 }
 
-#[cfg(all(test, loom))]
+#[cfg(all(test, feature = "loom"))]
 mod models {
     use super::*;
     use loom::cell::UnsafeCell;

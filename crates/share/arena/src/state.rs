@@ -112,7 +112,7 @@ fn left(state: State, flags: u64, slot: u16) -> State {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(feature = "loom")))]
 mod tests {
     use super::*;
 
@@ -176,7 +176,7 @@ mod tests {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(all(test, feature = "loom"))]
 mod models {
     use super::*;
     use loom::sync::Arc;
