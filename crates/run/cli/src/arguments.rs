@@ -88,6 +88,9 @@ pub struct RunArguments {
     /// Write the verdict as an HTML page with plots to FILE when the job exits
     #[arg(long, value_name = "FILE", env = "ULLAGE_HTML")]
     pub html: Option<PathBuf>,
+    /// Keep metrics of the live job in FILE, for node_exporter's textfile collector (docs/guide/metrics.md)
+    #[arg(long, value_name = "FILE.prom", env = "ULLAGE_METRICS_FILE")]
+    pub metrics_file: Option<PathBuf>,
     /// Keep the agent out of the job's Pythons
     #[arg(long, env = "ULLAGE_NO_AGENT", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0, default_missing_value = "true")]
     pub no_agent: bool,

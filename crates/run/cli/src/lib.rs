@@ -16,6 +16,7 @@ pub mod imitated;
 pub mod launcher;
 pub mod live;
 pub mod machine;
+pub mod metrics_file;
 pub mod narrator;
 pub mod now_file;
 pub mod paced;

@@ -87,6 +87,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     let sampler = Sampler::new(root, settings, main);
     let mut watch = Watch::new(facts.clone(), started, sampler, writer, budget, arguments.quiet)
         .keeping_arguments(arguments.keep_arguments)
+        .measured(arguments.metrics_file.as_deref())
         .announced(recording.as_deref().filter(|_| !arguments.quiet));
     // What only a comparison reads stands in run.json alone.
     let machine = MachineFacts { others: Facts::new(), ..facts.machine.clone() };
