@@ -29,6 +29,7 @@ ELSEWHERE = {
     "pip install .": "builds for minutes: pyproject.toml must be here",
     "cargo install --path ": "builds for minutes: the crate must be there",
     "git grep ": "counts in a commit of a clone",
+    "ullage serve": "serves until it is ended: tests/metrics.py",
     "ullage check --clean --yes": "removes what other jobs of this user left",
 }
 # Strings of the sources that begin like a command and are none.

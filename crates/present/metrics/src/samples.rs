@@ -116,18 +116,14 @@ struct To<'a> {
 }
 
 impl To<'_> {
-    fn slot(
-        &mut self,
-        metric: Metric,
-        labels: &[&str],
-    ) -> std::collections::btree_map::Entry<'_, (Metric, String, Labels), f64> {
+    fn key(&self, metric: Metric, labels: &[&str]) -> (Metric, String, Labels) {
         debug_assert_eq!(labels.len(), metric.labels().len());
-        let labels = labels.iter().map(|text| label(text)).collect();
-        self.samples.0.entry((metric, self.run.clone(), labels))
+        (metric, self.run.clone(), labels.iter().map(|text| label(text)).collect())
     }
 
     fn set(&mut self, metric: Metric, labels: &[&str], value: f64) {
-        self.slot(metric, labels).insert_entry(value);
+        let key = self.key(metric, labels);
+        self.samples.0.insert(key, value);
     }
 
     fn if_known(&mut self, metric: Metric, value: &Value) {
@@ -137,12 +133,14 @@ impl To<'_> {
     }
 
     fn add(&mut self, metric: Metric, labels: &[&str], value: f64) {
-        *self.slot(metric, labels).or_insert(0.0) += value;
+        let key = self.key(metric, labels);
+        *self.samples.0.entry(key).or_insert(0.0) += value;
     }
 
     /// Of several with the same labels, the one that `better` says.
     fn pick(&mut self, metric: Metric, labels: &[&str], value: f64, better: fn(f64, f64) -> f64) {
-        let best = self.slot(metric, labels).or_insert(value);
+        let key = self.key(metric, labels);
+        let best = self.samples.0.entry(key).or_insert(value);
         *best = better(*best, value);
     }
 

@@ -48,6 +48,8 @@ pub enum Command {
     Compare(CompareArguments),
     /// List or remove recordings
     Runs(RunsArguments),
+    /// Serve metrics of all live runs of this user to Prometheus
+    Serve(ServeArguments),
     /// Mark this moment in the recording of the run that this command is part of
     Mark(MarkArguments),
     /// Export a recording as Parquet, CSV or JSON
@@ -144,6 +146,15 @@ pub struct WatchArguments {
     /// Write the verdict as JSON to FILE (-: to standard output, instead of the text)
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+}
+
+/// `ullage serve`.
+#[derive(Debug, Args)]
+#[command(after_help = examples!["ullage serve", "ullage serve --listen 0.0.0.0:9477"])]
+pub struct ServeArguments {
+    /// Address and port, for example 0.0.0.0:9477 for other machines too
+    #[arg(long, value_name = "ADDRESS", env = "ULLAGE_LISTEN", default_value = "127.0.0.1:9477")]
+    pub listen: String,
 }
 
 /// `ullage mark`.
