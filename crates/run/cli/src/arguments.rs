@@ -93,6 +93,9 @@ pub struct RunArguments {
     /// Keep metrics of the live job in FILE, for node_exporter's textfile collector (docs/guide/metrics.md)
     #[arg(long, value_name = "FILE.prom", env = "ULLAGE_METRICS_FILE")]
     pub metrics_file: Option<PathBuf>,
+    /// If something was found, set the comment of the Slurm job, where it has none
+    #[arg(long, env = "ULLAGE_SLURM_COMMENT", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0, default_missing_value = "true")]
+    pub slurm_comment: bool,
     /// Keep the agent out of the job's Pythons
     #[arg(long, env = "ULLAGE_NO_AGENT", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0, default_missing_value = "true")]
     pub no_agent: bool,

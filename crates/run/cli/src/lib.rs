@@ -18,6 +18,7 @@ pub mod launcher;
 pub mod live;
 pub mod live_runs;
 pub mod machine;
+pub mod mailboxes;
 pub mod metrics_file;
 pub mod narrator;
 pub mod now_file;
