@@ -1,6 +1,6 @@
 //! Where the environment says that somebody looks: the first sentences of a verdict go there too.
 //!
-//! Only where something was found: Kubernetes shows the last lines of a log where a termination log is empty, and those say
+//! Only where a cause was found, or memory ended the job: Kubernetes shows the last lines of a log where a termination log is empty, and those say
 //! more than "no cause found". Nothing that is there already is replaced, and nothing that fails here changes how a run ends.
 //!
 //! Sources: torchrun, `torch/distributed/elastic/multiprocessing/errors`; Kubernetes, "Determine the Reason for Pod Failure";
@@ -42,17 +42,27 @@ pub struct Surroundings<'a> {
 
 /// The verdict into each of them; what is to be printed, a line each.
 pub fn deliver(verdict: &Verdict, recording: Option<&str>, around: &Surroundings<'_>) -> Vec<String> {
-    let Some(finding) = verdict.findings.first().filter(|_| !verdict.healthy) else { return Vec::new() };
-    torchelastic(verdict, finding, around);
-    if finding.severity == Severity::Note {
+    if verdict.healthy {
         return Vec::new();
     }
+    let first = verdict.findings.first();
+    if let Some(finding) = first {
+        torchelastic(verdict, finding, around);
+    }
+    let cause = match (first, verdict.outcome.kind) {
+        (Some(finding), _) if finding.severity > Severity::Note => &finding.cause,
+        // That its memory ended the job is worth a word, whatever took it.
+        (_, OutcomeKind::OomKill) => "oom-kill",
+        (_, OutcomeKind::Budget) => "budget",
+        _ => return Vec::new(),
+    };
     let block = text::summary(verdict, recording, &Style::plain(80));
+    let sentence = one_line(verdict);
     termination_log(&block, around.termination_log);
     if around.slurm_comment {
-        slurm(&one_line(verdict, finding), around);
+        slurm(&sentence, around);
     }
-    github(verdict, finding, &block, around)
+    github(verdict, cause, (&block, &sentence), around)
 }
 
 /// torchrun shows the error file of a rank as the root cause; ours is written only where the job left none.
@@ -97,7 +107,12 @@ fn cut(text: &str, most: usize) -> &str {
 }
 
 /// A summary on the page of the workflow's run, and one annotation.
-fn github(verdict: &Verdict, finding: &Finding, block: &str, around: &Surroundings<'_>) -> Vec<String> {
+fn github(
+    verdict: &Verdict,
+    cause: &str,
+    (block, sentence): (&str, &str),
+    around: &Surroundings<'_>,
+) -> Vec<String> {
     let is_set = |name: &str| (around.variable)(name).filter(|value| !value.is_empty());
     if is_set("GITHUB_ACTIONS").is_none_or(|value| value != "true") {
         return Vec::new();
@@ -107,8 +122,8 @@ fn github(verdict: &Verdict, finding: &Finding, block: &str, around: &Surroundin
     }
     let failed = verdict.outcome.kind != OutcomeKind::Exit || verdict.outcome.code != Some(0);
     let kind = if failed { "error" } else { "warning" };
-    let title = escaped(&format!("ullage: {}", finding.cause)).replace(':', "%3A").replace(',', "%2C");
-    let sentence: String = one_line(verdict, finding).chars().take(MOST_ANNOTATION).collect();
+    let title = escaped(&format!("ullage: {cause}")).replace(':', "%3A").replace(',', "%2C");
+    let sentence: String = sentence.chars().take(MOST_ANNOTATION).collect();
     vec![format!("::{kind} title={title}::{}", escaped(&sentence))]
 }
 
@@ -131,10 +146,11 @@ fn escaped(text: &str) -> String {
 }
 
 /// The headline, and the first sentence that proves it where that says more.
-fn one_line(verdict: &Verdict, finding: &Finding) -> String {
+fn one_line(verdict: &Verdict) -> String {
     let headline = text::headline(verdict);
-    let proof =
-        finding.evidence.first().map(|evidence| format::clean(&evidence.sentence)).unwrap_or_default();
+    let found = verdict.findings.first().filter(|finding| finding.severity > Severity::Note);
+    let evidence = found.and_then(|finding| finding.evidence.first());
+    let proof = evidence.map(|evidence| format::clean(&evidence.sentence)).unwrap_or_default();
     match proof.is_empty() || headline.contains(proof.trim_end_matches('.')) {
         true => format!("{headline}."),
         false => format!("{headline}. {proof}"),
@@ -309,16 +325,28 @@ mod tests {
 
     #[test]
     fn a_healthy_run_and_one_without_a_finding_say_nothing() {
+        let failed = Outcome { code: Some(1), ..Outcome::of(OutcomeKind::Exit) };
         for place in [Place::on_github(), Place::under_slurm("")] {
             place.file("termination-log", "");
-            for without in
-                [Verdict { healthy: true, ..verdict("x") }, Verdict { findings: Vec::new(), ..verdict("x") }]
-            {
+            for without in [
+                Verdict { healthy: true, ..verdict("x") },
+                Verdict { findings: Vec::new(), outcome: failed.clone(), ..verdict("x") },
+            ] {
                 assert!(place.deliver(&without).is_empty());
             }
             assert_eq!(place.read("termination-log"), "");
             assert_eq!(place.read("asked"), "not there");
             assert!(["mine\n", "not there"].contains(&place.read("summary").as_str()));
+        }
+    }
+
+    #[test]
+    fn a_kill_for_memory_is_shown_without_a_cause() {
+        let mut verdict = Verdict { findings: Vec::new(), ..verdict("x") };
+        for (kind, cause) in [(OutcomeKind::OomKill, "oom-kill"), (OutcomeKind::Budget, "budget")] {
+            verdict.outcome = Outcome::of(kind);
+            let lines = Place::on_github().deliver(&verdict);
+            assert!(lines[0].starts_with(&format!("::error title=ullage%3A {cause}::")), "{lines:?}");
         }
     }
 
