@@ -40,6 +40,7 @@ NO_COMMANDS = [
     "ullage watches only",
     "ullage ended the command",
     "ullage ends the job",
+    "ullage is ready",
     "ullage itself",
 ]
 # What the sources fill in when they show it.
@@ -70,6 +71,8 @@ STAND_INS = [
     ("-o DIR", "-o exported"),
     ("-o FILE", "-o written.json"),
     ("--json FILE", "--json written.json"),
+    ("--metrics-file FILE", "--metrics-file written.prom"),
+    ("/var/lib/prometheus/node-exporter/ullage.prom", "written.prom"),
     ("--as SNAPSHOT", "--as bad.json"),
     ("PID", "{pid}"),
     ("RUN", "{run}"),
@@ -77,6 +80,7 @@ STAND_INS = [
 # These name a command and are no line to type: its help must know it.
 NEEDS_MORE = {
     *("run", "run --", "run --fix", "run --json", "run --json written.json", "run --as bad.json"),
+    "run --metrics-file written.prom",
     *("export", "compare", "compare --json", "runs rm", "completions", "mark"),
 }
 
