@@ -48,7 +48,7 @@ test-python: install
 
 # What the outside sees: the same command with and without ullage, every process found, ullage killed and stopped.
 # Together but for the last two: one reads the clock of the kernel's counters, one what is left in /dev/shm.
-OUTSIDE := transparency screens page terminal disks discovery outage commands completions snippets clean check arena-kills arena-points
+OUTSIDE := transparency screens page terminal metrics disks discovery outage commands completions snippets clean check arena-kills arena-points
 .PHONY: $(OUTSIDE:%=test-%) test-kill-recorder test-faults
 test-outside: install
 	status=0; $(MAKE) --keep-going --jobs=$(TOGETHER) --output-sync=target $(OUTSIDE:%=test-%) || status=1; \
@@ -66,6 +66,10 @@ test-page: install
 # The live view in tmux; says so where there is none.
 test-terminal: install
 	$(BIN)/python tests/terminal.py --ullage $(BIN)/ullage --python $(BIN)/python
+
+# Prometheus, node_exporter and promtool, which are named where they are not there.
+test-metrics: install
+	$(BIN)/python tests/metrics.py --ullage $(BIN)/ullage
 
 # A full disk and a hung one; only root has them.
 test-disks: install

@@ -29,6 +29,7 @@ ELSEWHERE = {
     "pip install .": "builds for minutes: pyproject.toml must be here",
     "cargo install --path ": "builds for minutes: the crate must be there",
     "git grep ": "counts in a commit of a clone",
+    "ullage serve": "serves until it is ended: tests/metrics.py",
     "ullage check --clean --yes": "removes what other jobs of this user left",
 }
 # Strings of the sources that begin like a command and are none.
@@ -39,6 +40,7 @@ NO_COMMANDS = [
     "ullage watches only",
     "ullage ended the command",
     "ullage ends the job",
+    "ullage is ready",
     "ullage itself",
 ]
 # What the sources fill in when they show it.
@@ -69,6 +71,8 @@ STAND_INS = [
     ("-o DIR", "-o exported"),
     ("-o FILE", "-o written.json"),
     ("--json FILE", "--json written.json"),
+    ("--metrics-file FILE", "--metrics-file written.prom"),
+    ("/var/lib/prometheus/node-exporter/ullage.prom", "written.prom"),
     ("--as SNAPSHOT", "--as bad.json"),
     ("PID", "{pid}"),
     ("RUN", "{run}"),
@@ -76,6 +80,7 @@ STAND_INS = [
 # These name a command and are no line to type: its help must know it.
 NEEDS_MORE = {
     *("run", "run --", "run --fix", "run --json", "run --json written.json", "run --as bad.json"),
+    "run --metrics-file written.prom",
     *("export", "compare", "compare --json", "runs rm", "completions", "mark"),
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does a full or a hung disk harm the job, whose recording, now.json and verdict.json are on it?
+"""Does a full or a hung disk harm the job, whose recording, now.json, verdict.json and file of metrics are on it?
 
     disks.py --ullage PATH
 
@@ -70,7 +70,8 @@ class Test:
             return file.read(), status, os.path.exists(over)
 
     def run(self, home):
-        return self.start("env", f"ULLAGE_HOME={home}", self.ullage, "run", "-q", "--")
+        words = ["run", "-q", "--metrics-file", os.path.join(home, "metrics.prom"), "--"]
+        return self.start("env", f"ULLAGE_HOME={home}", self.ullage, *words)
 
 
 def full(test):
@@ -85,8 +86,12 @@ def full(test):
             while filler.write(b"x" * 4096):
                 pass
         test.check("full: the job is as without ullage", (got := test.end(*job)) == test.wanted, got)
-        left = [name for name in glob.glob(os.path.join(disk, "*", "*")) if name.endswith((".tmp", "now.json"))]
+        names = glob.glob(os.path.join(disk, "*", "*")) + glob.glob(os.path.join(disk, "*"))
+        left = [name for name in names if name.endswith((".tmp", "now.json"))]
         test.check("full: nothing half written is left", not left, left)
+        stays = os.path.join(disk, "metrics.prom")
+        shown = open(stays).read() if os.path.exists(stays) else ""
+        test.check("full: no metrics of a live job are left", "ullage_memory_bytes" not in shown, shown)
         test.check("full from the beginning", (got := test.end(*test.run(disk))) == test.wanted, got)
 
 
@@ -113,6 +118,9 @@ def hung(test):
             got = test.end(*job)
         test.check("hung: the job is as without ullage", got == test.wanted, got)
         done = glob.glob(os.path.join(disk, "*", "verdict.json"))
+        with open(os.path.join(disk, "metrics.prom")) as metrics:
+            shown = metrics.read()
+        test.check("hung: the file of metrics holds the end", "ullage_run_ended{" in shown and "memory" not in shown, shown)
         test.check("hung: the recording is whole once it works again", len(done) == 1 and not glob.glob(live), done)
 
 

@@ -4,13 +4,13 @@
 //! process is often told by the kernel's log after it is gone.
 
 use crate::happened::{ending, happened, Happened};
-use crate::state::{Exit, Identity, JobState, Level, Memory, Process, SharedSegment};
+use crate::state::{Exit, Identity, JobState, Judged, Level, Memory, Process, SharedSegment, Used};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use ullage_diagnosis::Timeline;
 use ullage_model::{
-    At, Bytes, Event, EventKind, Growth, KernelOomKill, LimitState, Maker, Measured, MemoryAt, ProcessId,
-    ProcessReading, ProcessState, Role, RunFacts, Sample, Segment,
+    At, Bytes, Event, EventKind, Growth, KernelOomKill, LimitKind, LimitState, Maker, Measured, MemoryAt,
+    ProcessId, ProcessReading, ProcessState, Role, RunFacts, Sample, Scope, Segment,
 };
 
 /// Seconds that a process which exited stays: long enough to be seen by whoever looks once a minute.
@@ -31,6 +31,7 @@ struct Known {
     identity: Option<Arc<Identity>>,
     cpu: Option<(At, u64)>,
     cpu_share: Option<f64>,
+    used: Used,
     line: Line,
     last: Option<Process>,
 }
@@ -88,6 +89,9 @@ pub struct Derivation {
     first_stall: Option<u64>,
     limits: Arc<Vec<LimitState>>,
     growth: Option<Arc<Growth>>,
+    restarts: Option<u32>,
+    used: BTreeMap<String, Used>,
+    findings: Arc<Vec<Judged>>,
 }
 
 impl Derivation {
@@ -108,19 +112,34 @@ impl Derivation {
             first_stall: None,
             limits: Arc::new(Vec::new()),
             growth: None,
+            restarts: None,
+            used: BTreeMap::new(),
+            findings: Arc::new(Vec::new()),
         }
     }
 
     /// Limits, the nearest first, as they were judged just now: moments carry them until the next time.
     pub fn limits(&mut self, mut limits: Vec<LimitState>) {
         limits.retain(|state| state.limit.as_known().is_some_and(|limit| limit.at().is_some()));
-        limits.truncate(MOST_LIMITS);
+        // A hundred workers that near theirs do not push /dev/shm out.
+        let (mut listed, mut groups) = (0, HashSet::new());
+        limits.retain(|state| {
+            listed += 1;
+            groups.insert(group(state)) || listed <= MOST_LIMITS
+        });
         self.limits = Arc::new(limits);
     }
 
     /// The kind of growth, as it was judged just now.
     pub fn growth(&mut self, growth: Option<Growth>) {
         self.growth = growth.map(Arc::new);
+    }
+
+    /// The findings, as they were judged just now.
+    pub fn findings(&mut self, mut findings: Vec<Judged>) {
+        findings.sort();
+        findings.dedup();
+        self.findings = Arc::new(findings);
     }
 
     /// Takes an event in that the timeline already has; some where a person looks for such a one.
@@ -159,6 +178,7 @@ impl Derivation {
                     known.identity = None;
                 }
             }
+            EventKind::Attempt { number } => self.restarts = Some(*number),
             _ => {}
         }
         let name = |pid: i32| {
@@ -202,6 +222,9 @@ impl Derivation {
             segments: self.segments.clone(),
             stall_s: stall.zip(since).map(|(now, first)| now.saturating_sub(first) as f64 / 1e6),
             oom_kills: self.oom_kills.len() as u64,
+            restarts: self.restarts,
+            used: self.used.clone(),
+            findings: Arc::clone(&self.findings),
             cost: sample.cost,
         }
     }
@@ -254,6 +277,12 @@ impl Derivation {
             }
         }
         known.cpu = Some((at, ticks));
+        let cpu_s = ticks as f64 / self.clock_ticks as f64;
+        let used = Used { cpu_s, major_faults: reading.major_faults };
+        let before = std::mem::replace(&mut known.used, used);
+        let of_role = self.used.entry(identity.role.kind()).or_default();
+        of_role.cpu_s += (used.cpu_s - before.cpu_s).max(0.0);
+        of_role.major_faults += used.major_faults.saturating_sub(before.major_faults);
         if let Measured::Known(mappings) = &reading.mappings {
             self.mappings.insert(reading.id, mappings.count);
         }
@@ -266,7 +295,7 @@ impl Derivation {
             swap: memory.map(|memory| memory.swap.0),
             descriptors: reading.descriptors.as_known().map(|descriptors| descriptors.count),
             mappings: self.mappings.get(&reading.id).copied(),
-            cpu_s: ticks as f64 / self.clock_ticks as f64,
+            cpu_s,
             cpu_share: known.cpu_share,
             line: known.line.levels(),
             exited: None,
@@ -277,6 +306,15 @@ impl Derivation {
         }
         Some(process)
     }
+}
+
+/// Limits of one kind that one thing has, or the processes of one role.
+pub(crate) fn group(state: &LimitState) -> (LimitKind, String) {
+    let scope = match &state.scope {
+        Scope::Process(_, role) => role.kind(),
+        scope => scope.to_string(),
+    };
+    (state.kind, scope)
 }
 
 fn memory(now: &MemoryAt) -> Memory {

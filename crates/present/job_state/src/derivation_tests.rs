@@ -157,3 +157,49 @@ fn a_start_has_a_name_and_a_note_is_no_event() {
     assert_eq!(seen.text, "main 10 started");
     assert_eq!(fed.event(0.6, EventKind::NotSeen { text: "x".into() }), None);
 }
+
+#[test]
+fn what_was_used_stays_counted_when_its_process_exits() {
+    let mut fed = Fed::new();
+    let mut state = JobState::default();
+    for (second, (pid, ticks)) in [(10, 100), (10, 150), (11, 30), (12, 70)].into_iter().enumerate() {
+        let mut reading = process(pid).build();
+        (reading.cpu, reading.major_faults) = (ClockTicks(ticks), ticks / 10);
+        let mut sample = SampleBuilder::at(second as f64).build();
+        sample.processes.push(reading);
+        state = fed.sample(sample);
+    }
+    assert_eq!(state.used["other"], Used { cpu_s: 2.5, major_faults: 15 + 3 + 7 });
+    fed.event(9.0, EventKind::Attempt { number: 3 });
+    let state = fed.sample(SampleBuilder::at(10.0).process(process(12)).build());
+    assert_eq!(state.restarts, Some(3));
+}
+
+#[test]
+fn workers_that_near_their_limits_do_not_push_others_out() {
+    let limit = |kind, scope, used| ullage_model::LimitState {
+        kind,
+        scope,
+        used: Measured::Known(used),
+        limit: Measured::Known(ullage_model::Limit::At(1000)),
+        slope_per_s: None,
+        time_left_s: None,
+        growing_for_s: None,
+        warning: false,
+    };
+    let worker = |pid| {
+        let id = ProcessId { pid, start: ClockTicks(1) };
+        limit(LimitKind::Mappings, Scope::Process(id, Role::LoaderWorker(Some(0))), 900)
+    };
+    let mut limits: Vec<_> = (1..=200).map(worker).collect();
+    limits.push(limit(LimitKind::ShmBytes, Scope::Filesystem("/dev/shm".into()), 500));
+    let mut fed = Fed::new();
+    fed.derivation.limits(limits);
+    let state = fed.sample(SampleBuilder::at(1.0).process(process(10)).build());
+    assert_eq!(state.limits.len(), MOST_LIMITS + 1);
+    let now: serde_json::Value = serde_json::from_str(&now_json(&run(), &state)).unwrap();
+    let listed: Vec<_> = now["limits"].as_array().unwrap().iter().map(|limit| &limit["limit"]).collect();
+    assert_eq!(listed, ["mappings", "/dev/shm bytes"], "{now}");
+    assert_eq!(now["limits"][0]["role"], "loader worker");
+    assert_eq!(now["roles"]["other"]["count"], 1);
+}

@@ -1,9 +1,10 @@
 //! `now.json`: how the job stands, in one object that any number of readers may read.
 
-use crate::state::{JobState, Process};
+use crate::derivation::group;
+use crate::state::{JobState, Process, Used};
 use serde::Serialize;
-use std::collections::BTreeMap;
-use ullage_model::{LimitState, RunFacts};
+use std::collections::{BTreeMap, HashSet};
+use ullage_model::{LimitState, ProcessId, RunFacts, Scope, Severity};
 use ullage_report::format;
 
 /// The most that `now.json` may be, bytes: readers take it in one read.
@@ -12,6 +13,7 @@ const SCHEMA: u32 = 1;
 /// Processes and limits listed one by one; the rest is summed, or left out.
 const MOST_PROCESSES: usize = 64;
 const MOST_LIMITS: usize = 12;
+const MOST_FINDINGS: usize = 8;
 /// A command of a thousand arguments is known by its first ones.
 const MOST_WORDS: usize = 16;
 const MOST_WORD: usize = 100;
@@ -25,15 +27,22 @@ struct Now<'a> {
     job: Option<String>,
     node: Option<String>,
     rank: Option<u32>,
+    /// How often a launcher had started this run before.
+    attempt: Option<u32>,
+    /// Who writes this: where it no longer runs, this is old.
+    recorder: Option<ProcessId>,
     started_unix: f64,
     at: f64,
     memory: MemoryNow<'a>,
     processes: Vec<ProcessNow>,
+    roles: BTreeMap<String, RoleNow>,
     limits: Vec<LimitNow>,
     growth: Option<GrowthNow>,
     segments: Option<SegmentsNow>,
+    findings: Vec<FindingNow<'a>>,
     stall_s: Option<f64>,
     oom_kills: u64,
+    restarts: Option<u32>,
     gpus: [u8; 0],
     cost: CostNow,
 }
@@ -56,15 +65,37 @@ struct ProcessNow {
     count: Option<usize>,
     bytes: Option<u64>,
     private_bytes: Option<u64>,
+    swap_bytes: Option<u64>,
     descriptors: Option<u64>,
     mappings: Option<u64>,
     cpu_s: f64,
+}
+
+/// All processes of a role, however many are listed one by one.
+#[derive(Default, Serialize)]
+struct RoleNow {
+    count: u64,
+    private_bytes: u64,
+    shared_bytes: u64,
+    swap_bytes: u64,
+    /// Since the run began, of those that exited too.
+    cpu_s: f64,
+    major_faults: u64,
+}
+
+#[derive(Serialize)]
+struct FindingNow<'a> {
+    cause: &'a str,
+    severity: Severity,
 }
 
 #[derive(Serialize)]
 struct LimitNow {
     limit: &'static str,
     scope: String,
+    /// Of the process, where it is of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<String>,
     unit: &'static str,
     used: Option<u64>,
     allowed: Option<u64>,
@@ -122,6 +153,8 @@ fn now<'a>(run: &'a RunFacts, state: &'a JobState, most: usize) -> Now<'a> {
         job: run.job.as_ref().map(short),
         node: run.node.as_ref().map(short),
         rank: run.rank,
+        attempt: run.attempt,
+        recorder: run.recorder,
         started_unix: run.started_unix,
         at: state.at.seconds(),
         memory: MemoryNow {
@@ -132,15 +165,20 @@ fn now<'a>(run: &'a RunFacts, state: &'a JobState, most: usize) -> Now<'a> {
             beside: by_name(&memory.beside),
         },
         processes: processes(state, most),
-        limits: state.limits.iter().take(MOST_LIMITS.min(most.max(1))).map(limit).collect(),
+        roles: roles(state),
+        limits: limits(state, MOST_LIMITS.min(most.max(1))),
         growth: state.growth.as_ref().map(|growth| GrowthNow {
             class: growth.class.id(),
             bytes: growth.bytes,
             bytes_per_second: growth.per_second.round(),
         }),
         segments: segments(state),
+        findings: (state.findings.iter().take(MOST_FINDINGS))
+            .map(|finding| FindingNow { cause: &finding.cause, severity: finding.severity })
+            .collect(),
         stall_s: state.stall_s,
         oom_kills: state.oom_kills,
+        restarts: state.restarts,
         gpus: [],
         cost: CostNow { cpu_s: state.cost.cpu_ns as f64 / 1e9, peak_bytes: state.cost.peak_rss.0 },
     }
@@ -162,6 +200,7 @@ fn processes(state: &JobState, most: usize) -> Vec<ProcessNow> {
         count: None,
         bytes: process.private.zip(process.shared).map(|(private, shared)| private.saturating_add(shared)),
         private_bytes: process.private,
+        swap_bytes: process.swap,
         descriptors: process.descriptors,
         mappings: process.mappings,
         cpu_s: process.cpu_s,
@@ -178,6 +217,7 @@ fn processes(state: &JobState, most: usize) -> Vec<ProcessNow> {
             count: Some(rest.len()),
             bytes: Some(private.saturating_add(sum(|process| process.shared))),
             private_bytes: Some(private),
+            swap_bytes: Some(sum(|process| process.swap)),
             descriptors: Some(sum(|process| process.descriptors)),
             mappings: Some(sum(|process| process.mappings)),
             cpu_s: rest.iter().map(|process| process.cpu_s).sum(),
@@ -186,10 +226,41 @@ fn processes(state: &JobState, most: usize) -> Vec<ProcessNow> {
     rows
 }
 
+/// Sums over all processes that run; what was used also by those that exited.
+fn roles(state: &JobState) -> BTreeMap<String, RoleNow> {
+    let used = |(role, used): (&String, &Used)| {
+        let row = RoleNow { cpu_s: used.cpu_s, major_faults: used.major_faults, ..RoleNow::default() };
+        (role.clone(), row)
+    };
+    let mut roles: BTreeMap<String, RoleNow> = state.used.iter().map(used).collect();
+    for process in state.processes.iter().filter(|process| process.exited.is_none()) {
+        let row = roles.entry(process.identity.role.kind()).or_default();
+        row.count += 1;
+        for (sum, bytes) in [
+            (&mut row.private_bytes, process.private),
+            (&mut row.shared_bytes, process.shared),
+            (&mut row.swap_bytes, process.swap),
+        ] {
+            *sum = sum.saturating_add(bytes.unwrap_or(0));
+        }
+    }
+    roles
+}
+
+/// The nearest ones; of processes of one role, the nearest of each kind.
+fn limits(state: &JobState, most: usize) -> Vec<LimitNow> {
+    let mut groups = HashSet::new();
+    state.limits.iter().filter(|state| groups.insert(group(state))).take(most).map(limit).collect()
+}
+
 fn limit(state: &LimitState) -> LimitNow {
     LimitNow {
         limit: state.kind.name(),
         scope: state.scope.to_string().chars().take(MOST_WORD).collect(),
+        role: match &state.scope {
+            Scope::Process(_, role) => Some(role.kind()),
+            _ => None,
+        },
         unit: state.kind.unit(),
         used: state.used.as_known().copied(),
         allowed: state.limit.as_known().and_then(|limit| limit.at()),

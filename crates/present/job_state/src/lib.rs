@@ -13,5 +13,5 @@ mod thinned;
 pub use derivation::Derivation;
 pub use happened::{Happened, Weight};
 pub use json::{now_json, MOST_BYTES};
-pub use state::{Exit, Identity, JobState, Level, Memory, Process, SharedSegment};
+pub use state::{Exit, Identity, JobState, Judged, Level, Memory, Process, SharedSegment, Used};
 pub use thinned::{Point, Thinned};

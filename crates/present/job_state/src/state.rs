@@ -1,7 +1,8 @@
 //! What is known of a job at one reading: values, no sentences but those of its growth and of exits.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use ullage_model::{At, Cost, Growth, LimitState, ProcessId, Role, SegmentKind};
+use ullage_model::{At, Cost, Growth, LimitState, ProcessId, Role, SegmentKind, Severity};
 
 /// Height of a process's line at one of its latest readings, from 0 to 8 eighths.
 pub type Level = u8;
@@ -27,8 +28,32 @@ pub struct JobState {
     pub stall_s: Option<f64>,
     /// OOM kills of the kernel that were seen in the job.
     pub oom_kills: u64,
+    /// How often torchrun has started its workers again, where it has.
+    pub restarts: Option<u32>,
+    /// What the processes of each role have used since the run began, those that exited among them.
+    pub used: BTreeMap<String, Used>,
+    /// Findings as they were judged last.
+    pub findings: Arc<Vec<Judged>>,
     /// Of ullage.
     pub cost: Cost,
+}
+
+/// What only ever becomes more, and stays counted when its process exits.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Used {
+    /// CPU time, seconds.
+    pub cpu_s: f64,
+    /// Page faults that waited for a disk.
+    pub major_faults: u64,
+}
+
+/// A finding of a run that goes on: it may still change.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Judged {
+    /// Id of its cause.
+    pub cause: String,
+    /// How bad it is.
+    pub severity: Severity,
 }
 
 /// Memory of the job.

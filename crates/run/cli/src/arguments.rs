@@ -48,6 +48,8 @@ pub enum Command {
     Compare(CompareArguments),
     /// List or remove recordings
     Runs(RunsArguments),
+    /// Serve metrics of all live runs of this user to Prometheus
+    Serve(ServeArguments),
     /// Mark this moment in the recording of the run that this command is part of
     Mark(MarkArguments),
     /// Export a recording as Parquet, CSV or JSON
@@ -88,6 +90,12 @@ pub struct RunArguments {
     /// Write the verdict as an HTML page with plots to FILE when the job exits
     #[arg(long, value_name = "FILE", env = "ULLAGE_HTML")]
     pub html: Option<PathBuf>,
+    /// Keep metrics of the live job in FILE, for node_exporter's textfile collector (docs/guide/metrics.md)
+    #[arg(long, value_name = "FILE.prom", env = "ULLAGE_METRICS_FILE")]
+    pub metrics_file: Option<PathBuf>,
+    /// If something was found, set the comment of the Slurm job, where it has none
+    #[arg(long, env = "ULLAGE_SLURM_COMMENT", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0, default_missing_value = "true")]
+    pub slurm_comment: bool,
     /// Keep the agent out of the job's Pythons
     #[arg(long, env = "ULLAGE_NO_AGENT", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0, default_missing_value = "true")]
     pub no_agent: bool,
@@ -141,6 +149,15 @@ pub struct WatchArguments {
     /// Write the verdict as JSON to FILE (-: to standard output, instead of the text)
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+}
+
+/// `ullage serve`.
+#[derive(Debug, Args)]
+#[command(after_help = examples!["ullage serve", "ullage serve --listen 0.0.0.0:9477"])]
+pub struct ServeArguments {
+    /// Address and port, for example 0.0.0.0:9477 for other machines too
+    #[arg(long, value_name = "ADDRESS", env = "ULLAGE_LISTEN", default_value = "127.0.0.1:9477")]
+    pub listen: String,
 }
 
 /// `ullage mark`.

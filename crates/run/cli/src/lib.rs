@@ -12,10 +12,14 @@ pub mod complete;
 pub mod environment;
 pub mod exit;
 pub mod home;
+pub mod http_server;
 pub mod imitated;
 pub mod launcher;
 pub mod live;
+pub mod live_runs;
 pub mod machine;
+pub mod mailboxes;
+pub mod metrics_file;
 pub mod narrator;
 pub mod now_file;
 pub mod paced;
@@ -78,6 +82,7 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Snapshot(snapshot) => commands::snapshot::run(&snapshot),
         Command::Compare(compare) => commands::compare::run(&compare),
         Command::Runs(runs) => commands::runs::run(&runs),
+        Command::Serve(serve) => commands::serve::run(&serve),
         Command::Mark(mark) => commands::mark::run(&mark),
         Command::Export(export) => commands::export::run(&export),
         Command::Completions(completions) => commands::completions::run(&completions),

@@ -3,6 +3,7 @@
 //! The surprise: whatever fails in here (a panic included) only ends the watching. The supervisor goes on
 //! waiting for COMMAND and passes its status through.
 
+use crate::metrics_file::MetricsFile;
 use crate::narrator::Narrator;
 use crate::now_file::NowFile;
 use crate::printer;
@@ -10,6 +11,7 @@ use crate::verdict_file;
 use crate::warnings::Warnings;
 use std::collections::HashSet;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use ullage_diagnosis::Timeline;
@@ -90,7 +92,7 @@ impl Watch {
     ) -> Watch {
         // Below a torchrun that has started this run again, the first worker is no news.
         let attempt = crate::launcher::restarts_by_torchrun(|name| std::env::var(name).ok()).unwrap_or(0);
-        let now = writer.as_ref().map(|writer| NowFile::begin(writer.dir(), &run));
+        let now = Some(NowFile::begin(writer.as_ref().map(Writer::dir), &run));
         Watch {
             started,
             sampler,
@@ -121,6 +123,14 @@ impl Watch {
     /// Says once by which name the job is recorded.
     pub fn announced(mut self, recording: Option<&str>) -> Watch {
         self.announcement = recording.map(|name| format!("recording {name} · ullage watch shows it live"));
+        self
+    }
+
+    /// Keeps a file of metrics of the run.
+    pub fn measured(mut self, file: Option<&Path>) -> Watch {
+        if let (Some(now), Some(file)) = (&mut self.now, file) {
+            now.with_metrics(MetricsFile::begin(file));
+        }
         self
     }
 
@@ -331,9 +341,7 @@ impl Watch {
         run.duration_s = Some(self.started.elapsed().as_secs_f64());
         run.cost = self.cost;
         run.outcome = Some(outcome);
-        if let Some(now) = self.now.take() {
-            now.end();
-        }
+        let metrics = self.now.take().and_then(NowFile::end);
         let mut verdict = ullage_diagnosis::diagnose(run, &self.timeline);
         // Who killed COMMAND is known only after the findings are.
         run.outcome = Some(verdict.outcome.clone());
@@ -349,6 +357,11 @@ impl Watch {
                 Ok(()) => verdict_file::write(&directory, &verdict),
                 Err(error) => verdict.not_seen.push(format!("The recording could not be closed: {error}.")),
             }
+        }
+        if let Some(metrics) = metrics {
+            let ended_unix = run.started_unix + run.duration_s.unwrap_or(0.0);
+            let facts = serde_json::to_value(&*run).unwrap_or_default();
+            metrics.end(ullage_report::json::verdict(&verdict), facts, ended_unix);
         }
         verdict
     }

@@ -4,6 +4,7 @@
 //! replaced by what is newer; where it does not answer at the end, it is left alone. And ext4 writes a file out at once that
 //! a rename puts in another's place, which was half of what a tick cost: so the two change places, and the old one goes.
 
+use crate::metrics_file::MetricsFile;
 use crate::paced::Paced;
 use rustix::fs::{renameat_with, RenameFlags, CWD};
 use std::fs::OpenOptions;
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
 use std::time::Duration;
 use ullage_diagnosis::Timeline;
-use ullage_job_state::{now_json, Derivation};
+use ullage_job_state::{now_json, Derivation, Judged};
 use ullage_model::names::FILE_NOW;
 use ullage_model::{Event, LimitState, RunFacts, Sample};
 
@@ -29,29 +30,40 @@ pub struct NowFile {
     run: RunFacts,
     derivation: Derivation,
     growth: Paced,
-    /// None where there is no thread: then nothing is written.
+    /// None where there is no thread, or nothing is recorded: then it is not written.
     texts: Option<SyncSender<String>>,
     gone: Option<Receiver<()>>,
+    metrics: Option<MetricsFile>,
 }
 
 impl NowFile {
-    /// Of the run that is recorded in `directory`.
-    pub fn begin(directory: &Path, run: &RunFacts) -> NowFile {
-        let (texts, to_write) = sync_channel(1);
-        let (finished, gone) = sync_channel(1);
-        let file = directory.join(FILE_NOW);
-        let write = move || {
-            write_each(&file, &to_write);
-            let _ = finished.send(());
-        };
-        let thread = std::thread::Builder::new().name("now".into()).stack_size(STACK).spawn(write);
-        NowFile {
+    /// Of the run that is recorded in `directory`, where it is.
+    pub fn begin(directory: Option<&Path>, run: &RunFacts) -> NowFile {
+        let mut now = NowFile {
             run: run.clone(),
             derivation: Derivation::new(run),
             growth: Paced::one_of(GROWTH_ONE_OF),
-            texts: thread.is_ok().then_some(texts),
-            gone: Some(gone),
+            texts: None,
+            gone: None,
+            metrics: None,
+        };
+        if let Some(directory) = directory {
+            let (texts, to_write) = sync_channel(1);
+            let (finished, gone) = sync_channel(1);
+            let file = directory.join(FILE_NOW);
+            let write = move || {
+                write_each(&file, &to_write);
+                let _ = finished.send(());
+            };
+            let thread = std::thread::Builder::new().name("now".into()).stack_size(STACK).spawn(write);
+            (now.texts, now.gone) = (thread.is_ok().then_some(texts), Some(gone));
         }
+        now
+    }
+
+    /// Says the same to this one.
+    pub fn with_metrics(&mut self, metrics: MetricsFile) {
+        self.metrics = Some(metrics);
     }
 
     /// Takes in an event.
@@ -69,22 +81,33 @@ impl NowFile {
         if sample.processes.is_empty() {
             return;
         }
-        let Some(texts) = &self.texts else { return };
-        let judged = self.growth.run(|| ullage_diagnosis::diagnose(&self.run, timeline).growth);
-        if let Some(growth) = judged {
-            self.derivation.growth(growth);
+        if self.texts.is_none() && self.metrics.is_none() {
+            return;
+        }
+        if let Some(verdict) = self.growth.run(|| ullage_diagnosis::diagnose(&self.run, timeline)) {
+            let judged =
+                |finding: ullage_model::Finding| Judged { cause: finding.cause, severity: finding.severity };
+            self.derivation.growth(verdict.growth);
+            self.derivation.findings(verdict.findings.into_iter().map(judged).collect());
         }
         let state = self.derivation.sample(sample, timeline);
-        // Full where the disk is slow: the next tick says it better.
-        let _ = texts.try_send(now_json(&self.run, &state));
+        let text = now_json(&self.run, &state);
+        if let Some(metrics) = &self.metrics {
+            metrics.now(&text);
+        }
+        if let Some(texts) = &self.texts {
+            // Full where the disk is slow: the next tick says it better.
+            let _ = texts.try_send(text);
+        }
     }
 
-    /// The run is over, and so is what is said of it.
-    pub fn end(mut self) {
+    /// The run is over, and so is what is said of it; its file of metrics waits for the verdict.
+    pub fn end(mut self) -> Option<MetricsFile> {
         drop(self.texts.take());
         if let Some(gone) = self.gone.take() {
             let _ = gone.recv_timeout(GONE_WITHIN);
         }
+        self.metrics.take()
     }
 }
 
@@ -166,6 +189,7 @@ mod tests {
             growth: Paced::one_of(GROWTH_ONE_OF),
             texts: Some(texts),
             gone: Some(gone),
+            metrics: None,
         };
         let timeline = Timeline::default();
         let sample: Sample = serde_json::from_value(serde_json::json!({

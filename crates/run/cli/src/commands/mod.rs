@@ -10,5 +10,6 @@ pub mod mark;
 pub mod report;
 pub mod run;
 pub mod runs;
+pub mod serve;
 pub mod snapshot;
 pub mod watch;

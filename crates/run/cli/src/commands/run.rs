@@ -8,7 +8,7 @@ use crate::arguments::RunArguments;
 use crate::imitated::Imitated;
 use crate::live::{self, Watch};
 use crate::remedies::{self, Remedies};
-use crate::{environment, exit, home, machine, printer};
+use crate::{environment, exit, home, machine, mailboxes, printer};
 use anyhow::Context;
 use std::ffi::OsString;
 use std::path::Path;
@@ -18,7 +18,7 @@ use ullage_model::{
     names, Ending, EventKind, Facts, MachineFacts, Missing, Outcome, OutcomeKind, RunFacts, Verdict,
 };
 use ullage_recording::Writer;
-use ullage_report::{format, secrets};
+use ullage_report::secrets;
 use ullage_sampler::{Sampler, SamplerSettings};
 use ullage_supervisor::budget::Budget;
 use ullage_supervisor::{SpawnSettings, StartError, Supervisor};
@@ -87,6 +87,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     let sampler = Sampler::new(root, settings, main);
     let mut watch = Watch::new(facts.clone(), started, sampler, writer, budget, arguments.quiet)
         .keeping_arguments(arguments.keep_arguments)
+        .measured(arguments.metrics_file.as_deref())
         .announced(recording.as_deref().filter(|_| !arguments.quiet));
     // What only a comparison reads stands in run.json alone.
     let machine = MachineFacts { others: Facts::new(), ..facts.machine.clone() };
@@ -109,7 +110,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
             let removed = recording.as_ref().and_then(|_| home::bound(&facts.run));
             removed.filter(|_| !arguments.quiet).iter().for_each(|said| printer::remark(said));
             report_verdict(arguments, &verdict, recording.as_deref());
-            write_torchelastic_error(&verdict);
+            deliver(arguments, &verdict, recording.as_deref());
             write_page(arguments, recording.as_deref());
         }
         None => printer::note(&format!(
@@ -220,6 +221,18 @@ fn report_verdict(arguments: &RunArguments, verdict: &Verdict, recording: Option
     });
 }
 
+/// The verdict where the environment says that somebody looks.
+fn deliver(arguments: &RunArguments, verdict: &Verdict, recording: Option<&str>) {
+    let around = mailboxes::Surroundings {
+        variable: &|name| std::env::var_os(name),
+        termination_log: Path::new(mailboxes::TERMINATION_LOG),
+        slurm_comment: arguments.slurm_comment,
+    };
+    for line in mailboxes::deliver(verdict, recording, &around) {
+        printer::on_a_line_of_its_own(&format!("{line}\n"));
+    }
+}
+
 /// Writes the page where it was asked for. It is made from the recording.
 fn write_page(arguments: &RunArguments, recording: Option<&str>) {
     let Some(file) = &arguments.html else { return };
@@ -262,29 +275,6 @@ pub(super) fn write_json(file: Option<&Path>, verdict: &Verdict) {
     };
     if let Err(error) = written {
         printer::error(&error);
-    }
-}
-
-/// torchrun shows the error file of a rank as the root cause; ours is written only where the job left none.
-fn write_torchelastic_error(verdict: &Verdict) {
-    let (Some(path), Some(finding)) =
-        (std::env::var_os(names::ENV_TORCHELASTIC_ERROR_FILE), verdict.findings.first())
-    else {
-        return;
-    };
-    let path = Path::new(&path);
-    if verdict.healthy || std::fs::metadata(path).is_ok_and(|file| file.len() > 0) {
-        return;
-    }
-    let timestamp = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let sentences: Vec<&str> = finding.evidence.iter().map(|evidence| evidence.sentence.as_str()).collect();
-    let body = serde_json::json!({"message": {
-        "message": format!("{} ({}): {}", finding.title, finding.cause, sentences.join(" ")),
-        "errorCode": verdict.outcome.code,
-        "extraInfo": {"timestamp": timestamp.to_string(), "py_callstack": ""},
-    }});
-    if let Err(error) = std::fs::write(path, format::clean_json(&body.to_string())) {
-        printer::note(&format!("{} could not be written: {error}", path.display()));
     }
 }
 
