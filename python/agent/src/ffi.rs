@@ -129,7 +129,6 @@ extern "C-unwind" {
     pub(crate) fn PyList_GetItem(list: Object, place: Size) -> Object;
     pub(crate) fn PyList_Append(list: Object, item: Object) -> c_int;
     pub(crate) fn PyDict_GetItemString(dict: Object, key: *const c_char) -> Object;
-    pub(crate) fn PySys_GetObject(name: *const c_char) -> Object;
     pub(crate) fn PyLong_AsLong(object: Object) -> c_long;
     pub(crate) fn PyLong_AsSize_t(object: Object) -> usize;
     pub(crate) fn PyLong_FromLong(value: c_long) -> Object;
