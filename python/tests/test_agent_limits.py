@@ -64,6 +64,37 @@ print(sorted(name for name in files if "ullage" in name))
 """
 )
 
+# A signal that came while C code ran is not handled by the time that a look begins.
+SIGNALLED = (
+    HEARD
+    + """
+import gc, resource, signal, time
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+class Late(Exception):
+    pass
+fired = caught = 0
+armed = False
+def alarm(*_):
+    global armed, fired
+    if armed:
+        armed, fired = False, fired + 1
+        raise Late
+signal.signal(signal.SIGALRM, alarm)
+signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
+kept = [[n] for n in range(20_000)]
+while not heard():
+    kept.append(bytearray(20_000))
+    try:
+        armed = True
+        gc.collect()
+        armed = False
+    except Late:
+        caught += 1
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(fired == caught, fired, caught)
+"""
+)
+
 
 def test_a_look_takes_no_address_space_where_it_is_limited(python, script):
     ended, _ = watched([python, script(ADDRESS_SPACE)], until=several(2, "memory"), text=True)
@@ -80,3 +111,8 @@ def test_a_program_of_several_threads_is_looked_into_where_there_is_ample(script
 def test_a_tracer_is_called_for_nothing_of_the_agents(python, script):
     ended, _ = watched([python, script(TRACED), "2000"], until=several(1, "memory"), text=True)
     assert ended.stdout == "[]\n", ended.stdout + ended.stderr
+
+
+def test_no_exception_of_a_signal_handler_is_lost_where_there_is_no_thread(script):
+    ended, _ = watched([sys.executable, script(SIGNALLED)], until=several(2, "memory"), text=True)
+    assert ended.stdout.startswith("True "), ended.stdout + ended.stderr

@@ -545,10 +545,7 @@ class Data(torch.utils.data.Dataset):
     def __getitem__(self, index): return index
     def __setstate__(self, state):  # in a zygote, which `import pandas` gives such a thread
         named = threading.Event()
-        def is_called():
-            ctypes.CDLL(None).prctl(15, b"jemalloc_bg_thd", 0, 0, 0)
-            named.set()
-            threading.Event().wait()
+        def is_called(): ctypes.CDLL(None).prctl(15, b"jemalloc_bg_thd", 0, 0, 0); named.set(); threading.Event().wait()
         threading.Thread(target=is_called, daemon=True).start()
         named.wait()
         until = time.monotonic() + 0.5
@@ -557,3 +554,47 @@ if __name__ == "__main__":
     for _ in range(2):
         print([batch.tolist() for batch in torch.utils.data.DataLoader(Data(), batch_size=2, num_workers=2)])
 """)
+# Where no thread is started for a look, its code runs between the program's: no handler and no tracer may notice.
+ALARMS = """
+import gc, signal, time
+class Late(Exception): pass
+fired, caught, armed = 0, 0, False
+def alarm(*_):
+    global fired
+    if armed: fired += 1; raise Late
+signal.signal(signal.SIGALRM, alarm); signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+kept, until = [], time.monotonic() + 5
+while time.monotonic() < until:
+    try:
+        armed = True
+        kept.append([bytearray(2000) for _ in range(50)]); gc.collect(0); time.sleep(0.0005); armed = False
+    except Late: armed = False; caught += 1
+armed = False; signal.setitimer(signal.ITIMER_REAL, 0)
+print(fired == caught, fired > 100)
+"""
+TRACES = GROWS + """
+files = set()
+def trace(frame, event, argument):
+    files.add(frame.f_code.co_filename)
+    return trace
+sys.settrace(trace); sys.setprofile(trace)
+kept = grow(lambda: [1])
+sys.settrace(None); sys.setprofile(None)
+print(sorted(files))
+"""
+for name, code in (("alarms-that-raise", ALARMS), ("tracer", TRACES)):
+    sh(name + "-and-no-address-space", f"(ulimit -v 2000000; exec {PY} -c '{code}'); echo $?")
+py("forks-of-a-thread-beside-a-loop", """
+import gc, os, threading
+gc.disable()
+right = []
+def forks():
+    for number in range(300):
+        child = os.fork()
+        if child == 0: kept = [[n] for n in range(3000)]; gc.collect(); os._exit(number % 7)
+        right.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == number % 7)
+thread = threading.Thread(target=forks); thread.start()
+kept = []
+while thread.is_alive(): kept.append(bytearray(5000)); sum(range(3000))
+print(sum(right))
+""", "-W", "ignore")

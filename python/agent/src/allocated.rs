@@ -102,8 +102,8 @@ extern "C-unwind" fn come_by(_nothing: *mut c_void) -> c_int {
 }
 
 /// In a forked child.
-pub(crate) fn in_child() {
-    ASKED.store(waker::was_reading(), SeqCst);
+pub(crate) fn in_child(asks_in_vain: bool) {
+    ASKED.store(asks_in_vain, SeqCst);
     NEXT_QUESTION.store(0, SeqCst);
 }
 

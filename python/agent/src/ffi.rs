@@ -109,6 +109,7 @@ extern "C-unwind" {
     pub(crate) fn PyErr_GetExcInfo(kind: *mut Object, value: *mut Object, traceback: *mut Object);
     pub(crate) fn PyErr_SetString(kind: Object, text: *const c_char);
     pub(crate) fn PyObject_Call(callable: Object, arguments: Object, keywords: Object) -> Object;
+    pub(crate) fn PyErr_CheckSignals() -> c_int;
     pub(crate) fn PySys_GetObject(name: *const c_char) -> Object;
     pub(crate) fn PyObject_CallObject(callable: Object, arguments: Object) -> Object;
     pub(crate) fn PyObject_CallFunctionObjArgs(callable: Object, ...) -> Object;

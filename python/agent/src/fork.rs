@@ -67,8 +67,9 @@ pub(crate) unsafe extern "C-unwind" fn in_child(_module: Object, _arguments: Obj
             send(fd, hello);
         }
     }
-    waker::in_child();
-    allocated::in_child();
+    let asks_in_vain = waker::was_reading();
+    waker::in_child(asks_in_vain);
+    allocated::in_child(asks_in_vain);
     ffi::none()
 }
 

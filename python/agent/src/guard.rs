@@ -125,6 +125,50 @@ unsafe fn is_observed() -> bool {
     }
 }
 
+/// An exception, as `PyErr_Fetch` hands it out.
+type Exception = [Object; 3];
+
+/// Handlers of signals that came before signals were blocked: they would run in code of the agent, and what they raise would be
+/// lost. What they raise here, or null.
+///
+/// # Safety
+/// The interpreter's lock is held and no exception is set.
+unsafe fn handle_signals() -> *mut Exception {
+    // SAFETY: as the caller promises; the exception's references are handed on.
+    unsafe {
+        if !sandbox::is_main() || ffi::PyErr_CheckSignals() == 0 {
+            return null_mut();
+        }
+        let mut raised: Exception = [null_mut(); 3];
+        let [kind, value, traceback] = &mut raised;
+        ffi::PyErr_Fetch(kind, value, traceback);
+        Box::into_raw(Box::new(raised))
+    }
+}
+
+/// Raises it between two steps of the program's byte code, once no code of the agent runs in this thread.
+///
+/// # Safety
+/// The interpreter's lock is held, and it is what `handle_signals` returned.
+unsafe fn raise_soon(raised: *mut Exception) {
+    // SAFETY: as the caller promises; where the queue is full, nobody else has it.
+    unsafe {
+        if ffi::Py_AddPendingCall(raise, raised.cast()) != 0 {
+            Box::from_raw(raised).into_iter().for_each(|part| ffi::Py_DecRef(part));
+        }
+    }
+}
+
+/// In the main thread, with the interpreter's lock.
+extern "C-unwind" fn raise(raised: *mut c_void) -> c_int {
+    // SAFETY: CPython hands over what it was given, once, and holds the lock.
+    unsafe {
+        let [kind, value, traceback] = *Box::from_raw(raised.cast::<Exception>());
+        ffi::PyErr_Restore(kind, value, traceback);
+    }
+    -1
+}
+
 /// Calls it. Its result is a new reference; null where it raised, or was not called. What comes `again` and again is not called
 /// where that could crash, or would take address space that a program of several threads may need.
 ///
@@ -191,8 +235,12 @@ pub(crate) unsafe fn run(callable: Object, arguments: Object, again: bool) -> Ob
             }
         } else {
             OURS.set(true);
+            let raised = handle_signals();
             if !is_observed() {
                 call(job);
+            }
+            if !raised.is_null() {
+                raise_soon(raised);
             }
             OURS.set(false);
             result = (*job).result;

@@ -141,9 +141,10 @@ unsafe fn wait_for_reading() {
     }
 }
 
-/// In a forked child: was a pending call of ours in the midst of a look, that was not waited for? Then CPython makes none here.
+/// In a forked child, once: was a pending call of ours in the midst of a look, that was not waited for? Then CPython makes none
+/// here.
 pub(crate) fn was_reading() -> bool {
-    READING.load(SeqCst) != 0
+    READING.swap(0, SeqCst) != 0
 }
 
 /// This process alone has half of the threads that its user may have: then the program needs the place. What the user's
@@ -242,9 +243,9 @@ pub(crate) fn has_risen(private: i64) -> bool {
 }
 
 /// In a forked child, which has no thread but the one that forked.
-pub(crate) fn in_child() {
+pub(crate) fn in_child(asks_in_vain: bool) {
     LIVES.store(false, SeqCst);
-    ASKED.store(was_reading(), SeqCst);
+    ASKED.store(asks_in_vain, SeqCst);
     BEFORE.store(0, SeqCst);
     later();
 }
