@@ -230,6 +230,20 @@ target/site-check/installed: packaging/site/package.json packaging/site/package-
 	npm ci --prefix target/site-check --no-audit --no-fund --ignore-scripts
 	touch $@
 
+# Licences, sources and known holes of what is compiled in: deny.toml.
+.PHONY: audit audit-tools host-tools
+audit:
+	$(CARGO) deny check
+	$(CARGO) audit
+
+audit-tools:
+	$(CARGO) install --locked cargo-deny@0.20.2 cargo-audit@0.22.2
+
+# What the tests use beside Python and Rust, on a host of a continuous integration.
+host-tools:
+	sudo apt-get update -qq
+	sudo apt-get install --yes -qq tmux
+
 lint: install
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --release -- -D warnings

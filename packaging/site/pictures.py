@@ -13,6 +13,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,18 +24,18 @@ ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 180
 PROMPT = "$"
 
-# Two loaders' workers, and a list that grows: something to see in each column.
+# Two workers of a loader, and a list that grows by some 50 MiB a minute; it ends after minutes, by itself.
 GROWS = """
+import time
 import torch
 from torch.utils.data import DataLoader
 
 if __name__ == "__main__":
     kept = []
-    loader = DataLoader(torch.zeros(100_000, 512), batch_size=64, num_workers=2, shuffle=True)
-    while True:
-        for batch in loader:
-            kept.append(batch[:8].clone())
-            torch.relu(batch @ torch.ones(512, 512)).sum()
+    loader = DataLoader(torch.zeros(100_000, 512), batch_size=8, num_workers=2)
+    for batch in loader:
+        kept.append(batch.clone())
+        time.sleep(0.02)
 """
 
 
@@ -95,6 +96,15 @@ class Terminal:
         return "\n".join(lines[:-1] if re.sub(r"\x1b\[[\d;]*m", "", lines[-1]).strip() == PROMPT else lines)
 
     def close(self):
+        # Jobs in the background outlive their terminal: all of its session is killed.
+        session = self.call("list-panes", "-F", "#{pane_pid}").strip()
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                fields = stat.read_text(errors="replace").rpartition(")")[2].split()
+                if fields[3] == session and stat.parent.name != session:
+                    os.kill(int(stat.parent.name), signal.SIGKILL)
+            except OSError:
+                pass  # it exited meanwhile
         subprocess.run(["tmux", "-S", self.socket, "kill-server"], check=False, capture_output=True)
 
 
@@ -108,15 +118,8 @@ def fixed(terminal):
     return terminal.screen()
 
 
-def report(terminal):
-    terminal.type("ullage run -q -- python train.py 2>/dev/null")
-    terminal.type("clear")
-    terminal.type("ullage report")
-    return terminal.screen()
-
-
 def watch(terminal):
-    terminal.start("ullage run -q -- python grows.py & ullage watch")
+    terminal.start("ullage run -q --memory-max 3GiB -- python grows.py & ullage watch")
     terminal.shows("loader worker 1")
     terminal.shows("MiB a minute")
     screen = terminal.screen()
@@ -125,7 +128,7 @@ def watch(terminal):
 
 
 # Name, what makes it, and how many rows the terminal has.
-PICTURES = {"crash": (crash, 30), "fixed": (fixed, 16), "report": (report, 70), "watch": (watch, 18)}
+PICTURES = {"crash": (crash, 30), "fixed": (fixed, 16), "watch": (watch, 18)}
 
 
 def svg(screen, columns, title):
