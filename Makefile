@@ -204,11 +204,12 @@ wheels:
 pages:
 	$(CARGO) run -q --release -p ullage-cli --example pages -- dist/share
 
-# The pages of docs/ as a site in target/site, strictly: a link that leads nowhere ends it.
+# The pages of docs/ as a site in target/site, strictly: a link that leads nowhere ends it. Not --quiet: what is not printed
+# does not count as a warning.
 SITE := target/site-tools
 .PHONY: docs-site site-check pictures
 docs-site: $(SITE)/installed
-	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict
 	@echo "$$(find target/site -name '*.html' | wc -l) pages in target/site"
 
 # Each page in headless Chromium: accessibility, errors, links and the search. Needs node and Chromium (CHROMIUM names it).

@@ -119,7 +119,10 @@ def fixed(terminal):
 
 
 def watch(terminal):
-    terminal.start("ullage run -q --memory-max 3GiB -- python grows.py & ullage watch")
+    terminal.start("ullage run -q --memory-max 3GiB -- python grows.py &")
+    terminal.until(lambda: any(Path(terminal.environment["ULLAGE_HOME"]).glob("*/now.json")), "recording")
+    terminal.type("clear")
+    terminal.start("ullage watch")
     terminal.shows("loader worker 1")
     terminal.shows("MiB a minute")
     screen = terminal.screen()
