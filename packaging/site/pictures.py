@@ -44,7 +44,8 @@ class Terminal:
 
     def __init__(self, folder, columns, rows):
         self.socket = os.path.join(folder, "tmux")
-        self.environment = {key: value for key, value in os.environ.items() if not key.startswith(("ULLAGE_", "TMUX"))}
+        # Without TMPDIR and TMUX.
+        self.environment = {key: value for key, value in os.environ.items() if not key.startswith(("ULLAGE_", "TM"))}
         self.environment.update(
             PATH=os.path.join(folder, "bin") + os.pathsep + os.environ["PATH"],
             ULLAGE_HOME=os.path.join(folder, "runs"),
@@ -87,8 +88,9 @@ class Terminal:
         self.call("send-keys", "-l", command)
         self.call("send-keys", "Enter")
 
-    def shows(self, text):
-        self.until(lambda: any(text in line for line in self.lines()), text)
+    def shows(self, *texts):
+        """Waits until one of them is on the screen."""
+        self.until(lambda: any(text in line for line in self.lines() for text in texts), " or ".join(texts))
 
     def screen(self):
         """The screen with its colours, without the prompt that waits below it."""
@@ -124,7 +126,8 @@ def watch(terminal):
     terminal.type("clear")
     terminal.start("ullage watch")
     terminal.shows("loader worker 1")
-    terminal.shows("MiB a minute")
+    # How fast it grows: by the second or by the minute.
+    terminal.shows(" a second", " a minute")
     screen = terminal.screen()
     terminal.call("send-keys", "q")
     return screen
