@@ -208,6 +208,47 @@ wheels:
 pages:
 	$(CARGO) run -q --release -p ullage-cli --example pages -- dist/share
 
+# The pages of docs/ as a site in target/site, strictly: a link that leads nowhere ends it. Not --quiet: what is not printed
+# does not count as a warning.
+SITE := target/site-tools
+.PHONY: docs-site site-check pictures
+docs-site: $(SITE)/installed
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict
+	@echo "$$(find target/site -name '*.html' | wc -l) pages in target/site"
+
+# Each page in headless Chromium: accessibility, errors, links and the search. Needs node and Chromium (CHROMIUM names it).
+site-check: docs-site target/site-check/installed
+	MODULES=target/site-check node packaging/site/browse.mjs target/site
+
+# The pictures in docs/pictures, of real runs in a real terminal (tmux).
+pictures: install $(SITE)/installed
+	$(SITE)/bin/python packaging/site/pictures.py --ullage $(BIN)/ullage --python $(BIN)/python
+
+$(SITE)/installed: packaging/site/requirements.txt
+	$(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/pip install -q -r packaging/site/requirements.txt
+	touch $@
+
+target/site-check/installed: packaging/site/package.json packaging/site/package-lock.json
+	mkdir -p target/site-check
+	cp packaging/site/package.json packaging/site/package-lock.json target/site-check
+	npm ci --prefix target/site-check --no-audit --no-fund --ignore-scripts
+	touch $@
+
+# Licences, sources and known holes of what is compiled in: deny.toml.
+.PHONY: audit audit-tools host-tools
+audit:
+	$(CARGO) deny check
+	$(CARGO) audit
+
+audit-tools:
+	$(CARGO) install --locked cargo-deny@0.20.2 cargo-audit@0.22.2
+
+# What the tests use beside Python and Rust, on a host of a continuous integration.
+host-tools:
+	sudo apt-get update -qq
+	sudo apt-get install --yes -qq tmux
+
 lint: install
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --release -- -D warnings

@@ -155,7 +155,11 @@ class Place:
         os.symlink(ullage, os.path.join(tools, "ullage"))
         os.symlink(python, os.path.join(tools, "python"))
         self.environment = {key: value for key, value in os.environ.items() if not key.startswith("ULLAGE_")}
-        self.environment.update(ULLAGE_HOME=self.home, PATH=tools + os.pathsep + os.environ["PATH"])
+        # Completions are written below the home of a user; this one has the folders of the three shells.
+        user = os.path.join(self.folder, "user")
+        for shell in (".local/share/bash-completion/completions", ".zfunc", ".config/fish/completions"):
+            os.makedirs(os.path.join(user, shell))
+        self.environment.update(HOME=user, ULLAGE_HOME=self.home, PATH=tools + os.pathsep + os.environ["PATH"])
         self.template = os.path.join(self.folder, "template")
         os.makedirs(os.path.join(self.template, ".venv", "bin"))
         os.symlink(python, os.path.join(self.template, ".venv", "bin", "python"))

@@ -60,10 +60,14 @@ if __name__ == "__main__":
         if isinstance(loader, DataLoader):
             assert len(list(loader)) == len(loader) > 0
 """
-LIBRARIES = ["pyarrow", "polars", "duckdb"]
+LIBRARIES = ["pyarrow", "polars", "duckdb", "lightning", "transformers", "accelerate", "torchdata"]
 NEEDS = {
     "ullage.freeze(": ("sys.version_info >= (3, 12)", "needs CPython 3.12"),
-    **{f"import {name}": (f"importlib.util.find_spec({name!r})", f"needs {name}") for name in LIBRARIES},
+    **{
+        f"{word} {name}": (f"importlib.util.find_spec({name!r})", f"needs {name}")
+        for name in LIBRARIES
+        for word in ("import", "from")
+    },
 }
 
 
