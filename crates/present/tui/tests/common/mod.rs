@@ -143,6 +143,7 @@ pub fn state(n: u64, workers: u32) -> JobState {
         stall_s: Some(0.25),
         oom_kills: u64::from(n >= 500),
         cost: ullage_model::Cost::default(),
+        ..JobState::default()
     }
 }
 
