@@ -97,7 +97,7 @@ print(fired == caught, fired, caught)
 
 
 def test_a_look_takes_no_address_space_where_it_is_limited(python, script):
-    ended, _ = watched([python, script(ADDRESS_SPACE)], until=several(2, "memory"), text=True)
+    ended, _ = watched([python, script(ADDRESS_SPACE)], until=several(1, "memory"), text=True)
     assert ended.returncode == 0 and ended.stdout.startswith("True "), ended.stdout + ended.stderr
 
 
