@@ -8,16 +8,23 @@ import pytest
 
 from receiver import HEARD, Receiver, several, watched
 
-# A program of several threads. Bytes are nothing that the collector counts, and select() no moment: only the thread sees
-# that memory rises.
-GROWS = (
+# Until the agent's thread is there beside the two of the program.
+SEVERAL_THREADS = (
     HEARD
     + """
-import gc, os, select, threading
+import gc, os, select, sys, threading
 threading.Thread(target=threading.Event().wait, daemon=True).start()
 while len(os.listdir("/proc/self/task")) < 3:
     gc.collect()
 kept = []
+"""
+)
+
+# A program of several threads. Bytes are nothing that the collector counts, and select() no moment: only the thread sees
+# that memory rises.
+GROWS = (
+    SEVERAL_THREADS
+    + """
 while not heard():
     kept.append(b"x" * (1 << 20))
     select.select([], [], [], 0.02)
@@ -115,13 +122,8 @@ assert threads() == 3, threads()
 
 # Nothing but the thread asks, and only for what came since the last message; so many MiB each time.
 RISES = (
-    HEARD
+    SEVERAL_THREADS
     + """
-import gc, os, select, sys, threading
-threading.Thread(target=threading.Event().wait, daemon=True).start()
-while len(os.listdir("/proc/self/task")) < 3:
-    gc.collect()
-kept = []
 for number in range(4):
     kept.append(b"x" * (int(sys.argv[1]) << 20))
     while not heard(number + int(sys.argv[2])):

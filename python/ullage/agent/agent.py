@@ -3,10 +3,10 @@ at the moment when an exception left it.
 
 Speaks JSON datagrams (crates/observe/model/src/agent.rs) over one SOCK_SEQPACKET socket. The surprise: at the
 limits it reports on, nothing can be opened, mapped or imported. So there are only modules that are compiled into
-CPython or loaded at the start, a socket made beforehand, one descriptor that is closed for the count so that another
-can be opened, and `fstat` before each use, since a program may have closed our descriptor and got its number for a
-file of its own. Nothing here raises into the job, calls code of the job, or takes a lock: python/agent says where it
-runs.
+CPython, or whose byte code was read at the start, a socket made beforehand, one descriptor that is closed for the
+count so that another can be opened, and `fstat` before each use, since a program may have closed our descriptor and
+got its number for a file of its own. Nothing here raises into the job, calls code of the job, or takes a lock:
+python/agent says where it runs.
 """
 
 import gc
