@@ -57,6 +57,29 @@ impl Buffer {
     }
 }
 
+/// Numbers that come from both ends of a row by turns.
+pub(crate) struct Ends {
+    near: Buffer,
+    far: Buffer,
+}
+
+impl Ends {
+    pub(crate) fn new() -> Ends {
+        Ends { near: Buffer::new(), far: Buffer::new() }
+    }
+
+    /// False where there is no room.
+    pub(crate) fn push(&mut self, number: usize, far: bool) -> bool {
+        if far { &mut self.far } else { &mut self.near }.push(number)
+    }
+
+    /// The row in its order; None where there is no room.
+    pub(crate) fn joined(mut self) -> Option<Buffer> {
+        let mut all = self.near;
+        self.far.numbers().iter().rev().all(|number| all.push(*number)).then_some(all)
+    }
+}
+
 impl Drop for Buffer {
     fn drop(&mut self) {
         if !self.place.is_null() {

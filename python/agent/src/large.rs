@@ -191,29 +191,31 @@ pub(crate) unsafe extern "C-unwind" fn large(module: Object, arguments: Object) 
             ffi::PyErr_Clear();
             return ffi::none();
         }
-        let Some(mut listed) = Listed::read(own, thresholds, false) else {
+        let is_container = |kind| Sizes::of(&sizes.containers, kind).is_some();
+        let Some(mut listed) = Listed::read(own, thresholds, false, &kinds, is_container) else {
             ffi::Py_DecRef(own);
             ffi::Py_DecRef(shared);
             return ffi::none();
         };
         let step = listed.own().count() / sample + 1;
         let (mut long, mut small) = (0, 0);
-        for (number, object) in listed.own().filter(|object| *object != own && *object != shared).enumerate()
-        {
-            let kind = (*object).kind;
-            let container = Sizes::of(&sizes.containers, kind);
-            let length = container.map_or(0, |_| ffi::PyObject_Size(object).max(0) as usize);
-            if let Some(size) = container.filter(|_| length >= LONG) {
-                long += Sizes::large(size, object) + sizes.parts(object, length / FEW, true);
-            } else if number % step == 0 {
-                small +=
-                    container.map_or(0, |size| Sizes::large(size, object)) + sizes.parts(object, 1, false);
+        let marked = listed.own_marked().filter(|(object, ..)| *object != own && *object != shared);
+        for (number, (object, is_of_kinds, is_container)) in marked.enumerate() {
+            let length = if is_container { ffi::PyObject_Size(object).max(0) as usize } else { 0 };
+            if length >= LONG || number % step == 0 {
+                let size = Sizes::of(&sizes.containers, (*object).kind);
+                let itself = size.map_or(0, |size| Sizes::large(size, object));
+                if length >= LONG {
+                    long += itself + sizes.parts(object, length / FEW, true);
+                } else {
+                    small += itself + sizes.parts(object, 1, false);
+                }
             }
-            if kinds.contains(&kind) {
+            if is_of_kinds {
                 ffi::PyList_Append(own, object);
             }
         }
-        let others = listed.some_shared(&kinds, most, shared);
+        let others = listed.some_shared(most, shared);
         ffi::PyErr_Clear();
         let bytes = long + small * step;
         ffi::tuple([own, shared, ffi::PyLong_FromSize_t(others), ffi::PyLong_FromSize_t(bytes)])

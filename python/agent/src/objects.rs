@@ -10,7 +10,7 @@
 //! the thresholds that stand behind it, by those of the next two lists, and by their neighbours that point back. Where
 //! this does not fit, nothing is handed out.
 
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Ends};
 use crate::ffi::{self, Object, Size};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -23,6 +23,10 @@ const EXCLUSIVE: u64 = 1 << 56;
 const PRESENT: u64 = 1 << 63;
 /// In an object's address, and in twice a page's number: the page is shared. Objects lie at multiples of 8 at least.
 const SHARED: usize = 1;
+/// In an object's address: its type is one of those that were asked for, or a container.
+const OF_KINDS: usize = 2;
+const CONTAINER: usize = 4;
+const MARKS: usize = SHARED | OF_KINDS | CONTAINER;
 /// Pages that are asked for at once.
 const AT_ONCE: usize = 1 << 12;
 /// Pages between two that are asked for, below which both are read at once.
@@ -71,29 +75,40 @@ unsafe fn heads(probe: Object, thresholds: [i32; 3]) -> Option<[usize; 3]> {
     None
 }
 
-/// Shows each object of a list, by its address, until one is not taken.
+/// Shows each object of a list, by its address, until one is not taken: from both ends at once, so that two reads of memory
+/// are under way. `take` is shown whether it comes from the far end.
 ///
 /// # Safety
 /// As of `heads`.
-unsafe fn follow(head: usize, take: &mut impl FnMut(usize) -> bool) -> bool {
-    // SAFETY: as of `heads`.
+unsafe fn follow(head: usize, take: &mut impl FnMut(usize, bool) -> bool) -> bool {
+    // SAFETY: as of `heads`; outside of a collection an object's head refers to both of its neighbours.
     unsafe {
-        let mut place = word(head) & !FLAGS;
+        let (mut front, mut back) = (word(head) & !FLAGS, word(head + 8) & !FLAGS);
+        if front == head {
+            return true;
+        }
         for _ in 0..MOST {
-            if place == head {
-                return true;
-            }
-            if place == 0 || !take(place + HEAD) {
+            if front == 0 || back == 0 || !take(front + HEAD, false) {
                 return false;
             }
-            place = word(place) & !FLAGS;
+            if front == back {
+                return true;
+            }
+            let (after, before) = (word(front) & !FLAGS, word(back + 8) & !FLAGS);
+            if !take(back + HEAD, true) {
+                return false;
+            }
+            if after == back {
+                return true;
+            }
+            (front, back) = (after, before);
         }
     }
     false
 }
 
 /// Shows each object of all lists, or of the youngest one. False where they are not found, or a list is torn, or one was
-/// not taken. `probe`: a new object.
+/// not taken. `probe`: a new object. `take` is shown an address, and whether it comes from its list's far end.
 ///
 /// # Safety
 /// The interpreter's lock is held and no collection goes through its lists.
@@ -101,7 +116,7 @@ pub(crate) unsafe fn each(
     probe: Object,
     thresholds: [i32; 3],
     young: bool,
-    mut take: impl FnMut(usize) -> bool,
+    mut take: impl FnMut(usize, bool) -> bool,
 ) -> bool {
     // SAFETY: as the caller promises.
     unsafe {
@@ -189,22 +204,43 @@ pub(crate) struct Listed(Buffer);
 
 impl Listed {
     /// Of all lists, or of the youngest one; None where they are not found, or a list is torn. `probe`: a new object.
+    /// Objects of `kinds`, and of the types that `is_container` takes, are known as such from then on.
     ///
     /// # Safety
     /// The interpreter's lock is held and no collection goes through its lists.
-    pub(crate) unsafe fn read(probe: Object, thresholds: [i32; 3], young: bool) -> Option<Listed> {
-        let mut objects = Buffer::new();
-        // SAFETY: as the caller promises.
-        let all = unsafe { each(probe, thresholds, young, |object| objects.push(object)) };
-        if !all {
-            return None;
-        }
-        Listed::of(objects)
+    pub(crate) unsafe fn read(
+        probe: Object,
+        thresholds: [i32; 3],
+        young: bool,
+        kinds: &[Object],
+        is_container: impl Fn(Object) -> bool,
+    ) -> Option<Listed> {
+        let mut objects = Ends::new();
+        // SAFETY: as the caller promises. The type stands beside what the list is followed by.
+        let all = unsafe {
+            each(probe, thresholds, young, |object, far| {
+                let kind = (*(object as Object)).kind;
+                let marks = if kinds.contains(&kind) {
+                    OF_KINDS
+                } else if is_container(kind) {
+                    CONTAINER
+                } else {
+                    0
+                };
+                objects.push(object | marks, far)
+            })
+        };
+        Listed::of(objects.joined().filter(|_| all)?)
     }
 
-    /// Of these objects, by their addresses.
-    pub(crate) fn of(mut objects: Buffer) -> Option<Listed> {
+    fn of(mut objects: Buffer) -> Option<Listed> {
         mark_objects(objects.numbers()).then_some(Listed(objects))
+    }
+
+    /// Of objects of the types asked for, by their addresses.
+    pub(crate) fn of_kinds(mut objects: Buffer) -> Option<Listed> {
+        objects.numbers().iter_mut().for_each(|object| *object |= OF_KINDS);
+        Listed::of(objects)
     }
 
     pub(crate) fn number(&mut self) -> usize {
@@ -212,23 +248,27 @@ impl Listed {
     }
 
     pub(crate) fn own(&mut self) -> impl Iterator<Item = Object> + '_ {
-        self.0.numbers().iter().filter(|place| **place & SHARED == 0).map(|place| *place as Object)
+        self.0.numbers().iter().filter(|place| **place & SHARED == 0).map(|place| (*place & !MARKS) as Object)
     }
 
-    /// Of those in shared pages whose type is one of `kinds` at most `most`, evenly spread, into a list; and how many there
-    /// are.
+    /// With whether it is of the types that were asked for, and whether it is a container.
+    pub(crate) fn own_marked(&mut self) -> impl Iterator<Item = (Object, bool, bool)> + '_ {
+        let own = self.0.numbers().iter().filter(|place| **place & SHARED == 0);
+        own.map(|place| ((*place & !MARKS) as Object, *place & OF_KINDS != 0, *place & CONTAINER != 0))
+    }
+
+    /// Of those in shared pages that are of the types asked for at most `most`, evenly spread, into a list; and how many
+    /// there are.
     ///
     /// # Safety
     /// As of `read`, and no object has gone since.
-    pub(crate) unsafe fn some_shared(&mut self, kinds: &[Object], most: usize, list: Object) -> usize {
-        let others = self.0.numbers().iter().filter(|place| **place & SHARED != 0);
-        let others = others.map(|place| (*place & !SHARED) as Object);
-        // SAFETY: as the caller promises.
-        let others = others.filter(|object| kinds.contains(unsafe { &(**object).kind }));
+    pub(crate) unsafe fn some_shared(&mut self, most: usize, list: Object) -> usize {
+        const WANTED: usize = SHARED | OF_KINDS;
+        let others = self.0.numbers().iter().filter(|place| **place & WANTED == WANTED);
         let number = others.clone().count();
         // SAFETY: as the caller promises.
-        others.step_by(number / most.max(1) + 1).for_each(|object| unsafe {
-            ffi::PyList_Append(list, object);
+        others.step_by(number / most.max(1) + 1).for_each(|place| unsafe {
+            ffi::PyList_Append(list, (*place & !MARKS) as Object);
         });
         number
     }
@@ -269,7 +309,7 @@ pub(crate) unsafe extern "C-unwind" fn objects(_module: Object, arguments: Objec
             ffi::PyErr_Clear();
             return ffi::none();
         }
-        let Some(mut listed) = Listed::read(own, thresholds, young) else {
+        let Some(mut listed) = Listed::read(own, thresholds, young, &kinds, |_| false) else {
             ffi::Py_DecRef(own);
             ffi::Py_DecRef(shared);
             return ffi::none();
@@ -277,7 +317,7 @@ pub(crate) unsafe extern "C-unwind" fn objects(_module: Object, arguments: Objec
         listed.own().filter(|object| *object != own && *object != shared).for_each(|object| {
             ffi::PyList_Append(own, object);
         });
-        let (number, all) = (listed.some_shared(&kinds, most, shared), listed.number());
+        let (number, all) = (listed.some_shared(most, shared), listed.number());
         ffi::PyErr_Clear();
         ffi::tuple([own, shared, ffi::PyLong_FromSize_t(number), ffi::PyLong_FromSize_t(all)])
     }

@@ -4,7 +4,7 @@
 //! A container's length is the number of its elements that are not None: `[None] * n` that the program fills in place
 //! never becomes longer. No reference is counted for that, because elements may lie in pages that a forked process shares.
 
-use crate::buffer::Buffer;
+use crate::buffer::Ends;
 use crate::ffi::{self, Object, Size};
 use crate::objects::{self, Listed};
 use std::ptr::null_mut;
@@ -39,23 +39,21 @@ pub(crate) unsafe extern "C-unwind" fn standing(_module: Object, arguments: Obje
         }
         let [own, shared, long] = lists;
         // Of most objects nothing but their type is read.
-        let (mut tensors, mut others, mut all) = (Buffer::new(), Buffer::new(), 0usize);
-        let complete = objects::each(own, thresholds, false, |place| {
+        let (mut tensors, mut others, mut all) = (Ends::new(), Ends::new(), 0usize);
+        let complete = objects::each(own, thresholds, false, |place, far| {
             all += 1;
             let object = place as Object;
             let kind = (*object).kind;
             if kinds.contains(&kind) {
-                return tensors.push(place);
+                return tensors.push(place, far);
             }
             let is_long = containers.contains(&kind) && ffi::PyObject_Size(object) >= least;
-            !is_long || lists.contains(&object) || others.push(place)
+            !is_long || lists.contains(&object) || others.push(place, far)
         });
-        let (Some(mut tensors), Some(mut others)) = (Listed::of(tensors), Listed::of(others)) else {
+        let listed = |found: Ends| found.joined().filter(|_| complete).and_then(Listed::of_kinds);
+        let (Some(mut tensors), Some(mut others)) = (listed(tensors), listed(others)) else {
             return give_up();
         };
-        if !complete {
-            return give_up();
-        }
         let of_kinds = tensors.own().count();
         // Of each row of so many another one: what a step makes comes in the same order again and again.
         let step = of_kinds / most + 1;
@@ -72,7 +70,7 @@ pub(crate) unsafe extern "C-unwind" fn standing(_module: Object, arguments: Obje
         for (_, object) in found {
             ffi::PyList_Append(long, object);
         }
-        let number = tensors.some_shared(&kinds, most_shared, shared);
+        let number = tensors.some_shared(most_shared, shared);
         ffi::PyErr_Clear();
         let count = |count: usize| ffi::PyLong_FromSize_t(count);
         ffi::tuple([own, count(of_kinds), shared, count(number), long, count(all)])

@@ -235,7 +235,5 @@ def _count_tensors():
     if tensor is None or common.native is None:
         return None
     parameter = common.names("torch.nn").get("Parameter", tensor)
-    found = common.objects((tensor, parameter))
-    if found is None:
-        return None
-    return found[2] + sum([1 for one in found[0] if type(one) is tensor or type(one) is parameter])
+    found = common.standing((tensor, parameter), 1, 1, (), sys.maxsize, 1)
+    return None if found is None else found[1] + found[3]

@@ -22,6 +22,7 @@ import _ullage_tensors as tensors
 LEAST_APART_S = 0.5
 MOVED = 2 << 20  # bytes: less is not worth a message
 MOVED_MUCH = 4 << 20  # bytes: less is not worth a walk
+WALK_S = 35e-9  # a block: what a walk took where few objects lay in a cache
 MOST_BLOCKS = 4_000_000  # a walk over more would hold the program up
 SAMPLE = 2000  # objects that stand for all
 PAGE = 4096
@@ -57,7 +58,7 @@ def look(send, light=False, early=False):
     took = thread_time() - began
     if _inherited:
         _inherit(figures)
-    if not light and not early and now >= _next_walk and _moved(figures, _walked, MOVED_MUCH):
+    if not light and not early and _is_due(figures, now):
         try:
             _walk(figures, now)
         except Exception:
@@ -106,6 +107,13 @@ def _inherit(figures):
         # A parent that has not walked either, a worker that was forked itself, knows none.
         figures.update({name: _inherited[name] for name in ("tensors", "python_large") if name in _inherited})
     _inherited, _walked = {}, figures
+
+
+def _is_due(figures, now):
+    """A walk is worth its cost, and paid, or what moved is as much as growth is."""
+    if now < _next_walk or not _moved(figures, _walked, MOVED_MUCH):
+        return False
+    return now - _began >= figures["blocks"] * WALK_S / common.BUDGET or _moved(figures, _walked or _inherited, GROWN)
 
 
 def _moved(now, before, least):

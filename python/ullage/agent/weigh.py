@@ -226,27 +226,26 @@ _length = length_of
 
 # --- iterators that keep what they have seen ------------------------------------------------------------
 
-MAX_OBJECTS = 3_000_000
+MAX_KEEPERS = 100_000
 MAX_TEES = 64
 WHOLE = 16  # items that are worth a word
 
 
 def kept_by_iterators():
-    """What itertools.cycle and itertools.tee keep for later in this process; None where that is little or too many
-    objects are there to look for them."""
-    objects = common.own_objects()
-    if len(objects) > MAX_OBJECTS:
+    """What itertools.cycle and itertools.tee keep for later in this process; None where that is little or too
+    many of them are there."""
+    found = common.standing((cycle, _tee_dataobject), MAX_KEEPERS, 1, (), sys.maxsize, 1)
+    if found is None or found[1] > MAX_KEEPERS:
         return None
     cycles, tees = [], []
-    for one in objects:
-        kind = type(one)
-        if kind is cycle:
+    for one in found[0]:
+        if type(one) is cycle:
             cycles.extend([part for part in gc.get_referents(one) if type(part) is list])
-        elif kind is _tee_dataobject:
+        else:
             # Its type (from 3.12 on), its iterator, then the items, then the next one of these.
             parts = [part for part in gc.get_referents(one) if type(part) not in (_tee_dataobject, type)]
             tees.append(parts[1:])
-    del objects
+    del found
     numbers = sum(map(len, cycles)), sum(map(len, tees))
     if sum(numbers) < WHOLE:
         return None

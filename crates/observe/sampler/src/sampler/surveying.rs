@@ -60,7 +60,10 @@ impl Surveying {
         // may need at once is not taken for them.
         let affordable = |times: f64| {
             let whole = times * expected;
-            forked && whole <= LONGEST_NS && meter.allows(whole + RESERVE_NS, false)
+            forked
+                && whole <= LONGEST_NS
+                && Schedule::earned(now, whole, self.cpu_share)
+                && meter.allows(whole + RESERVE_NS, false)
         };
         let times = [4u32, 2].into_iter().find(|times| affordable(f64::from(*times))).unwrap_or(1);
         let effort = Effort {

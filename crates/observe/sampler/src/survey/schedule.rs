@@ -76,6 +76,12 @@ impl Schedule {
         (room / self.read_ns.unwrap_or(900.0)) as u64
     }
 
+    /// Whether the time since the job's start has earned so much. What is in the bucket at the start was not saved: it is for
+    /// what cannot wait.
+    pub(crate) fn earned(now: At, cost_ns: f64, share: f64) -> bool {
+        now.seconds() * share * SHARE * 1e9 >= cost_ns
+    }
+
     /// Whether one is due, apart from what the budget says at this moment.
     pub(crate) fn due(&mut self, now: At, signs: &Signs) -> bool {
         let tick_before = self.before.replace(Last { at: now, signs: *signs });
