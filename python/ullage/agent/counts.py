@@ -11,7 +11,6 @@ import sys
 
 import _ullage_common as common
 
-MAX_OBJECTS = 3_000_000
 
 _buffer = bytearray(1 << 16)
 _buffers = [_buffer]
