@@ -73,6 +73,29 @@ def test_address_space_limit(python, script):
     assert said["counts"]["threads"] == 1
 
 
+FILLED = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (300 << 20, 300 << 20))
+held, size = [], 1 << 20
+while size > 16:
+    try:
+        while True:
+            held.append(bytes(size))
+    except MemoryError:
+        size //= 2
+while True:
+    held.append([held])
+"""
+
+
+def test_an_address_space_that_is_full_is_told_of(python, script):
+    ended, receiver = watched([python, script(FILLED)])
+    said = only(receiver, type_name="MemoryError")
+    assert said["counts"]["address_space_limit"] == 300 << 20
+    assert 290 << 20 < said["counts"]["virtual_size"]
+    assert said["stack"] and ended.returncode == 1
+
+
 def test_a_missing_path_is_looked_up_in_its_directory(python, tmp_path):
     _, receiver = watched([python, "-c", f"open({str(tmp_path / 'no' / 'such' / 'file')!r}, 'w')"])
     counts = only(receiver, errno=2)["counts"]

@@ -26,6 +26,7 @@ mod module;
 mod objects;
 mod plain;
 mod referents;
+mod room;
 mod safe_points;
 mod sandbox;
 mod speak;

@@ -3,7 +3,7 @@
 use crate::ffi::{self, Object, PyMethodDef, PyModuleDef, PyObject};
 use crate::{
     access, allocated, builtins, collector, ending, fork, guard, hook, large, malloc, objects, plain,
-    referents, safe_points, sandbox, speak, standing, waker,
+    referents, room, safe_points, sandbox, speak, standing, waker,
 };
 use std::ffi::{c_int, c_void, CStr};
 use std::ptr::{null, null_mut};
@@ -93,6 +93,7 @@ fn methods() -> &'static mut [PyMethodDef] {
         method(c"pointer", objects::pointer as *const c_void, one),
         method(c"referents", referents::referents as *const c_void, many),
         method(c"reset_with", reset_with as *const c_void, many),
+        method(c"room", room::room as *const c_void, one),
         method(c"speak", speak::speak as *const c_void, many),
         method(c"stand_in", builtins::stand_in as *const c_void, many),
         method(c"standing", standing::standing as *const c_void, many),

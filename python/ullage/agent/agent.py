@@ -126,6 +126,8 @@ def _connect(path):
         return False
     if _reserve is None or not _is_the_same(_reserve):
         _make_reserve()
+        if common.native is not None:
+            common.native.room(True)
     return True
 
 
@@ -291,6 +293,8 @@ def loads(kept_by_iterators, settings=None):
 
 # --- exceptions that leave ------------------------------------------------------------------------------
 
+_NAME = type.__dict__["__name__"].__get__  # as CPython itself reads it
+
 
 def report(left, error, name=""):
     """Tells of an exception that leaves this program, process, thread or worker. Once each."""
@@ -310,7 +314,13 @@ def report(left, error, name=""):
         _reports += 1
         if mark is not None:
             _reported, _failed = mark, True
-        message = common.load("failure").describe(error, _release_reserve, _make_reserve, _connection[0])
+        if common.native is not None:
+            common.native.room(False)
+        try:
+            message = common.load("failure").describe(error, _release_reserve, _make_reserve, _connection[0])
+        except MemoryError:
+            # No room for what describes it: its type alone says much.
+            message = {"kind": "exception", "type_name": _NAME(type(error)), "counts": {}}
         message.update(
             {
                 "left": left,
@@ -322,6 +332,9 @@ def report(left, error, name=""):
         )
         message["counts"]["kept_by_iterators"] = _kept_by_iterators()
         send(message, True)
+        del message
+        if common.native is not None:
+            common.native.room(True)
     except Exception:
         pass
 
