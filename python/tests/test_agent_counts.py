@@ -73,6 +73,37 @@ def test_address_space_limit(python, script):
     assert said["counts"]["threads"] == 1
 
 
+def test_a_text_that_takes_six_bytes_a_character_is_told_of(python, script):
+    chain = "".join(
+        [f"    except ValueError as e{n}:\n        raise ValueError(chr(1) * 2000) from e{n}\n" for n in range(1)]
+    )
+    program = script(
+        "def f(n):\n    try:\n        if n:\n            f(n - 1)\n        raise ValueError(chr(1) * 2000)\n"
+        + chain
+        + "f(7)"
+    )
+    _, receiver = watched([python, program])
+    said = only(receiver, left="main")
+    assert said["type_name"] == "ValueError" and said["text"] == chr(1) * 200
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        "a, b = KeyError(1), KeyError(2)\na.__context__, b.__context__ = b, a\nraise a",
+        "raise ValueError(10 ** 5000)",
+        "raise type('E' * 300_000, (Exception,), {})('x')",
+        "def f(n):\n    return f(n - 1) if n else 1 / 0\nimport sys\nsys.setrecursionlimit(10**5)\nf(5000)",
+    ],
+    ids=["circle", "digits", "name", "deep"],
+)
+def test_exceptions_without_measure_are_told_of(python, script, failure):
+    _, receiver = watched([python, script(failure)])
+    said = only(receiver, left="main")
+    assert said["type_name"][:300] in ("KeyError", "ValueError", "E" * 300, "ZeroDivisionError")
+    assert len(said["stack"]) <= 40
+
+
 FILLED = """
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (300 << 20, 300 << 20))

@@ -18,6 +18,7 @@ EAGER = {
             "_next_walk = 0.0",
         ),
         ("MOVED_MUCH = 4 << 20", "MOVED_MUCH = 0"),
+        ("WALK_S = 35e-9", "WALK_S = 0"),
         ("if _census.unexplained and", "if False and"),  # while it traces it looks at nothing else
         (
             "if not rises() or grown < max(GROWN, GROWN_SHARE * _growth.first) or tensors.begins():",

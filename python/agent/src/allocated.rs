@@ -1,9 +1,9 @@
-//! Who looks at memory in a program of one thread that only computes? Its own allocations ask.
+//! Who looks at memory in a program that only computes, or whose threads come and go? Its own allocations ask.
 //!
 //! CPython takes pieces of more than 512 bytes from malloc through one table of functions, and room for all smaller ones in arenas
 //! through another (`PyMem_SetAllocator` of the raw domain, `PyObject_SetArenaAllocator`). Ours stand in front of both and count.
-//! After some of them, where a look is overdue and private memory has risen, the main thread asks CPython to call us between two
-//! steps of its byte code, as waker.rs does from a thread. No thread, no signal, no lock, and no system call in an allocation.
+//! After some of them, where a look is due and private memory has risen, CPython is asked to call us in the main thread, between
+//! two steps of its byte code, as waker.rs does from a thread. No thread, no signal, no lock, and no system call in an allocation.
 //!
 //! Only in front of CPython's own, which have no context: whoever stands in front of those (debug hooks, tracemalloc) may put itself
 //! in front of ours once more, and would call us while we call it.
@@ -15,7 +15,7 @@ use crate::malloc::symbol;
 use crate::{safe_points, sandbox, waker};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, Ordering::Relaxed, Ordering::SeqCst};
 
 /// Of `PyMemAllocatorDomain`: pieces that are taken without the interpreter's lock.
 const RAW: c_int = 0;
@@ -65,6 +65,25 @@ static SUM: AtomicI64 = AtomicI64::new(0);
 static NEXT_QUESTION: AtomicI64 = AtomicI64::new(0);
 static ASKED: AtomicBool = AtomicBool::new(false);
 static INSTALLED: AtomicBool = AtomicBool::new(false);
+/// CPython's function for the thread that has the interpreter's lock, where it is known.
+static RUNNING: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+/// No other thread forks now, and the pending calls' lock, which its child would know nothing of, may be taken: forks are made with the
+/// interpreter's lock, and this thread has it.
+fn may_ask() -> bool {
+    let running = RUNNING.load(Relaxed);
+    if running.is_null() {
+        return sandbox::is_main();
+    }
+    // SAFETY: the first two may be called by any thread at any time, and all only read; `RUNNING` has this signature (CPython's pystate.h).
+    unsafe {
+        let ours = ffi::PyGILState_GetThisThreadState();
+        let has_lock = !ours.is_null()
+            && ours == std::mem::transmute::<*mut c_void, extern "C" fn() -> *mut c_void>(running)();
+        // Another interpreter may have a lock of its own.
+        has_lock && ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) == 0
+    }
+}
 
 #[inline]
 fn passed(bytes: usize) {
@@ -78,9 +97,8 @@ fn passed(bytes: usize) {
 #[cold]
 fn step() {
     let (now, due) = (ffi::now(), safe_points::NEXT.load(SeqCst));
-    let overdue = due != safe_points::NEVER && now >= due.saturating_add(waker::LATE_S * waker::SECOND);
-    // Of another thread's lock a forked child would know nothing; the main one does not fork in the middle of this.
-    if !overdue || now < NEXT_QUESTION.load(SeqCst) || !sandbox::is_main() || ASKED.swap(true, SeqCst) {
+    let is_due = due != safe_points::NEVER && now >= due;
+    if !is_due || now < NEXT_QUESTION.load(SeqCst) || !may_ask() || ASKED.swap(true, SeqCst) {
         return;
     }
     // SAFETY: it may be called without the interpreter's lock. A full queue says no.
@@ -93,8 +111,7 @@ fn step() {
 extern "C-unwind" fn come_by(_nothing: *mut c_void) -> c_int {
     ASKED.store(false, SeqCst);
     NEXT_QUESTION.store(ffi::now().saturating_add(APART_NS), SeqCst);
-    let risen = sandbox::private_if_open_here().is_some_and(|(private, _)| waker::has_risen(private));
-    if risen {
+    if sandbox::private_if_open_here().is_some_and(|(private, _)| waker::is_worth_it(private)) {
         // SAFETY: CPython holds the lock.
         unsafe { waker::read() };
     }
@@ -173,6 +190,10 @@ pub(crate) unsafe extern "C-unwind" fn allocations(_module: Object, _arguments: 
     if alone && !INSTALLED.swap(true, SeqCst) {
         // SAFETY: the lock is held, and no other thread is there.
         unsafe {
+            // Until 3.12, and since.
+            let names = [c"_PyThreadState_UncheckedGet", c"PyThreadState_GetUnchecked"];
+            let found = names.into_iter().map(|name| symbol(name)).find(|found| !found.is_null());
+            RUNNING.store(found.unwrap_or(null_mut()), Relaxed);
             install_pieces();
             install_arenas();
         }

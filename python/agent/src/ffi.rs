@@ -92,6 +92,7 @@ extern "C-unwind" {
     pub(crate) fn Py_DecRef(object: Object);
     pub(crate) fn PyGILState_Ensure() -> c_int;
     pub(crate) fn PyGILState_Release(state: c_int);
+    pub(crate) fn PyGILState_GetThisThreadState() -> *mut c_void;
     pub(crate) fn PyThreadState_Get() -> *mut c_void;
     pub(crate) fn PyInterpreterState_Get() -> *mut c_void;
     pub(crate) fn PyInterpreterState_GetID(interpreter: *mut c_void) -> i64;

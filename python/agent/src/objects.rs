@@ -88,7 +88,8 @@ unsafe fn follow(head: usize, take: &mut impl FnMut(usize, bool) -> bool) -> boo
             return true;
         }
         for _ in 0..MOST {
-            if front == 0 || back == 0 || !take(front + HEAD, false) {
+            // Where a list is torn, the two may have passed each other.
+            if front == 0 || back == 0 || front == head || back == head || !take(front + HEAD, false) {
                 return false;
             }
             if front == back {

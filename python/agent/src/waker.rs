@@ -15,7 +15,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::SeqCst};
 
 /// Seconds by which a look is overdue before the program is asked.
-pub(crate) const LATE_S: i64 = 3;
+const LATE_S: i64 = 3;
 /// Seconds between two questions whether it is, at least and at most.
 const SOON_S: i64 = 1;
 const LATEST_S: i64 = 5;
@@ -23,7 +23,7 @@ const LATEST_S: i64 = 5;
 const AGAIN_NS: i64 = SECOND / 10;
 /// The main thread, and this one.
 const ALONE: i64 = 2;
-pub(crate) const SECOND: i64 = 1_000_000_000;
+const SECOND: i64 = 1_000_000_000;
 /// Private bytes that came since it was asked last.
 const RISEN: i64 = 4 << 20;
 /// So many of them are worth a look as soon as it is due: a program that grows so fast may not have long. Measured at 100 MiB/s:
@@ -86,10 +86,8 @@ extern "C-unwind" fn wake(_nothing: *mut c_void) -> *mut c_void {
         if threads <= ALONE {
             return null_mut();
         }
-        late = if private - BEFORE.load(SeqCst).min(private) >= FAST { 0 } else { LATE_S };
-        let due = safe_points::NEXT.load(SeqCst);
-        let overdue = due != safe_points::NEVER && ffi::now() >= due.saturating_add(late * SECOND);
-        let asks = overdue && !ASKED.load(SeqCst) && has_risen(private) && !ASKED.swap(true, SeqCst);
+        late = late_s(private);
+        let asks = !ASKED.load(SeqCst) && is_worth_it(private) && !ASKED.swap(true, SeqCst);
         // SAFETY: it may be called without the interpreter's lock. A full queue says no.
         if asks && unsafe { ffi::Py_AddPendingCall(come_by, null_mut()) } != 0 {
             ASKED.store(false, SeqCst);
@@ -234,8 +232,21 @@ fn later() {
     NEXT_TRY.store(ffi::now().saturating_add(AGAIN_NS), SeqCst);
 }
 
-/// Private memory rose since it was asked last, by enough for a look.
-pub(crate) fn has_risen(private: i64) -> bool {
+/// Seconds by which a look has to be overdue.
+fn late_s(private: i64) -> i64 {
+    if private - BEFORE.load(SeqCst).min(private) >= FAST {
+        0
+    } else {
+        LATE_S
+    }
+}
+
+/// A look is overdue, and private memory rose since it was asked last, by enough for one.
+pub(crate) fn is_worth_it(private: i64) -> bool {
+    let due = safe_points::NEXT.load(SeqCst);
+    if due == safe_points::NEVER || ffi::now() < due.saturating_add(late_s(private) * SECOND) {
+        return false;
+    }
     let before = BEFORE.load(SeqCst).min(private);
     let risen = private - before >= RISEN;
     BEFORE.store(if risen { private } else { before }, SeqCst);

@@ -16,6 +16,7 @@ import sys
 import _ullage_common as common  # put into sys.modules by start.py, as all parts
 
 MAX_REPORTS = 16
+MOST_MESSAGE_BYTES = 1 << 16  # what is longer is dropped by whoever listens (agent_socket.rs)
 ACKNOWLEDGE_S = 0.01
 SO_PEERCRED = 17
 
@@ -204,6 +205,8 @@ def send(message, wait=False):
     if _connection is None or not _is_the_same(_connection):
         return False
     data = _json(message).encode("utf-8", "replace")
+    if len(data) > MOST_MESSAGE_BYTES:
+        return False
     if common.native is not None:
         return common.native.speak(_connection[0], data, ACKNOWLEDGE_S if wait else 0.0)
     _socket = sys.modules["_socket"]
@@ -331,7 +334,10 @@ def report(left, error, name=""):
             }
         )
         message["counts"]["kept_by_iterators"] = _kept_by_iterators()
-        send(message, True)
+        if not send(message, True):
+            # Too long for one message, perhaps.
+            message.update(stack=[], chain=[], text=message.get("text", "")[:200])
+            send(message, True)
         del message
         if common.native is not None:
             common.native.room(True)

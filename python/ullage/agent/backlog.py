@@ -5,11 +5,11 @@ queue but the type of the deque in it; whoever reads it finds a deque.
 """
 
 from _collections import deque
-from time import monotonic
 
 import _ullage_agent as agent
 import _ullage_common as common
 import _ullage_kinds as types
+from _ullage_common import monotonic
 
 _queues = 0  # queues told of
 _FIRST_BACKLOG = 16  # items

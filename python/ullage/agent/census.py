@@ -11,7 +11,6 @@ import gc
 import sys
 from _weakref import ref
 from itertools import cycle
-from time import monotonic, thread_time
 
 import _ullage_common as common
 import _ullage_contents as contents
@@ -19,6 +18,7 @@ import _ullage_garbage as garbage
 import _ullage_kinds as types
 import _ullage_paths as paths
 import _ullage_slots as slots
+from _ullage_common import monotonic, thread_time
 
 MORE = 16 << 20  # bytes, and share of what had grown: less is not worth another
 MORE_SHARE = 0.1

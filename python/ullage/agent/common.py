@@ -8,11 +8,14 @@ nothing of them.
 import gc
 import posix
 import sys
+import time
 
 BUDGET = 0.005  # of the time: what looks may cost, each kind of them; what one cost decides when the next may come
 
 _MODULE = type(sys)
 _NAMES = _MODULE.__dict__["__dict__"].__get__  # as CPython itself reads it: no code of a module's type runs
+
+monotonic, thread_time = time.monotonic, time.thread_time  # as they are now: a test's mock in their place is not for us
 
 native = None  # python/agent, where this Python can load it
 in_child = []  # functions by which parts that keep figures begin anew in a forked child

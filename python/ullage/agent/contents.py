@@ -9,7 +9,6 @@ import gc
 import sys
 from _collections import deque
 from itertools import islice
-from time import thread_time
 
 import _ullage_common as common
 import _ullage_kinds as types
@@ -17,6 +16,7 @@ import _ullage_paths as paths
 import _ullage_slots as slots
 import _ullage_tensors as tensors
 import _ullage_weigh as weigh
+from _ullage_common import thread_time
 
 WINDOWS, WINDOW = 3, 32  # elements next to each other often share a storage
 PARTS = 40  # of an element

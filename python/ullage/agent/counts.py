@@ -216,7 +216,9 @@ def _count_files(counts, error):
 
 def _written_by_torch(error):
     """The file that torch.save was writing: of a full disk its writer says "unexpected pos", and no path."""
-    while error is not None:
+    seen = set()  # what came of itself has no end
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
         traceback = _TRACEBACK(error)
         while traceback is not None:
             code = traceback.tb_frame.f_code

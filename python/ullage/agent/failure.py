@@ -10,6 +10,7 @@ import _ullage_counts as counts
 MAX_TEXT = 2000
 MAX_FRAMES = 40
 MAX_CHAIN = 8
+MAX_NAME = 300
 
 
 def describe(error, release, restore, own):
@@ -17,7 +18,7 @@ def describe(error, release, restore, own):
     code = _ERRNO(error) if issubclass(type(error), OSError) else None
     return {
         "kind": "exception",
-        "type_name": _NAME(type(error)),
+        "type_name": _NAME(type(error))[:MAX_NAME],
         "errno": code if type(code) is int else None,
         "counts": counts.take(error, release, restore, own),
         "text": text(error),
@@ -54,10 +55,13 @@ def text(error, depth=1):
     plain = [_plain_argument(one, depth) for one in arguments]
     if any([one is _HIDDEN for one in plain]) or not _shows_plain(error):
         return ""
-    if all([one is other for one, other in zip(plain, arguments)]):
-        said = shown(error)
-    else:
-        said = str(plain[0]) if len(plain) == 1 else repr(tuple(plain))
+    try:
+        if all([one is other for one, other in zip(plain, arguments)]):
+            said = shown(error)
+        else:
+            said = str(plain[0]) if len(plain) == 1 else repr(tuple(plain))
+    except ValueError:
+        return ""  # a number of too many digits
     # The traceback of another process has its cause at its end.
     return said if len(said) <= MAX_TEXT else said[: MAX_TEXT // 2] + said[-MAX_TEXT // 2 :]
 
@@ -91,12 +95,17 @@ _NAME, _MRO, _DICT = _read_by(type, "__name__"), _read_by(type, "__mro__"), _rea
 
 
 def _stack(traceback):
+    """The outermost and the innermost ones; of a recursion without end there are millions."""
+    number, last = 0, traceback
+    while last is not None:
+        number, last = number + 1, last.tb_next
     frames = []
-    while traceback is not None:
-        code = traceback.tb_frame.f_code
-        frames.append("%s:%s %s" % (code.co_filename, traceback.tb_lineno, code.co_name))
+    for place in range(number):
+        if place < 10 or place >= number - (MAX_FRAMES - 10):
+            code = traceback.tb_frame.f_code
+            frames.append("%s:%s %s" % (code.co_filename[-MAX_NAME:], traceback.tb_lineno, code.co_name[:MAX_NAME]))
         traceback = traceback.tb_next
-    return frames if len(frames) <= MAX_FRAMES else frames[:10] + frames[10 - MAX_FRAMES :]
+    return frames
 
 
 def _chain(error):
@@ -109,7 +118,7 @@ def _chain(error):
             break
         error = following
         seen.add(id(error))
-        chain.append("%s: %s" % (_NAME(type(error)), text(error)))
+        chain.append("%s: %s" % (_NAME(type(error))[:MAX_NAME], text(error)))
     return chain
 
 

@@ -14,10 +14,10 @@ full of small holes keeps them all. Both figures are told.
 import gc
 import posix
 import sys
-from time import monotonic, thread_time
 
 import _ullage_common as common
 import _ullage_tensors as tensors
+from _ullage_common import monotonic, thread_time
 
 LEAST_APART_S = 0.5
 MOVED = 2 << 20  # bytes: less is not worth a message

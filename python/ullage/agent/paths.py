@@ -12,11 +12,11 @@ import sys
 from _collections import OrderedDict, defaultdict, deque
 from _functools import _lru_cache_wrapper as CACHE
 from itertools import islice
-from time import thread_time
 
 import _ullage_common as common
 import _ullage_kinds as types
 import _ullage_slots as slots
+from _ullage_common import thread_time
 
 DICTS = (dict, OrderedDict, defaultdict)
 LISTS = (list, tuple)

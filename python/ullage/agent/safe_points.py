@@ -19,13 +19,13 @@ IN_TIME = -1.0  # for access(): only where a look at memory is due
 
 also = []  # what other parts look at whenever memory was looked at, but for the short looks
 _memory = None  # the part, once it was needed
-_began = 0.0  # by time.monotonic()
+_began = 0.0  # by common.monotonic()
 
 
 def install():
     global _began
     native = common.native
-    _began = time.monotonic()
+    _began = common.monotonic()
     common.in_child.append(_after_fork)
     native.sample_with(_look)
     native.next_sample(FIRST_SAMPLE_S)
@@ -41,12 +41,12 @@ def install():
 
 def _after_fork():
     global _began
-    _began = time.monotonic()
+    _began = common.monotonic()
 
 
 def began_long_ago():
     """This process had time to grow."""
-    return time.monotonic() >= _began + FIRST_SAMPLE_S
+    return common.monotonic() >= _began + FIRST_SAMPLE_S
 
 
 def _look(light, early):

@@ -15,9 +15,9 @@ is traced, and a program of several threads that traces is not looked into meanw
 
 import sys
 import _tracemalloc
-from time import monotonic
 
 import _ullage_common as common
+from _ullage_common import monotonic
 
 ENOUGH = 16 << 20  # private bytes that came meanwhile
 MANY = 50_000  # blocks that came: each costs memory, and the reader time

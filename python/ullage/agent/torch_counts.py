@@ -10,7 +10,6 @@ import gc
 import os
 import sys
 from _collections import deque
-from time import monotonic, thread_time
 
 import _ullage_agent as agent
 import _ullage_common as common
@@ -18,6 +17,7 @@ import _ullage_kinds as types
 import _ullage_safe_points as safe_points
 import _ullage_slots as slots
 import _ullage_weigh as weigh
+from _ullage_common import monotonic, thread_time
 
 MORE = 1.25
 AGAIN_S = 5.0

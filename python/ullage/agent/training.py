@@ -6,7 +6,6 @@ runs in it. All that is left to see of it is that it calls its model.
 """
 
 import sys
-import time
 
 import _ullage_common as common
 import _ullage_safe_points as safe_points
@@ -15,7 +14,7 @@ MOST = 20_000  # calls of models in a second: at about 0.25 us each, 0.5 % of th
 
 _forward = None  # (the access, the class, its function)
 _calls = 0
-_since = time.monotonic()
+_since = common.monotonic()
 
 
 def on_optimizer(module):
@@ -33,7 +32,7 @@ def on_worker(module):
 
 def _after_fork():
     global _calls, _since
-    _calls, _since = _forward[0].calls if _forward is not None else 0, time.monotonic()
+    _calls, _since = _forward[0].calls if _forward is not None else 0, common.monotonic()
 
 
 def _on_call(_model):
@@ -49,7 +48,7 @@ def _on_call(_model):
             return
         frame = frame.f_back
     safe_points.sample_now()
-    now, calls = time.monotonic(), access.calls
+    now, calls = common.monotonic(), access.calls
     often = calls - _calls > MOST * (now - _since)
     _calls, _since = calls, now
     if often and not safe_points.rises():

@@ -226,7 +226,7 @@ _length = length_of
 
 # --- iterators that keep what they have seen ------------------------------------------------------------
 
-MAX_KEEPERS = 100_000
+MAX_TEES_OR_CYCLES = 100_000
 MAX_TEES = 64
 WHOLE = 16  # items that are worth a word
 
@@ -234,8 +234,8 @@ WHOLE = 16  # items that are worth a word
 def kept_by_iterators():
     """What itertools.cycle and itertools.tee keep for later in this process; None where that is little or too
     many of them are there."""
-    found = common.standing((cycle, _tee_dataobject), MAX_KEEPERS, 1, (), sys.maxsize, 1)
-    if found is None or found[1] > MAX_KEEPERS:
+    found = common.standing((cycle, _tee_dataobject), MAX_TEES_OR_CYCLES, 1, (), sys.maxsize, 1)
+    if found is None or found[1] > MAX_TEES_OR_CYCLES:
         return None
     cycles, tees = [], []
     for one in found[0]:
