@@ -192,7 +192,7 @@ pub(crate) unsafe extern "C-unwind" fn allocations(_module: Object, _arguments: 
         unsafe {
             // Until 3.12, and since.
             let names = [c"_PyThreadState_UncheckedGet", c"PyThreadState_GetUnchecked"];
-            let found = names.into_iter().map(|name| symbol(name)).find(|found| !found.is_null());
+            let found = names.into_iter().map(symbol).find(|found| !found.is_null());
             RUNNING.store(found.unwrap_or(null_mut()), Relaxed);
             install_pieces();
             install_arenas();
