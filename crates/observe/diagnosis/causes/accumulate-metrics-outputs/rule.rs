@@ -4,7 +4,7 @@ use super::unnamed_growth;
 use crate::rule::retainers;
 
 use crate::analysis::retainers::Kind;
-use crate::analysis::{Analysis, RemedyContext};
+use crate::analysis::{Analysis, Collection, RemedyContext};
 use crate::history::ProcessHistory;
 use crate::rule::{Judgement, Rule};
 use ullage_model::Fix;
@@ -17,16 +17,20 @@ fn judge(analysis: &Analysis) -> Judgement {
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    if context.retained_by(&[Collection::Element]) {
+        return vec![Fix::new(
+            "Let go of each element once it is read: the document's root holds them all",
+            "events = iter(ElementTree.iterparse(file, events=(\"start\", \"end\"))); root = next(events)[1]  # after each record: root.clear()",
+        )];
+    }
     // A metric is no list of its own, and its name is not known then.
     let metric = if context.retainer.is_none() { "  # a metric: metric.reset()" } else { "" };
+    let (title, digest) = context.digest();
     vec![
         Fix::new(
             "Empty it when its values are used, at the end of each epoch",
             format!("{}{metric}", context.empty("outputs")),
         ),
-        Fix::new(
-            "Or store a digest of each output instead of the whole output",
-            context.put("logits.argmax(-1).to(torch.int16)", "outputs"),
-        ),
+        Fix::new(title, context.put(digest, "outputs")),
     ]
 }

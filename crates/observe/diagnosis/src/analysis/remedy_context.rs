@@ -41,6 +41,8 @@ pub(crate) struct RetainerInCode {
     pub(crate) collection: Collection,
     /// It retains arrays of numpy, not tensors.
     pub(crate) of_arrays: bool,
+    /// It retains something else than tensors and arrays.
+    pub(crate) of_others: bool,
     /// Elements that it had.
     pub(crate) length: u64,
 }
@@ -59,6 +61,8 @@ pub(crate) enum Collection {
     DataFrame,
     /// One that is raised again and again.
     Exception,
+    /// An element of an XML document, which holds those below it.
+    Element,
 }
 
 impl Collection {
@@ -71,6 +75,7 @@ impl Collection {
             "Tensor" | "Parameter" => Collection::Tensor,
             "ndarray" => Collection::Array,
             "DataFrame" | "Series" => Collection::DataFrame,
+            "Element" | "_Element" => Collection::Element,
             _ if last.to_lowercase().ends_with("dict") || last == "Counter" => Collection::Dict,
             _ => Collection::List,
         }
@@ -87,13 +92,21 @@ impl RetainerInCode {
                 false => Collection::of(&retainer.type_name),
             },
             of_arrays: arrays(&retainer.element) || arrays(&retainer.type_name),
+            of_others: !retainer.element.is_empty()
+                && !["Tensor", "Parameter", "ndarray"].iter().any(|name| retainer.element.contains(name)),
             length: retainer.length,
         }
     }
 
     /// A tensor of this name.
     pub(crate) fn tensor(name: &str) -> RetainerInCode {
-        RetainerInCode { name: expression(name), collection: Collection::Tensor, of_arrays: false, length: 0 }
+        RetainerInCode {
+            name: expression(name),
+            collection: Collection::Tensor,
+            of_arrays: false,
+            of_others: false,
+            length: 0,
+        }
     }
 }
 
@@ -176,7 +189,9 @@ impl RemedyContext {
                 format!("{name} = {value}")
             }
             Some(Collection::CachedFunction) => format!("return {value}"),
-            Some(Collection::List | Collection::Deque) | None => format!("{name}.append({value})"),
+            Some(Collection::List | Collection::Deque | Collection::Element) | None => {
+                format!("{name}.append({value})")
+            }
         }
     }
 
@@ -189,6 +204,22 @@ impl RemedyContext {
             Some(Collection::DataFrame) => format!("{name} = {name}.iloc[:0].copy()"),
             Some(Collection::CachedFunction) => format!("{name}.cache_clear()"),
             _ => format!("{name}.clear()"),
+        }
+    }
+
+    /// What may be put in the place of a whole output of a model, or of whatever else is retained: (title, code).
+    pub(crate) fn digest(&self) -> (&'static str, &'static str) {
+        match &self.retainer {
+            Some(retainer) if retainer.of_others => {
+                ("Or store of each element only what is used later", "summary(element)")
+            }
+            Some(retainer) if retainer.of_arrays => {
+                ("Or store a digest of each array instead of the whole array", "array.mean(axis=0)")
+            }
+            _ => (
+                "Or store a digest of each output instead of the whole output",
+                "logits.argmax(-1).to(torch.int16)",
+            ),
         }
     }
 

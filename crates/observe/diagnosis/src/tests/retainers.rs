@@ -166,6 +166,14 @@ fn one(verdict: &Verdict) -> (&str, Severity, Status, String) {
 }
 
 #[test]
+fn what_a_parser_reads_is_let_go_of_at_its_root() {
+    let tree = Retainer { type_name: "xml.etree.ElementTree.Element".into(), ..retainer("self._parser") };
+    let verdict = run(steady, census(&[tree]));
+    let [fix] = &verdict.findings[0].fixes[..] else { panic!("{:?}", verdict.findings[0].fixes) };
+    assert!(fix.command.contains("root.clear()") && !fix.command.contains("_parser"), "{}", fix.command);
+}
+
+#[test]
 fn a_list_of_outputs_is_named_with_its_line_and_its_share() {
     let verdict = run(steady, census(&[retainer("outputs")]));
     let (cause, severity, status, said) = one(&verdict);
