@@ -19,7 +19,7 @@ fn judge(analysis: &Analysis) -> Judgement {
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     if context.retained_by(&[Collection::Element]) {
         return vec![Fix::new(
-            "Let go of each element once it is read: the document's root holds them all",
+            "Clear the tree after each record: its root retains every element that was read",
             "events = iter(ElementTree.iterparse(file, events=(\"start\", \"end\"))); root = next(events)[1]  # after each record: root.clear()",
         )];
     }

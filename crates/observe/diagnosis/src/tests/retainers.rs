@@ -166,7 +166,7 @@ fn one(verdict: &Verdict) -> (&str, Severity, Status, String) {
 }
 
 #[test]
-fn what_a_parser_reads_is_let_go_of_at_its_root() {
+fn what_a_parser_reads_is_cleared_at_its_root() {
     let tree = Retainer { type_name: "xml.etree.ElementTree.Element".into(), ..retainer("self._parser") };
     let verdict = run(steady, census(&[tree]));
     let [fix] = &verdict.findings[0].fixes[..] else { panic!("{:?}", verdict.findings[0].fixes) };
