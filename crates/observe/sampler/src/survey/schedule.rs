@@ -172,6 +172,12 @@ mod tests {
     }
 
     #[test]
+    fn what_was_there_at_the_start_was_not_earned() {
+        assert!(!Schedule::earned(at(5.0), 46e6, 0.005));
+        assert!(Schedule::earned(at(20.0), 46e6, 0.005));
+    }
+
+    #[test]
     fn what_was_not_earned_must_be_there_twice() {
         let mut schedule = Schedule::default();
         assert!(schedule.price(at(1.0), 10, 0.005) > RESERVE_NS);
