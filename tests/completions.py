@@ -79,7 +79,7 @@ def attempt(shell, folder, environment, run):
             if not terminal.shows(shown.format(run=run)):
                 wrong.append(f"{shell}: {typed!r} and <TAB> do not show {shown.format(run=run)!r}:\n{terminal.screen()}")
     finally:
-        terminal.tmux("kill-server")
+        watched.end_terminal(terminal.tmux)
     return wrong
 
 

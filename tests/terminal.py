@@ -21,6 +21,8 @@ import tempfile
 import termios
 import time
 
+import watched
+
 PATIENCE = 60
 
 JOB = """
@@ -100,7 +102,7 @@ class Tmux:
         return until("a program", self.children, bool)[0]
 
     def end(self):
-        self.call("kill-server")
+        watched.end_terminal(self.call)
 
 
 class Test:

@@ -225,7 +225,7 @@ class Terminal:
         raise AssertionError(f"{text!r} did not appear on:\n{self.screen()}")
 
     def close(self):
-        self.tmux("kill-server")
+        watched.end_terminal(self.tmux)
 
 
 def in_terminal(function):

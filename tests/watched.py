@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import subprocess
 import time
 
@@ -95,6 +96,22 @@ def wait_for(condition, seconds=300):
             return True
         time.sleep(0.02)
     return False
+
+
+def end_terminal(tmux):
+    """Ends a tmux, called by `tmux(*words)`, and its shells: a shell that is hung up still writes its history."""
+    pids = set(tmux("list-panes", "-a", "-F", "#{pid} #{pane_pid}").split())
+    ends = []
+    for pid in map(int, pids):
+        try:
+            ends.append(os.pidfd_open(pid))
+        except ProcessLookupError:
+            pass
+    tmux("kill-server")
+    for end in ends:
+        # Only a failure takes so long; the caller then finds what is left.
+        select.select([end], [], [], 60)
+        os.close(end)
 
 
 def log_line(path, **content):
