@@ -289,6 +289,28 @@ def test_a_forked_child_walks_only_after_its_own_memory_has_moved(python, script
     assert done.stderr == "" and done.stdout == walked + "\n"
 
 
+UNSEEN = """
+walks, told = [], []
+memory._walk = lambda figures, now: walks.append(1)
+memory.common.native.large(gc.get_threshold(), (), 1, (), (), 1)  # what loading takes is there before the fork
+if os.fork() == 0:
+    memory._after_fork()
+    kept = bytearray(b"x") * GROWTH
+    memory.look(told.append)
+    memory.look(told.append)
+    print(len(walks))
+    os._exit(0)
+os.wait()
+"""
+
+
+@pytest.mark.parametrize(("growth", "walks"), [(1, "0"), (40 << 20, "2")])
+def test_the_child_of_one_that_never_looked_walks_over_what_is_its_own_only(python, script, growth, walks):
+    program = script(PARTS + UNSEEN.replace("GROWTH", str(growth)))
+    done = subprocess.run([python, program, agent_parts.__file__, receiver.library()], capture_output=True, text=True)
+    assert done.stderr == "" and done.stdout == walks + "\n"
+
+
 MIDST = """
 import weakref, threading, types
 

@@ -31,7 +31,8 @@ CHUNK = 48  # of a free chunk, what malloc_trim leaves in front
 _began = monotonic()
 _told = {}  # figures of the last message
 _walked = {}  # figures of the last walk
-_inherited = {}  # figures of the parent's last walk, in a forked child that has not looked yet
+_inherited = None  # figures of the parent's last walk, in a forked child that has not looked yet
+_forked_with = 0  # private bytes that a forked child began with
 _next_walk = 0.0
 _growth = None  # since the first look
 _census = None  # once growth went on
@@ -56,7 +57,7 @@ def look(send, light=False, early=False):
             pass
     now = monotonic()
     took = thread_time() - began
-    if _inherited:
+    if _inherited is not None:
         _inherit(figures)
     if not light and not early and _is_due(figures, now):
         try:
@@ -87,8 +88,8 @@ def files():
 
 def _after_fork():
     """In a forked child: what was told was told by another."""
-    global _began, _told, _walked, _inherited, _next_walk, _growth, _census
-    _inherited = _walked or _inherited
+    global _began, _told, _walked, _inherited, _forked_with, _next_walk, _growth, _census
+    _inherited, _forked_with = _walked or _inherited or {}, _private()
     _began, _told, _walked, _next_walk = monotonic(), {}, {}, 0.0
     _growth = _census = None
     if _tracing is not None:
@@ -100,20 +101,20 @@ common.in_child.append(_after_fork)
 
 def _inherit(figures):
     """At a forked child's first look: a walk over what it inherited would find, in pages that it shares, what its
-    parent knows. So the first walk is one after its own memory has moved. Where nothing has since the parent's, its
-    figures stand."""
+    parent knows, or found not worth one yet. So the first walk is one after its own memory has moved. Where nothing has
+    since the parent's, its figures stand."""
     global _inherited, _walked
     if not _moved(figures, _inherited, MOVED_MUCH):
-        # A parent that has not walked either, a worker that was forked itself, knows none.
+        # A parent that is a worker and was forked itself has not walked either, and knows none.
         figures.update({name: _inherited[name] for name in ("tensors", "python_large") if name in _inherited})
-    _inherited, _walked = {}, figures
+    _inherited, _walked = None, dict(figures, anonymous=_forked_with)
 
 
 def _is_due(figures, now):
     """A walk is worth its cost, and paid, or what moved is as much as growth is."""
     if now < _next_walk or not _moved(figures, _walked, MOVED_MUCH):
         return False
-    return now - _began >= figures["blocks"] * WALK_S / common.BUDGET or _moved(figures, _walked or _inherited, GROWN)
+    return now - _began >= figures["blocks"] * WALK_S / common.BUDGET or _moved(figures, _walked, GROWN)
 
 
 def _moved(now, before, least):
