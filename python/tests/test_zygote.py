@@ -708,6 +708,24 @@ def test_install_can_choose_the_zygote_but_for_fork_by_name():
         ullage.uninstall()
 
 
+def test_a_method_that_is_asked_for_later_takes_the_place_of_the_one_before():
+    plain = DataLoader(Rows(8), num_workers=1)
+    ullage.install()
+    try:
+        before = plain.multiprocessing_context
+        ullage.install(method="zygote")  # as a program under `ullage run --fix` does
+        assert plain.multiprocessing_context is ullage.context("zygote")
+        ullage.install()
+        assert plain.multiprocessing_context is ullage.context("zygote")
+    finally:
+        ullage.uninstall()
+    ullage.install()
+    try:
+        assert plain.multiprocessing_context is before
+    finally:
+        ullage.uninstall()
+
+
 def test_the_context_can_be_pickled_and_switched_off(monkeypatch):
     context = ullage.context("zygote")
     assert pickle.loads(pickle.dumps(context)) is context and context.get_start_method() == "zygote"

@@ -18,11 +18,12 @@ from ullage._context import _Queues, called, context
 from ullage._errors import Error
 
 _original: Any = None  # the property
+_asked: str | None = None  # the start method that was asked for last
 
 
 def install(strict: bool = False, method: str | None = None) -> None:
-    """From now on every loader with workers, of torch or by torch's iterator, uses the arena. Does nothing where it is
-    installed already, and with `ULLAGE_DISABLE=1`.
+    """From now on every loader with workers, of torch or by torch's iterator, uses the arena. Does nothing with
+    `ULLAGE_DISABLE=1`; where it is installed already, a `method` takes the place of the one before.
 
     Each keeps its start method; with `method` ("zygote", say) they get that one, but for those that ask for "fork" by
     name: their datasets need not be picklable. Where a zygote cannot serve, each has its own again.
@@ -30,11 +31,14 @@ def install(strict: bool = False, method: str | None = None) -> None:
     With `strict`, or `ULLAGE_STRICT=1`, it is an error where a tensor of the CPU would go torch's own way, unless its
     storage was shared before (`share_memory_()`).
     """
-    global _original
+    global _original, _asked
     if strict:
         os.environ["ULLAGE_STRICT"] = "1"  # workers and subprocesses too
         _reducers.strict = True
-    if _original is not None or os.environ.get("ULLAGE_DISABLE") == "1":
+    if os.environ.get("ULLAGE_DISABLE") == "1":
+        return
+    _asked = method or _asked
+    if _original is not None:
         return
     try:
         module = importlib.import_module("torch.utils.data.dataloader")
@@ -45,13 +49,13 @@ def install(strict: bool = False, method: str | None = None) -> None:
 
     def getter(self: Any) -> Any:
         chosen = before.fget(self)
-        return chosen if self.num_workers == 0 else _ours(chosen, method)
+        return chosen if self.num_workers == 0 else _ours(chosen, _asked)
 
     def __new__(kind: Any, *args: Any, **kwargs: Any) -> Any:
         # In here, because a frame of ours around `__init__` would stand in its warnings and tracebacks.
         given: Any = args[0] if args else kwargs.get("loader")
         other = hasattr(given, "multiprocessing_context") and not isinstance(given.multiprocessing_context, _Queues)
-        ours = _ours(given.multiprocessing_context, method) if other else None
+        ours = _ours(given.multiprocessing_context, _asked) if other else None
         made = object.__new__(kind)
         if isinstance(ours, _Queues):
 
@@ -70,13 +74,13 @@ def install(strict: bool = False, method: str | None = None) -> None:
 
 def uninstall() -> None:
     """Loaders made from now on are torch's again."""
-    global _original
+    global _original, _asked
     if _original is not None:
         module = importlib.import_module("torch.utils.data.dataloader")
         module.DataLoader.multiprocessing_context = _original
         # Deleted, it would leave a class that takes no arguments.
         module._MultiProcessingDataLoaderIter.__new__ = _new
-        _original, _arena.expected = None, False
+        _original, _asked, _arena.expected = None, None, False
 
 
 def _new(kind: Any, *args: Any, **kwargs: Any) -> Any:
