@@ -3,15 +3,17 @@
 
     metrics.py --ullage PATH
 
-Prometheus scrapes `ullage serve`, node_exporter reads `--metrics-file`, promtool checks texts and alert rules, and each query of
-the Grafana dashboard is asked. A tool that is not on the PATH (Debian: prometheus, prometheus-node-exporter) is named, and what
+Prometheus scrapes `ullage serve` and receives what it pushes as OTLP, or VictoriaMetrics, node_exporter reads `--metrics-file`,
+promtool checks texts and alert rules, and each query of the Grafana dashboard is asked. A tool that is not on the PATH (Debian: prometheus, prometheus-node-exporter) is named, and what
 needs it is left out. Everything listens on 127.0.0.1. Prints what a scrape costs.
 """
 
 import argparse
 import contextlib
 import gzip
+import http.server
 import json
+import math
 import os
 import re
 import shutil
@@ -20,6 +22,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.parse
 import urllib.request
@@ -80,15 +83,16 @@ class Test:
         return subprocess.Popen([self.ullage, "run", "-q", *words], env=self.environment, stdin=subprocess.DEVNULL)
 
     @contextlib.contextmanager
-    def serving(self, home=None):
+    def serving(self, home=None, *words, **environment):
         """`ullage serve` on a free port; its pid and address."""
-        environment = dict(self.environment, ULLAGE_HOME=home or self.home)
-        words = [self.ullage, "serve", "--listen", "127.0.0.1:0"]
+        environment = dict(self.environment, ULLAGE_HOME=home or self.home, **environment)
+        words = [self.ullage, "serve", "--listen", "127.0.0.1:0", *words]
         server = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True)
         try:
             yield server.pid, re.search(r"http://([^/]+)/metrics", server.stderr.readline())[1]
         finally:
             server.terminate()
+            self.said = server.stderr.read()
             server.wait()
 
 
@@ -349,13 +353,110 @@ def cost(test):
     test.check("and all runs", len(samples(text, "ullage_run_info")) == RUNS, text)
 
 
+class Receiver(http.server.BaseHTTPRequestHandler):
+    """A collector that is not ready at first."""
+
+    pushes = []
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.pushes.append((self.path, dict(self.headers), body))
+        self.send_response(503 if len(self.pushes) <= 2 else 200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def pushed(test):
+    """What is pushed as OTLP: to a collector that fails first, and to a real Prometheus, beside what is scraped there."""
+    home = os.path.join(test.folder, "pushed")
+    recorder = {"pid": os.getpid(), "start": watched.start_ticks()}
+    for n in range(2):
+        small_run(home, n, PROCESSES, recorder)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    variables = {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{server.server_port}/base/",
+        "OTEL_EXPORTER_OTLP_HEADERS": "authorization=Basic%20eA",
+        "OTEL_METRIC_EXPORT_INTERVAL": "200",
+    }
+    with test.serving(home, "--otlp", **variables):
+        until("pushes", lambda: len(Receiver.pushes) >= 5)
+    server.shutdown()
+    path, headers, body = Receiver.pushes[-1]
+    test.check("it is pushed to where the variables say", path == "/base/v1/metrics", path)
+    headers = {name.lower(): value for name, value in headers.items()}
+    wanted = {"content-type": "application/x-protobuf", "authorization": "Basic eA"}
+    test.check("as protobuf, with their headers", {name: headers.get(name) for name in wanted} == wanted, headers)
+    test.check("all runs are in it", body.count(b"ullage.run_info") == 1 and body.count(b"-train-471") > 100, body[:300])
+    once = [test.said.count(words) for words in ("503", "taken again")]
+    test.check("that nobody took it is said once, and that it is taken again", once == [1, 1], test.said)
+    refused = subprocess.run([test.ullage, "serve", "--otlp", "https://c/"], env=test.environment, capture_output=True, text=True)
+    test.check("a push that could not arrive is refused", refused.returncode != 0 and "TLS" in refused.stderr, refused.stderr)
+    pushed_to_stores(test, home)
+
+
+# Labels by which a store says who sent a series.
+SENDER = re.compile("job|instance|host_name|scope_.*|service_.*")
+
+
+def stores(folder, listen):
+    """Of the real stores that receive OTLP: their name, the words that start one, and where they take it."""
+    prometheus, victoria = shutil.which("prometheus"), shutil.which("victoria-metrics")
+    receives = prometheus and subprocess.run([prometheus, "--help"], capture_output=True, text=True).stdout
+    if receives and "--web.enable-otlp-receiver" in receives:
+        config = os.path.join(folder, "otlp.yml")
+        open(config, "w").close()
+        words = [f"--config.file={config}", f"--storage.tsdb.path={folder}/otlp", "--web.enable-otlp-receiver"]
+        yield "Prometheus", [prometheus, *words, f"--web.listen-address={listen}"], "/api/v1/otlp/v1/metrics"
+    if victoria:
+        words = ["-opentelemetry.usePrometheusNaming", "-search.latencyOffset=0s", f"-storageDataPath={folder}/victoria"]
+        yield "VictoriaMetrics", [victoria, *words, f"-httpListenAddr={listen}"], "/opentelemetry/v1/metrics"
+
+
+def pushed_to_stores(test, home):
+    listen = f"127.0.0.1:{free_port()}"
+    there = list(stores(test.folder, listen))
+    if not there:
+        print("left out: neither a Prometheus (3.0 or newer) nor a VictoriaMetrics on the PATH that receives OTLP")
+    for name, words, path in there:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(started(f"{test.folder}/store.log", *words))
+            until(name, lambda: not asked(listen, "up"))
+            pushes = stack.enter_context(
+                test.serving(home, "--otlp", f"http://{listen}{path}", OTEL_METRIC_EXPORT_INTERVAL="500")
+            )
+            scraped = {
+                (line[0], *sorted(re.findall(r'(\w+)="([^"]+)"', line[1]))): float(line[2])
+                for line in re.findall(r"^(ullage_\w+)\{(.*)\} (\S+)$", got(pushes[1]), re.M)
+            }
+
+            def series():
+                found = {}
+                for one in asked(listen, '{__name__=~"ullage_.+"}'):
+                    labels = {key: value for key, value in one["metric"].items() if not SENDER.fullmatch(key)}
+                    found[(labels.pop("__name__"), *sorted(labels.items()))] = float(one["value"][1])
+                return found
+
+            found = until("series", lambda: len(found := series()) >= len(scraped) and found)
+            # A store keeps fewer digits of what it is sent.
+            far = [key for key in scraped if not math.isclose(scraped[key], found.get(key, -1), rel_tol=1e-9)]
+            test.check(
+                f"{name} has each of {len(scraped)} series by push as a scrape would have it",
+                not far and len(found) == len(scraped) > 100,
+                (far[:5], [key for key in found if key not in scraped][:5]),
+            )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ullage", required=True)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ullage-metrics-") as folder:
         test = Test(os.path.abspath(arguments.ullage), folder)
-        for part in (cost, peers):
+        for part in (cost, pushed, peers):
             try:
                 part(test)
             except Failed as failed:

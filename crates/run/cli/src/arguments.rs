@@ -158,6 +158,9 @@ pub struct ServeArguments {
     /// Address and port, for example 0.0.0.0:9477 for other machines too
     #[arg(long, value_name = "ADDRESS", env = "ULLAGE_LISTEN", default_value = "127.0.0.1:9477")]
     pub listen: String,
+    /// Also push the metrics as OTLP (http/protobuf); without URL, to where OTEL_EXPORTER_OTLP_ENDPOINT says
+    #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = "")]
+    pub otlp: Option<String>,
 }
 
 /// `ullage mark`.

@@ -22,6 +22,7 @@ pub mod mailboxes;
 pub mod metrics_file;
 pub mod narrator;
 pub mod now_file;
+pub mod otlp_push;
 pub mod paced;
 pub mod printer;
 pub mod python_facts;

@@ -1,9 +1,10 @@
-//! `ullage serve`: one port a node, where Prometheus reads the metrics of all live runs of this user.
+//! `ullage serve`: one port a node, where Prometheus reads the metrics of all live runs of this user; with `--otlp` they are
+//! pushed as well.
 
 use crate::arguments::ServeArguments;
 use crate::http_server::{serve, Answer, Request};
 use crate::live_runs::LiveRuns;
-use crate::{home, printer};
+use crate::{home, otlp_push, printer};
 use anyhow::Context;
 use std::io::Write;
 use std::net::TcpListener;
@@ -16,11 +17,22 @@ const STANDS: Duration = Duration::from_millis(500);
 
 /// Serves until it is ended.
 pub fn run(arguments: &ServeArguments) -> anyhow::Result<u8> {
-    let mut metrics = Metrics { runs: LiveRuns::below(home::home()?), latest: None };
+    let home = home::home()?;
+    let push = arguments.otlp.as_deref().map(|url| {
+        let host = rustix::system::uname();
+        let variable = |name: &str| std::env::var(name).ok();
+        otlp_push::Settings::new(url, &host.nodename().to_string_lossy(), variable)
+    });
+    let push = push.transpose()?;
+    let mut metrics = Metrics { runs: LiveRuns::below(home.clone()), latest: None };
     let listener = TcpListener::bind(&arguments.listen)
         .with_context(|| format!("cannot listen on {} (--listen)", arguments.listen))?;
     let address = listener.local_addr()?;
     printer::note(&format!("metrics of your live runs: http://{address}/metrics"));
+    if let Some(settings) = push {
+        printer::note(&format!("pushed to {}", settings.url()));
+        otlp_push::begin(settings, home)?;
+    }
     serve(&listener, |request| metrics.answer(request))?;
     Ok(0)
 }
