@@ -16,7 +16,7 @@ $ENV{OMP_NUM_THREADS} = 1;
 sub start {
     return if $next >= @rates;
     my $pid = open(my $pipe, '-|', $python, "$here/trial.py", $rates[$next]) or die "cannot start a trial: $!";
-    $trials{$pipe} = { number => $next++, pid => $pid, loss => 'none' };
+    $trials{$pipe} = { number => $next++, pid => $pid, loss => 'none', text => '' };
     $metrics->add($pipe);
 }
 
@@ -37,7 +37,8 @@ while ($metrics->count) {
             finish($pipe, 'over');
             next;
         }
-        my ($epoch, $loss) = $text =~ /(\d+) ([\d.]+)\n\z/ or next;
+        $trials{$pipe}{text} .= $text;
+        my ($epoch, $loss) = $trials{$pipe}{text} =~ /(\d+) ([\d.]+)\n\z/ or next;
         $trials{$pipe}{loss} = $loss;
         if ($epoch >= 6 && $loss > 2) {
             kill 'KILL', $trials{$pipe}{pid};
