@@ -311,6 +311,62 @@ def test_the_child_of_one_that_never_looked_walks_over_what_is_its_own_only(pyth
     assert done.stderr == "" and done.stdout == walks + "\n"
 
 
+UNFINISHED = """
+held = []
+
+def items():
+    for number in range(10):  # for so many CPython makes room at first
+        yield [number]
+    held.append(memory.common.own_objects())
+    kinds = (tuple,), 1 << 20
+    held.append(memory.common.standing(*kinds, 1 << 20, (), 1, 1))
+    held.append(memory.common.standing((), 1, 1, (tuple,), 1, 1 << 20))
+    held.append(memory.common.native.large(gc.get_threshold(), *kinds, (tuple, tuple.__sizeof__), (), 1))
+    yield [10]
+
+done = tuple([n] for n in range(3))
+twice = [done]  # so that it is known to be done
+assert len(tuple(items())) == 11
+tuples = [sum(type(one) is tuple for one in found) for found in (held[0], held[1][0], held[2][4], held[3][0])]
+print(min(tuples) > 0 or tuples)
+"""
+
+
+def test_a_tuple_in_the_making_is_handed_to_nobody(python, script):
+    program = script(PARTS + UNFINISHED)
+    done = subprocess.run([python, program, agent_parts.__file__, receiver.library()], capture_output=True, text=True)
+    assert done.stderr == "" and done.stdout == "True\n"
+
+
+INTERPRETERS = """
+import threading
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+
+frames = memory.common.native.frames
+assert frames()[threading.get_ident()].f_globals is globals()
+(read, write), (ended, end) = os.pipe(), os.pipe()
+code = f"import os\\ndef work(): os.write({write}, b'x'); os.read({ended}, 1)\\nwork()"
+other = interpreters.create()
+thread = threading.Thread(target=interpreters.run_string, args=(other, code))
+thread.start()
+os.read(read, 1)
+print(frames())
+os.write(end, b"x")
+thread.join()
+interpreters.destroy(other)
+print(len(frames()))
+"""
+
+
+def test_threads_of_another_interpreter_get_no_frames(python, script):
+    program = script(PARTS + INTERPRETERS)
+    done = subprocess.run([python, program, agent_parts.__file__, receiver.library()], capture_output=True, text=True)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "{}\n1\n")
+
+
 MIDST = """
 import weakref, threading, types
 

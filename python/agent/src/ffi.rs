@@ -95,6 +95,8 @@ extern "C-unwind" {
     pub(crate) fn PyGILState_GetThisThreadState() -> *mut c_void;
     pub(crate) fn PyThreadState_Get() -> *mut c_void;
     pub(crate) fn PyInterpreterState_Get() -> *mut c_void;
+    pub(crate) fn PyInterpreterState_Head() -> *mut c_void;
+    pub(crate) fn PyInterpreterState_Next(interpreter: *mut c_void) -> *mut c_void;
     pub(crate) fn PyInterpreterState_GetID(interpreter: *mut c_void) -> i64;
     pub(crate) fn PyEval_SaveThread() -> *mut c_void;
     pub(crate) fn PyEval_RestoreThread(state: *mut c_void);
@@ -130,6 +132,7 @@ extern "C-unwind" {
     pub(crate) fn PyList_New(size: Size) -> Object;
     pub(crate) fn PyList_GetItem(list: Object, place: Size) -> Object;
     pub(crate) fn PyList_Append(list: Object, item: Object) -> c_int;
+    pub(crate) fn PyDict_New() -> Object;
     pub(crate) fn PyDict_GetItemString(dict: Object, key: *const c_char) -> Object;
     pub(crate) fn PyLong_AsLong(object: Object) -> c_long;
     pub(crate) fn PyLong_AsSize_t(object: Object) -> usize;

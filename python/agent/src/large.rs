@@ -211,11 +211,11 @@ pub(crate) unsafe extern "C-unwind" fn large(module: Object, arguments: Object) 
                     small += itself + sizes.parts(object, 1, false);
                 }
             }
-            if is_of_kinds {
+            if is_of_kinds && !objects::may_be_unfinished(object, arguments) {
                 ffi::PyList_Append(own, object);
             }
         }
-        let others = listed.some_shared(most, shared);
+        let others = listed.some_shared(most, shared, arguments);
         ffi::PyErr_Clear();
         let bytes = long + small * step;
         ffi::tuple([own, shared, ffi::PyLong_FromSize_t(others), ffi::PyLong_FromSize_t(bytes)])

@@ -19,6 +19,21 @@ unsafe extern "C-unwind" fn caller(_module: Object, _arguments: Object) -> Objec
     unsafe { ffi::PyLong_FromSize_t(guard::CALLER.load(SeqCst) as usize) }
 }
 
+/// `frames()`: what `sys._current_frames()` says. Nothing beside another interpreter: CPython makes frames of its threads too, with
+/// the memory of the interpreter that asks, and the other one frees them as its own (3.12, 3.13: "free(): invalid pointer").
+// SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
+unsafe extern "C-unwind" fn frames(_module: Object, _arguments: Object) -> Object {
+    // SAFETY: the lock is held until CPython has made them: another interpreter is made by a thread that has it.
+    unsafe {
+        let first = ffi::PyInterpreterState_Head();
+        let current = ffi::PySys_GetObject(c"_current_frames".as_ptr());
+        if current.is_null() || !ffi::PyInterpreterState_Next(first).is_null() {
+            return ffi::PyDict_New();
+        }
+        ffi::PyObject_CallObject(current, null_mut())
+    }
+}
+
 /// `is_main()`: asked in the interpreter that the process began with. What lies here is of one interpreter only.
 // SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
 unsafe extern "C-unwind" fn is_main(_module: Object, _arguments: Object) -> Object {
@@ -71,6 +86,7 @@ fn methods() -> &'static mut [PyMethodDef] {
         method(c"collects", collector::collects as *const c_void, no),
         method(c"connect", speak::connect as *const c_void, one),
         method(c"connection", fork::connection as *const c_void, many),
+        method(c"frames", frames as *const c_void, no),
         method(c"guard", builtins::guard as *const c_void, one),
         method(c"filled", standing::filled as *const c_void, many),
         method(c"has_figures", ending::has_figures as *const c_void, no),

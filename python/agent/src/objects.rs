@@ -259,20 +259,34 @@ impl Listed {
     }
 
     /// Of those in shared pages that are of the types asked for at most `most`, evenly spread, into a list; and how many
-    /// there are.
+    /// there are. `arguments`: any tuple.
     ///
     /// # Safety
     /// As of `read`, and no object has gone since.
-    pub(crate) unsafe fn some_shared(&mut self, most: usize, list: Object) -> usize {
+    pub(crate) unsafe fn some_shared(&mut self, most: usize, list: Object, arguments: Object) -> usize {
         const WANTED: usize = SHARED | OF_KINDS;
         let others = self.0.numbers().iter().filter(|place| **place & WANTED == WANTED);
         let number = others.clone().count();
         // SAFETY: as the caller promises.
         others.step_by(number / most.max(1) + 1).for_each(|place| unsafe {
-            ffi::PyList_Append(list, (*place & !MARKS) as Object);
+            let object = (*place & !MARKS) as Object;
+            if !may_be_unfinished(object, arguments) {
+                ffi::PyList_Append(list, object);
+            }
         });
         number
     }
+}
+
+/// It may be a tuple in the making (`tuple(generator)`), which CPython refuses to finish where anybody else refers to it
+/// (`_PyTuple_Resize`: SystemError). One that is done, and that nothing but one place refers to, cannot be told from it.
+/// `arguments`: any tuple.
+///
+/// # Safety
+/// The interpreter's lock is held.
+pub(crate) unsafe fn may_be_unfinished(object: Object, arguments: Object) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe { (*object).refcount == 1 && (*object).kind == (*arguments).kind }
 }
 
 /// Those that the collector starts a collection at, of each list.
@@ -315,10 +329,12 @@ pub(crate) unsafe extern "C-unwind" fn objects(_module: Object, arguments: Objec
             ffi::Py_DecRef(shared);
             return ffi::none();
         };
-        listed.own().filter(|object| *object != own && *object != shared).for_each(|object| {
+        let lists = [own, shared];
+        let may_go = |object: &Object| !lists.contains(object) && !may_be_unfinished(*object, arguments);
+        listed.own().filter(may_go).for_each(|object| {
             ffi::PyList_Append(own, object);
         });
-        let (number, all) = (listed.some_shared(most, shared), listed.number());
+        let (number, all) = (listed.some_shared(most, shared, arguments), listed.number());
         ffi::PyErr_Clear();
         ffi::tuple([own, shared, ffi::PyLong_FromSize_t(number), ffi::PyLong_FromSize_t(all)])
     }

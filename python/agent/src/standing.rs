@@ -48,7 +48,9 @@ pub(crate) unsafe extern "C-unwind" fn standing(_module: Object, arguments: Obje
                 return tensors.push(place, far);
             }
             let is_long = containers.contains(&kind) && ffi::PyObject_Size(object) >= least;
-            !is_long || lists.contains(&object) || others.push(place, far)
+            let may_go =
+                is_long && !lists.contains(&object) && !objects::may_be_unfinished(object, arguments);
+            !may_go || others.push(place, far)
         });
         let listed = |found: Ends| found.joined().filter(|_| complete).and_then(Listed::of_kinds);
         let (Some(mut tensors), Some(mut others)) = (listed(tensors), listed(others)) else {
@@ -58,7 +60,9 @@ pub(crate) unsafe extern "C-unwind" fn standing(_module: Object, arguments: Obje
         // Of each row of so many another one: what a step makes comes in the same order again and again.
         let step = of_kinds / most + 1;
         let is_chosen = |place: usize| place % step == place / step * ODD % step;
-        tensors.own().enumerate().filter(|(place, _)| is_chosen(*place)).for_each(|(_, object)| {
+        let chosen =
+            tensors.own().enumerate().filter(|(place, _)| is_chosen(*place)).map(|(_, object)| object);
+        chosen.filter(|object| !objects::may_be_unfinished(*object, arguments)).for_each(|object| {
             ffi::PyList_Append(own, object);
         });
         let sized = others.own().map(|object| (ffi::PyObject_Size(object), object));
@@ -70,7 +74,7 @@ pub(crate) unsafe extern "C-unwind" fn standing(_module: Object, arguments: Obje
         for (_, object) in found {
             ffi::PyList_Append(long, object);
         }
-        let number = tensors.some_shared(most_shared, shared);
+        let number = tensors.some_shared(most_shared, shared, arguments);
         ffi::PyErr_Clear();
         let count = |count: usize| ffi::PyLong_FromSize_t(count);
         ffi::tuple([own, count(of_kinds), shared, count(number), long, count(all)])

@@ -97,4 +97,4 @@ def own_objects(young=False):
 
 def caller():
     """The frame that came by."""
-    return sys._current_frames().get(native.caller())
+    return native.frames().get(native.caller())

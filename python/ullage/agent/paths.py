@@ -268,7 +268,7 @@ def is_program_file(file):
 def frames(innermost=None):
     """Running functions of all threads, innermost first, without ours; into `innermost` the first of each thread."""
     found = []
-    for frame in list(sys._current_frames().values()):
+    for frame in list(common.native.frames().values()):
         count, first = 0, len(found)
         while frame is not None and count < MOST_FRAMES:
             if not _name_in(frame.f_globals).startswith("_" + _HERE):
