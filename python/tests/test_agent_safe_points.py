@@ -124,3 +124,20 @@ torch.nn.Sequential(Broken())(1)
 
 def test_torch_and_tracebacks_are_what_they_were(script):
     same([sys.executable, "-W", "ignore", script(UNSEEN)])
+
+
+OFTEN = """
+import torch
+net, called = torch.nn.Identity(), torch.nn.Module.__dict__
+print(type(called["__call__"]).__name__)
+while type(called["__call__"]).__name__ == "Access":  # to which nothing else may refer
+    for _ in range(10_000):
+        net(None)
+print(type(called["__call__"]).__name__)
+"""
+
+
+def test_a_model_is_called_while_its_call_is_put_back(script):
+    # In the midst of the call that gives the moment: calls come too thick here.
+    done, _ = watched([sys.executable, script(OFTEN)])
+    assert done.stdout == b"Access\nfunction\n", done.stderr

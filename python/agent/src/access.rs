@@ -54,7 +54,19 @@ pub(crate) unsafe extern "C-unwind" fn access(module: Object, arguments: Object)
 // SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
 unsafe extern "C-unwind" fn get(this: Object, object: Object, kind: Object) -> Object {
     let one = this.cast::<Access>();
-    // SAFETY: the lock is held, and `this` is one of ours.
+    // SAFETY: the lock is held, and `this` is one of ours. CPython refers to it through its class alone, and the callback may put the
+    // method back there, as may another thread: a reference of our own keeps it until the method is handed out.
+    unsafe {
+        ffi::Py_IncRef(this);
+        let bound = told_and_bound(one, object, kind);
+        ffi::Py_DecRef(this);
+        bound
+    }
+}
+
+// SAFETY: called with the interpreter's lock held and objects that stay alive.
+unsafe fn told_and_bound(one: *mut Access, object: Object, kind: Object) -> Object {
+    // SAFETY: as the caller promises.
     unsafe {
         let is_none = object == &raw mut ffi::_Py_NoneStruct;
         if !object.is_null() && !is_none {
