@@ -3,6 +3,7 @@
 import atexit
 import collections
 import functools
+import ctypes
 import gc
 import itertools
 import pathlib
@@ -769,5 +770,18 @@ def test_tensors_in_a_circle_are_weighed(census, collector_off):
     assert abs(more_garbage(census, make)[1] - 10 * MIB) < MIB
 
 
-def test_a_collector_at_work_is_not_asked(census):
-    assert taken(census, MIB)["garbage"] is None
+def test_few_objects_with_much_memory_wait_for_a_collector_that_is_on(census):
+    threshold = gc.get_threshold()
+    gc.collect()
+    gc.set_threshold(5000, *threshold[1:])
+    try:
+        before = taken(census, MIB)["garbage"]
+        for _ in range(10):
+            buffer = (ctypes.c_char * MIB)()
+            buffer.refers_to_itself = buffer
+        del buffer
+        after = taken(census, 40 * MIB)
+    finally:
+        gc.set_threshold(*threshold)
+    assert after["collects"] is True
+    assert abs(after["garbage"]["bytes"] - before["bytes"] - 10 * MIB) < MIB

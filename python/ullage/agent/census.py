@@ -95,7 +95,7 @@ class Census:
 
     def _count(self, heap, message, began):
         # First, because it counts references, and those of the lists below would be too many.
-        message["garbage"] = garbage.count(heap) if garbage.waits() else None
+        message["garbage"] = garbage.count(heap)
         many, seen = set(), set()
         spots = list(paths.walk(began + WALK_S, many, seen))
         # Not before the walk: this list refers to the dicts of locals that the walk empties, where nobody else does.

@@ -1,8 +1,8 @@
 """How much of what this Python holds is garbage that its collector has not been asked to collect? Objects in a circle,
 that nothing outside refers to.
 
-Asked by census.py where the collector is switched off or waits for very many objects. The surprise: nothing is
-collected for the answer, because that would run the program's finalizers, and change when memory comes back. What the
+Asked at each census: the collector may be off or wait for very many objects, and where few objects come, each with
+much memory, it comes too late as well. The surprise: nothing is collected for the answer, because that would run the program's finalizers, and change when memory comes back. What the
 collector would find is counted instead, by its own rule, in a part of those objects that came since the last answer: an
 object is alive if more references to it exist than come from the others, and so is all that it refers to. What comes
 from outside of the part counts as alive, so that too little is found and never too much. The answers add up until the
@@ -17,7 +17,6 @@ import _ullage_kinds as types
 import _ullage_tensors as tensors
 
 MOST = 4000  # objects that are looked at: next to each other, as those of a circle mostly are
-MANY = 10_000  # objects for which a collector that is on may wait
 
 _known = None  # how often the collector had run, how many objects had come since, and the sums up to then
 
@@ -28,11 +27,6 @@ def _begin_anew():
 
 
 common.in_child.append(_begin_anew)
-
-
-def waits():
-    """The collector is off, or as good as off."""
-    return not common.native.collects() or not 0 < gc.get_threshold()[0] < MANY
 
 
 def count(heap):
@@ -89,6 +83,13 @@ _PLAIN = types.ids(list, dict, set, tuple)
 _LEAVES = types.ids(str, bytes, bytearray)
 
 
+def _sizeof(one):
+    try:
+        return common.names("_ctypes")["sizeof"](one)
+    except TypeError:  # a function, a pointer's type
+        return 0
+
+
 def _size(heap, one, places):
     """Of a tensor or an array what it lies in, into `places`; of the rest its own and its leaves' bytes."""
     kind = type(one)
@@ -96,6 +97,8 @@ def _size(heap, one, places):
         place, size = tensors.storage_of(one)
         places[place] = size
         return 0
+    if types.module_of(type(kind)) == "_ctypes":
+        return _sizeof(one)  # of an array or a structure with its buffer, which its own `__sizeof__` leaves out
     total = kind.__sizeof__(one) if id(kind) in _PLAIN else type.__dict__["__basicsize__"].__get__(kind)
     for part in gc.get_referents(one):
         kind = type(part)

@@ -40,8 +40,61 @@ fn judge(analysis: &Analysis) -> Judgement {
     let all = growers(analysis);
     match (together(analysis, &all.iter().collect::<Vec<_>>()), all.first()) {
         (Some(limit), Some(_)) => Judgement::one(finding(analysis, &all, limit)),
-        _ => Judgement::Nothing,
+        _ => shared(analysis).map_or(Judgement::Nothing, Judgement::one),
     }
+}
+
+/// What evidence of shared memory is called: no process has that for itself.
+const SHARED: &str = "shared memory that came";
+
+/// Shared memory that grows to the end, as much as private memory would have to.
+fn shared(analysis: &Analysis) -> Option<Finding> {
+    let (growth, _) = analysis
+        .growth
+        .as_ref()
+        .filter(|(growth, ongoing)| *ongoing && growth.class == GrowthClass::SharedMemoryBacklog)?;
+    let (since, end) = (growth.since?, analysis.timeline.last_alive()?);
+    let lasted = end.since(since);
+    let held = analysis.timeline.tree.peak().map_or(0.0, |(_, bytes)| bytes);
+    let much = (GROWTH_WARN_BYTES as f64).max(GROWTH_WARN_SHARE * held);
+    // Segments that wait in descriptors are in no process's memory: then their number is what rises.
+    let mapped = &analysis.timeline.groups.shared;
+    let came = mapped.last().zip(mapped.at_or_before(since)).map_or(0.0, |(now, before)| now.1 - before.1);
+    let is_mapped = came >= MOST * growth.bytes as f64;
+    if (growth.bytes as f64) < much
+        || lasted < GROWTH_LEAST_S.max(UNNAMED_LASTED * end.seconds())
+        || is_mapped && flattens(mapped, since.seconds(), end.seconds(), UNNAMED_HALF * much)
+    {
+        return None;
+    }
+    let source = evidence::Source::Named("/dev/shm");
+    let came = evidence::number(SHARED, growth.bytes, "bytes", source, end, growth.because.clone());
+    let context = analysis.remedy_context_of(None);
+    let mut finding = of_job(&RULE, Severity::Warning, Proof::SeenOutside, vec![came], &context);
+    finding.fixes = vec![Fix::new(
+        "See which processes keep the segments open",
+        "for p in /proc/[0-9]*; do echo \"$(ls -l $p/fd 2>/dev/null | grep -c -e /dev/shm/ -e memfd:) $p\"; done | sort -n | tail -3",
+    )];
+    let running = analysis.plain_outcome().kind == OutcomeKind::StillRunning;
+    finding.title = format!(
+        "Shared memory {}, by {} a second; cause not found",
+        if running { "is growing" } else { "grows to the end" },
+        evidence::bytes(growth.per_second as u64)
+    );
+    finding.process = growth.process.clone();
+    finding.at = Some(since);
+    Some(finding)
+}
+
+fn is_shared(finding: &Finding) -> bool {
+    finding.cause == ID && finding.evidence.first().is_some_and(|evidence| evidence.what == SHARED)
+}
+
+/// Whether a finding may be why shared memory grows: any that is no note, and notes of the whole of something.
+fn may_explain_shared(finding: &Finding) -> bool {
+    let whole = finding.status() >= Status::Supported && finding.proof != Proof::InPart;
+    finding.cause != ID
+        && (finding.severity > Severity::Note || whole && retained_by_allocator(finding).is_none())
 }
 
 /// Takes it back where other findings explain so much of the growth that the rest is no story, and where a failure does that
@@ -66,6 +119,12 @@ pub(super) fn yield_to_others(
         .collect();
     let mut yields = yields.into_iter();
     findings.retain(|_| !yields.next().unwrap_or(false));
+    if findings.iter().any(is_shared) {
+        if findings.iter().any(may_explain_shared) {
+            findings.retain(|finding| finding.cause != ID);
+        }
+        return;
+    }
     if findings.iter().all(|finding| finding.cause != ID) {
         return;
     }

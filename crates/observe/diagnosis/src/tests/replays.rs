@@ -152,7 +152,7 @@ const SHAPES: &[Shape] = &[
             well(job.main(|now| touches(900.0 * now.x), |_, _| {}));
         },
     ),
-    shape("shared memory that nobody gives back", SharedMemoryBacklog, &[], |job| {
+    shape("shared memory that nobody gives back", SharedMemoryBacklog, UNNAMED, |job| {
         let mib = |now: JobTime| 2000.0 * now.x;
         let holds = |now: JobTime| Holds { shared: 1.0 + mib(now), ..Holds::private(300.0) };
         well(job.main(holds, |now, sample| has_shm(sample, mib(now), 4000.0)));

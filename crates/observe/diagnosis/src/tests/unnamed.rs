@@ -332,17 +332,30 @@ fn a_buffer_last_touched_near_the_start_is_no_growth_either() {
 }
 
 #[test]
-fn shared_memory_and_mapped_files_do_not_count() {
-    let mut run = Run::new();
-    for at in ticks(60.0, 1.0) {
-        let mut process = sized(MAIN, 50.0, 100.0, 3000.0);
-        if let Measured::Known(memory) = &mut process.memory {
-            memory.shared = Bytes((20.0 * at) as u64 * MIB);
+fn mapped_files_do_not_count_and_shared_memory_does() {
+    let shared = |mib: fn(f64) -> f64| {
+        let mut run = Run::new();
+        for at in ticks(60.0, 1.0) {
+            let mut process = sized(MAIN, 50.0, 100.0, 3000.0);
+            if let Measured::Known(memory) = &mut process.memory {
+                memory.shared = Bytes(mib(at) as u64 * MIB);
+            }
+            run.tick(at, vec![process], |_| {});
         }
-        run.tick(at, vec![process], |_| {});
+        run.finish(60.2, Ending::Exited(0)).verdict()
+    };
+    let grows = shared(|at| 20.0 * at);
+    assert_eq!(causes(&grows), [CAUSE]);
+    let title = "Shared memory grows to the end, by 20 MiB a second; cause not found";
+    assert_eq!(grows.findings[0].title, title);
+    for (mib, what) in [
+        (|at: f64| at, "little"),
+        (|at: f64| 20.0 * at.min(30.0), "it came to rest"),
+        (|at: f64| 40.0 * (at - 50.0).max(0.0), "it began a moment ago"),
+    ] as [(fn(f64) -> f64, &str); 3]
+    {
+        assert!(!causes(&shared(mib)).contains(&CAUSE), "{what}");
     }
-    let verdict = run.finish(60.2, Ending::Exited(0)).verdict();
-    assert!(!causes(&verdict).contains(&CAUSE), "shared memory");
     is_left_in_peace(&with_files(60.0, 1.0, |_| 50.0, |t| 50.0 + 20.0 * t), "mapped files");
 }
 
