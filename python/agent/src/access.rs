@@ -58,14 +58,14 @@ unsafe extern "C-unwind" fn get(this: Object, object: Object, kind: Object) -> O
     // method back there, as may another thread: a reference of our own keeps it until the method is handed out.
     unsafe {
         ffi::Py_IncRef(this);
-        let bound = told_and_bound(one, object, kind);
+        let bound = notified_and_bound(one, object, kind);
         ffi::Py_DecRef(this);
         bound
     }
 }
 
 // SAFETY: called with the interpreter's lock held and objects that stay alive.
-unsafe fn told_and_bound(one: *mut Access, object: Object, kind: Object) -> Object {
+unsafe fn notified_and_bound(one: *mut Access, object: Object, kind: Object) -> Object {
     // SAFETY: as the caller promises.
     unsafe {
         let is_none = object == &raw mut ffi::_Py_NoneStruct;
