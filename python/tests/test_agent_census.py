@@ -2,8 +2,8 @@
 
 import atexit
 import collections
-import functools
 import ctypes
+import functools
 import gc
 import itertools
 import pathlib

@@ -2,11 +2,12 @@
 that nothing outside refers to.
 
 Asked at each census: the collector may be off or wait for very many objects, and where few objects come, each with
-much memory, it comes too late as well. The surprise: nothing is collected for the answer, because that would run the program's finalizers, and change when memory comes back. What the
-collector would find is counted instead, by its own rule, in a part of those objects that came since the last answer: an
-object is alive if more references to it exist than come from the others, and so is all that it refers to. What comes
-from outside of the part counts as alive, so that too little is found and never too much. The answers add up until the
-collector runs: a part of all would mostly be of what was loaded at the start.
+much memory, it comes too late as well. The surprise: nothing is collected for the answer, because that would run the
+program's finalizers, and change when memory comes back. What the collector would find is counted instead, by its own
+rule, in a part of those objects that came since the last answer: an object is alive if more references to it exist than
+come from the others, and so is all that it refers to. What comes from outside of the part counts as alive, so that too
+little is found and never too much. The answers add up until the collector runs: a part of all would mostly be of what
+was loaded at the start.
 """
 
 import gc
