@@ -62,6 +62,29 @@ def test_a_list_has_the_name_the_place_and_the_line_of_its_function(census):
     assert file == "test_agent_census.py" and "kept.append" in lines[int(number) - 1]
 
 
+class Writer:
+    def __init__(self):
+        self.scalars = {f"weight_{number}": [] for number in range(200)}
+
+    def add(self, number):
+        for values in self.scalars.values():
+            values.append([number, float(number), str(number) * 100])
+
+
+def test_a_dict_whose_lists_become_longer_is_what_grows(census):
+    writer, same = Writer(), {number: [bytes(40) for _ in range(number % 7)] for number in range(1000)}
+    for number in range(20):
+        writer.add(number)
+    taken(census, MIB)
+    for number in range(60):
+        writer.add(number)
+    message = taken(census, 8 * MIB)
+    found = holder(message, "writer.scalars")
+    assert (found["before"], found["length"], found["nested"], found["type"]) == (200 * 20, 200 * 80, True, "dict")
+    assert found["more_bytes"] > 3 * MIB
+    assert not [one for one in message["holders"] if one["name"] == "same"], same
+
+
 class Task:
     """Keeps its error, as a scheduler's does, and its frame."""
 

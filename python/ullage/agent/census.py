@@ -34,6 +34,7 @@ MANY_REFERRERS = 400_000  # objects: to ask for more who refers to one holds the
 CIRCLE = "Using backward() with create_graph=True"
 LEAST_LONG = 8  # elements of a container worth a look
 LEAST_MORE = 2
+NESTED_MORE = 0.1  # share of elements of elements: some that stand for all may not be the same ones
 LARGE = 1 << 20
 WORTH = 256 << 10
 MOST_WEIGHED = 40
@@ -64,6 +65,7 @@ class Census:
         self._reaches = {}
         self._groups = {}
         self._filled = {}  # of this census
+        self._nested = {}  # elements of a container's elements, as of its own: it may be a dict of lists
         self._suspended = []  # weak references
         self._bound = {}  # id of a function -> how many methods of it are bound
         self._cut = False  # there was no time for all of it
@@ -173,30 +175,35 @@ class Census:
 
     def _holders(self, heap, large, unnamed, names, spots, hooks, until):
         """Containers longer than when first seen, weighed; the first time those with a name. `names` gets lengths."""
-        named = {}
+        named, inner = {}, {}
         filled = self._filled
         for key, (_, number) in sorted(large.items(), key=lambda one: -filled[one[0]])[:MOST_NAMED]:
             name = _name(spots[number])
             # A new one under an old name: the program makes it anew each time.
             named[key] = self._lengths.get(key) or self._sizes.get(name)
             names[name] = self._base(filled[key], named[key] or self._sizes.get(name))
+            inner[key] = heap.nested(large[key][0])
         candidates = []
         for some, bases in ((large, named), (unnamed, self._unnamed)):
             for key, (value, number) in some.items():
                 base = bases.get(key) or self._lengths.get(key)
+                within, length = self._nested.get(key), inner.get(key, 0)
                 if base is not None and filled[key] - base[0] >= LEAST_MORE and self._grown > base[1]:
-                    candidates.append((value, number, base))
+                    candidates.append((value, number, base, filled[key], False))
+                elif within is not None and length - within[0] > NESTED_MORE * length and self._grown > within[1]:
+                    candidates.append((value, number, within, length, True))
                 elif base is None and number is not None and self._taken == 1:
-                    candidates.append((value, number, (0, 0)))
-        candidates.sort(key=lambda one: (one[1] is None, one[2][0] - filled[id(one[0])]))
+                    candidates.append((value, number, (0, 0), filled[key], False))
+        self._nested = {key: self._base(length, self._nested.get(key)) for key, length in inner.items()}
+        candidates.sort(key=lambda one: (one[1] is None, one[2][0] - one[3]))
         found = []
-        for value, number, base in candidates[:MOST_WEIGHED]:
+        for value, number, base, length, nested in candidates[:MOST_WEIGHED]:
             if thread_time() > until:
                 self._cut = True
                 break
             if number is None and not slots.complete(value):
                 continue
-            length, inside = filled[id(value)], heap.into(value, type(value))
+            inside = heap.into(value, type(value))
             more = (length - base[0]) / max(1, length)
             inside["more_bytes"] = int(inside["bytes"] * more)
             inside["hidden_bytes"] = int(inside["hidden_bytes"] * more)
@@ -208,7 +215,7 @@ class Census:
                 continue
             bounded = type(value) is paths.deque and value.maxlen is not None
             kind = "array of objects" if type(value) is heap.array else _kind(value, spot)
-            inside.update(type=kind, length=length, bounded=bounded, of_bytes=self._grown - base[1])
+            inside.update(type=kind, length=length, nested=nested, bounded=bounded, of_bytes=self._grown - base[1])
             inside["before"] = base[0] if self._taken > 1 else None
             found.append((inside, value, spot))
         found.sort(key=lambda one: -one[0]["more_bytes"] - one[0]["hidden_bytes"])

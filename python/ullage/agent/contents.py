@@ -126,6 +126,17 @@ class Contents:
         found = self.elements(container)
         return len(container) if found is None else found[0]
 
+    def nested(self, container):
+        """How many elements those containers have that are its own elements; some of them stand for all."""
+        length, windows = self._windows(container, type(container))
+        looked, inner = 0, 0
+        for window in windows:
+            looked += len(window)
+            for _, element in window:
+                if id(type(element)) in paths.OF_CONTAINERS:
+                    inner += len(element)
+        return inner * length // max(1, looked)
+
     def quiet(self):
         """Without functions of the program's that stand around torch's."""
         return self._quiet() if self._quiet is not None else _Nothing()

@@ -73,6 +73,8 @@ pub struct Retainer {
     pub length: u64,
     /// The same when it was first seen; none in the first census.
     pub before: Option<u64>,
+    /// Those are the elements of its elements: its own number stands still.
+    pub nested: bool,
     /// What it keeps in memory.
     pub bytes: u64,
     /// What its elements show of that.

@@ -241,6 +241,7 @@ fn retainer_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Evidence {
             // An exception itself, not a container of them.
             _ if held.kind == Kind::Error && retainer.element.is_empty() => "tracebacks",
             _ if is_hooks(retainer) => "hooks",
+            _ if retainer.nested => "elements of its elements",
             _ => "elements",
         };
         format!("from {} to {} {elements}", evidence::count(before), evidence::count(retainer.length))
