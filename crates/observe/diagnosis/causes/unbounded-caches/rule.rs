@@ -27,6 +27,16 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let oldest = |code: String| Fix::new("Drop the oldest entry before adding one", code);
     let of_dict = || oldest(format!("if len({name}) >= {most}: {name}.pop(next(iter({name})))"));
     let empty = || Fix::new("Or empty it at the end of each epoch", context.empty("cache"));
+    if let Some((outer, Some(inner))) =
+        context.retainer.as_ref().map(|retainer| (retainer.collection, retainer.nested))
+    {
+        let each = if outer == Collection::Dict { format!("{name}.values()") } else { name.to_string() };
+        let code = match inner {
+            Collection::List => format!("for one in {each}: del one[:-{CACHE_BOUND}]"),
+            _ => format!("for one in {each}: one.clear()"),
+        };
+        return vec![Fix::new("Shorten what it holds, at the end of each epoch", code), empty()];
+    }
     match context.retainer.as_ref().map(|retainer| retainer.collection) {
         None => vec![function, of_dict()],
         Some(Collection::CachedFunction) => vec![function, empty()],

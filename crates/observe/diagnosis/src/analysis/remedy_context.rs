@@ -45,6 +45,8 @@ pub(crate) struct RetainerInCode {
     pub(crate) of_others: bool,
     /// Elements that it had.
     pub(crate) length: u64,
+    /// Its elements are what became longer, and these are such.
+    pub(crate) nested: Option<Collection>,
 }
 
 /// What decides how something is put into a container, and how it is emptied.
@@ -95,6 +97,7 @@ impl RetainerInCode {
             of_others: !retainer.element.is_empty()
                 && !["Tensor", "Parameter", "ndarray"].iter().any(|name| retainer.element.contains(name)),
             length: retainer.length,
+            nested: retainer.nested.then(|| Collection::of(&retainer.element)),
         }
     }
 
@@ -106,6 +109,7 @@ impl RetainerInCode {
             of_arrays: false,
             of_others: false,
             length: 0,
+            nested: None,
         }
     }
 }

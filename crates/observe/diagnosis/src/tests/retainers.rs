@@ -174,6 +174,21 @@ fn what_a_parser_reads_is_cleared_at_its_root() {
 }
 
 #[test]
+fn of_a_dict_whose_lists_become_longer_these_are_shortened() {
+    let of = |element: &str| {
+        let (type_name, element) = ("dict".to_owned(), element.to_owned());
+        let scalars = Retainer { type_name, element, nested: true, ..retainer("writer.scalars") };
+        let verdict = run(steady, census(&[scalars]));
+        let (cause, _, _, said) = one(&verdict);
+        assert_eq!(cause, "unbounded-caches");
+        assert!(said.contains("from 100 to 400 elements of its elements"), "{said}");
+        verdict.findings[0].fixes[0].command.clone()
+    };
+    assert!(of("list").starts_with("for one in writer.scalars.values(): del one[:-"), "{}", of("list"));
+    assert_eq!(of("set"), "for one in writer.scalars.values(): one.clear()");
+}
+
+#[test]
 fn a_list_of_outputs_is_named_with_its_line_and_its_share() {
     let verdict = run(steady, census(&[retainer("outputs")]));
     let (cause, severity, status, said) = one(&verdict);
