@@ -174,7 +174,7 @@ fn what_a_parser_reads_is_cleared_at_its_root() {
 }
 
 #[test]
-fn of_a_dict_whose_lists_become_longer_these_are_shortened() {
+fn lists_within_a_dict_that_become_longer_are_shortened() {
     let of = |element: &str| {
         let (type_name, element) = ("dict".to_owned(), element.to_owned());
         let scalars = Retainer { type_name, element, nested: true, ..retainer("writer.scalars") };
