@@ -31,6 +31,8 @@ const MARKS: usize = SHARED | OF_KINDS | CONTAINER;
 const AT_ONCE: usize = 1 << 12;
 /// Pages between two that are asked for, below which both are read at once.
 const GAP: usize = 512;
+/// Items for which CPython makes room in a tuple whose length it does not know.
+const FIRST_ROOM: Size = 10;
 /// Beyond this a list is not followed: it may be torn.
 const MOST: usize = 50_000_000;
 
@@ -280,13 +282,18 @@ impl Listed {
 
 /// It may be a tuple in the making (`tuple(generator)`), which CPython refuses to finish where anybody else refers to it
 /// (`_PyTuple_Resize`: SystemError). One that is done, and that nothing but one place refers to, cannot be told from it.
+/// It has room for ten items at least, and those of closures and calls, which garbage is found by, are shorter.
 /// `arguments`: any tuple.
 ///
 /// # Safety
 /// The interpreter's lock is held.
 pub(crate) unsafe fn may_be_unfinished(object: Object, arguments: Object) -> bool {
     // SAFETY: as the caller promises.
-    unsafe { (*object).refcount == 1 && (*object).kind == (*arguments).kind }
+    unsafe {
+        (*object).refcount == 1
+            && (*object).kind == (*arguments).kind
+            && ffi::PyObject_Size(object) >= FIRST_ROOM
+    }
 }
 
 /// Those that the collector starts a collection at, of each list.
