@@ -113,7 +113,7 @@ class Census:
                 large[id(value)] = value, number
         unnamed = {id(value): (value, None) for value in long if id(value) not in large}
         self._ours = (id(large), id(unnamed), id(spots), id(suspended))
-        own = (self._lengths, self._unnamed, self._sizes, self._reaches, self._groups)
+        own = (self._lengths, self._unnamed, self._nested, self._sizes, self._reaches, self._groups)
         for ours in (found, objects, long, heap.shared, spots, suspended, seen, many, *own):
             large.pop(id(ours), None)
             unnamed.pop(id(ours), None)
