@@ -30,6 +30,7 @@ ELSEWHERE = {
     "cargo install --path ": "builds for minutes: the crate must be there",
     "git grep ": "counts in a commit of a clone",
     "ullage serve": "serves until it is ended: tests/metrics.py",
+    "OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 ullage serve": "serves until it is ended: tests/metrics.py",
     "ullage check --clean --yes": "removes what other jobs of this user left",
 }
 # Strings of the sources that begin like a command and are none.
@@ -265,7 +266,10 @@ def main():
             if line in ran:
                 continue
             ran.add(line)
-            status, output = place.type(line)
+            try:
+                status, output = place.type(line)
+            except subprocess.TimeoutExpired as error:
+                status, output = f"no end within {error.timeout} s", ""
             if status != 0:
                 wrong.append(f"{where}: `{command}`, as `{line}`, ended with {status}:\n{output}")
             elif arguments.verbose:

@@ -61,7 +61,9 @@ fn shared(analysis: &Analysis) -> Option<Finding> {
     let mapped = &analysis.timeline.groups.shared;
     let came = mapped.last().zip(mapped.at_or_before(since)).map_or(0.0, |(now, before)| now.1 - before.1);
     let is_mapped = came >= MOST * growth.bytes as f64;
+    let main = analysis.main().and_then(|id| analysis.timeline.process(id));
     if (growth.bytes as f64) < much
+        || main.is_some_and(|main| is_start(main, end.seconds()))
         || lasted < GROWTH_LEAST_S.max(UNNAMED_LASTED * end.seconds())
         || is_mapped && flattens(mapped, since.seconds(), end.seconds(), UNNAMED_HALF * much)
     {
