@@ -27,7 +27,7 @@ demo: $(VENV)/installed
 
 # Each part runs whatever became of those before it; the end says how each of them went. Those with a + between them run
 # side by side: two compile while one mostly waits.
-PARTS := install test-python+test-rust+test-loom test-outside test-side-by-side test-scenarios
+PARTS := install test-python+test-rust+test-loom test-outside+test-side-by-side+test-scenarios
 test:
 	@$(PYTHON) tests/parts.py "$(MAKE)" $(PARTS)
 
@@ -114,9 +114,12 @@ test-faults: install
 test-faults-all: install
 	$(BIN)/python tests/faults.py --ullage $(BIN)/ullage --python $(BIN)/python --events 12000 --deaths 10
 
+# What is in /dev/shm is looked at by what runs beside these: each has one of its own, where the user may have that.
+OWN_SHM := $(shell unshare --mount true 2>/dev/null && echo "unshare --mount sh tests/own_shm.sh")
+
 # Every third job with ullage and without; `make test-all` runs them all.
 test-side-by-side: install
-	$(BIN)/python tests/side_by_side.py --ullage $(BIN)/ullage --python $(BIN)/python --third
+	$(OWN_SHM) $(BIN)/python tests/side_by_side.py --ullage $(BIN)/ullage --python $(BIN)/python --third
 
 test-side-by-side-all: install
 	$(BIN)/python tests/side_by_side.py --ullage $(BIN)/ullage --python $(BIN)/python
@@ -127,8 +130,8 @@ test-batches: install
 	$(BIN)/python tests/batches_side_by_side.py
 
 test-scenarios: install
-	$(BIN)/python scenarios/run.py --ullage $(BIN)/ullage --python $(BIN)/python --set smoke --jobs $(SCENARIOS_TOGETHER)
-	$(BIN)/python tests/first_line.py --ullage $(BIN)/ullage --python $(BIN)/python --quick --together $(SCENARIOS_TOGETHER)
+	$(OWN_SHM) $(BIN)/python scenarios/run.py --ullage $(BIN)/ullage --python $(BIN)/python --set smoke --jobs $(SCENARIOS_TOGETHER)
+	$(OWN_SHM) $(BIN)/python tests/first_line.py --ullage $(BIN)/ullage --python $(BIN)/python --quick --together $(SCENARIOS_TOGETHER)
 
 # Small jobs that grow, of which none may be called healthy, and small jobs that are well: about five minutes.
 .PHONY: first-line

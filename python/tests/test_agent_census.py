@@ -575,6 +575,44 @@ def test_an_exception_that_is_raised_again_grows_by_its_tracebacks(census):
     assert abs(found["more_bytes"] - 20 * MIB) < 2 * MIB and found["type"] == "ValueError"
 
 
+class Description:
+    def __init__(self, error):
+        self.error = error
+
+
+def check(previous, value):
+    try:
+        with_state(value)
+    except OSError as error:
+        return Description(error) if previous is not None else None
+
+
+def with_state(value):
+    state, text = bytearray(value), bytes(value)
+    raise OSError(len(state) + len(text))
+
+
+def test_a_chain_of_exceptions_is_told_by_its_tracebacks(census):
+    """Each one's frame refers to the one before: no container holds them, and one name leads to the last."""
+    last = Description(None)
+    for _ in range(10):
+        last = check(last, MIB // 2)
+    taken(census, 10 * MIB)
+    for _ in range(30):
+        last = check(last, MIB // 2)
+    (found,) = [one for one in taken(census, 40 * MIB)["holders"] if one["type"] == "tracebacks"]
+    assert found["length"] - found["before"] == 2 * 30 and found["errors"] == 1.0
+    assert abs(found["more_bytes"] - 30 * MIB) < 2 * MIB, found
+    assert found["place"].startswith("with_state(), test_agent_census.py:")
+    while last.error is not None:  # a chain so long is freed link by link
+        last, error = error_before(last), last.error
+        error.__traceback__ = None
+
+
+def error_before(description):
+    return description.error.__traceback__.tb_frame.f_locals["previous"]
+
+
 def test_what_a_cycle_stores_is_called_so(census):
     batches = itertools.cycle(bytes(MIB) for _ in range(1000))
     for _ in range(10):

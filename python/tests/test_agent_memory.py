@@ -1,5 +1,6 @@
 """What the agent says of a Python's memory in passing, and that it stays unseen while it does."""
 
+import mmap
 import pathlib
 import subprocess
 import sys
@@ -41,6 +42,39 @@ def test_growth_goes_on_after_three_looks_or_where_looks_are_rare_after_one(monk
         now[0] += 60.0
         memory._grows(100 * MIB, light=False)
         assert not memory.rises(), "nothing came"
+    finally:
+        agent_parts.forget()
+
+
+def test_where_the_program_is_is_told_when_much_has_come():
+    memory = memory_module()
+    try:
+        heard = []
+        for resident in (100 * MIB, 110 * MIB, 130 * MIB, 140 * MIB, 50 * MIB, 80 * MIB):
+            memory._say_work(lambda said, resident=resident: heard.append((resident // MIB, said)), resident)
+        assert [at for at, _ in heard] == [130, 80], "less is not worth it, and what fell may rise again"
+        (stack,) = [one for one in heard[0][1]["stacks"] if any(" test_where_the_program_is" in each for each in one)]
+        place, function = stack[-1].rsplit(" ", 1)
+        assert function == "test_where_the_program_is_is_told_when_much_has_come"
+        assert place.rpartition(":")[0].endswith("test_agent_memory.py") and len(stack) <= memory.FRAMES
+        heard.clear()
+        memory._say_work(heard.append, 10_000 * MIB)
+        memory._say_work(heard.append, 10_100 * MIB)
+        assert len(heard) == 1, "of much that is there, little that came is not told"
+    finally:
+        agent_parts.forget()
+
+
+def test_shared_memory_is_read_apart():
+    memory = memory_module()
+    try:
+        private, shared = memory._resident()
+        assert private > MIB and shared < private
+        with mmap.mmap(-1, 32 * MIB, flags=mmap.MAP_SHARED) as mapped:
+            mapped.write(b"x" * (32 * MIB))
+            assert 32 * MIB <= memory._resident()[1] - shared < 34 * MIB
+        memory._RESIDENT = (b"RssAnon:", b"RssNever:")  # as Linux before 4.5 has it
+        assert abs(memory._resident()[0] - private) < 8 * MIB and memory._resident()[1] == 0
     finally:
         agent_parts.forget()
 

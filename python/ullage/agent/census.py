@@ -29,6 +29,7 @@ WALK_S, HOLDERS_S, GRAPHS_S = 0.02, 0.02, 0.1  # of the processor, for each part
 FIRST_S = 0.002  # for a graph that was not met before
 LIBRARIES_S, REFERRERS_S, SUSPENDED_S = 0.01, 0.04, 0.01
 MOST_APART = 2000
+FEW_TRACEBACKS = 48  # that stand for all
 CALLED, FEW_CALLED = 2, 8  # functions whose bound methods are looked into, and methods that stand for all
 MANY_REFERRERS = 400_000  # objects: to ask for more who refers to one holds the program's other threads up
 CIRCLE = "Using backward() with create_graph=True"
@@ -43,6 +44,7 @@ HOLDERS, GRAPHS = 6, 3
 HOOKS = 16  # of a module, more than before
 OPERATIONS = 100  # by which a graph reaches further back
 _CALLABLES = (types.MethodType,)
+_TRACEBACKS = (types.TracebackType,)
 _FUNCTION = types.namespace(types.MethodType)["__func__"].__get__
 _SUSPENDED = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 EXPLAINED = 0.3  # of the growth: with less, sites.py is asked where it is allocated
@@ -68,6 +70,7 @@ class Census:
         self._nested = {}  # elements of a container's elements, as of its own: it may be a dict of lists
         self._suspended = []  # weak references
         self._bound = {}  # id of a function -> how many methods of it are bound
+        self._traced = None  # how many tracebacks there were
         self._cut = False  # there was no time for all of it
         self._objects, self._ours = 0, ()
 
@@ -104,7 +107,7 @@ class Census:
         found = heap.standing() if sys.getallocatedblocks() <= MOST_BLOCKS else None
         objects, long, number_of_objects = found if found is not None else (None, (), None)
         self._cut = found is None
-        suspended, callables = self._apart(number_of_objects)
+        suspended, tracebacks, callables = self._apart(number_of_objects)
         spots += paths.walk(thread_time() + SUSPENDED_S, many, seen, suspended)
         large = {}
         for number, (value, _) in enumerate(spots):
@@ -125,7 +128,9 @@ class Census:
         holders = self._holders(heap, large, unnamed, names, spots, hooks, until)
         holders += self._values(heap, names, spots, hooks, until)
         holders += self._held_by_c(heap, *callables)
-        del callables
+        if not any([one["errors"] >= 0.5 for one in holders]):
+            holders += self._held_by_errors(heap, *tracebacks)
+        del callables, tracebacks
         holders.sort(key=lambda one: -one["more_bytes"] - one["hidden_bytes"])
         reaches, tensors = {}, None
         graphs = self._graphs(heap, spots, reaches, hooks, thread_time() + GRAPHS_S)
@@ -148,19 +153,19 @@ class Census:
         )
 
     def _apart(self, number):
-        """Generators and coroutines; and (bound methods, how many each of them stands for). Where there are too many
-        objects to go through, the generators that were met before."""
+        """Generators and coroutines; (tracebacks, how many each of them stands for), and so bound methods. Where there
+        are too many objects to go through, the generators that were met before."""
         found = None
         if number is not None and number <= MANY_REFERRERS:
-            found = common.standing(_SUSPENDED + _CALLABLES, MOST_APART, 1, (), 1, 1)
-        if found is not None:
-            suspended = [one for one in found[0] if id(type(one)) in paths.SUSPENDED]
-            self._suspended = [ref(one) for one in suspended]
-            return suspended, (
-                [one for one in found[0] if id(type(one)) not in paths.SUSPENDED],
-                found[1] / max(1, len(found[0])),
-            )
-        return [one for one in [known() for known in self._suspended] if one is not None], ([], 1.0)
+            found = common.standing(_SUSPENDED + _TRACEBACKS + _CALLABLES, MOST_APART, 1, (), 1, 1)
+        if found is None:
+            known = [known() for known in self._suspended]
+            return [one for one in known if one is not None], ([], 1.0), ([], 1.0)
+        some, each = found[0], found[1] / max(1, len(found[0]))
+        suspended = [one for one in some if id(type(one)) in paths.SUSPENDED]
+        self._suspended = [ref(one) for one in suspended]
+        tracebacks = [one for one in some if type(one) is types.TracebackType]
+        return suspended, (tracebacks, each), ([one for one in some if type(one) is types.MethodType], each)
 
     def _base(self, figure, before):
         """What a figure is compared with from now on: with what it was at first, unless it has fallen below that, or
@@ -311,6 +316,21 @@ class Census:
             )
             holders.append(inside)
         return holders
+
+    def _held_by_errors(self, heap, tracebacks, each):
+        """Tracebacks that became more, wherever their exceptions hang: in a chain of them, in tasks, deep in objects."""
+        count = int(len(tracebacks) * each)
+        base = self._traced = self._base(count, self._traced)
+        if count - base[0] < HOOKS or self._grown <= base[1]:
+            return []
+        size, place, line = heap.in_frames(tracebacks[:: len(tracebacks) // FEW_TRACEBACKS + 1], count)
+        more = size * (count - base[0]) // count
+        if more < WORTH:
+            return []
+        one = {"type": "tracebacks", "name": "", "owner": "", "place": place, "line": line, "by_hook": False}
+        one.update(length=count, before=base[0], bytes=size, more_bytes=more, own_bytes=size, hidden_bytes=0)
+        one.update(of_bytes=self._grown - base[1], graph=0.0, views=0.0, errors=1.0, element="", bounded=False)
+        return [one]
 
     # --- graphs ---------------------------------------------------------------------------------------------
 

@@ -31,7 +31,9 @@ _LEAVES = types.ids(str, bytes, bytearray, int, float, complex, bool)
 _SMALL = types.ids(type(None), int, float, complex, bool, types.CodeType, types.ModuleType, types.BuiltinFunctionType)
 _SELF = types.namespace(types.MethodType)["__self__"].__get__
 _TRACEBACK = BaseException.__dict__["__traceback__"].__get__
-_NEXT, _FRAME = (types.namespace(types.TracebackType)[name].__get__ for name in ("tb_next", "tb_frame"))
+_NEXT, _FRAME, _LINE = (
+    types.namespace(types.TracebackType)[name].__get__ for name in ("tb_next", "tb_frame", "tb_lineno")
+)
 NO_ORDER = 1 << 62  # number of a node that stands for a parameter
 
 
@@ -173,12 +175,42 @@ class Contents:
         length, size = len(tracebacks), 0
         few = min(length, FEW_TRACEBACKS)
         for number in range(few):
-            for part in gc.get_referents(_FRAME(tracebacks[number * length // few])):
-                if self.is_tensor(part) or type(part) is self.array:
-                    size += self._data(part)[1]
-                elif id(type(part)) in paths.OF_CONTAINERS and not paths._is_globals(part):
-                    size += sum(weigh.weigh(part, 50).values())
+            parts = gc.get_referents(_FRAME(tracebacks[number * length // few]))
+            size += sum([self._local(part)[1] for part in parts])
         return length, size * length // few if few else 0
+
+    def in_frames(self, tracebacks, count):
+        """(bytes in the frames of so many tracebacks, of which some are given; the function, and the line, that most of
+        them passed). What several frames refer to counts once."""
+        places, lines, frames = {}, {}, set()
+        for one in tracebacks:
+            frame = _FRAME(one)
+            if id(frame) in frames or id(frame) in self._running():
+                continue
+            frames.add(id(frame))
+            code, number = frame.f_code, _LINE(one)
+            file = code.co_filename.rpartition("/")[2]
+            known = lines.setdefault((file, number), [0, "%s(), %s:%d" % (code.co_name, file, number)])
+            for part in gc.get_referents(frame):
+                place, size = self._local(part)
+                known[0] += size * (place not in places)
+                places[place] = size, places[place][1] + 1 if place in places else 1
+        if not frames:
+            return 0, "", ""
+        alone = sum([size for size, times in places.values() if times == 1])
+        shared = sum([size for size, times in places.values() if times > 1])
+        most = max(lines, key=lambda line: lines[line][0])
+        return shared + alone * count // len(tracebacks), lines[most][1], "%s:%d" % most
+
+    def _local(self, part):
+        """(place, bytes) of what a function's variable refers to: an instance is more than the function's."""
+        if self.is_tensor(part) or type(part) is self.array:
+            return self._data(part)[:2]
+        if type(part) is bytes or type(part) is bytearray:
+            return id(part), len(part)
+        if id(type(part)) in paths.OF_CONTAINERS and not paths._is_globals(part):
+            return id(part), sum(weigh.weigh(part, 50).values())
+        return 0, 0
 
     def size(self, value):
         kind = type(value)

@@ -26,6 +26,7 @@ WALK_S = 35e-9  # a block: what a walk took where few objects lay in a cache
 MOST_BLOCKS = 4_000_000  # a walk over more would hold the program up
 SAMPLE = 2000  # objects that stand for all
 PAGE = 4096
+_RESIDENT = b"RssAnon:", b"RssShmem:"
 CHUNK = 48  # of a free chunk, what malloc_trim leaves in front
 
 _began = monotonic()
@@ -37,19 +38,26 @@ _next_walk = 0.0
 _growth = None  # since the first look
 _census = None  # once growth went on
 _tracing = None  # sites.py, once a census found no name
+_worked = 0  # bytes resident when the program's functions were last told
 
 
 def look(send, light=False, early=False):
     """Looks, tells what moved, and says for how many seconds nobody needs to ask again. `light`: no walk, and what grew
     is no growth of the program's. `early`: no walk, no census."""
     global _told
-    figures = {"anonymous": _private(), "blocks": sys.getallocatedblocks()}
-    again = _trace(send, figures["anonymous"])
+    private, shared = _resident()
+    figures = {"anonymous": private, "blocks": sys.getallocatedblocks()}
+    again = _trace(send, private)
     if again is not None:
         return again
     # What sites.py took comes twice in a process at most: counted in, it would blind this one for minutes.
     began = thread_time()
-    _grows(figures["anonymous"], light)
+    # Batches that loader workers sent lie in shared memory, and whoever retains them grows by that.
+    _grows(private + shared, light)
+    try:
+        _say_work(send, private + shared)
+    except Exception:
+        pass
     for part in (_malloc, _arrow):
         try:
             part(figures)
@@ -73,7 +81,7 @@ def look(send, light=False, early=False):
         send({"kind": "memory", "figures": figures})
     try:
         if not early:
-            _take_census(send, figures["anonymous"], now)
+            _take_census(send, private, private + shared, now)
     except Exception:
         pass
     return max(LEAST_APART_S, took / common.BUDGET, (now - _began) / 20)
@@ -88,10 +96,11 @@ def files():
 
 def _after_fork():
     """In a forked child: what was told was told by another."""
-    global _began, _told, _walked, _inherited, _forked_with, _next_walk, _growth, _census
-    _inherited, _forked_with = _walked or _inherited or {}, _private()
+    global _began, _told, _walked, _inherited, _forked_with, _next_walk, _growth, _census, _worked
+    _inherited, _forked_with = _walked or _inherited or {}, _resident()[0]
     _began, _told, _walked, _next_walk = monotonic(), {}, {}, 0.0
     _growth = _census = None
+    _worked = 0
     if _tracing is not None:
         _tracing.after_fork()
 
@@ -122,6 +131,34 @@ def _moved(now, before, least):
     return not before or any(abs(now.get(name, 0) - before.get(name, 0)) >= least for name in names)
 
 
+CAME, CAME_SHARE = 24 << 20, 0.05  # bytes, and of what is resident: less is not worth the names of functions
+THREADS, FRAMES, NAME = 4, 24, 200
+OURS = "/ullage_"  # files of the agent
+
+
+def _say_work(send, resident):
+    """Tells where the program's threads are, where much memory has come: nobody can be asked once it was killed."""
+    global _worked
+    if _worked == 0 or resident < _worked:
+        _worked = resident
+    if resident - _worked < max(CAME, CAME_SHARE * _worked):
+        return
+    _worked = resident
+    send({"kind": "work", "stacks": [_stack(one) for one in list(common.native.frames().values())[:THREADS]]})
+
+
+def _stack(frame):
+    """The innermost functions of a thread, the outermost of them first, as failure.py spells them."""
+    functions = []
+    while frame is not None and len(functions) < FRAMES:
+        code = frame.f_code
+        if OURS not in code.co_filename:
+            functions.append("%s:%s %s" % (code.co_filename[-NAME:], frame.f_lineno, code.co_name[:NAME]))
+        frame = frame.f_back
+    functions.reverse()
+    return functions
+
+
 def _read(path, most=4096):
     fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
     try:
@@ -130,10 +167,14 @@ def _read(path, most=4096):
         posix.close(fd)
 
 
-def _private():
-    """Resident, and in no file and no shared memory (proc_pid_statm(5)), bytes."""
-    sizes = _read("/proc/self/statm").split()
-    return (int(sizes[1]) - int(sizes[2])) * posix.sysconf("SC_PAGE_SIZE")
+def _resident():
+    """(RssAnon, RssShmem) of this process, bytes (proc_pid_status(5)). Linux before 4.5 has neither there, and counts
+    the latter among files."""
+    text = _read("/proc/self/status")
+    if any([name not in text for name in _RESIDENT]):
+        sizes = _read("/proc/self/statm").split()
+        return (int(sizes[1]) - int(sizes[2])) * posix.sysconf("SC_PAGE_SIZE"), 0
+    return tuple([int(text[text.index(name) + len(name) :].split(None, 1)[0]) * 1024 for name in _RESIDENT])
 
 
 def _files(figures):
@@ -221,35 +262,37 @@ LATE_S = 10.0  # after the first look one is enough: where looks come so rarely,
 
 
 class _Growth:
-    def __init__(self, private):
-        self.first = self.highest = self.last = private
+    """Of private memory and shared memory together, bytes."""
+
+    def __init__(self, resident):
+        self.first = self.highest = self.last = resident
         self.modules = len(sys.modules)  # that were loaded at the last look
         self.rising = 0  # looks that found more than all before
         self.began = monotonic()
 
-    def add(self, private, light):
+    def add(self, resident, light):
         modules = len(sys.modules)
         # What a library takes as it is loaded counts for nothing.
         if light or modules >= self.modules + LIBRARY:
-            self.first += max(0, private - self.last)
-        elif private >= self.highest + STEP:
+            self.first += max(0, resident - self.last)
+        elif resident >= self.highest + STEP:
             self.rising += 1
-        elif private < FALLEN * self.highest:
-            self.rising, self.highest = 0, private
-        self.highest, self.last, self.modules = max(self.highest, private), private, modules
+        elif resident < FALLEN * self.highest:
+            self.rising, self.highest = 0, resident
+        self.highest, self.last, self.modules = max(self.highest, resident), resident, modules
 
 
-def _grows(private, light):
+def _grows(resident, light):
     global _growth
     if _growth is None:
-        _growth = _Growth(private)
-    _growth.add(private, light)
+        _growth = _Growth(resident)
+    _growth.add(resident, light)
 
 
-def _take_census(send, private, now):
+def _take_census(send, private, resident, now):
     """Says what holds it, where growth goes on."""
     global _census
-    grown = private - _growth.first
+    grown = resident - _growth.first
     if not rises() or grown < max(GROWN, GROWN_SHARE * _growth.first) or tensors.begins():
         return
     if _census is None:

@@ -80,6 +80,12 @@ pub enum AgentMessage {
         #[serde(default)]
         figures: BTreeMap<String, f64>,
     },
+    /// Much memory came, and this is where the program's threads were then.
+    Work {
+        /// Of each thread, the innermost functions, the outermost of them first: `train.py:31 load`.
+        #[serde(default)]
+        stacks: Vec<Vec<String>>,
+    },
     /// What a library keeps in this Python has become more.
     #[serde(rename = "kept")]
     TorchCount(TorchCount),

@@ -27,6 +27,19 @@ const PACKAGES: [&str; 9] = [
     "clearml.",
 ];
 
+/// Their classes, where a project has copied one, or derived its own of that name.
+const CLASSES: [&str; 9] = [
+    "SummaryWriter",
+    "EventFileWriter",
+    "MemoryHandler",
+    "BufferingHandler",
+    "WandbLogger",
+    "TensorBoardLogger",
+    "MLFlowLogger",
+    "CometLogger",
+    "NeptuneLogger",
+];
+
 fn judge(analysis: &Analysis) -> Judgement {
     let rising = rising(analysis, GROWTH_BYTES as f64).into_iter();
     let found: Vec<Finding> = rising.filter_map(|(process, rise)| logged(analysis, process, rise)).collect();
@@ -37,7 +50,8 @@ fn judge(analysis: &Analysis) -> Judgement {
 }
 
 fn is_of_a_logger(retainer: &Retainer) -> bool {
-    PACKAGES.iter().any(|package| retainer.owner.starts_with(package))
+    let class = retainer.owner.rsplit('.').next().unwrap_or_default();
+    PACKAGES.iter().any(|package| retainer.owner.starts_with(package)) || CLASSES.contains(&class)
 }
 
 /// What holds most of the growth of a process is an attribute of a logger or tracker.

@@ -20,6 +20,8 @@ pub(crate) struct Failure<'a> {
     pub(crate) process: Option<&'a ProcessHistory>,
     /// What the agent reported.
     pub(crate) exception: Option<&'a ExceptionSeen>,
+    /// Functions that it left through, or in which a process was that was killed; the outermost first.
+    pub(crate) stack: &'a [String],
     /// How the process ended, where that is how the failure is known.
     pub(crate) ending: Option<Ending>,
     /// An ancestor or a descendant failed just before: who waits for a process ends because of it, and who was
@@ -37,6 +39,7 @@ pub(crate) fn failures<'a>(timeline: &'a Timeline) -> Vec<Failure<'a>> {
             at: seen.at,
             process: seen.id.and_then(|id| timeline.process(id)).or_else(|| timeline.by_pid(seen.pid)),
             exception: Some(seen),
+            stack: &seen.report.stack,
             ending: None,
             follows: false,
         })
@@ -52,6 +55,7 @@ pub(crate) fn failures<'a>(timeline: &'a Timeline) -> Vec<Failure<'a>> {
                 at,
                 process: Some(process),
                 exception: None,
+                stack: &[],
                 ending: Some(ending),
                 follows: false,
             });
@@ -183,14 +187,12 @@ impl<'a> Failure<'a> {
 
     /// The stack runs through a file or function of this name.
     pub(crate) fn passes(&self, part: &str) -> bool {
-        self.exception.is_some_and(|seen| seen.report.stack.iter().any(|frame| frame.contains(part)))
-            || self.text().contains(part)
+        self.stack.iter().any(|frame| frame.contains(part)) || self.text().contains(part)
     }
 
     /// A frame of the stack is one of these functions in a file of this name.
     pub(crate) fn calls(&self, file: &str, functions: &[&str]) -> bool {
-        let stack = self.exception.map_or(&[][..], |seen| &seen.report.stack[..]);
-        stack.iter().any(|frame| {
+        self.stack.iter().any(|frame| {
             let (place, function) = frame.rsplit_once(' ').unwrap_or((frame, ""));
             place.contains(file) && functions.contains(&function)
         })

@@ -8,6 +8,7 @@ pub(crate) mod copies;
 pub(crate) mod failures;
 pub(crate) mod first_failure;
 pub(crate) mod growth_class;
+pub(crate) mod killed_at_work;
 pub(crate) mod limits;
 pub(crate) mod observed_peaks;
 pub(crate) mod oom;

@@ -19,6 +19,9 @@ const MOST_PROBES: usize = 64;
 /// Censuses kept of one process: the latest.
 const MOST_CENSUSES: usize = 16;
 
+/// Moments at which much memory came whose functions are kept: the latest.
+const MOST_WORKS: usize = 64;
+
 /// Queues of one process that are kept.
 const MOST_QUEUES: usize = 32;
 /// Loaders of different settings that are counted.
@@ -90,6 +93,8 @@ pub struct ProcessHistory {
     pub locked: Series,
     /// Resident anonymous bytes over time.
     pub anonymous: Series,
+    /// Resident shared bytes over time, from the first ones on; empty where there never were any.
+    pub shared: Series,
     /// The most that was ever resident (VmHWM) over time: the kernel's own, so that it knows what lay between two readings.
     pub high_water: Series,
     /// Bytes in swap over time, from the first ones on; empty where there never were any.
@@ -100,6 +105,8 @@ pub struct ProcessHistory {
     pub(crate) memory_readings: MemoryReadings,
     /// What the agent said of what torch keeps in it.
     pub(crate) torch_counters: TorchCounters,
+    /// Where its threads were when much memory had come, in order: of each, functions from the outermost on.
+    pub works: Vec<(At, Vec<Vec<String>>)>,
     /// Censuses of what holds its growth, in order.
     pub censuses: Vec<(At, Census)>,
     /// Where was allocated what no census could name, as last told.
@@ -172,11 +179,13 @@ impl ProcessHistory {
             virtual_size: Series::default(),
             locked: Series::default(),
             anonymous: Series::default(),
+            shared: Series::default(),
             high_water: Series::default(),
             swapped: Series::default(),
             files: Series::default(),
             memory_readings: MemoryReadings::default(),
             torch_counters: TorchCounters::default(),
+            works: Vec::new(),
             censuses: Vec::new(),
             sites: None,
             faults: Series::default(),
@@ -217,6 +226,9 @@ impl ProcessHistory {
             self.virtual_size.push(at, memory.virtual_size.0 as f64);
             self.locked.push(at, memory.locked.0 as f64);
             self.anonymous.push(at, memory.anonymous.0 as f64);
+            if memory.shared.0 > 0 || self.shared.last().is_some() {
+                self.shared.push(at, memory.shared.0 as f64);
+            }
             if memory.peak_resident.0 > 0 {
                 self.high_water.push(at, memory.peak_resident.0 as f64);
             }
@@ -316,11 +328,12 @@ impl ProcessHistory {
         if self.swapped.last().is_none() {
             return Cow::Borrowed(&self.anonymous);
         }
-        let mut both = Series::default();
-        for (at, bytes) in self.anonymous.points() {
-            both.push(at, bytes + self.swapped.at_or_before(at).map_or(0.0, |(_, swapped)| swapped));
-        }
-        Cow::Owned(both)
+        Cow::Owned(sum(&self.anonymous, &self.swapped))
+    }
+
+    /// Private memory, and what it shares with others or shared with those that are gone, over time.
+    pub(crate) fn private_and_shared(&self) -> Series {
+        sum(&self.private(), &self.shared)
     }
 
     fn probed(&mut self, probe: Probe) {
@@ -332,6 +345,13 @@ impl ProcessHistory {
             });
         }
         self.probes.push(probe);
+    }
+
+    pub(crate) fn has_come(&mut self, at: At, stacks: &[Vec<String>]) {
+        if self.works.len() >= MOST_WORKS {
+            self.works.remove(0);
+        }
+        self.works.push((at, stacks.to_vec()));
     }
 
     /// The agent took a census.
@@ -393,4 +413,12 @@ impl ProcessHistory {
 /// As findings name a process.
 pub(crate) fn process_ref(process: &ProcessHistory) -> ProcessRef {
     ProcessRef { id: process.id, role: process.role.clone(), name: process.name().to_owned() }
+}
+
+fn sum(one: &Series, other: &Series) -> Series {
+    let mut both = Series::default();
+    for (at, value) in one.points() {
+        both.push(at, value + other.at_or_before(at).map_or(0.0, |(_, more)| more));
+    }
+    both
 }

@@ -334,6 +334,7 @@ impl Timeline {
                 AgentMessage::Census(census) => history.counted(at, census),
                 AgentMessage::Sites(sites) => history.sites = Some((at, sites.clone())),
                 AgentMessage::Memory { figures } => history.memory_readings.add(at, figures),
+                AgentMessage::Work { stacks } => history.has_come(at, stacks),
                 AgentMessage::TorchCount(count) => history.torch_counters.add_count(at, count),
                 AgentMessage::Waiting(waiting) => history.torch_counters.add_waiting(at, waiting),
                 AgentMessage::Collective(collective) => history.torch_counters.add_collective(at, collective),

@@ -8,9 +8,11 @@ use crate::analysis::growth_class::{began, least};
 use crate::analysis::oom::limiting;
 use crate::analysis::Analysis;
 use crate::causes::{explains_growth, is_work, ALIKE};
-use crate::history::Series;
+use crate::history::{ProcessHistory, Series};
+use crate::policy::limits::KILL_SLACK_S;
 use crate::policy::sizes::{MOST, WARN_PART};
 use crate::rule::allocators::{retained_by_allocator, JOB_GROWTH};
+use crate::rule::finding::MEANWHILE;
 use crate::rule::retainers::ELSEWHERE;
 use crate::trend::rise;
 use ullage_model::{At, Evidence, EvidenceValue, Finding, Severity, Status, Unit};
@@ -61,6 +63,11 @@ fn is_alike(finding: &Finding) -> bool {
     finding.evidence.first().is_some_and(|evidence| evidence.what == ALIKE)
 }
 
+/// What a process that was killed was in the midst of.
+fn is_killed_at_work(finding: &Finding) -> bool {
+    finding.evidence.first().is_some_and(|evidence| evidence.what == MEANWHILE)
+}
+
 /// Bytes that were there to be filled: of the cgroup, else of the machine.
 fn room(analysis: &Analysis) -> Option<u64> {
     let victim = analysis.oom_victims.first()?;
@@ -99,12 +106,16 @@ impl Came {
     }
 }
 
-/// It is a growth, known well enough, that had begun by then, of a process that lived then.
+/// It is a growth, or work that took much, known well enough, that had begun by then, of a process that lived then: what one
+/// held that had ended before is given back.
 fn may_explain(analysis: &Analysis, finding: &Finding, kill: Option<At>) -> bool {
     let process = finding.process.as_ref().and_then(|process| analysis.timeline.process(process.id));
-    explains_growth(&finding.cause)
+    let lived = |process: &ProcessHistory, kill: At| {
+        process.first_seen <= kill && kill.since(process.last_seen) <= KILL_SLACK_S
+    };
+    (explains_growth(&finding.cause) || is_killed_at_work(finding))
         && finding.status() >= Status::Supported
-        && kill.is_none_or(|kill| process.is_none_or(|process| process.first_seen <= kill))
+        && kill.is_none_or(|kill| process.is_none_or(|process| lived(process, kill)))
 }
 
 /// The most bytes that its evidence speaks of, and when they were read, with those in other processes; limits, and the growth of

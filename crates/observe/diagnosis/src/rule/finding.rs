@@ -1,11 +1,13 @@
 //! How a rule makes its finding. Of which cause it is, and its title, are added behind the rule ([`Cause::judge`]).
 
 use crate::analysis::failures::{Failure, Symptom};
+use crate::analysis::killed_at_work::{killed_at_work, KilledAtWork};
 use crate::analysis::oom::Victim;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::sizes::WARN_BYTES;
+use crate::rule::retainers::ELSEWHERE;
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use crate::trend::Reach;
@@ -123,11 +125,15 @@ pub(crate) fn no_memory_in(
 ) -> Judgement {
     let of_work =
         |failure: &&Failure| failure.symptom() == Symptom::NoMemory && !failure.is_echo() && at_work(failure);
-    let Some(failure) = analysis.failures.iter().find(of_work) else { return silent(analysis) };
+    let Some(failure) = analysis.failures.iter().find(of_work) else {
+        return match killed_at_work(analysis.timeline, &analysis.oom_victims, &at_work) {
+            Some(killed) => Judgement::one(killed_in(analysis, rule, doing, &killed, more(&killed.failure))),
+            None => silent(analysis),
+        };
+    };
     let resident = failure.counts().and_then(|counts| counts.resident);
     let size = resident.map_or(String::new(), |bytes| format!(", with {} in memory", evidence::bytes(bytes)));
-    let stack = failure.exception.map_or(&[][..], |seen| &seen.report.stack[..]);
-    let frame = stack.first().map_or("unknown", |frame| frame.as_str());
+    let frame = failure.stack.first().map_or("unknown", |frame| frame.as_str());
     let subject = failure.process.map_or_else(|| "the process".to_owned(), evidence::describe);
     let sentence = format!("{} was {doing}{size}, called from {frame}.", evidence::capital(&subject));
     let work = evidence::text("work", frame, failure.agent_source(), Some(failure.at), sentence);
@@ -138,6 +144,37 @@ pub(crate) fn no_memory_in(
         finding(analysis, rule, failure, Proof::InPart, evidence, &analysis.remedy_context(Some(failure)));
     found.severity = found.severity.min(Severity::Warning);
     Judgement::one(found)
+}
+
+/// What evidence of work is called in which a process was killed.
+pub(crate) const MEANWHILE: &str = "memory that came meanwhile";
+
+/// What a process was in the midst of when the kernel killed it.
+fn killed_in(
+    analysis: &Analysis,
+    rule: &Rule,
+    doing: &str,
+    killed: &KilledAtWork,
+    more: Option<Evidence>,
+) -> Finding {
+    let KilledAtWork { failure, process, came, held, elsewhere } = killed;
+    let frame = failure.stack.first().map_or("unknown", |frame| frame.as_str());
+    let sentence = format!(
+        "{} was {doing} when the kernel killed for lack of memory: {} of the {} that it held came meanwhile. It was called from {frame}.",
+        evidence::capital(&evidence::describe(process)),
+        evidence::bytes(*came as u64),
+        evidence::bytes(*held as u64)
+    );
+    let source = evidence::Source::Agent(process.id.pid);
+    let work = evidence::number(MEANWHILE, *came as u64, "bytes", source, failure.at, sentence);
+    let others = (*elsewhere > 0.0).then(|| {
+        let sentence =
+            format!("{} came to other processes in the midst of the same.", evidence::bytes(*elsewhere as u64));
+        let source = evidence::Source::Named("/proc/PID/status of each");
+        evidence::number(ELSEWHERE, *elsewhere as u64, "bytes", source, failure.at, sentence)
+    });
+    let evidence = std::iter::once(work).chain(others).chain(more).collect();
+    of_process(analysis, rule, Severity::Warning, Proof::InPart, evidence, process)
 }
 
 /// How many ranks of the node were there when it failed, and what they were `doing`; nothing of one alone.

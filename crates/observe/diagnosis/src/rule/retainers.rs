@@ -6,14 +6,14 @@
 //! graph, a view or a traceback that is kept is one without that.
 
 use crate::analysis::copies::{starter, Copy};
-use crate::analysis::growth_class::{rising, still_rises};
+use crate::analysis::growth_class::{rising, rising_with_shared, shared_during, still_rises};
 use crate::analysis::retainers::{held, is_hooks, is_keyed, is_much, is_not_live, Kind, RetainedGrowth};
 use crate::analysis::unheld::{line, unheld, Unheld};
 use crate::analysis::{readable, Analysis, RetainerInCode};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::growth::{EXPLAINS, EXPLAINS_MOST, GROWTH_BYTES, HOOKS_MORE};
-use crate::policy::sizes::NOTE_BYTES;
+use crate::policy::sizes::{MOST, NOTE_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use crate::trend::Rise;
@@ -27,7 +27,7 @@ const MOST_NAMED: usize = 3;
 
 /// What a rule about one kind of retainer says.
 pub(crate) fn judge(analysis: &Analysis, rule: &Rule, kind: Kind) -> Judgement {
-    let rising = rising(analysis, GROWTH_BYTES as f64).into_iter();
+    let rising = rising_with_shared(analysis, GROWTH_BYTES as f64).into_iter();
     let mut all: Vec<RetainedGrowth> =
         rising.filter_map(|(process, rise)| held(process, rise, kind)).collect();
     all.sort_by_key(|held| std::cmp::Reverse(held.explained));
@@ -193,20 +193,28 @@ fn source(held: &RetainedGrowth) -> evidence::Source {
 }
 
 pub(crate) fn growth_sentence(process: &ProcessHistory, rise: &Rise) -> Evidence {
+    let (kind, what) = match shared_during(process, rise) >= MOST * rise.by {
+        true => ("memory, most of it shared,", "shared memory that came to it"),
+        false => ("private memory", "private memory that came"),
+    };
     let sentence = format!(
-        "{} grew by {} of private memory in the last {} of the run.",
+        "{} grew by {} of {kind} in the last {} of the run.",
         evidence::capital(&evidence::describe(process)),
         evidence::bytes(rise.by as u64),
         evidence::seconds(rise.until - rise.since),
     );
     let source = evidence::Source::Process(process.id.pid, "status");
     let at = At::from_seconds(rise.until);
-    evidence::number("private memory that came", rise.by as u64, "bytes", source, at, sentence)
+    evidence::number(what, rise.by as u64, "bytes", source, at, sentence)
 }
+
+/// What the agent calls tracebacks that no container of exceptions explains.
+const TRACEBACKS: &str = "tracebacks";
 
 /// ``The list `losses` in train() (train.py:31)``.
 fn spelt(type_name: &str, name: &str, place: &str) -> String {
     let mut text = match (type_name, name) {
+        (TRACEBACKS, _) => "What tracebacks retain".into(),
         (_, "") => format!("An unnamed {type_name}"),
         ("lru_cache", _) => format!("The cache of `{name}()`"),
         _ => format!("The {type_name} `{}`", readable(name)),
@@ -239,7 +247,7 @@ fn retainer_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Evidence {
         let elements = match retainer.type_name.as_str() {
             "lru_cache" => "results",
             // An exception itself, not a container of them.
-            _ if held.kind == Kind::Error && retainer.element.is_empty() => "tracebacks",
+            _ if held.kind == Kind::Error && retainer.element.is_empty() => TRACEBACKS,
             _ if is_hooks(retainer) => "hooks",
             _ if retainer.nested => "elements of its elements",
             _ => "elements",
@@ -279,6 +287,9 @@ fn detail_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Option<Evidenc
             evidence::bytes(retainer.own_bytes),
             evidence::bytes(retainer.bytes)
         )),
+        Kind::Error if retainer.type_name == TRACEBACKS => {
+            parts.push("exceptions that something still refers to, and with them the frames that they passed".into());
+        }
         Kind::Error if retainer.element.is_empty() => {
             parts.push("each time it is raised, it retains the frames that it passes".into());
         }

@@ -107,6 +107,62 @@ fn a_backlog_that_filled_the_limit_stands_before_the_kill_and_alone() {
     assert_eq!(verdict.findings[0].severity, Severity::Fatal);
 }
 
+/// Where its one thread is when much has come, at these seconds.
+fn works(run: &mut Run, pid: i32, at: impl IntoIterator<Item = u32>, inner: &[&str]) {
+    let outer = ["/job/train.py:40 <module>", "/job/train.py:22 resume"];
+    let stack: Vec<String> = outer.iter().chain(inner).map(ToString::to_string).collect();
+    for second in at {
+        let message = AgentMessage::Work { stacks: vec![stack.clone()] };
+        run.event(f64::from(second) + 0.2, EventKind::Agent { id: Some(id(pid)), pid, message });
+    }
+}
+
+const LOADS: [&str; 2] =
+    ["/lib/torch/serialization.py:1500 load", "/lib/torch/serialization.py:1993 persistent_load"];
+
+#[test]
+fn the_work_in_which_most_came_stands_before_the_kill() {
+    let loading = |pid: i32| move |run: &mut Run| works(run, pid, 1..10, &LOADS);
+    let one = killed(&[(Role::Trainer, 900)], loading(300));
+    assert_eq!(causes(&one), ["checkpoint-load-copies", "memcg-oom-kill"]);
+    let first = &one.findings[0];
+    assert_eq!((first.severity, first.status()), (Severity::Fatal, Status::Supported));
+    let said = sentences(first);
+    assert!(said.contains("800 MiB of the 900 MiB that it held came meanwhile"), "{said}");
+    assert!(said.contains("called from /job/train.py:40"), "{said}");
+    let ranks = [(Role::Rank(0), 480), (Role::Rank(1), 430)];
+    let both = killed(&ranks, |run| [300, 301].into_iter().for_each(|pid| works(run, pid, 1..10, &LOADS)));
+    assert_eq!(causes(&both), ["checkpoint-load-copies", "memcg-oom-kill"]);
+    let said = sentences(&both.findings[0]);
+    assert!(said.contains("382 MiB came to other processes in the midst of the same"), "{said}");
+    // No look fell into the load of the one that was killed: the other does the same.
+    assert!(causes(&killed(&ranks, loading(301))).contains(&"checkpoint-load-copies"));
+}
+
+#[test]
+fn work_that_is_over_or_brought_little_or_goes_on_all_the_time_is_no_reason_of_a_kill() {
+    let causes_of = |more: &dyn Fn(&mut Run)| causes(&killed(&[(Role::Trainer, 900)], more))[0].to_owned();
+    let steps = ["/job/train.py:31 step"];
+    let over = |run: &mut Run| {
+        works(run, 300, 1..5, &LOADS);
+        works(run, 300, 5..10, &steps);
+    };
+    let little = |run: &mut Run| {
+        works(run, 300, 1..8, &steps);
+        works(run, 300, 8..10, &LOADS);
+    };
+    let long_ago = |run: &mut Run| works(run, 300, 1..5, &LOADS);
+    let samples = |run: &mut Run| {
+        let fetch = ["/lib/torch/utils/data/_utils/fetch.py:52 fetch"];
+        works(run, 300, 1..10, &[fetch[0], LOADS[0], LOADS[1]]);
+    };
+    let ways: [(&str, &dyn Fn(&mut Run)); 4] =
+        [("over", &over), ("little", &little), ("long ago", &long_ago), ("samples", &samples)];
+    for (what, way) in ways {
+        assert_ne!(causes_of(way), "checkpoint-load-copies", "{what}");
+    }
+}
+
 #[test]
 fn ranks_that_hold_alike_in_the_midst_of_work_that_was_named_are_no_copies() {
     let verdict = killed(&[(Role::Rank(0), 480), (Role::Rank(1), 430)], |run| {

@@ -17,12 +17,19 @@ fn run(more: impl Fn(f64) -> u64, census: Option<Census>) -> Verdict {
 
 /// What the agent says, and at which second.
 fn verdict_of(more: impl Fn(f64) -> u64, said: Vec<(i32, AgentMessage)>) -> Verdict {
+    verdict_with(|second| (more(second), 0), said)
+}
+
+/// The same, of private MiB and shared ones.
+fn verdict_with(more: impl Fn(f64) -> (u64, u64), said: Vec<(i32, AgentMessage)>) -> Verdict {
     let mut run = Run::new();
     for second in 0..=40 {
         let at = 1.0 + f64::from(second);
         let mut reading = reading(MAIN, 1, "python");
+        let (private, shared) = more(f64::from(second));
         reading.memory = Measured::Known(ProcessMemory {
-            anonymous: Bytes((200 + more(f64::from(second))) * MIB),
+            anonymous: Bytes((200 + private) * MIB),
+            shared: Bytes(shared * MIB),
             file: Bytes(100 * MIB),
             ..ProcessMemory::default()
         });
@@ -54,6 +61,23 @@ fn an_earlier_census_counts_where_the_last_had_no_time_for_all() {
     assert!(status == Status::Established && said.contains("90 MiB of 130 MiB"), "{said}");
     let emptied = verdict_of(steady, in_turn(&[grown(50), named, grown(180)]));
     assert_eq!(causes(&emptied), ["unnamed-growth"]);
+}
+
+#[test]
+fn what_retains_shared_memory_that_rises_is_named() {
+    let census = |grown: u64, named: bool| Census {
+        grown: grown * MIB,
+        retainers: if named { vec![retainer("batches")] } else { Vec::new() },
+        ..Census::default()
+    };
+    let run = |shared: &dyn Fn(f64) -> u64| {
+        verdict_with(|second| (0, shared(second)), in_turn(&[census(50, false), census(150, true)]))
+    };
+    let verdict = run(&|second| steady(second));
+    let (cause, severity, status, said) = one(&verdict);
+    assert_eq!((cause, severity, status), ("accumulate-metrics-outputs", Severity::Warning, Status::Established));
+    assert!(said.contains("of memory, most of it shared, in the last"), "{said}");
+    assert!(causes(&run(&|second| steady(second.min(12.0)))).is_empty());
 }
 
 #[test]
@@ -224,6 +248,11 @@ fn each_way_to_hold_has_its_rule() {
         with(|one| (one.name, one.type_name) = ("f, closure variable seen of g()".into(), "dict".into()));
     assert_eq!(memo, "unbounded-caches");
     assert_eq!(with(|one| one.name = "dataset.cache".into()), "unbounded-caches");
+    let traced = with(|one| {
+        (one.type_name, one.name, one.element) = ("tracebacks".into(), String::new(), String::new());
+        one.errors = 1.0;
+    });
+    assert_eq!(traced, "exception-traceback-holds-frames");
     let of_all = with(|one| (one.name, one.owner) = ("__main__.A.kept".into(), "__main__.A".into()));
     assert_eq!(of_all, "unbounded-caches");
     assert_eq!(with(|one| (one.graph, one.by_hook) = (1.0, true)), "hooks-and-closures-leak");

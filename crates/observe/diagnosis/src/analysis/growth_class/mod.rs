@@ -20,7 +20,7 @@ use crate::history::{process_ref, ProcessHistory};
 use crate::policy::growth::{CODE_S, LATE_FILES_BYTES, RESTED_SHARE, WARM_UP_BEGINS, WARM_UP_ENDS};
 use crate::policy::sizes::MOST;
 use crate::policy::trends::{GROWTH_LEAST_READINGS, GROWTH_LEAST_S, LEAST_SPAN_S};
-use crate::trend::Rise;
+use crate::trend::{rise, Rise};
 use counts::CountedGrowth;
 use sources::GrowthSource;
 use std::collections::BTreeMap;
@@ -32,6 +32,30 @@ pub(crate) fn rising<'a>(run: &Run<'a>, least: f64) -> Vec<(&'a ProcessHistory, 
         .into_iter()
         .filter_map(|process| Some((process, still_rises(process, least)?)));
     rose.filter(|(process, rise)| !sources::gave_back(run, process, rise)).collect()
+}
+
+/// Those, and processes that rose so by what they share, where the job's shared memory rises as well: batches that loader
+/// workers sent lie there, and live as long as somebody retains them. What more and more processes touch is no growth.
+pub(crate) fn rising_with_shared<'a>(run: &Run<'a>, least: f64) -> Vec<(&'a ProcessHistory, Rise)> {
+    let mut all = rising(run, least);
+    if !sources::shared_still_rises(run, least) {
+        return all;
+    }
+    for process in sources::not_done(run) {
+        let came = rise(&process.private_and_shared(), loaded(process), least);
+        let Some(came) = came.filter(|came| came.ongoing && shared_during(process, came) >= MOST * came.by) else {
+            continue;
+        };
+        all.retain(|(other, _)| other.id != process.id);
+        all.push((process, came));
+    }
+    all
+}
+
+/// Shared bytes that came to a process during a rise.
+pub(crate) fn shared_during(process: &ProcessHistory, rise: &Rise) -> f64 {
+    let at = |seconds: f64| process.shared.at_or_before(At::from_seconds(seconds)).map_or(0.0, |(_, bytes)| bytes);
+    at(rise.until) - at(rise.since)
 }
 
 /// What kind of growth a run shows, and whether it goes on at its end; none where too little was read. `limits` are those of

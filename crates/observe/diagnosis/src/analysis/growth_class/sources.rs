@@ -106,6 +106,11 @@ pub(crate) fn still_rises(process: &ProcessHistory, least: f64) -> Option<Rise> 
     rise(&process.private(), loaded(process), least).filter(|rise| rise.ongoing)
 }
 
+/// Whether the job's shared memory rises to the end.
+pub(super) fn shared_still_rises(run: &Run, least: f64) -> bool {
+    rise(&run.timeline.groups.shared, began(run), least).is_some_and(|rise| rise.ongoing)
+}
+
 /// A worker before it took as much and gave it back as it ended: then what it takes is no growth.
 pub(super) fn gave_back(run: &Run, process: &ProcessHistory, rise: &Rise) -> bool {
     let is_worker =

@@ -1,0 +1,67 @@
+//! What was a process doing that the kernel killed for lack of memory? The agent says where the threads of a program are when
+//! much memory has come; a kill leaves no traceback.
+//!
+//! The surprise: a program is always in the midst of something, and most of it is no reason. So a piece of work counts only
+//! where it was under way at each of the last moments that were told, and most of what the process held came meanwhile; and
+//! not where a loader fetches a sample by it, which it does all the time.
+
+use super::failures::Failure;
+use super::oom::Victim;
+use crate::history::{ProcessHistory, Timeline};
+use crate::policy::limits::LAST_SECONDS_S;
+use crate::policy::sizes::MOST;
+use ullage_model::At;
+
+/// A process that was killed, or beside which another one was that does the same.
+pub(crate) struct KilledAtWork<'a> {
+    /// The kill as a failure that has the functions.
+    pub(crate) failure: Failure<'a>,
+    pub(crate) process: &'a ProcessHistory,
+    /// Bytes that came meanwhile, and that it held.
+    pub(crate) came: f64,
+    pub(crate) held: f64,
+    /// Bytes that came to others, each in the midst of the same.
+    pub(crate) elsewhere: f64,
+}
+
+/// The first kill in the midst of a piece of work.
+pub(crate) fn killed_at_work<'a>(
+    timeline: &'a Timeline,
+    victims: &[Victim<'a>],
+    at_work: impl Fn(&Failure) -> bool,
+) -> Option<KilledAtWork<'a>> {
+    victims.iter().find_map(|victim| {
+        let killed = victim.process?;
+        let same = |process: &&ProcessHistory| {
+            process.id != killed.id
+                && std::mem::discriminant(&process.role) == std::mem::discriminant(&killed.role)
+                && (process.first_seen..=process.last_seen).contains(&victim.last_read_before())
+        };
+        let all = std::iter::once(killed).chain(timeline.processes().filter(same));
+        let mut at_it = all.filter_map(|process| in_the_midst(process, victim.at, &at_work));
+        let first = at_it.next()?;
+        Some(KilledAtWork { elsewhere: at_it.map(|one| one.came).sum(), ..first })
+    })
+}
+
+fn in_the_midst<'a>(
+    process: &'a ProcessHistory,
+    kill: At,
+    at_work: &impl Fn(&Failure) -> bool,
+) -> Option<KilledAtWork<'a>> {
+    let works: Vec<_> = process.works.iter().filter(|(at, _)| *at <= kill).collect();
+    let failure = |at: At, stack: &'a Vec<String>| {
+        let failure =
+            Failure { at, process: Some(process), exception: None, stack, ending: process.ended.map(|end| end.1), follows: false };
+        let fetches = failure.passes("torch/utils/data/_utils/fetch.py");
+        (!fetches && at_work(&failure)).then_some(failure)
+    };
+    let during = |(at, stacks): &&'a (At, Vec<Vec<String>>)| stacks.iter().find_map(|stack| failure(*at, stack));
+    let last = works.last().filter(|(at, _)| kill.since(*at) <= LAST_SECONDS_S)?;
+    let begun = works.iter().rposition(|work| during(work).is_none()).map(|place| works[place].0);
+    let private = process.private();
+    let held = private.points().filter(|(at, _)| *at <= kill).map(|(_, bytes)| bytes).fold(0.0, f64::max);
+    let before = begun.and_then(|at| private.at_or_before(at)).or(private.first())?.1;
+    let failure = Failure { at: kill, ..during(last)? };
+    (held - before >= MOST * held).then_some(KilledAtWork { failure, process, came: held - before, held, elsewhere: 0.0 })
+}
