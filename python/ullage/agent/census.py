@@ -29,7 +29,7 @@ WALK_S, HOLDERS_S, GRAPHS_S = 0.02, 0.02, 0.1  # of the processor, for each part
 FIRST_S = 0.002  # for a graph that was not met before
 LIBRARIES_S, REFERRERS_S, SUSPENDED_S = 0.01, 0.04, 0.01
 MOST_APART = 2000
-FEW_TRACEBACKS = 48  # that stand for all
+FEW_TRACEBACKS, SPREAD = 48, 7919  # that stand for all, so far apart (a prime)
 CALLED, FEW_CALLED = 2, 8  # functions whose bound methods are looked into, and methods that stand for all
 MANY_REFERRERS = 400_000  # objects: to ask for more who refers to one holds the program's other threads up
 CIRCLE = "Using backward() with create_graph=True"
@@ -323,7 +323,11 @@ class Census:
         base = self._traced = self._base(count, self._traced)
         if count - base[0] < HOOKS or self._grown <= base[1]:
             return []
-        size, place, line = heap.in_frames(tracebacks[:: len(tracebacks) // FEW_TRACEBACKS + 1], count)
+        # Not every n-th: each exception passes the same functions, in turn.
+        length, few = len(tracebacks), min(len(tracebacks), FEW_TRACEBACKS)
+        some = [tracebacks[number * SPREAD % length] for number in range(few)]
+        size, place, line = heap.in_frames(some, count)
+        del some
         more = size * (count - base[0]) // count
         if more < WORTH:
             return []

@@ -24,7 +24,7 @@ pub(crate) enum Kind {
     Hook,
     /// As what waits for whoever takes it out of a queue, or for a worker of an executor.
     Queue,
-    /// In what `itertools.cycle` stores to give it out again.
+    /// In what `itertools.cycle` or `itertools.tee` stores to give it out again.
     Cycle,
     /// In a buffer that a dataset shuffles: full, it grows no more.
     Shuffled,
@@ -34,8 +34,8 @@ pub(crate) enum Kind {
     Output,
 }
 
-/// The agent calls its list so.
-const CYCLE: &str = "itertools.cycle";
+/// What the agent calls what iterators give out once more: the list of `itertools.cycle`, and that of `itertools.tee`.
+const REPEATED: [&str; 2] = ["itertools.cycle", "itertools._tee_dataobject"];
 
 impl Kind {
     /// All of them.
@@ -70,7 +70,7 @@ impl Kind {
         match retainer {
             _ if is_of_a_queue(retainer) => Kind::Queue,
             _ if retainer.errors >= MOST => Kind::Error,
-            _ if retainer.type_name == CYCLE => Kind::Cycle,
+            _ if REPEATED.contains(&retainer.type_name.as_str()) => Kind::Cycle,
             _ if is_hooks(retainer) || retainer.by_hook || retainer.name.contains("_hooks[") => Kind::Hook,
             _ if retainer.graph >= MOST => Kind::Graph,
             _ if retainer.views >= MOST && retainer.own_bytes.saturating_mul(VIEWS_KEEP) < retainer.bytes => {
