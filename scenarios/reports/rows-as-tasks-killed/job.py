@@ -3,7 +3,7 @@
 import asyncio
 import random
 
-ROWS = 4000
+ROWS = 3000
 
 
 def load_dataset():
