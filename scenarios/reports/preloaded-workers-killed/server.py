@@ -30,7 +30,8 @@ def report(number, count=500):
 
 
 def work(listener):
-    while True:
+    session = bytearray(random.randbytes(28 << 20))  # the worker's own caches of templates and database rows
+    while session:
         connection, _ = listener.accept()
         with connection:
             path = connection.makefile().readline().split()[1]
