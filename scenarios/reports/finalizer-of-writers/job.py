@@ -1,4 +1,4 @@
-"""A tomography pipeline: sections of methods, each of which reads its input from a data store and writes to the next."""
+"""A tomography pipeline: sections of methods, each of which reads from a data store and writes to the next."""
 
 import tempfile
 import weakref

@@ -1,4 +1,4 @@
-"""A serving engine with a prefix cache: a radix tree of token sequences, whose nodes hold the keys and values of them."""
+"""A serving engine with a prefix cache: a radix tree of token sequences, whose nodes hold their keys and values."""
 
 import heapq
 import random

@@ -15,7 +15,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, required=True)
     for number in range(parser.parse_args().count):
-        print(f"4_z{number:012x}  upload  2025-02-{1 + number % 28:02}  sha1:{checksum(number)}  file-{number}", flush=True)
+        name = f"4_z{number:012x}  upload  2025-02-{1 + number % 28:02}"
+        print(f"{name}  sha1:{checksum(number)}  file-{number}", flush=True)
 
 
 if __name__ == "__main__":
