@@ -27,7 +27,7 @@ demo: $(VENV)/installed
 
 # Each part runs whatever became of those before it; the end says how each of them went. Those with a + between them run
 # side by side: two compile while one mostly waits.
-PARTS := install test-python+test-rust+test-loom test-outside+test-side-by-side+test-scenarios
+PARTS := install test-python+test-rust+test-loom test-outside test-side-by-side test-scenarios
 test:
 	@$(PYTHON) tests/parts.py "$(MAKE)" $(PARTS)
 

@@ -50,9 +50,9 @@ def test_where_the_program_is_is_told_when_much_has_come():
     memory = memory_module()
     try:
         heard = []
-        for resident in (100 * MIB, 110 * MIB, 130 * MIB, 140 * MIB, 50 * MIB, 80 * MIB):
+        for resident in (10 * MIB, 100 * MIB, 110 * MIB, 130 * MIB, 140 * MIB, 50 * MIB, 80 * MIB):
             memory._say_work(lambda said, resident=resident: heard.append((resident // MIB, said)), resident)
-        assert [at for at, _ in heard] == [130, 80], "less is not worth it, and what fell may rise again"
+        assert [at for at, _ in heard] == [100, 130, 80], "less is not worth it, and what fell may rise again"
         (stack,) = [one for one in heard[0][1]["stacks"] if any(" test_where_the_program_is" in each for each in one)]
         place, function = stack[-1].rsplit(" ", 1)
         assert function == "test_where_the_program_is_is_told_when_much_has_come"

@@ -318,7 +318,7 @@ class Census:
         return holders
 
     def _held_by_errors(self, heap, tracebacks, each):
-        """Tracebacks that became more, wherever their exceptions hang: in a chain of them, in tasks, deep in objects."""
+        """Tracebacks that became more, wherever their exceptions hang: in a chain, in tasks, deep in objects."""
         count = int(len(tracebacks) * each)
         base = self._traced = self._base(count, self._traced)
         if count - base[0] < HOOKS or self._grown <= base[1]:

@@ -100,7 +100,7 @@ def _after_fork():
     _inherited, _forked_with = _walked or _inherited or {}, _resident()[0]
     _began, _told, _walked, _next_walk = monotonic(), {}, {}, 0.0
     _growth = _census = None
-    _worked = 0
+    _worked = _forked_with
     if _tracing is not None:
         _tracing.after_fork()
 
@@ -139,8 +139,7 @@ OURS = "/ullage_"  # files of the agent
 def _say_work(send, resident):
     """Tells where the program's threads are, where much memory has come: nobody can be asked once it was killed."""
     global _worked
-    if _worked == 0 or resident < _worked:
-        _worked = resident
+    _worked = min(_worked, resident)
     if resident - _worked < max(CAME, CAME_SHARE * _worked):
         return
     _worked = resident

@@ -51,17 +51,30 @@ fn in_the_midst<'a>(
 ) -> Option<KilledAtWork<'a>> {
     let works: Vec<_> = process.works.iter().filter(|(at, _)| *at <= kill).collect();
     let failure = |at: At, stack: &'a Vec<String>| {
-        let failure =
-            Failure { at, process: Some(process), exception: None, stack, ending: process.ended.map(|end| end.1), follows: false };
+        let failure = Failure {
+            at,
+            process: Some(process),
+            exception: None,
+            stack,
+            ending: process.ended.map(|end| end.1),
+            follows: false,
+        };
         let fetches = failure.passes("torch/utils/data/_utils/fetch.py");
         (!fetches && at_work(&failure)).then_some(failure)
     };
-    let during = |(at, stacks): &&'a (At, Vec<Vec<String>>)| stacks.iter().find_map(|stack| failure(*at, stack));
+    let during =
+        |(at, stacks): &&'a (At, Vec<Vec<String>>)| stacks.iter().find_map(|stack| failure(*at, stack));
     let last = works.last().filter(|(at, _)| kill.since(*at) <= LAST_SECONDS_S)?;
     let begun = works.iter().rposition(|work| during(work).is_none()).map(|place| works[place].0);
     let private = process.private();
     let held = private.points().filter(|(at, _)| *at <= kill).map(|(_, bytes)| bytes).fold(0.0, f64::max);
     let before = begun.and_then(|at| private.at_or_before(at)).or(private.first())?.1;
     let failure = Failure { at: kill, ..during(last)? };
-    (held - before >= MOST * held).then_some(KilledAtWork { failure, process, came: held - before, held, elsewhere: 0.0 })
+    (held - before >= MOST * held).then_some(KilledAtWork {
+        failure,
+        process,
+        came: held - before,
+        held,
+        elsewhere: 0.0,
+    })
 }

@@ -168,8 +168,10 @@ fn killed_in(
     let source = evidence::Source::Agent(process.id.pid);
     let work = evidence::number(MEANWHILE, *came as u64, "bytes", source, failure.at, sentence);
     let others = (*elsewhere > 0.0).then(|| {
-        let sentence =
-            format!("{} came to other processes in the midst of the same.", evidence::bytes(*elsewhere as u64));
+        let sentence = format!(
+            "{} came to other processes in the midst of the same.",
+            evidence::bytes(*elsewhere as u64)
+        );
         let source = evidence::Source::Named("/proc/PID/status of each");
         evidence::number(ELSEWHERE, *elsewhere as u64, "bytes", source, failure.at, sentence)
     });

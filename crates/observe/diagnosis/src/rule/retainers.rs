@@ -288,7 +288,9 @@ fn detail_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Option<Evidenc
             evidence::bytes(retainer.bytes)
         )),
         Kind::Error if retainer.type_name == TRACEBACKS => {
-            parts.push("exceptions that something still refers to, and with them the frames that they passed".into());
+            parts.push(
+                "exceptions that something still refers to, and with them the frames that they passed".into(),
+            );
         }
         Kind::Error if retainer.element.is_empty() => {
             parts.push("each time it is raised, it retains the frames that it passes".into());

@@ -75,7 +75,10 @@ fn what_retains_shared_memory_that_rises_is_named() {
     };
     let verdict = run(&|second| steady(second));
     let (cause, severity, status, said) = one(&verdict);
-    assert_eq!((cause, severity, status), ("accumulate-metrics-outputs", Severity::Warning, Status::Established));
+    assert_eq!(
+        (cause, severity, status),
+        ("accumulate-metrics-outputs", Severity::Warning, Status::Established)
+    );
     assert!(said.contains("of memory, most of it shared, in the last"), "{said}");
     assert!(causes(&run(&|second| steady(second.min(12.0)))).is_empty());
 }

@@ -43,7 +43,8 @@ pub(crate) fn rising_with_shared<'a>(run: &Run<'a>, least: f64) -> Vec<(&'a Proc
     }
     for process in sources::not_done(run) {
         let came = rise(&process.private_and_shared(), loaded(process), least);
-        let Some(came) = came.filter(|came| came.ongoing && shared_during(process, came) >= MOST * came.by) else {
+        let Some(came) = came.filter(|came| came.ongoing && shared_during(process, came) >= MOST * came.by)
+        else {
             continue;
         };
         all.retain(|(other, _)| other.id != process.id);
@@ -54,7 +55,8 @@ pub(crate) fn rising_with_shared<'a>(run: &Run<'a>, least: f64) -> Vec<(&'a Proc
 
 /// Shared bytes that came to a process during a rise.
 pub(crate) fn shared_during(process: &ProcessHistory, rise: &Rise) -> f64 {
-    let at = |seconds: f64| process.shared.at_or_before(At::from_seconds(seconds)).map_or(0.0, |(_, bytes)| bytes);
+    let at =
+        |seconds: f64| process.shared.at_or_before(At::from_seconds(seconds)).map_or(0.0, |(_, bytes)| bytes);
     at(rise.until) - at(rise.since)
 }
 
