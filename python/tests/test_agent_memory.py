@@ -33,15 +33,31 @@ def test_growth_goes_on_after_three_looks_or_where_looks_are_rare_after_one(monk
         for apart, expected in ((1.0, [False, False, False, True]), (6.0, [False, False, True, True])):
             memory._growth, heard = None, []
             for number in range(4):
-                memory._grows(100 * MIB * (number + 1), light=False)
+                memory._grows(100 * MIB * (number + 1), 0, light=False)
                 heard.append(memory.rises())
                 now[0] += apart
             assert heard == expected, apart
         memory._growth = None
-        memory._grows(100 * MIB, light=False)
+        memory._grows(100 * MIB, 0, light=False)
         now[0] += 60.0
-        memory._grows(100 * MIB, light=False)
+        memory._grows(100 * MIB, 0, light=False)
         assert not memory.rises(), "nothing came"
+    finally:
+        agent_parts.forget()
+
+
+def test_shared_memory_that_rises_is_seen_beside_private_memory_that_swings():
+    memory = memory_module()
+    try:
+        for number in range(8):
+            memory._grows((100 + 200 * (number % 2)) * MIB, 10 * number * MIB, light=False)
+        assert memory.rises() and not memory._goes_on(memory._growth)
+        heard = []
+        memory._census = types.SimpleNamespace(
+            due=lambda grown, _now: heard.append(grown) or False,
+        )
+        memory._take_census(None, 0, 0.0)
+        assert heard == [70 * MIB], "of what rises only"
     finally:
         agent_parts.forget()
 
@@ -309,7 +325,7 @@ if os.fork() == 0:
     assert os.wait()[1] == 0
     kept = bytearray(b"x") * GROWTH
     memory.look(told.append)
-    parent, first, *last = [one["figures"]["python_large"] for one in told]
+    parent, first, *last = [one["figures"]["python_large"] for one in told if one["kind"] == "memory"]
     print(len(walks), first - parent, last and last[0] - first > 30 << 20)
     os._exit(0)
 os.wait()
@@ -493,7 +509,7 @@ def test_what_reading_traces_took_puts_no_look_off():
 
     memory._tracing = types.SimpleNamespace(look=reads)
     again = memory.look(said.append, light=True)
-    assert clock.now == 1000.0 and [message["kind"] for message in said] == ["memory"]
+    assert clock.now == 1000.0 and [message["kind"] for message in said] == ["work", "memory"]
     assert again < 1 / memory.common.BUDGET
 
 

@@ -35,7 +35,7 @@ _walked = {}  # figures of the last walk
 _inherited = None  # figures of the parent's last walk, in a forked child that has not looked yet
 _forked_with = 0  # private bytes that a forked child began with
 _next_walk = 0.0
-_growth = None  # since the first look
+_growth = _shared_growth = None  # since the first look, of private memory and of what it shares
 _census = None  # once growth went on
 _tracing = None  # sites.py, once a census found no name
 _worked = 0  # bytes resident when the program's functions were last told
@@ -53,7 +53,7 @@ def look(send, light=False, early=False):
     # What sites.py took comes twice in a process at most: counted in, it would blind this one for minutes.
     began = thread_time()
     # Batches that loader workers sent lie in shared memory, and whoever retains them grows by that.
-    _grows(private + shared, light)
+    _grows(private, shared, light)
     try:
         _say_work(send, private + shared)
     except Exception:
@@ -81,7 +81,7 @@ def look(send, light=False, early=False):
         send({"kind": "memory", "figures": figures})
     try:
         if not early:
-            _take_census(send, private, private + shared, now)
+            _take_census(send, private, now)
     except Exception:
         pass
     return max(LEAST_APART_S, took / common.BUDGET, (now - _began) / 20)
@@ -96,10 +96,11 @@ def files():
 
 def _after_fork():
     """In a forked child: what was told was told by another."""
-    global _began, _told, _walked, _inherited, _forked_with, _next_walk, _growth, _census, _worked
+    global _began, _told, _walked, _inherited, _forked_with, _next_walk, _growth, _shared_growth
+    global _census, _worked
     _inherited, _forked_with = _walked or _inherited or {}, _resident()[0]
     _began, _told, _walked, _next_walk = monotonic(), {}, {}, 0.0
-    _growth = _census = None
+    _growth = _shared_growth = _census = None
     _worked = _forked_with
     if _tracing is not None:
         _tracing.after_fork()
@@ -261,8 +262,6 @@ LATE_S = 10.0  # after the first look one is enough: where looks come so rarely,
 
 
 class _Growth:
-    """Of private memory and shared memory together, bytes."""
-
     def __init__(self, resident):
         self.first = self.highest = self.last = resident
         self.modules = len(sys.modules)  # that were loaded at the last look
@@ -281,17 +280,19 @@ class _Growth:
         self.highest, self.last, self.modules = max(self.highest, resident), resident, modules
 
 
-def _grows(resident, light):
-    global _growth
+def _grows(private, shared, light):
+    """Each for itself: what comes and goes in the one would hide a growth of the other."""
+    global _growth, _shared_growth
     if _growth is None:
-        _growth = _Growth(resident)
-    _growth.add(resident, light)
+        _growth, _shared_growth = _Growth(private), _Growth(shared)
+    _growth.add(private, light)
+    _shared_growth.add(shared, light)
 
 
-def _take_census(send, private, resident, now):
+def _take_census(send, private, now):
     """Says what holds it, where growth goes on."""
     global _census
-    grown = resident - _growth.first
+    grown = sum([one.last - one.first for one in (_growth, _shared_growth) if _goes_on(one)])
     if not rises() or grown < max(GROWN, GROWN_SHARE * _growth.first) or tensors.begins():
         return
     if _census is None:
@@ -323,9 +324,13 @@ def _trace(send, private):
 
 def rises():
     """Growth goes on, as far as looks have shown."""
-    if _growth is None or _growth.rising == 0:
+    return _goes_on(_growth) or _goes_on(_shared_growth)
+
+
+def _goes_on(growth):
+    if growth is None or growth.rising == 0:
         return False
-    return _growth.rising >= RISING or monotonic() >= _growth.began + LATE_S
+    return growth.rising >= RISING or monotonic() >= growth.began + LATE_S
 
 
 # --- the collector's list -------------------------------------------------------------------------------

@@ -76,6 +76,9 @@ def walk(until, many=None, seen=None, suspended=None):
                     todo.append((part, spot))
 
 
+_CLOSED = ("numpy", "threading", "weakref")  # libraries whose objects lead nowhere, or everywhere
+
+
 def parts(value, many=None):
     """What an object refers to, as far as it is worth a look."""
     kind = type(value)
@@ -101,7 +104,9 @@ def parts(value, many=None):
         return found
     if issubclass(kind, type):
         return list(types.namespace(value).values()) if is_program(sys.modules.get(types.module_of(value))) else ()
-    if not gc.is_tracked(value) or types.module_of(kind) in ("numpy", "threading", "weakref"):
+    module = types.module_of(kind)
+    # Of what finalizers are registered with, their registry is all that refers to them and to their arguments.
+    if not gc.is_tracked(value) or module in _CLOSED and types.qualified_name(kind) != "finalize._Info":
         return ()
     if kind is CACHE:  # of one with a bound, the dict holds what the collector does not see into
         return [part for part in gc.get_referents(value) if type(part) is dict]

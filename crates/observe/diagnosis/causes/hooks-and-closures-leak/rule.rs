@@ -13,7 +13,17 @@ fn judge(analysis: &Analysis) -> Judgement {
     retainers::judge(analysis, &RULE, Kind::Hook)
 }
 
-fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
+fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    let name = context.retainer.as_ref().and_then(|retainer| retainer.name.as_deref());
+    if name.is_some_and(|name| name.starts_with("weakref.finalize.")) {
+        return vec![
+            Fix::new(
+                "Give each finalizer what it ends, and neither the object nor a method of it",
+                "weakref.finalize(self, os.close, self.fd)  # not weakref.finalize(self, self.close)",
+            ),
+            Fix::new("Or call it when the object is done with", "finalizer()"),
+        ];
+    }
     vec![
         Fix::new(
             "Remove each hook after use",

@@ -37,6 +37,9 @@ pub(crate) enum Kind {
 /// What the agent calls what iterators give out once more: the list of `itertools.cycle`, and that of `itertools.tee`.
 const REPEATED: [&str; 2] = ["itertools.cycle", "itertools._tee_dataobject"];
 
+/// What the registry of `weakref.finalize` holds.
+const FINALIZER: &str = "weakref.finalize._Info";
+
 impl Kind {
     /// All of them.
     pub(crate) const ALL: [Kind; 9] = [
@@ -72,6 +75,7 @@ impl Kind {
             _ if retainer.errors >= MOST => Kind::Error,
             _ if REPEATED.contains(&retainer.type_name.as_str()) => Kind::Cycle,
             _ if is_hooks(retainer) || retainer.by_hook || retainer.name.contains("_hooks[") => Kind::Hook,
+            _ if retainer.element.starts_with(FINALIZER) => Kind::Hook,
             _ if retainer.graph >= MOST => Kind::Graph,
             _ if retainer.views >= MOST && retainer.own_bytes.saturating_mul(VIEWS_KEEP) < retainer.bytes => {
                 Kind::View

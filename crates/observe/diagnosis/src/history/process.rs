@@ -328,12 +328,11 @@ impl ProcessHistory {
         if self.swapped.last().is_none() {
             return Cow::Borrowed(&self.anonymous);
         }
-        Cow::Owned(sum(&self.anonymous, &self.swapped))
-    }
-
-    /// Private memory, and what it shares with others or shared with those that are gone, over time.
-    pub(crate) fn private_and_shared(&self) -> Series {
-        sum(&self.private(), &self.shared)
+        let mut both = Series::default();
+        for (at, bytes) in self.anonymous.points() {
+            both.push(at, bytes + self.swapped.at_or_before(at).map_or(0.0, |(_, swapped)| swapped));
+        }
+        Cow::Owned(both)
     }
 
     fn probed(&mut self, probe: Probe) {
@@ -413,12 +412,4 @@ impl ProcessHistory {
 /// As findings name a process.
 pub(crate) fn process_ref(process: &ProcessHistory) -> ProcessRef {
     ProcessRef { id: process.id, role: process.role.clone(), name: process.name().to_owned() }
-}
-
-fn sum(one: &Series, other: &Series) -> Series {
-    let mut both = Series::default();
-    for (at, value) in one.points() {
-        both.push(at, value + other.at_or_before(at).map_or(0.0, |(_, more)| more));
-    }
-    both
 }

@@ -194,7 +194,7 @@ fn source(held: &RetainedGrowth) -> evidence::Source {
 
 pub(crate) fn growth_sentence(process: &ProcessHistory, rise: &Rise) -> Evidence {
     let (kind, what) = match shared_during(process, rise) >= MOST * rise.by {
-        true => ("memory, most of it shared,", "shared memory that came to it"),
+        true => ("shared memory", "shared memory that came to it"),
         false => ("private memory", "private memory that came"),
     };
     let sentence = format!(

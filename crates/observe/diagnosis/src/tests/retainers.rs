@@ -79,7 +79,7 @@ fn what_retains_shared_memory_that_rises_is_named() {
         (cause, severity, status),
         ("accumulate-metrics-outputs", Severity::Warning, Status::Established)
     );
-    assert!(said.contains("of memory, most of it shared, in the last"), "{said}");
+    assert!(said.contains("of shared memory in the last"), "{said}");
     assert!(causes(&run(&|second| steady(second.min(12.0)))).is_empty());
 }
 
@@ -251,6 +251,11 @@ fn each_way_to_hold_has_its_rule() {
         with(|one| (one.name, one.type_name) = ("f, closure variable seen of g()".into(), "dict".into()));
     assert_eq!(memo, "unbounded-caches");
     assert_eq!(with(|one| one.name = "dataset.cache".into()), "unbounded-caches");
+    let finalizers = with(|one| {
+        (one.name, one.type_name) = ("weakref.finalize._registry".into(), "dict".into());
+        one.element = "weakref.finalize._Info with ndarray [512] float64".into();
+    });
+    assert_eq!(finalizers, "hooks-and-closures-leak");
     let traced = with(|one| {
         (one.type_name, one.name, one.element) = ("tracebacks".into(), String::new(), String::new());
         one.errors = 1.0;

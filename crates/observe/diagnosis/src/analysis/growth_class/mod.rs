@@ -42,13 +42,13 @@ pub(crate) fn rising_with_shared<'a>(run: &Run<'a>, least: f64) -> Vec<(&'a Proc
         return all;
     }
     for process in sources::not_done(run) {
-        let came = rise(&process.private_and_shared(), loaded(process), least);
-        let Some(came) = came.filter(|came| came.ongoing && shared_during(process, came) >= MOST * came.by)
-        else {
-            continue;
-        };
-        all.retain(|(other, _)| other.id != process.id);
-        all.push((process, came));
+        let shared = rise(&process.shared, loaded(process), least).filter(|rise| rise.ongoing);
+        let Some(shared) = shared else { continue };
+        match all.iter_mut().find(|(other, _)| other.id == process.id) {
+            Some((_, private)) if private.by >= shared.by => {}
+            Some((_, private)) => *private = shared,
+            None => all.push((process, shared)),
+        }
     }
     all
 }
