@@ -130,7 +130,7 @@ def test_allocations_are_not_traced(monkeypatch, value):
     monkeypatch.delitem(sys.modules, "tracemalloc")
     agent_parts.forget()
     memory = agent_parts.common(receiver.library()).load("memory")
-    memory._growth = types.SimpleNamespace(first=0, rising=memory.RISING)
+    memory._growth = types.SimpleNamespace(first=0, last=1 << 30, rising=memory.RISING)
     memory._census = types.SimpleNamespace(due=lambda *_: True, take=lambda *_: None, unexplained=True)
     try:
         memory._take_census([].append, 1 << 30, 0.0)

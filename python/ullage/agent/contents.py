@@ -162,7 +162,7 @@ class Contents:
             elif type(under) is bytes or type(under) is bytearray:
                 return id(under), len(under)
             elif self.is_tensor(under):
-                return tensors.storage_of(under)
+                return tensors.storage_of(under, shared=True)
             else:
                 return 0, 0
 
@@ -216,7 +216,7 @@ class Contents:
     def size(self, value):
         kind = type(value)
         if self.is_tensor(value):
-            return tensors.storage_of(value)[1]
+            return tensors.storage_of(value, shared=True)[1]
         if kind is self.array:
             return self.base_of(value)[1]
         return len(value) if kind is bytes or kind is bytearray else 0
@@ -369,7 +369,7 @@ class Contents:
         if type(value) is self.array:
             place, size = self.base_of(value)
             return place, size, min(size, self.array.nbytes.__get__(value)), None
-        place, size = tensors.storage_of(value)
+        place, size = tensors.storage_of(value, shared=True)
         return place, size, tensors.shown_of(value, size), self.grad_fn(value)
 
     def label(self, value):
@@ -451,7 +451,7 @@ class Contents:
                     continue
                 tensor = one.data
                 if self.is_tensor(tensor) and type(tensor) is not self.parameter:
-                    place, size = tensors.storage_of(tensor)
+                    place, size = tensors.storage_of(tensor, shared=True)
                     if place and not (tensor.requires_grad and tensor.is_leaf):
                         places[place] = size
         except Exception:  # freed by a backward pass

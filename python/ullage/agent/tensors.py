@@ -16,10 +16,10 @@ def kinds():
     return tuple([kind for kind in found if kind is not None])
 
 
-def storage_of(tensor):
-    """(place, bytes) of private memory of the CPU; 0 where it lies elsewhere."""
+def storage_of(tensor, shared=False):
+    """(place, bytes) of memory of the CPU; 0 where it lies elsewhere. `shared`: also of what lies in shared memory."""
     try:
-        if tensor.device.type != "cpu" or tensor.is_shared():
+        if tensor.device.type != "cpu" or not shared and tensor.is_shared():
             return 0, 0
         storage = tensor.untyped_storage()
         return storage.data_ptr(), storage.nbytes()
