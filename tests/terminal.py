@@ -257,6 +257,8 @@ def killed(test):
     # The job itself, below ullage.
     with open(f"/proc/{job.pid}/task/{job.pid}/children") as file:
         main = int(file.read().split()[0])
+    with open(f"/proc/{main}/task/{main}/children") as file:
+        workers = [int(pid) for pid in file.read().split()]
     os.kill(main, signal.SIGKILL)
     screen = tmux.shows("ENDED")
     test.check("a job killed by SIGKILL is shown as ended", "ENDED" in screen and "SIGKILL" in screen, screen)
@@ -267,6 +269,8 @@ def killed(test):
     tmux.keys("q")
     test.restored("restored after the job's SIGKILL", tmux)
     tmux.end()
+    for pid in workers:  # as after any SIGKILL, nobody else ends them
+        os.kill(pid, signal.SIGKILL)
 
 
 def attached(test):
