@@ -156,10 +156,8 @@ fn work_that_is_over_or_brought_little_or_goes_on_all_the_time_is_no_reason_of_a
         let fetch = ["/lib/torch/utils/data/_utils/fetch.py:52 fetch"];
         works(run, 300, 1..10, &[fetch[0], LOADS[0], LOADS[1]]);
     };
-    let ways: [(&str, &dyn Fn(&mut Run)); 4] =
-        [("over", &over), ("little", &little), ("long ago", &long_ago), ("samples", &samples)];
-    for (what, way) in ways {
-        assert_ne!(causes_of(way), "checkpoint-load-copies", "{what}");
+    for way in [&over as &dyn Fn(&mut Run), &little, &long_ago, &samples] {
+        assert_ne!(causes_of(way), "checkpoint-load-copies");
     }
 }
 
