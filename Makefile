@@ -114,12 +114,9 @@ test-faults: install
 test-faults-all: install
 	$(BIN)/python tests/faults.py --ullage $(BIN)/ullage --python $(BIN)/python --events 12000 --deaths 10
 
-# What is in /dev/shm is looked at by what runs beside these: each has one of its own, where the user may have that.
-OWN_SHM := $(shell unshare --mount true 2>/dev/null && echo "unshare --mount sh tests/own_shm.sh")
-
 # Every third job with ullage and without; `make test-all` runs them all.
 test-side-by-side: install
-	$(OWN_SHM) $(BIN)/python tests/side_by_side.py --ullage $(BIN)/ullage --python $(BIN)/python --third
+	$(BIN)/python tests/side_by_side.py --ullage $(BIN)/ullage --python $(BIN)/python --third
 
 test-side-by-side-all: install
 	$(BIN)/python tests/side_by_side.py --ullage $(BIN)/ullage --python $(BIN)/python
@@ -130,8 +127,8 @@ test-batches: install
 	$(BIN)/python tests/batches_side_by_side.py
 
 test-scenarios: install
-	$(OWN_SHM) $(BIN)/python scenarios/run.py --ullage $(BIN)/ullage --python $(BIN)/python --set smoke --jobs $(SCENARIOS_TOGETHER)
-	$(OWN_SHM) $(BIN)/python tests/first_line.py --ullage $(BIN)/ullage --python $(BIN)/python --quick --together $(SCENARIOS_TOGETHER)
+	$(BIN)/python scenarios/run.py --ullage $(BIN)/ullage --python $(BIN)/python --set smoke --jobs $(SCENARIOS_TOGETHER)
+	$(BIN)/python tests/first_line.py --ullage $(BIN)/ullage --python $(BIN)/python --quick --together $(SCENARIOS_TOGETHER)
 
 # Small jobs that grow, of which none may be called healthy, and small jobs that are well: about five minutes.
 .PHONY: first-line

@@ -13,7 +13,11 @@ pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     match by_failure(analysis, |failure| Ok(refused(analysis, failure))) {
-        Judgement::Nothing => no_memory_in(analysis, &RULE, "decoding an image", decodes, |_| None),
+        // A program that decodes many is killed in the midst of one, however small: only an exception says which it was.
+        Judgement::Nothing => {
+            let refused = |failure: &Failure| failure.exception.is_some() && decodes(failure);
+            no_memory_in(analysis, &RULE, "decoding an image", refused, |_| None)
+        }
         found => found,
     }
 }

@@ -159,6 +159,8 @@ fn work_that_is_over_or_brought_little_or_goes_on_all_the_time_is_no_reason_of_a
     for way in [&over as &dyn Fn(&mut Run), &little, &long_ago, &samples] {
         assert_ne!(causes_of(way), "checkpoint-load-copies");
     }
+    let images = |run: &mut Run| works(run, 300, 1..10, &["/lib/PIL/Image.py:997 load"]);
+    assert_eq!(causes_of(&images), "memcg-oom-kill");
 }
 
 #[test]
