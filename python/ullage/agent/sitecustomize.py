@@ -21,16 +21,16 @@ try:
             # The parts that each start needs: see start.py.
             _file = _posix.open(_here + "/" + _files.MAGIC_NUMBER.hex(), _posix.O_RDONLY | _posix.O_CLOEXEC)
             try:
-                _parts = sys.modules["marshal"].loads(_posix.read(_file, _posix.fstat(_file).st_size))
+                _data = _posix.read(_file, _posix.fstat(_file).st_size)
             finally:
                 _posix.close(_file)
-        except OSError:
-            _parts = {}
-        _code = _parts.pop("start", None)
-        if type(_code) is bytes:
-            _code = sys.modules["marshal"].loads(_code)
-        _code = _code or _files.SourceFileLoader("start", _here + "/ullage_start.py").get_code("start")
-        exec(_code, {"here": _here, "parts": _parts})
+            _parts = sys.modules["marshal"].loads(_data)
+            _place, _size = _parts.pop("start")
+            _code = sys.modules["marshal"].loads(memoryview(_data)[-_place:][:_size])
+        except (OSError, EOFError, TypeError, ValueError, KeyError):
+            _parts, _data = {}, b""
+            _code = _files.SourceFileLoader("start", _here + "/ullage_start.py").get_code("start")
+        exec(_code, {"here": _here, "parts": _parts, "data": _data})
 except Exception:  # the job goes on without the agent
     pass
 

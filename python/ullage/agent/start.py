@@ -1,5 +1,6 @@
 """Which parts of the agent does a Python of the job load as it starts? Run by sitecustomize.py, with `here`, its
-folder, and `parts`, the byte code of this version of Python that lies there.
+folder, and what lies there of byte code of this version of Python: `parts`, (bytes from the end, bytes) of each in
+`data`.
 
 To parse the agent at each start, or to open file after file, would cost more than it may. So the byte code of all that
 a start needs lies in one file, with that of an exception's moment, at which nothing may be opened any more; that of a
@@ -9,9 +10,9 @@ of Python its first process does, whatever PYTHONDONTWRITEBYTECODE says: it is u
 
 import sys
 
-here, parts = globals()["here"], globals()["parts"]
+here = globals()["here"]
 AT_START = ("start", "common", "agent", "safe_points", "hooks")  # each after those that it imports
-KEPT = ("counts", "failure", "kinds")  # as bytes beside them, until an exception leaves or there is time to look
+KEPT = ("counts", "failure", "kinds")  # beside them, until an exception leaves or there is time to look
 SOON = ("processes", "loaders", "facts", "memory", "tensors")  # in the other file
 # As they are now: what the program puts in the place of `open` or `len`, a test's mock for instance, is not for us.
 BUILTINS = dict(sys.modules["builtins"].__dict__)
@@ -26,12 +27,24 @@ def _compiled(name, path):
         sys.dont_write_bytecode, sys.pycache_prefix = kept
 
 
+def _placed(places, data):
+    return {name: (data, *places[name]) for name in places}
+
+
+parts = _placed(globals().pop("parts"), globals().pop("data"))  # the last one that is taken lets go of `data`
+
+
 def _load(name):
     if name in SOON and name not in parts:
         parts.update(_read_soon())
-    code = parts.pop(name, None) or _compiled("_ullage_" + name, here + "/ullage_" + name + ".py")
-    if type(code) is bytes:
-        code = sys.modules["marshal"].loads(code)
+    part = parts.pop(name, None)
+    if part is None:
+        code = _compiled("_ullage_" + name, here + "/ullage_" + name + ".py")
+    else:
+        data, place, size = part
+        # A view: each page that is touched anew costs 5 µs.
+        code = sys.modules["marshal"].loads(memoryview(data)[-place:][:size])
+        del data, part
     if name not in AT_START:
         # What it imports is there before it: the import system, whose locks the program may hold, has nothing to find.
         for one in code.co_names:
@@ -56,9 +69,10 @@ def _read_soon():
     except OSError:
         return {}
     try:
-        return sys.modules["marshal"].loads(posix.read(file, posix.fstat(file).st_size))
+        data = posix.read(file, posix.fstat(file).st_size)
     finally:
         posix.close(file)
+    return _placed(sys.modules["marshal"].loads(data), data)
 
 
 def _native():
@@ -84,18 +98,20 @@ def _leave_parts():
     """For the Pythons that start after this one."""
     files, marshal = sys.modules["_frozen_importlib_external"], sys.modules["marshal"]
     _compiled("sitecustomize", here + "/sitecustomize.py")
-    soon = {}
-    for name in AT_START + KEPT + SOON:
-        path = here + "/ullage_" + name + ".py"
-        loader = files.SourceFileLoader(name, path)
-        # Without docstrings: a fifth of what is to be read at each start.
-        code = loader.source_to_code(loader.get_data(path), path, _optimize=2)
-        if name in SOON:
-            soon[name] = marshal.dumps(code)
-        else:
-            parts[name] = code if name in AT_START else marshal.dumps(code)
-    _write(_soon(), marshal.dumps(soon))
-    _write(here + "/" + files.MAGIC_NUMBER.hex(), marshal.dumps(parts))
+    for names, target in ((AT_START + KEPT, here + "/" + files.MAGIC_NUMBER.hex()), (SOON, _soon())):
+        codes = []
+        for name in names:
+            path = here + "/ullage_" + name + ".py"
+            loader = files.SourceFileLoader(name, path)
+            # Without docstrings: a fifth of what is to be read at each start.
+            codes.append(marshal.dumps(loader.source_to_code(loader.get_data(path), path, _optimize=2)))
+        # As agent_code.rs has them.
+        sizes = [len(code) for code in codes]
+        places = {name: (sum(sizes[at:]), sizes[at]) for at, name in enumerate(names)}
+        data = marshal.dumps(places) + b"".join(codes)
+        _write(target, data)
+        if names is not SOON:
+            parts.update(_placed(places, data))
 
 
 def _write(target, data):

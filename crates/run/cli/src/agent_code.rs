@@ -19,8 +19,8 @@ const HEADER: usize = 16;
 /// For one version of Python.
 #[derive(Debug)]
 pub struct Code {
-    /// The names of two files, and in each `marshal`'s form of a dict from the parts' names to their byte code.
-    /// sitecustomize.py asks for the magic number, start.py for that and `.soon`.
+    /// The names of two files, and what `joined` made for each. sitecustomize.py asks for the magic number, start.py for
+    /// that and `.soon`.
     pub files: [(String, Vec<u8>); 2],
     /// What `sitecustomize`'s file is called in `__pycache__`, and its content; the header is for its source there.
     pub site: (String, Vec<u8>),
@@ -46,25 +46,41 @@ pub fn installed(command: &Path, sources: &[(&str, &[u8])]) -> Vec<Code> {
 fn of_package(folder: &Path, tag: &str, sources: &[(&str, &[u8])]) -> Option<Code> {
     let (magic, site) = byte_code(folder, SITE, tag, sources)?;
     let parts = |names: &[&str]| -> Option<Vec<u8>> {
-        let mut parts = vec![b'{'];
+        let mut codes = Vec::new();
         for name in names {
             let (same, code) = byte_code(folder, name, tag, sources)?;
             if same != magic {
                 return None;
             }
-            // A short text of ASCII, and bytes: each part counts its references from its own beginning.
-            parts.extend([b'z', u8::try_from(name.len()).ok()?]);
-            parts.extend(name.as_bytes());
-            parts.push(b's');
-            parts.extend(u32::try_from(code.len() - HEADER).ok()?.to_le_bytes());
-            parts.extend(&code[HEADER..]);
+            codes.push((*name, code));
         }
-        parts.push(b'0');
-        Some(parts)
+        joined(&codes)
     };
     let name: String = magic.iter().map(|byte| format!("{byte:02x}")).collect();
     let soon = (format!("{name}.soon"), parts(&SOON)?);
     Some(Code { files: [(name, parts(&FIRST)?), soon], site: (format!("{SITE}.{tag}.pyc"), site) })
+}
+
+/// `marshal`'s form of a dict from the parts' names to (bytes from the file's end at which its byte code begins, bytes of
+/// it); behind it the byte code of each, which counts its references from its own beginning.
+fn joined(codes: &[(&str, Vec<u8>)]) -> Option<Vec<u8>> {
+    let number = |count: usize| i32::try_from(count).ok().map(i32::to_le_bytes);
+    let code = |whole: &Vec<u8>| whole.len() - HEADER;
+    let mut from_end: usize = codes.iter().map(|(_, whole)| code(whole)).sum();
+    let mut file = vec![b'{'];
+    for (name, whole) in codes {
+        // A short text of ASCII, and a short tuple of two numbers.
+        file.extend([b'z', u8::try_from(name.len()).ok()?]);
+        file.extend(name.as_bytes());
+        file.extend(b")\x02i");
+        file.extend(number(from_end)?);
+        file.push(b'i');
+        file.extend(number(code(whole))?);
+        from_end -= code(whole);
+    }
+    file.push(b'0');
+    codes.iter().for_each(|(_, whole)| file.extend(&whole[HEADER..]));
+    Some(file)
 }
 
 /// The magic number and the whole file of a part, where both it and its source are what they should be.
@@ -136,9 +152,13 @@ mod tests {
             [&code[0].files[0].0, &code[0].files[1].0, &code[0].site.0],
             ["a70d0d0a", "a70d0d0a.soon", "sitecustomize.cpython-311.pyc"]
         );
-        assert!(code[0].files[0].1.starts_with(b"{z\x05starts\x05\0\0\0startz\x06common"));
-        assert!(code[0].files[0].1.ends_with(b"kinds0"));
-        assert!(code[0].files[1].1.ends_with(b"tensors0"));
+        let all: usize = FIRST.iter().map(|name| name.len()).sum();
+        let first =
+            [b"{z\x05start)\x02i", &[u8::try_from(all).unwrap(), 0, 0, 0][..], b"i\x05\0\0\0z\x06common"]
+                .concat();
+        assert!(code[0].files[0].1.starts_with(&first));
+        assert!(code[0].files[0].1.ends_with(FIRST.concat().as_bytes()));
+        assert!(code[0].files[1].1.ends_with(SOON.concat().as_bytes()));
     }
 
     #[test]
