@@ -529,6 +529,37 @@ def test_rows_keep_their_batches_and_rows_of_one_batch_do_not(census):
     assert sys.modules["_ullage_contents"].Contents().into(rows, list)["bytes"] < 2 * MIB
 
 
+class Child:
+    def __init__(self, parent, name):
+        self.parent, self.name, self.options = parent, name, {"level": name * 2}
+        if parent is not None:
+            parent.children[name] = self
+        self.children = {}
+
+
+def test_elements_that_lead_to_their_parent_do_not_weigh_all_that_it_holds(census):
+    root = Child(None, "root")
+    root.table = {number: bytes(100) for number in range(20_000)}
+    for number in range(2000):
+        Child(root, "child %d" % number)
+    taken(census, 0)
+    for number in range(2000, 10_000):
+        Child(root, "child %d" % number)
+    found = holder(taken(census, 16 * MIB), "root.children")
+    one = root.children["child 5000"]
+    # Its own, its two dicts with what they hold, and its place in the parent's.
+    own = sum([sys.getsizeof(part) for part in (one, one.__dict__, one.name, one.options, one.children)])
+    assert 0.7 * own < found["more_bytes"] / 8000 < 3 * own
+
+
+def test_the_only_element_and_one_that_stands_in_many_places_weigh_what_they_are(census):
+    contents = sys.modules["_ullage_contents"].Contents()
+    table = {number: bytes(1000) for number in range(2000)}
+    assert contents.into([table], list)["bytes"] > 1.9 * MIB
+    assert contents.into([table] * 500, list)["bytes"] < MIB
+    assert contents.into([dict(table) for _ in range(3)], list)["bytes"] < 3 * MIB
+
+
 def test_exceptions_keep_what_their_frames_held(census):
     torch = pytest.importorskip("torch")
     failed = []

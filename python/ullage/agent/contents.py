@@ -19,7 +19,7 @@ import _ullage_weigh as weigh
 from _ullage_common import thread_time
 
 WINDOWS, WINDOW = 3, 32  # elements next to each other often share a storage
-PARTS = 40  # of an element
+PARTS, STEPS = 40, 100  # of an element, and of what it weighs
 TENSORS = 1200  # that stand for all
 GROUPS = 5
 NODES = 400  # of a graph that are looked into
@@ -47,13 +47,13 @@ class _Found:
         self.by_error = self.in_frames = self.hidden = self.shown = 0
 
 
-def _weight(value, most):
+def _weight(value, most, seen):
     """Of what is called, what it would be called with."""
     if type(value) is types.MethodType:
         value = _SELF(value)
     elif type(value) is types.FunctionType:
-        return sum([sum(weigh.weigh(one, most // 4).values()) for one in paths.parts(value)])
-    return sum(weigh.weigh(value, most).values())
+        return sum([sum(weigh.weigh(one, most // 4, seen).values()) for one in paths.parts(value)])
+    return sum(weigh.weigh(value, most, seen).values())
 
 
 def _scaled(lengths, rest, places, length):
@@ -228,10 +228,11 @@ class Contents:
         labels, nodes, places, rest = {}, [], {}, []
         looked = graphs = views = errors = 0
         own = 0.0
+        seen = self._common(windows, container)
         for number, window in enumerate(windows):
             unplaced = 0
             for key, element in window:
-                size, shown, node, label, storages, error = self._element(element, key, container)
+                size, shown, node, label, storages, error = self._element(element, key, container, seen)
                 looked += 1
                 labels[label] = labels.get(label, 0) + 1
                 own += shown
@@ -263,6 +264,20 @@ class Contents:
             "element": max(labels, key=labels.get),
         }
 
+    def _common(self, windows, container):
+        """Ids of what two elements lead to, such as their parent with all that it holds: it weighs nothing, or else each
+        element would weigh as much as the whole."""
+        common, before = {id(container)}, None
+        ends = [window[place][1] for window in windows for place in sorted({0, len(window) - 1}) if window]
+        for element in ends:
+            seen = {id(container)}
+            if id(type(element)) not in _LEAVES:
+                _weight(element, STEPS, seen)
+            if before is not None:
+                common |= before & seen
+            before = seen
+        return common
+
     def is_of_c(self, kind):
         """Neither a container of Python's nor an array."""
         return id(kind) not in paths.OF_CONTAINERS and kind is not self.array
@@ -292,14 +307,14 @@ class Contents:
         except (IndexError, RuntimeError):  # another thread changed it
             return length, []
 
-    def _element(self, element, key, holder):
+    def _element(self, element, key, holder, seen):
         """(bytes kept, bytes shown, graph, what it is, place -> bytes of what it may share with others, whether most of
         it hangs on an exception)"""
         kind = type(element)
         if self.is_tensor(element) or kind is self.array:
             place, size, shown, node = self._data(element)
             return size, shown, node, self.label(element), {place: size} if place else {}, False
-        more = 0 if key is None else _weight(key, 50)
+        more = 0 if key is None else _weight(key, 50, seen)
         keyed = key is not None and id(type(key)) not in _LEAVES
         if not keyed and id(kind) in _LEAVES or not slots.complete(element):
             size = kind.__sizeof__(element)
@@ -308,7 +323,7 @@ class Contents:
         label = types.type_name(kind)
         if found.best is not None and not issubclass(kind, BaseException):
             label += " with " + self.label(found.best)
-        size = max(_weight(element, 100) + more + found.in_frames, sum(found.storages.values()))
+        size = max(_weight(element, STEPS, seen) + more + found.in_frames, sum(found.storages.values()))
         error = issubclass(kind, BaseException) or found.by_error + found.in_frames > size / 2
         return size, max(size - found.hidden, found.shown), found.node, label, found.storages, error
 

@@ -38,12 +38,12 @@ _METHOD, _OF_OBJECT = type(str.upper), types.namespace(object)["__sizeof__"]
 _LIBRARY = getattr(sys, "stdlib_module_names", ())
 
 
-def weigh(root, most=MAX_STEPS):
+def weigh(root, most=MAX_STEPS, seen=None):
     """Bytes: `objects` of Python in small pieces, `arrays` in large ones, `tensors` of torch. Parts that were not
-    reached within `most` steps are left out."""
+    reached within `most` steps are left out, and those that are `seen` already, by their ids, which gets those met."""
     totals = [0.0, 0.0, 0.0]
     array, tensor = common.names("numpy").get("ndarray"), common.names("torch").get("Tensor")
-    seen = set()
+    seen = set() if seen is None else seen
     todo = deque(((root, 1.0),))
     # As many as can be gone into: an element that is not reached weighs nothing.
     outer = max(FEWER, min(FEW, most // EACH))
