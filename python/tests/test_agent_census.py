@@ -1,7 +1,9 @@
 """The census: which name holds what grows, what a graph keeps, and that no code of the program runs."""
 
+import asyncio
 import atexit
 import collections
+import concurrent.futures
 import ctypes
 import functools
 import gc
@@ -558,6 +560,28 @@ def test_the_only_element_and_one_that_stands_in_many_places_weigh_what_they_are
     assert contents.into([table], list)["bytes"] > 1.9 * MIB
     assert contents.into([table] * 500, list)["bytes"] < MIB
     assert contents.into([dict(table) for _ in range(3)], list)["bytes"] < 3 * MIB
+
+
+def test_tasks_and_futures_that_wait_are_called_pending(census):
+    contents = sys.modules["_ullage_contents"].Contents()
+
+    async def row(data):
+        await asyncio.sleep(0 if data is None else 60)
+
+    async def labels():
+        waiting = [asyncio.create_task(row(bytes(1000))) for _ in range(50)]
+        done = [asyncio.create_task(row(None)) for _ in range(50)]
+        await asyncio.wait(done)
+        found = [contents.into(some, list)["element"] for some in (waiting, done)]
+        for one in waiting:
+            one.cancel()
+        return found
+
+    assert asyncio.run(labels()) == ["_asyncio.Task (pending)", "_asyncio.Task"]
+    future = concurrent.futures.Future()
+    assert contents.into([future] * 3, list)["element"] == "concurrent.futures._base.Future (pending)"
+    future.set_result(None)
+    assert contents.into([future] * 3, list)["element"] == "concurrent.futures._base.Future"
 
 
 def test_exceptions_keep_what_their_frames_held(census):

@@ -27,6 +27,7 @@ NODE_BYTES = 500  # of one that has saved nothing: `t = t + p` grows a graph by 
 VIEW = 8  # times larger is what a view keeps
 MOST_TRACEBACKS, FEW_TRACEBACKS = 100_000, 8  # of an exception: those counted, and those that stand for all
 LONG, MOST_LONG = 32, 8_000  # elements of a container without a name, and how many such, the longest
+PENDING = " (pending)"
 EVERYWHERE = -1  # in place of the number of a window: in several of them
 _LEAVES = types.ids(str, bytes, bytearray, int, float, complex, bool)
 _SMALL = types.ids(type(None), int, float, complex, bool, types.CodeType, types.ModuleType, types.BuiltinFunctionType)
@@ -54,6 +55,17 @@ def _weight(value, most, seen):
     elif type(value) is types.FunctionType:
         return sum([sum(weigh.weigh(one, most // 4, seen).values()) for one in paths.parts(value)])
     return sum(weigh.weigh(value, most, seen).values())
+
+
+def _waits(value, kind):
+    """A task of asyncio's or a future that is not done, as it calls that itself."""
+    state = types.of_class(kind, "_state")
+    if type(state) is types.GetSetDescriptorType and types.module_of(state.__objclass__) == "_asyncio":
+        return state.__get__(value) == "PENDING"
+    if types.module_of(kind) != "concurrent.futures._base":
+        return False
+    state = types.attribute(value, "_state")
+    return type(state) is str and state in ("PENDING", "RUNNING")
 
 
 def _scaled(lengths, rest, places, length):
@@ -320,7 +332,7 @@ class Contents:
             size = kind.__sizeof__(element)
             return size + more, size + more, None, types.type_name(kind), {}, False
         found = self._inside(element, key if keyed else None, holder)
-        label = types.type_name(kind)
+        label = types.type_name(kind) + (PENDING if _waits(element, kind) else "")
         if found.best is not None and not issubclass(kind, BaseException):
             label += " with " + self.label(found.best)
         size = max(_weight(element, STEPS, seen) + more + found.in_frames, sum(found.storages.values()))

@@ -1,6 +1,6 @@
 //! Does a run show queue-backlog-unbounded? page.md says what that is, and how it differs from its look-alikes.
 use crate::analysis::retainers::Kind;
-use crate::analysis::{Analysis, RemedyContext};
+use crate::analysis::{Analysis, RemedyContext, Waiting};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::history::Series;
@@ -150,18 +150,32 @@ fn bound(queue: &str) -> Fix {
     Fix::new("Bound the queue: put() then waits for the consumer", format!("queue = {queue}(maxsize=16)"))
 }
 
+fn submit(executor: &str) -> Fix {
+    Fix::new(
+        "Submit no more tasks than the workers take",
+        format!(
+            "room = threading.BoundedSemaphore(64)  # once\nroom.acquire()  # before each submit()\n\
+             future = {executor}.submit(work, sample)\nfuture.add_done_callback(lambda _: room.release())"
+        ),
+    )
+}
+
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
-    let name = context.retainer.as_ref().and_then(|retainer| retainer.name.as_deref()).unwrap_or_default();
+    let retainer = context.retainer.as_ref();
+    let name = retainer.and_then(|retainer| retainer.name.as_deref()).unwrap_or_default();
     let executor =
         OF_AN_EXECUTOR.iter().find_map(|part| Some(name.split_once(part)?.0.trim_end_matches('.')));
-    if let Some(executor) = executor {
-        return vec![Fix::new(
-            "Submit no more tasks than the workers take",
-            format!(
-                "room = threading.BoundedSemaphore(64)  # once\nroom.acquire()  # before each submit()\n\
-                 future = {executor}.submit(work, sample)\nfuture.add_done_callback(lambda _: room.release())"
-            ),
-        )];
+    match (executor, retainer.and_then(|retainer| retainer.waiting)) {
+        (Some(executor), _) => return vec![submit(executor)],
+        (None, Some(Waiting::Futures)) => return vec![submit("executor")],
+        (None, Some(Waiting::Tasks)) => {
+            return vec![Fix::new(
+                "Make a task when there is room for it, not one for each item at once",
+                "room = asyncio.Semaphore(64)  # once\nawait room.acquire()  # before each create_task()\n\
+                 task = asyncio.create_task(work(item))\ntask.add_done_callback(lambda _: room.release())",
+            )]
+        }
+        (None, None) => {}
     }
     vec![
         bound(QUEUE),

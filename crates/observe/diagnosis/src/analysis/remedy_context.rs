@@ -1,6 +1,7 @@
 //! What decides which remedies a user may apply, and their exact words.
 
 use super::failures::Failure;
+use super::retainers;
 use super::run::Run;
 use crate::history::ProcessHistory;
 use ullage_model::{LoaderSettings, Retainer};
@@ -45,8 +46,18 @@ pub(crate) struct RetainerInCode {
     pub(crate) of_others: bool,
     /// Elements that it had.
     pub(crate) length: u64,
+    pub(crate) waiting: Option<Waiting>,
     /// Its elements are what became longer, and these are such.
     pub(crate) nested: Option<Collection>,
+}
+
+/// Elements that are not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// Of asyncio.
+    Tasks,
+    /// Of an executor.
+    Futures,
 }
 
 /// What decides how something is put into a container, and how it is emptied.
@@ -96,6 +107,12 @@ impl RetainerInCode {
             of_arrays: arrays(&retainer.element) || arrays(&retainer.type_name),
             of_others: !retainer.element.is_empty()
                 && !["Tensor", "Parameter", "ndarray"].iter().any(|name| retainer.element.contains(name)),
+            waiting: retainers::is_waiting(retainer).then(|| {
+                match retainer.element.starts_with("concurrent.") {
+                    true => Waiting::Futures,
+                    false => Waiting::Tasks,
+                }
+            }),
             length: retainer.length,
             nested: retainer.nested.then(|| Collection::of(&retainer.element)),
         }
@@ -108,6 +125,7 @@ impl RetainerInCode {
             collection: Collection::Tensor,
             of_arrays: false,
             of_others: false,
+            waiting: None,
             length: 0,
             nested: None,
         }

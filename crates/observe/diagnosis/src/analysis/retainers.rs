@@ -37,6 +37,9 @@ pub(crate) enum Kind {
 /// What the agent calls what iterators give out once more: the list of `itertools.cycle`, and that of `itertools.tee`.
 const REPEATED: [&str; 2] = ["itertools.cycle", "itertools._tee_dataobject"];
 
+/// What the agent says of tasks and futures that are not done.
+const PENDING: &str = " (pending)";
+
 /// What the registry of `weakref.finalize` holds.
 const FINALIZER: &str = "weakref.finalize._Info";
 
@@ -71,7 +74,7 @@ impl Kind {
             .any(|kind| retainer.element.starts_with(kind))
             || retainer.element.contains(" with ");
         match retainer {
-            _ if is_of_a_queue(retainer) => Kind::Queue,
+            _ if is_of_a_queue(retainer) || is_waiting(retainer) => Kind::Queue,
             _ if retainer.errors >= MOST => Kind::Error,
             _ if REPEATED.contains(&retainer.type_name.as_str()) => Kind::Cycle,
             _ if is_hooks(retainer) || retainer.by_hook || retainer.name.contains("_hooks[") => Kind::Hook,
@@ -120,6 +123,11 @@ fn is_of_a_queue(retainer: &Retainer) -> bool {
     ["queue.", "asyncio.", "multiprocessing.", "concurrent."]
         .iter()
         .any(|module| retainer.owner.starts_with(module))
+}
+
+/// Its elements are tasks or futures that are not done.
+pub(crate) fn is_waiting(retainer: &Retainer) -> bool {
+    retainer.element.ends_with(PENDING)
 }
 
 pub(crate) fn is_hooks(retainer: &Retainer) -> bool {

@@ -298,6 +298,22 @@ fn what_waits_in_a_queue_or_for_an_executor_is_a_backlog() {
 }
 
 #[test]
+fn tasks_that_are_not_done_are_a_backlog_and_those_that_are_done_are_output() {
+    for (element, cause, remedy) in [
+        ("_asyncio.Task (pending)", "queue-backlog-unbounded", "asyncio.create_task("),
+        ("concurrent.futures._base.Future (pending)", "queue-backlog-unbounded", "executor.submit("),
+        ("_asyncio.Task", "accumulate-metrics-outputs", "clear()"),
+    ] {
+        let retained =
+            Retainer { element: element.into(), place: "main(), job.py:7".into(), ..retainer("pending") };
+        let verdict = run(steady, census(&[retained]));
+        assert_eq!((one(&verdict).0, one(&verdict).1), (cause, Severity::Warning));
+        let fixes = &verdict.findings[0].fixes;
+        assert!(fixes.iter().any(|fix| fix.command.contains(remedy)), "{fixes:?}");
+    }
+}
+
+#[test]
 fn graphs_that_a_backward_pass_has_freed_hold_nothing() {
     let retained = Retainer { graph: 1.0, more_bytes: 100, ..retainer("losses") };
     let seen = Census { sees_saved: true, ..census(std::slice::from_ref(&retained)).unwrap() };
