@@ -543,10 +543,10 @@ def test_elements_that_lead_to_their_parent_do_not_weigh_all_that_it_holds(censu
     root = Child(None, "root")
     root.table = {number: bytes(100) for number in range(20_000)}
     for number in range(2000):
-        Child(root, "child %d" % number)
+        Child(root, f"child {number}")
     taken(census, 0)
     for number in range(2000, 10_000):
-        Child(root, "child %d" % number)
+        Child(root, f"child {number}")
     found = holder(taken(census, 16 * MIB), "root.children")
     one = root.children["child 5000"]
     # Its own, its two dicts with what they hold, and its place in the parent's.
@@ -582,6 +582,76 @@ def test_tasks_and_futures_that_wait_are_called_pending(census):
     assert contents.into([future] * 3, list)["element"] == "concurrent.futures._base.Future (pending)"
     future.set_result(None)
     assert contents.into([future] * 3, list)["element"] == "concurrent.futures._base.Future"
+
+
+class Node:
+    def __init__(self, earlier, data):
+        self.earlier, self.data = earlier, data
+
+
+class Owner:
+    def __init__(self):
+        self.newest, self.other = None, [bytes(100) for _ in range(20)]
+
+
+def test_a_chain_of_nodes_is_told_by_the_name_that_leads_to_it(census):
+    owner = Owner()
+    for _ in range(500):
+        owner.newest = Node(owner.newest, bytes(10_000))
+    taken(census, 0)
+    for _ in range(1000):
+        owner.newest = Node(owner.newest, bytes(10_000))
+    found = holder(taken(census, 10 * MIB), "owner.newest")
+    assert found["deep"] and found["type"].endswith("Node") and found["owner"].endswith("Owner")
+    # A node, its dict or its values, and its bytes.
+    assert 1000 <= found["length"] - found["before"] <= 3000
+    assert abs(found["more_bytes"] - 1000 * 10_200) < MIB and found["of_bytes"] == 10 * MIB
+
+
+def test_a_tree_whose_nodes_show_little_of_their_tensors_hides_the_rest(census):
+    torch = pytest.importorskip("torch")
+    tree = {"children": {}}
+
+    def grow(numbers):
+        for number in numbers:
+            node = tree
+            for key in (number // 100, number // 10, number):
+                node = node["children"].setdefault(key, {"children": {}})
+            node["value"] = torch.zeros(50_000)[:10]
+
+    grow(range(100))
+    taken(census, 0)
+    grow(range(100, 300))
+    found = holder(taken(census, 38 * MIB), "tree['children']")
+    assert found["deep"] and found["views"] == 1.0 and found["own_bytes"] < MIB
+    assert abs(found["more_bytes"] - 200 * 200_000) < 2 * MIB
+
+
+def test_what_grows_in_a_containers_own_elements_is_not_told_as_deep(census):
+    kept = [bytes(MIB)] * 8
+    taken(census, 0)
+    kept.extend([bytes(MIB) for _ in range(16)])
+    assert not any([one.get("deep") for one in taken(census, 16 * MIB)["holders"]])
+
+
+def test_below_counts_each_object_once_and_for_the_nearest_root(census):
+    native = sys.modules["_ullage_common"].native
+    shared = [bytes(1000) for _ in range(100)]
+    first, second = {"own": [bytes(1000)] * 3, "shared": shared}, [shared, [bytes(2000)]]
+    sizes = (dict, dict.__sizeof__, list, list.__sizeof__), (bytes, bytes.__sizeof__)
+    every, sums, found, owners = native.below(
+        [first, first["own"], second], [-1, 0, -1], (), (), (), *sizes, 1, 1000, 10**9
+    )
+    sums = {sums[at]: tuple(sums[at + 1 : at + 3]) for at in range(0, len(sums), 3)}
+    # The dict, two lists, 100 and one; its own list has two; the other list, one in it, and its bytes. Keys of a dict
+    # that are interned are everybody's.
+    assert every and sums[1][1] == 2 and sums[2][1] == 3
+    assert sums[0][1] in (106, 104) and 100_000 < sums[0][0] < 110_000
+    some = native.below([shared], [-1], (), (), (bytes,), *sizes, 1, 1000, 10**9)
+    assert [len(one) for one in some[1:]] == [3, 100, 100] and set(some[3]) == {0}
+    assert native.below([shared], [-1], (), (), (), *sizes, 1, 50, 10**9)[0] is False
+    assert native.below([shared], [-1], (), (list,), (), *sizes, 1, 50, 10**9)[1] == []
+    assert native.below([[shared]], [-1], (shared,), (), (), *sizes, 1, 50, 10**9)[1][2] == 1
 
 
 def test_exceptions_keep_what_their_frames_held(census):

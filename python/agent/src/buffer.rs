@@ -30,6 +30,17 @@ impl Buffer {
         true
     }
 
+    /// So many zeros, as a new mapping has them; false where there is no room. Of an empty one only.
+    pub(crate) fn zeros(&mut self, number: usize) -> bool {
+        while self.bytes < number * size_of::<usize>() {
+            if !self.grow() {
+                return false;
+            }
+        }
+        self.length = number;
+        true
+    }
+
     fn grow(&mut self) -> bool {
         let bytes = (self.bytes * 2).max(1 << 16);
         // SAFETY: a mapping of no file; the old one is this buffer's own, and is used through `place` only.

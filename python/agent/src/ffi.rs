@@ -144,6 +144,7 @@ extern "C-unwind" {
     pub(crate) fn PyBytes_AsStringAndSize(object: Object, bytes: *mut *mut c_char, size: *mut Size) -> c_int;
     pub(crate) fn PyUnicode_AsUTF8String(object: Object) -> Object;
     pub(crate) fn PyBool_FromLong(value: c_long) -> Object;
+    pub(crate) fn PyType_GetFlags(kind: Object) -> c_ulong;
     pub(crate) fn PyObject_IsTrue(object: Object) -> c_int;
     pub(crate) fn PyModule_Create2(definition: *mut PyModuleDef, version: c_int) -> Object;
     pub(crate) fn PyModule_AddObject(module: Object, name: *const c_char, value: Object) -> c_int;

@@ -28,12 +28,44 @@ type Visit = unsafe extern "C-unwind" fn(Object, *mut c_void) -> c_int;
 pub(crate) type Traverse = unsafe extern "C-unwind" fn(Object, Visit, *mut c_void) -> c_int;
 
 /// Exact built-in types, each with its `__sizeof__`.
-struct Sizes {
+pub(crate) struct Sizes {
     containers: Vec<(Object, Object)>,
     leaves: Vec<(Object, Object)>,
 }
 
 impl Sizes {
+    /// Of two tuples: each type, and behind it its `__sizeof__`.
+    ///
+    /// # Safety
+    /// The interpreter's lock is held, and the tuples live on.
+    pub(crate) unsafe fn new(containers: Object, leaves: Object) -> Sizes {
+        let pairs = |items: Vec<Object>| items.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+        // SAFETY: as the caller promises.
+        unsafe {
+            Sizes { containers: pairs(objects::items(containers)), leaves: pairs(objects::items(leaves)) }
+        }
+    }
+
+    pub(crate) fn is_container(&self, kind: Object) -> bool {
+        Self::of(&self.containers, kind).is_some()
+    }
+
+    /// The bytes of an object of one of these types: none for what is everybody's.
+    ///
+    /// # Safety
+    /// The interpreter's lock is held.
+    pub(crate) unsafe fn whole(&self, object: Object) -> Option<usize> {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let kind = (*object).kind;
+            let leaf = Self::of(&self.leaves, kind);
+            if leaf.is_some() && (*object).refcount > EVERYBODYS {
+                return Some(0);
+            }
+            leaf.or_else(|| Self::of(&self.containers, kind)).map(|size| Self::bytes(size, object))
+        }
+    }
+
     fn of(kinds: &[(Object, Object)], kind: Object) -> Option<Object> {
         kinds.iter().find(|(one, _)| *one == kind).map(|(_, size)| *size)
     }
@@ -43,13 +75,25 @@ impl Sizes {
     /// # Safety
     /// The interpreter's lock is held, and `size` is the `__sizeof__` of the object's type.
     unsafe fn large(size: Object, object: Object) -> usize {
+        // SAFETY: as the caller promises.
+        let bytes = unsafe { Self::bytes(size, object) };
+        if bytes > LARGE {
+            bytes
+        } else {
+            0
+        }
+    }
+
+    /// # Safety
+    /// As of `large`.
+    unsafe fn bytes(size: Object, object: Object) -> usize {
         // SAFETY: as the caller promises; the arguments end with null.
         unsafe {
             let answer = ffi::PyObject_CallFunctionObjArgs(size, object, std::ptr::null_mut::<c_void>());
             let bytes = if answer.is_null() { 0 } else { ffi::PyLong_AsSize_t(answer) };
             ffi::Py_DecRef(answer);
             ffi::PyErr_Clear();
-            if bytes > LARGE && bytes < isize::MAX as usize {
+            if bytes < isize::MAX as usize {
                 bytes
             } else {
                 0
@@ -134,7 +178,7 @@ unsafe extern "C-unwind" fn visit(part: Object, seen: *mut c_void) -> c_int {
 ///
 /// # Safety
 /// The interpreter's lock is held, the collector knows the object, and a type's slot `fits`.
-unsafe fn slot(object: Object) -> Option<Traverse> {
+pub(crate) unsafe fn slot(object: Object) -> Option<Traverse> {
     // SAFETY: as the caller promises; a function pointer that may be null is an Option.
     unsafe { *(((*object).kind as usize + TRAVERSE) as *const Option<Traverse>) }
 }
@@ -152,7 +196,7 @@ pub(crate) unsafe fn traverse_of(module: Object, object: Object) -> Option<Trave
 ///
 /// # Safety
 /// The interpreter's lock is held, and this is our module.
-unsafe fn fits(module: Object) -> bool {
+pub(crate) unsafe fn fits(module: Object) -> bool {
     // SAFETY: as the caller promises; a type is larger than that.
     unsafe {
         let kind = ffi::PyObject_GetAttrString(module, c"Access".as_ptr());
@@ -180,18 +224,14 @@ pub(crate) unsafe extern "C-unwind" fn large(module: Object, arguments: Object) 
         let argument = |place: Size| ffi::PyTuple_GetItem(arguments, place);
         let (thresholds, kinds) = (objects::limits(argument(0)), objects::items(argument(1)));
         let most = ffi::PyLong_AsLong(argument(2)).max(1) as usize;
-        let pairs = |items: Vec<Object>| items.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
-        let sizes = Sizes {
-            containers: pairs(objects::items(argument(3))),
-            leaves: pairs(objects::items(argument(4))),
-        };
+        let sizes = Sizes::new(argument(3), argument(4));
         let sample = ffi::PyLong_AsLong(argument(5)).max(1) as usize;
         let (own, shared) = (ffi::PyList_New(0), ffi::PyList_New(0));
         if own.is_null() || shared.is_null() || !ffi::PyErr_Occurred().is_null() {
             ffi::PyErr_Clear();
             return ffi::none();
         }
-        let is_container = |kind| Sizes::of(&sizes.containers, kind).is_some();
+        let is_container = |kind| sizes.is_container(kind);
         let Some(mut listed) = Listed::read(own, thresholds, false, &kinds, is_container) else {
             ffi::Py_DecRef(own);
             ffi::Py_DecRef(shared);

@@ -12,6 +12,7 @@
 
 mod access;
 mod allocated;
+mod below;
 mod buffer;
 mod builtins;
 mod collector;

@@ -2,7 +2,7 @@
 
 use crate::ffi::{self, Object, PyMethodDef, PyModuleDef, PyObject};
 use crate::{
-    access, allocated, builtins, collector, ending, fork, guard, hook, large, malloc, objects, plain,
+    access, allocated, below, builtins, collector, ending, fork, guard, hook, large, malloc, objects, plain,
     referents, room, safe_points, sandbox, speak, standing, waker,
 };
 use std::ffi::{c_int, c_void, CStr};
@@ -81,6 +81,7 @@ fn methods() -> &'static mut [PyMethodDef] {
         method(c"at_exit", ending::at_exit as *const c_void, one),
         method(c"before_collection", safe_points::before_collection as *const c_void, one),
         method(c"before_fork", waker::before_fork as *const c_void, no),
+        method(c"below", below::below as *const c_void, many),
         method(c"caller", caller as *const c_void, no),
         method(c"collector", collector::collector as *const c_void, many),
         method(c"collects", collector::collects as *const c_void, no),

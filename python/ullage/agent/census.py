@@ -10,7 +10,7 @@ No code of the program runs: what an object is comes from type(), its parts from
 import gc
 import sys
 from _weakref import ref
-from itertools import cycle
+from itertools import cycle, islice
 
 import _ullage_common as common
 import _ullage_contents as contents
@@ -28,6 +28,8 @@ LINE_S = 0.004
 WALK_S, HOLDERS_S, GRAPHS_S = 0.02, 0.02, 0.1  # of the processor, for each part
 FIRST_S = 0.002  # for a graph that was not met before
 LIBRARIES_S, REFERRERS_S, SUSPENDED_S = 0.01, 0.04, 0.01
+FIRST_DEPTHS_S, DEPTHS_S = 0.04, 0.1
+MOST_DEPTHS = 2000  # names below which all is gone through
 MOST_APART = 2000
 FEW_TRACEBACKS, SPREAD = 48, 7919  # that stand for all, so far apart (a prime)
 CALLED, FEW_CALLED = 2, 8  # functions whose bound methods are looked into, and methods that stand for all
@@ -66,6 +68,7 @@ class Census:
         self._sizes = {}
         self._reaches = {}
         self._groups = {}
+        self._depths = {}
         self._filled = {}  # of this census
         self._nested = {}  # elements of a container's elements, as of its own: it may be a dict of lists
         self._suspended = []  # weak references
@@ -86,10 +89,11 @@ class Census:
         began = thread_time()
         heap, self._cut = contents.Contents(), False
         message = {"kind": "census", "number": self._taken, "private": private, "grown": grown}
+        self._at_first = grown if self._taken == 1 else min(self._at_first, grown)
         with heap.quiet():
             self._count(heap, message, began)
-        self._at_first = grown if self._taken == 1 else min(self._at_first, grown)
-        self.unexplained = self._taken > 1 and not _explained(grown - self._at_first, message)
+        explained = self._is_explained(message["holders"], message["graphs"], message["tensors"])
+        self.unexplained = self._taken > 1 and not explained
         message["holders"] = message["holders"][:HOLDERS]
         took = thread_time() - began
         self._last, now = grown, monotonic()
@@ -141,6 +145,8 @@ class Census:
             self._unnamed = self._first(unnamed, self._unnamed)
         self._lengths, self._sizes, self._reaches = self._first(large, self._lengths), names, reaches
         self._filled = {}
+        if self._taken == 1 or not self._is_explained(holders, graphs):
+            holders += self._deep(heap, hooks)
         message.update(
             objects=number_of_objects,
             cut=self._cut,
@@ -183,7 +189,7 @@ class Census:
         named, inner = {}, {}
         filled = self._filled
         for key, (_, number) in sorted(large.items(), key=lambda one: -filled[one[0]])[:MOST_NAMED]:
-            name = _name(spots[number])
+            name = paths.name(spots[number])
             # A new one under an old name: the program makes it anew each time.
             named[key] = self._lengths.get(key) or self._sizes.get(name)
             names[name] = self._base(filled[key], named[key] or self._sizes.get(name))
@@ -253,7 +259,7 @@ class Census:
             if size < LARGE and length < LEAST_LONG or count >= MOST_NAMED:
                 continue
             count += 1
-            name, length = _name(spot), length or size
+            name, length = paths.name(spot), length or size
             base = self._sizes.get(name)
             names[name] = self._base(length, base)
             if base is None or length <= base[0] or self._grown <= base[1]:
@@ -336,6 +342,42 @@ class Census:
         one.update(of_bytes=self._grown - base[1], graph=0.0, views=0.0, errors=1.0, element="", bounded=False)
         return [one]
 
+    def _deep(self, heap, hooks):
+        """The name below which most of what came hangs, where it is more than when the name was first seen."""
+        depths = common.load("depths")
+        spots = list(islice(paths.walk(thread_time() + WALK_S, outermost=True), MOST_DEPTHS))
+        found = depths.below(heap, spots, WORTH, FIRST_DEPTHS_S if self._taken == 1 else DEPTHS_S)
+        if found is None:
+            self._cut = self._cut or self._taken > 1
+            return []
+        before, more = self._depths, []
+        self._depths = {}
+        for name, one in found.items():
+            key = id(one.spot[0])  # which function runs, and so its name, is not always the same
+            base = before.get(key) or before.get(name)
+            kept = base is not None and base[0] <= one.bytes and base[1] <= self._grown
+            self._depths[name] = self._depths[key] = base if kept else (one.bytes, self._grown, one.objects)
+            if kept and one.bytes - base[0] >= WORTH and one.objects >= base[2] + LEAST_MORE and self._grown > base[1]:
+                more.append((one.bytes - base[0], one))
+        if not more:
+            return []
+        size, one = depths.innermost(more)
+        base = self._depths[paths.name(one.spot)]
+        told = {"type": types.type_name(type(one.spot[0])), "length": one.objects, "before": base[2], "deep": True}
+        stored = sum(one.storages.values())
+        told.update(bytes=one.bytes, more_bytes=size, own_bytes=min(one.bytes, one.bytes - stored + one.shown))
+        told.update(of_bytes=self._grown - base[1], hidden_bytes=0, graph=0.0, errors=0.0, element="", bounded=False)
+        told.update(views=float(one.shown * contents.VIEW <= stored))
+        _say_where(hooks, told, one.spot, 0)
+        return [told]
+
+    def _is_explained(self, holders, graphs, tensors=None):
+        """Names hold a good part of what came, or tensors are it, of which sites.py would see nothing."""
+        held = sum([one["more_bytes"] + one["hidden_bytes"] for one in holders])
+        held += sum([one["more_bytes"] for one in graphs])
+        more = [one["bytes"] - (one["bytes_before"] or 0) for one in tensors["groups"]] if tensors else []
+        return held + sum([size for size in more if size > 0]) >= EXPLAINED * (self._grown - self._at_first)
+
     # --- graphs ---------------------------------------------------------------------------------------------
 
     def _graphs(self, heap, spots, reaches, hooks, until):
@@ -347,7 +389,7 @@ class Census:
             if heap.is_tensor(spot[0]) and not in_a_list:
                 node = heap.grad_fn(spot[0])
                 if node is not None and len(todo) < MOST_NAMED:
-                    todo.append((_name(spot), node, spot))
+                    todo.append((paths.name(spot), node, spot))
         # Those that were long before come first: the longer a graph, the sooner the time is over.
         known = self._reaches
         todo.sort(key=lambda one: known[one[0]][0] if one[0] in known else 0, reverse=True)
@@ -404,20 +446,6 @@ def _warned_of_circles():
             if type(key) is tuple and key and type(key[0]) is str and key[0].startswith(CIRCLE):
                 return True
     return False
-
-
-def _explained(came, message):
-    """Names hold a good part of what came, or tensors are it, of which sites.py would see nothing."""
-    tensors = message["tensors"]
-    held = sum([one["more_bytes"] + one["hidden_bytes"] for one in message["holders"]])
-    held += sum([one["more_bytes"] for one in message["graphs"]])
-    more = [one["bytes"] - (one["bytes_before"] or 0) for one in tensors["groups"]] if tensors else []
-    return held + sum([size for size in more if size > 0]) >= EXPLAINED * came
-
-
-def _name(spot):
-    name, root, _, _ = paths.path(spot)
-    return "%s in %s" % (name, root.code.co_name if root.code is not None else "")
 
 
 def _kind(value, spot):

@@ -277,8 +277,8 @@ class Contents:
         }
 
     def _common(self, windows, container):
-        """Ids of what two elements lead to, such as their parent with all that it holds: it weighs nothing, or else each
-        element would weigh as much as the whole."""
+        """Ids of what two elements lead to, such as their parent with all that it holds: it weighs nothing, or else
+        each element would weigh as much as the whole."""
         common, before = {id(container)}, None
         ends = [window[place][1] for window in windows for place in sorted({0, len(window) - 1}) if window]
         for element in ends:

@@ -54,11 +54,14 @@ class Root:
         self.name, self.place, self.code, self.module = name, place, code, module
 
 
-def walk(until, many=None, seen=None, suspended=None):
+def walk(until, many=None, seen=None, suspended=None, outermost=False):
     """Spots, nearest first: (object, spot of what holds it, or its Root). `many` gets the ids of objects of C that
-    refer to many others. `suspended`: only what these functions lead to and is not in `seen`."""
+    refer to many others. `suspended`: only what these functions lead to and is not in `seen`. `outermost`: from names
+    on that stay the same longest."""
     seen, count = set() if seen is None else seen, 0
     every = (_locals(True), _globals(), _locals(False))
+    if outermost:
+        every = (_globals(), _locals(True, True), _locals(False, True))
     for roots in every if suspended is None else (_suspended(suspended, True), _suspended(suspended, False)):
         todo = deque(roots)
         while todo:
@@ -164,11 +167,25 @@ def path(spot):
         else:
             step = _step(holder, held, kind)
         if step.startswith(".") and step != ".":
-            owner = types.type_name(holder if issubclass(kind, type) else kind)
+            owner = types.type_name(holder) if issubclass(kind, type) else _class(kind)
         name += step if step != "." else ""
     if type(chain[-1]) is types.FunctionType:
         functions.append(chain[-1])
     return name, root, owner, functions
+
+
+def _class(kind):
+    """With the class of `logging` that the program derived it from."""
+    for base in types.mro(kind)[1:]:
+        if types.module_of(base).partition(".")[0] == "logging":
+            return "%s(%s)" % (types.type_name(kind), types.type_name(base))
+    return types.type_name(kind)
+
+
+def name(spot):
+    """With the function whose local it begins with, which tells it from one of the same name."""
+    name, root, _, _ = path(spot)
+    return "%s in %s" % (name, root.code.co_name if root.code is not None else "")
 
 
 def _local(suspended, held):
@@ -216,6 +233,11 @@ def _key(names, held):
         if value is held and type(key) is str:
             return key[:60]
     return ""
+
+
+def is_named(container, held):
+    """It is a dict, of attributes or of few entries, and has a text as key for what it holds."""
+    return id(type(container)) in OF_DICTS and len(container) <= MOST_PARTS and _key(container, held) != ""
 
 
 def _attributes_of(value):
@@ -312,13 +334,15 @@ def _root(name, frame):
     return Root(name, place, code, _name_in(frame.f_globals))
 
 
-def _locals(of_program):
+def _locals(of_program, outermost=False):
     innermost = []
     running = frames(innermost)
+    running = reversed(running) if outermost else running
     names = [name for frame in innermost for name in frame.f_code.co_names]
     if not _OF_OTHERS.isdisjoint(names):
         return
     busy = [frame for frame in innermost if not _OF_ITS_OWN.isdisjoint(frame.f_code.co_names)]
+    iterators = []
     for frame in running:
         code = frame.f_code
         if frame in busy:
@@ -326,8 +350,11 @@ def _locals(of_program):
         if not code.co_flags & OPTIMIZED or is_program_file(code.co_filename) is not of_program or frame.f_trace:
             continue
         for name, value in _named(frame):
-            if id(type(value)) not in _PASSED_BY and name[:2] != "__":
+            if name[:1] == ".":  # of a comprehension: no name of the program's, and not the first to be gone along
+                iterators.append((value, _root(name, frame)))
+            elif id(type(value)) not in _PASSED_BY and name[:2] != "__":
                 yield value, _root(name, frame)
+    yield from iterators
 
 
 def _suspended(functions, of_program):

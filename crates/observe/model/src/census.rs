@@ -75,6 +75,8 @@ pub struct Retainer {
     pub before: Option<u64>,
     /// Those are the elements of its elements: its own number stands still.
     pub nested: bool,
+    /// Those are all objects that it leads to, through any number of others.
+    pub deep: bool,
     /// What it keeps in memory.
     pub bytes: u64,
     /// What its elements show of that.

@@ -51,7 +51,9 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 fn is_of_a_logger(retainer: &Retainer) -> bool {
     let class = retainer.owner.rsplit('.').next().unwrap_or_default();
-    PACKAGES.iter().any(|package| retainer.owner.starts_with(package)) || CLASSES.contains(&class)
+    // The program's own handler: `train.History(logging.Handler)`.
+    let derived = retainer.owner.contains("(logging.");
+    derived || PACKAGES.iter().any(|package| retainer.owner.starts_with(package)) || CLASSES.contains(&class)
 }
 
 /// What holds most of the growth of a process is an attribute of a logger or tracker.

@@ -235,7 +235,10 @@ fn retainer_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Evidence {
         (Some(_), Some((function, _))) => function,
         _ => &retainer.place,
     };
-    let spelt = spelt(&retainer.type_name, &retainer.name, place);
+    let mut spelt = spelt(&retainer.type_name, &retainer.name, place);
+    if retainer.deep {
+        spelt = format!("What t{} leads to", spelt.trim_start_matches('T'));
+    }
     let at = grows.map_or(String::new(), |line| format!(" at {line}"));
     let before = retainer.before.unwrap_or(0);
     let value = retainer.more_bytes.saturating_add(retainer.hidden_bytes);
@@ -249,6 +252,7 @@ fn retainer_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Evidence {
             // An exception itself, not a container of them.
             _ if held.kind == Kind::Error && retainer.element.is_empty() => TRACEBACKS,
             _ if is_hooks(retainer) => "hooks",
+            _ if retainer.deep => "objects",
             _ if retainer.nested => "elements of its elements",
             _ => "elements",
         };

@@ -314,6 +314,26 @@ fn tasks_that_are_not_done_are_a_backlog_and_those_that_are_done_are_output() {
 }
 
 #[test]
+fn what_hangs_below_a_name_is_counted_in_objects() {
+    let deep = Retainer {
+        deep: true,
+        type_name: "dict".into(),
+        owner: "__main__.Tree".into(),
+        place: "main(), job.py:7".into(),
+        element: String::new(),
+        ..retainer("tree.root")
+    };
+    let said = one(&run(steady, census(std::slice::from_ref(&deep)))).3.to_owned();
+    assert!(
+        said.contains("What the dict `tree.root` in main()") && said.contains(" leads to grew by "),
+        "{said}"
+    );
+    assert!(said.contains(" objects."), "{said}");
+    let derived = Retainer { owner: "train.History(logging.Handler)".into(), ..deep };
+    assert_eq!(causes(&run(steady, census(&[derived])))[0], "logging-and-experiment-trackers");
+}
+
+#[test]
 fn graphs_that_a_backward_pass_has_freed_hold_nothing() {
     let retained = Retainer { graph: 1.0, more_bytes: 100, ..retainer("losses") };
     let seen = Census { sees_saved: true, ..census(std::slice::from_ref(&retained)).unwrap() };
