@@ -11,6 +11,7 @@ import itertools
 import pathlib
 import random
 import sys
+import threading
 import time
 import types
 import weakref
@@ -582,6 +583,43 @@ def test_tasks_and_futures_that_wait_are_called_pending(census):
     assert contents.into([future] * 3, list)["element"] == "concurrent.futures._base.Future (pending)"
     future.set_result(None)
     assert contents.into([future] * 3, list)["element"] == "concurrent.futures._base.Future"
+
+
+@functools.lru_cache(maxsize=5000)
+def bounded_features(number):
+    return bytes(10_000 + number)
+
+
+@functools.lru_cache(maxsize=1 << 40)
+def features_without_end(number):
+    return bytes(10_000 + number)
+
+
+@pytest.mark.parametrize("function, bounded", [(bounded_features, True), (features_without_end, False)])
+def test_a_cache_with_a_bound_weighs_its_results_and_says_so(census, function, bounded):
+    cached = function
+    for number in range(100):
+        cached(number)
+    taken(census, 0)
+    for number in range(100, 1100):
+        cached(number)
+    (found,) = [one for one in taken(census, 10 * MIB)["holders"] if one["type"] == "lru_cache"]
+    assert (found["before"], found["length"], found["bounded"]) == (100, 1100, bounded)
+    assert abs(found["more_bytes"] - 1000 * 10_700) < MIB
+    function.cache_clear()
+
+
+def test_threads_that_run_are_not_callbacks(census):
+    end = threading.Event()
+    taken(census, 0)
+    threads = [threading.Thread(target=end.wait, args=(60,)) for _ in range(40)]
+    for one in threads:
+        one.start()
+    found = [one for one in taken(census, 16 * MIB)["holders"] if one["type"] == "callbacks"]
+    end.set()
+    for one in threads:
+        one.join()
+    assert not found
 
 
 class Node:

@@ -8,6 +8,7 @@ No code of the program runs: what an object is comes from type(), its parts from
 """
 
 import gc
+import posix
 import sys
 from _weakref import ref
 from itertools import cycle, islice
@@ -48,6 +49,7 @@ OPERATIONS = 100  # by which a graph reaches further back
 _CALLABLES = (types.MethodType,)
 _TRACEBACKS = (types.TracebackType,)
 _FUNCTION = types.namespace(types.MethodType)["__func__"].__get__
+_SELF = types.namespace(types.MethodType)["__self__"].__get__
 _SUSPENDED = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 EXPLAINED = 0.3  # of the growth: with less, sites.py is asked where it is allocated
 
@@ -214,17 +216,19 @@ class Census:
                 break
             if number is None and not slots.complete(value):
                 continue
-            inside = heap.into(value, type(value))
+            spot = None if number is None else spots[number]
+            cache = _cache_of(spot)
+            inside = heap.into(value, type(value), cache)
             more = (length - base[0]) / max(1, length)
             inside["more_bytes"] = int(inside["bytes"] * more)
             inside["hidden_bytes"] = int(inside["hidden_bytes"] * more)
-            spot = None if number is None else spots[number]
             # A hook's own bytes are few; what it refers to lies elsewhere.
             is_hook = self._taken > 1 and type(value) is paths.OrderedDict and spot is not None
             is_hook = is_hook and length - base[0] >= HOOKS and paths.path(spot)[0].endswith("_hooks")
             if inside["more_bytes"] + inside["hidden_bytes"] < (WORTH if self._taken > 1 else LARGE) and not is_hook:
                 continue
             bounded = type(value) is paths.deque and value.maxlen is not None
+            bounded = bounded or cache is not None and _fits(contents.bound_of(cache), inside["bytes"] / max(1, length))
             kind = "array of objects" if type(value) is heap.array else _kind(value, spot)
             inside.update(type=kind, length=length, nested=nested, bounded=bounded, of_bytes=self._grown - base[1])
             inside["before"] = base[0] if self._taken > 1 else None
@@ -279,7 +283,11 @@ class Census:
         """Bound methods of one function, ever more of them, to which nothing refers that the collector sees: what is
         registered with `atexit`, or with a library of C."""
         groups, counts = {}, {}
+        thread = common.names("threading").get("Thread")
         for one in callables:
+            # What a thread runs is bound to it, and held by C as long as it runs: threads have causes of their own.
+            if thread is not None and issubclass(type(_SELF(one)), thread):
+                continue
             function = _FUNCTION(one)
             groups.setdefault(id(function), []).append(one)
         found = []
@@ -446,6 +454,17 @@ def _warned_of_circles():
             if type(key) is tuple and key and type(key[0]) is str and key[0].startswith(CIRCLE):
                 return True
     return False
+
+
+def _cache_of(spot):
+    """The function whose cache this is."""
+    parent = spot[1][0] if spot is not None and type(spot[1]) is tuple else None
+    return parent if type(parent) is paths.CACHE else None
+
+
+def _fits(bound, each):
+    """A cache that is full some day, and not only beyond all memory of the machine."""
+    return bound is not None and bound * each < posix.sysconf("SC_PHYS_PAGES") * posix.sysconf("SC_PAGE_SIZE")
 
 
 def _kind(value, spot):

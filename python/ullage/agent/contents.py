@@ -26,6 +26,7 @@ NODES = 400  # of a graph that are looked into
 NODE_BYTES = 500  # of one that has saved nothing: `t = t + p` grows a graph by 576 in torch 2.13
 VIEW = 8  # times larger is what a view keeps
 MOST_TRACEBACKS, FEW_TRACEBACKS = 100_000, 8  # of an exception: those counted, and those that stand for all
+MOST_CACHED = 100_000  # entries of a function's cache
 LONG, MOST_LONG = 32, 8_000  # elements of a container without a name, and how many such, the longest
 PENDING = " (pending)"
 EVERYWHERE = -1  # in place of the number of a window: in several of them
@@ -66,6 +67,26 @@ def _waits(value, kind):
         return False
     state = types.attribute(value, "_state")
     return type(state) is str and state in ("PENDING", "RUNNING")
+
+
+def bound_of(cache):
+    """The greatest length of a function's cache; None where it has none."""
+    function = types.attribute(cache, "cache_parameters")
+    if type(function) is not types.FunctionType:
+        return None
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+    bound = cells["maxsize"].cell_contents if "maxsize" in cells else None
+    return bound if type(bound) is int else None
+
+
+def _cached(entries, cache):
+    """(key, result) of some entries: a cache with a bound keeps them in links that the collector does not list."""
+    if len(entries) > MOST_CACHED:
+        return []
+    kind = type(next(iter(dict.values(entries)), None))
+    parts = [one for one in gc.get_referents(cache) if one is not kind and one is not type(cache)]
+    pairs = list(zip(parts[: 2 * len(entries) : 2], parts[1 : 2 * len(entries) : 2]))
+    return pairs[:: len(pairs) // (WINDOWS * WINDOW) + 1]
 
 
 def _scaled(lengths, rest, places, length):
@@ -233,9 +254,11 @@ class Contents:
             return self.base_of(value)[1]
         return len(value) if kind is bytes or kind is bytearray else 0
 
-    def into(self, container, kind):
-        """What a container's elements hold; some of them stand for all."""
+    def into(self, container, kind, cache=None):
+        """What a container's elements hold; some of them stand for all. `cache`: the one of `lru_cache` whose it is."""
         length, windows = self._windows(container, kind)
+        if cache is not None and bound_of(cache) is not None:
+            windows = [_cached(container, cache)]
         found = {"bytes": 0, "own_bytes": 0, "hidden_bytes": 0, "graph": 0.0, "views": 0.0, "errors": 0.0}
         labels, nodes, places, rest = {}, [], {}, []
         looked = graphs = views = errors = 0

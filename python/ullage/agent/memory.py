@@ -134,7 +134,6 @@ def _moved(now, before, least):
 
 CAME, CAME_SHARE = 24 << 20, 0.05  # bytes, and of what is resident: less is not worth the names of functions
 THREADS, FRAMES, NAME = 4, 24, 200
-OURS = "/ullage_"  # files of the agent
 
 
 def _say_work(send, resident):
@@ -144,15 +143,17 @@ def _say_work(send, resident):
     if resident - _worked < max(CAME, CAME_SHARE * _worked):
         return
     _worked = resident
-    send({"kind": "work", "stacks": [_stack(one) for one in list(common.native.frames().values())[:THREADS]]})
+    stacks = [_stack(one) for one in reversed(list(common.native.frames().values()))]  # the main thread is the oldest
+    send({"kind": "work", "stacks": [one for one in stacks if one][:THREADS]})
 
 
 def _stack(frame):
-    """The innermost functions of a thread, the outermost of them first, as failure.py spells them."""
+    """The innermost functions of a thread, the outermost of them first, as failure.py spells them; none of ours."""
     functions = []
     while frame is not None and len(functions) < FRAMES:
         code = frame.f_code
-        if OURS not in code.co_filename:
+        name = dict.get(frame.f_globals, "__name__")
+        if type(name) is not str or not name.startswith("_ullage_"):
             functions.append("%s:%s %s" % (code.co_filename[-NAME:], frame.f_lineno, code.co_name[:NAME]))
         frame = frame.f_back
     functions.reverse()

@@ -2,8 +2,9 @@
 //! much memory has come; a kill leaves no traceback.
 //!
 //! The surprise: a program is always in the midst of something, and most of it is no reason. So a piece of work counts only
-//! where it was under way at each of the last moments that were told, and most of what the process held came meanwhile; and
-//! not where a loader fetches a sample by it, which it does all the time.
+//! where it was under way at each of the last moments that were told, and most of what the process held came meanwhile; not
+//! where a loader fetches a sample by it, which it does all the time; and in another thread than the main one only where that
+//! one waits, since nobody knows otherwise which of the two the memory came to.
 
 use super::failures::Failure;
 use super::oom::Victim;
@@ -62,8 +63,11 @@ fn in_the_midst<'a>(
         let fetches = failure.passes("torch/utils/data/_utils/fetch.py");
         (!fetches && at_work(&failure)).then_some(failure)
     };
-    let during =
-        |(at, stacks): &&'a (At, Vec<Vec<String>>)| stacks.iter().find_map(|stack| failure(*at, stack));
+    let during = |(at, stacks): &&'a (At, Vec<Vec<String>>)| {
+        let main_waits = stacks.first().is_some_and(|stack| waits(stack));
+        let count = if main_waits { stacks.len() } else { 1 };
+        stacks.iter().take(count).find_map(|stack| failure(*at, stack))
+    };
     let last = works.last().filter(|(at, _)| kill.since(*at) <= LAST_SECONDS_S)?;
     let begun = works.iter().rposition(|work| during(work).is_none()).map(|place| works[place].0);
     let private = process.private();
@@ -77,4 +81,13 @@ fn in_the_midst<'a>(
         held,
         elsewhere: 0.0,
     })
+}
+
+/// Modules in which a thread stands that waits for another one, or for a file.
+const WAITING: [&str; 5] =
+    ["/threading.py:", "/queue.py:", "/selectors.py:", "/concurrent/futures/", "/connection.py:"];
+
+/// `stack`: innermost last.
+fn waits(stack: &[String]) -> bool {
+    stack.last().is_some_and(|innermost| WAITING.iter().any(|module| innermost.contains(module)))
 }

@@ -72,7 +72,10 @@ impl Kind {
         let of_data = ["Tensor", "ndarray", "float", "int", "complex", "numpy."]
             .iter()
             .any(|kind| retainer.element.starts_with(kind))
-            || retainer.element.contains(" with ");
+            || retainer.element.contains(" with ")
+            // A value that is made anew and longer.
+            || retainer.element.is_empty()
+                && ["Tensor", "ndarray", "bytes", "bytearray"].iter().any(|kind| retainer.type_name.ends_with(kind));
         match retainer {
             _ if is_of_a_queue(retainer) || is_waiting(retainer) => Kind::Queue,
             _ if retainer.errors >= MOST => Kind::Error,

@@ -159,6 +159,19 @@ fn work_that_is_over_or_brought_little_or_goes_on_all_the_time_is_no_reason_of_a
     for way in [&over as &dyn Fn(&mut Run), &little, &long_ago, &samples] {
         assert_ne!(causes_of(way), "checkpoint-load-copies");
     }
+    // A thread that saves all the time, beside a main thread that works or that waits for it.
+    let beside = |main: &'static str| {
+        move |run: &mut Run| {
+            let stack = |inner: &[&str]| inner.iter().map(ToString::to_string).collect::<Vec<String>>();
+            for second in 1..10 {
+                let stacks = vec![stack(&["/job/train.py:40 <module>", main]), stack(&LOADS)];
+                let message = AgentMessage::Work { stacks };
+                run.event(f64::from(second) + 0.2, EventKind::Agent { id: Some(id(300)), pid: 300, message });
+            }
+        }
+    };
+    assert_eq!(causes_of(&beside("/job/train.py:31 step")), "memcg-oom-kill");
+    assert_eq!(causes_of(&beside("/lib/python3.11/threading.py:327 wait")), "checkpoint-load-copies");
     let images = |run: &mut Run| works(run, 300, 1..10, &["/lib/PIL/Image.py:997 load"]);
     assert_eq!(causes_of(&images), "memcg-oom-kill");
 }

@@ -59,7 +59,7 @@ pub(crate) fn handles(run: &Run, grown: f64) -> Option<CountedGrowth> {
         };
         let (process, number) = (Some(process.id), Some(rise.by));
         if shared / rise.by >= EACH_HANDLE_BYTES {
-            // Nobody maps them: they wait in descriptors that were sent and not taken.
+            // Each has a descriptor: in who sent it, until it is taken, and in who took it and retains it.
             let class = GrowthClass::SharedMemoryBacklog;
             return Some((share, CountedGrowth { class, bytes: shared, rise, process, number }));
         }

@@ -124,7 +124,7 @@ pub(super) fn counted(run: &Run, counted: &CountedGrowth) -> String {
             "{subject} made {number} mappings in the last {period} of the run and unmapped none.{memory}"
         ),
         GrowthClass::SharedMemoryBacklog => format!(
-            "{subject} made {number} shared segments in the last {period} of the run that no process took. /dev/shm grew by {bytes}."
+            "{subject} made or received {number} shared segments in the last {period} of the run and closed none. /dev/shm grew by {bytes}."
         ),
         GrowthClass::ProcessAccumulation => format!(
             "The job gained {number} processes in the last {period} of the run. They hold {bytes} of private memory."
