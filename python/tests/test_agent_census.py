@@ -31,6 +31,7 @@ def census():
     agent_parts.forget()
     module = agent_parts.common(receiver.library()).load("census")
     module.WALK_S = module.HOLDERS_S = module.GRAPHS_S = 5.0
+    module.FIRST_DEPTHS_S = module.DEPTHS_S = 5.0
     # With all tests collected pytest has more objects than those that refer to one are asked for.
     module.MANY_REFERRERS = 1 << 40
     module.LIBRARIES_S = module.REFERRERS_S = 5.0
@@ -620,6 +621,58 @@ def test_threads_that_run_are_not_callbacks(census):
     for one in threads:
         one.join()
     assert not found
+
+
+def walked(paths):
+    return list(paths.walk(time.thread_time() + 5))  # pytest's asserts ask for locals, and so no walk reads those
+
+
+def test_an_array_under_a_name_can_be_resized_meanwhile_and_has_its_name(census):
+    numpy = pytest.importorskip("numpy")
+    owner = Owner()
+    owner.other = numpy.zeros(MIB)
+    own = sys.getrefcount(owner.other)
+    paths = sys.modules["_ullage_paths"]
+    spots = walked(paths)
+    # Another reference to it, and numpy would refuse.
+    after = sys.getrefcount(owner.other)
+    assert after == own
+    names = [paths.name(spot) for spot in spots if paths.type_of(spot[0]) is numpy.ndarray]
+    assert [name for name in names if name.startswith("owner.other in ")], names
+    del spots
+    taken(census, 8 * MIB)
+    owner.other.resize(3 * MIB)
+    found = holder(taken(census, 24 * MIB), "owner.other")
+    assert found["type"] == "numpy.ndarray" and found["more_bytes"] == 16 * MIB
+
+
+def test_no_tuple_in_the_making_is_handed_out(census):
+    common, paths = sys.modules["_ullage_common"], sys.modules["_ullage_paths"]
+    seen = []
+
+    class Short:
+        """Says that it has one item."""
+
+        def __init__(self, one):
+            self.one = one
+
+        def __len__(self):
+            return 1
+
+        def __iter__(self):
+            yield self.one
+            # The tuple has it now, and nothing has the tuple.
+            seen.append(len([one for one in paths.finished(gc.get_referrers(self.one)) if type(one) is tuple]))
+            young = [one for one in common.own_objects(young=True) if type(one) is tuple and len(one) < 10]
+            seen.append(len([one for one in young if len(one) and one[0] is self.one]))
+            del young
+            yield self.one
+
+    one = Node(None, b"")
+    gc.collect()
+    kept = (one, 1), [tuple([one])]
+    assert tuple(Short(one)) == (one, one) and seen == [0, 2]
+    del kept
 
 
 class Node:

@@ -12,6 +12,7 @@
 
 use crate::buffer::{Buffer, Ends};
 use crate::ffi::{self, Object, Size};
+use crate::large;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
@@ -314,11 +315,57 @@ pub(crate) unsafe fn items(tuple: Object) -> Vec<Object> {
     unsafe { (0..ffi::PyTuple_Size(tuple)).map(|place| ffi::PyTuple_GetItem(tuple, place)).collect() }
 }
 
+/// In an address: an object of the list refers to it.
+const MARK: usize = 1;
+
+struct Referred<'a> {
+    places: &'a mut [usize],
+    alone: &'a dyn Fn(Object) -> bool,
+}
+
+// SAFETY: called by a type's `tp_traverse`, with the argument that `referred_to` gave it and a part that is alive.
+unsafe extern "C-unwind" fn refers(part: Object, referred: *mut c_void) -> c_int {
+    // SAFETY: as above.
+    let referred = unsafe { &mut *referred.cast::<Referred>() };
+    if !part.is_null() && (referred.alone)(part) {
+        if let Ok(place) = referred.places.binary_search_by_key(&(part as usize), |one| one & !MARK) {
+            referred.places[place] |= MARK;
+        }
+    }
+    0
+}
+
+/// Tuples to which one place refers (`alone`), in the order of their addresses; marked where that is an object of the list.
+/// CPython itself refers to one in the making (`tuple(iterator)`), and refuses to finish it where anybody else does as well:
+/// its length is one that the program said of an iterator, so that it cannot be told from one that is done.
+///
+/// # Safety
+/// As of `read`, and no object has gone since; `module` is ours.
+unsafe fn referred_to(listed: &mut Listed, module: Object, alone: &dyn Fn(Object) -> bool) -> Option<Buffer> {
+    let mut places = Buffer::new();
+    if !listed.own().filter(|object| alone(*object)).all(|object| places.push(object as usize)) {
+        return None;
+    }
+    let mut referred = Referred { places: places.numbers(), alone };
+    referred.places.sort_unstable();
+    // SAFETY: as the caller promises; without the slot none is marked.
+    unsafe {
+        if !referred.places.is_empty() && large::fits(module) {
+            for object in listed.own() {
+                if let Some(traverse) = large::slot(object) {
+                    traverse(object, refers, (&raw mut referred).cast());
+                }
+            }
+        }
+    }
+    Some(places)
+}
+
 /// `objects(thresholds, generation, kinds, most)`: the process's own objects of all lists (generation -1) or of the
 /// youngest (0); of those in shared pages, at most `most` whose type is one of `kinds`, evenly spread; how many such
 /// there are; and how many objects in all. None where that cannot be told.
 // SAFETY: called by CPython, which holds the lock and the arguments.
-pub(crate) unsafe extern "C-unwind" fn objects(_module: Object, arguments: Object) -> Object {
+pub(crate) unsafe extern "C-unwind" fn objects(module: Object, arguments: Object) -> Object {
     // SAFETY: the lock is held throughout, so that no object comes, goes or moves to another list; nothing below runs
     // Python code before the references are counted.
     unsafe {
@@ -337,7 +384,17 @@ pub(crate) unsafe extern "C-unwind" fn objects(_module: Object, arguments: Objec
             return ffi::none();
         };
         let lists = [own, shared];
-        let may_go = |object: &Object| !lists.contains(object) && !may_be_unfinished(*object, arguments);
+        let alone = |object: Object| (*object).refcount == 1 && (*object).kind == (*arguments).kind;
+        let Some(mut alone_in_place) = referred_to(&mut listed, module, &alone) else {
+            ffi::Py_DecRef(own);
+            ffi::Py_DecRef(shared);
+            return ffi::none();
+        };
+        let referred = alone_in_place.numbers();
+        let may_go = |object: &Object| {
+            !lists.contains(object)
+                && (!alone(*object) || referred.binary_search(&(*object as usize | MARK)).is_ok())
+        };
         listed.own().filter(may_go).for_each(|object| {
             ffi::PyList_Append(own, object);
         });

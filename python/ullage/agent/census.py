@@ -270,7 +270,12 @@ class Census:
                 continue
             more = size * (length - base[0]) // length
             if more >= WORTH:
-                one = {"type": types.type_name(type(spot[0])), "length": length, "before": base[0], "bytes": size}
+                one = {
+                    "type": types.type_name(paths.type_of(spot[0])),
+                    "length": length,
+                    "before": base[0],
+                    "bytes": size,
+                }
                 one.update(more_bytes=more, own_bytes=size, hidden_bytes=0, of_bytes=self._grown - base[1])
                 one.update(graph=0.0, views=0.0, errors=float(error), element="", bounded=False)
                 found.append((one, spot))
@@ -302,7 +307,7 @@ class Census:
         for count, base, some in found[:CALLED]:
             few = some[:: len(some) // FEW_CALLED + 1]
             ours = (id(callables), id(some), id(few))
-            refer = [one for one in gc.get_referrers(*few) if id(one) not in ours]
+            refer = [one for one in paths.finished(gc.get_referrers(*few)) if id(one) not in ours]
             if any([type(one) is not types.FrameType and one is not sys.modules.get("atexit") for one in refer]):
                 continue
             inside = heap.into(some, list)
@@ -371,7 +376,12 @@ class Census:
             return []
         size, one = depths.innermost(more)
         base = self._depths[paths.name(one.spot)]
-        told = {"type": types.type_name(type(one.spot[0])), "length": one.objects, "before": base[2], "deep": True}
+        told = {
+            "type": types.type_name(paths.type_of(one.spot[0])),
+            "length": one.objects,
+            "before": base[2],
+            "deep": True,
+        }
         stored = sum(one.storages.values())
         told.update(bytes=one.bytes, more_bytes=size, own_bytes=min(one.bytes, one.bytes - stored + one.shown))
         told.update(of_bytes=self._grown - base[1], hidden_bytes=0, graph=0.0, errors=0.0, element="", bounded=False)

@@ -248,6 +248,8 @@ class Contents:
 
     def size(self, value):
         kind = type(value)
+        if kind is paths.Array:
+            return value.size
         if self.is_tensor(value):
             return tensors.storage_of(value, shared=True)[1]
         if kind is self.array:

@@ -56,10 +56,13 @@ def below(heap, spots, least, seconds):
     _, sums, values, owners = found
     of = {sums[at]: Below(spots[sums[at]], sums[at + 1], sums[at + 2]) for at in range(0, len(sums), 3)}
     step = len(values) // FEW + 1
-    for value, owner in zip(values[::step], owners[::step]):
-        place, size, shown, _ = heap._data(value)
+    values, owners = values[::step], owners[::step]
+    while values:
+        owner = owners.pop()
+        place, size, shown, _ = heap._data(values[-1])
         if step > 1:  # of very many, some stand for all; then a view counts as what it shows
-            place, size, shown = id(value), shown * step, shown * step
+            place, size, shown = id(values[-1]), shown * step, shown * step
+        values.pop()  # an array cannot be resized as long as another one refers to it
         while place and owner >= 0:
             one = of[owner]
             one.storages[place] = size

@@ -45,6 +45,31 @@ _PASSED_BY = types.ids(
 _HERE = "ullage_"
 
 
+class Array:
+    """An array of numpy's that owns its elements, in its place: while another one refers to an array, the program could
+    not `resize` it."""
+
+    __slots__ = ("id", "size")
+
+    def __init__(self, id, size):
+        self.id, self.size = id, size
+
+
+def _stand_in(part, array):
+    if type(part) is not array or array.base.__get__(part) is not None or array.dtype.__get__(part).hasobject:
+        return part
+    return Array(id(part), array.nbytes.__get__(part))
+
+
+def _is(value, held):
+    return value is held or type(held) is Array and id(value) == held.id
+
+
+def type_of(value):
+    """Of what it stands for."""
+    return common.names("numpy").get("ndarray") if type(value) is Array else type(value)
+
+
 class Root:
     """A name: of a local of a running function, or of a module's global."""
 
@@ -62,21 +87,24 @@ def walk(until, many=None, seen=None, suspended=None, outermost=False):
     every = (_locals(True), _globals(), _locals(False))
     if outermost:
         every = (_globals(), _locals(True, True), _locals(False, True))
+    array = common.names("numpy").get("ndarray", Array)
     for roots in every if suspended is None else (_suspended(suspended, True), _suspended(suspended, False)):
-        todo = deque(roots)
+        todo = deque([(_stand_in(value, array), root) for value, root in roots])
         while todo:
             spot = todo.popleft()
             value = spot[0]
-            if id(value) in seen:
+            key = value.id if type(value) is Array else id(value)
+            if key in seen:
                 continue
-            seen.add(id(value))
+            seen.add(key)
             count += 1
             if count > MOST_SPOTS or count % 64 == 0 and thread_time() > until:
                 return
             yield spot
             for part in parts(value, many):
                 if id(type(part)) not in _PASSED_BY:
-                    todo.append((part, spot))
+                    todo.append((_stand_in(part, array), spot))
+            part = None
 
 
 _CLOSED = ("numpy", "threading", "weakref")  # libraries whose objects lead nowhere, or everywhere
@@ -197,7 +225,7 @@ def _local(suspended, held):
     if not frame.f_code.co_flags & OPTIMIZED or frame.f_trace or _makes_locals(frame.f_code):
         return None
     for name, value in _named(frame):
-        if value is held and name[:1] != ".":
+        if _is(value, held) and name[:1] != ".":
             return _root(name, frame)
     return None
 
@@ -213,7 +241,7 @@ def _step(holder, held, kind):
     if kind is types.FunctionType:
         for name, cell in zip(holder.__code__.co_freevars, holder.__closure__ or ()):
             try:
-                if cell.cell_contents is held:
+                if _is(cell.cell_contents, held):
                     return ", closure variable %s of %s()" % (name, holder.__qualname__)
             except ValueError:
                 pass
@@ -230,7 +258,7 @@ def _step(holder, held, kind):
 def _key(names, held):
     # Not an OrderedDict's own, which look each value up, by the hash of its key.
     for key, value in list(names.items() if type(names) is types.MappingProxyType else dict.items(names)):
-        if value is held and type(key) is str:
+        if _is(value, held) and type(key) is str:
             return key[:60]
     return ""
 
@@ -530,7 +558,7 @@ def _climb(value, modules, trail, ours, until):
         if thread_time() > until:
             break
         own = ours | {id(here), id(found)}
-        found = [one for one in gc.get_referrers(*here) if id(one) not in own][:MOST_REFERRERS]
+        found = [one for one in finished(gc.get_referrers(*here)) if id(one) not in own][:MOST_REFERRERS]
         for one in found:
             if type(one) is types.FrameType or id(one) in trail:
                 continue
@@ -544,6 +572,19 @@ def _climb(value, modules, trail, ours, until):
         if not here:
             break
     return ""
+
+
+def _references(found):
+    return [sys.getrefcount(one) for one in found]
+
+
+_OURS = _references([tuple([_references])])[0]
+
+
+def finished(found):
+    """Without tuples to which one place refers: CPython may be making one there, which it could not finish if anybody
+    else referred to it."""
+    return [one for one, number in zip(found, _references(found)) if type(one) is not tuple or number > _OURS + 1]
 
 
 def _held_by(one, here):

@@ -259,7 +259,7 @@ def kept_by_iterators():
 LOOKS = 2048  # tasks after which nobody looks any more
 HEAVY = 16 << 20
 MOST_GLOBALS = 4
-PICKED = 512
+PICKED, MOST_PICKED = 512, 1024  # elements, and bytes of them
 
 _tasks = 0
 _told = None
@@ -318,16 +318,20 @@ def _modules_of_the_program():
 
 
 def _pick(value, kind):
-    """A hash (FNV-1a) of some bytes of a buffer, from places that its size decides: whether two processes hold the
+    """A hash (FNV-1a) of some elements of a buffer, from places that its size decides: whether two processes hold the
     same. What they hold is nobody's business."""
     if kind is common.names("numpy").get("ndarray"):
         if value.dtype.hasobject or not value.flags.c_contiguous:
             return None
     elif kind is not bytes and kind is not bytearray:
         return None
-    with memoryview(value) as whole, whole.cast("B") as view:
-        length = len(view)
-        mark = 0xCBF29CE484222325
-        for number in range(PICKED):
-            mark = ((mark ^ view[number * length // PICKED]) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
-        return "%016x" % mark
+    # A copy, in one step: while a view of it is there, the program could not make it longer.
+    if kind is bytes or kind is bytearray:
+        length, taken = len(value), value[:: max(1, len(value) // PICKED)]
+    else:
+        length = value.size
+        taken = value.reshape(-1)[:: max(1, length // PICKED)].tobytes()
+    mark = 0xCBF29CE484222325
+    for byte in (*length.to_bytes(8, "little"), *taken[:MOST_PICKED]):
+        mark = ((mark ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return "%016x" % mark
