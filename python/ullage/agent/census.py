@@ -15,6 +15,7 @@ from itertools import cycle, islice
 
 import _ullage_common as common
 import _ullage_contents as contents
+import _ullage_from_below as from_below
 import _ullage_garbage as garbage
 import _ullage_kinds as types
 import _ullage_paths as paths
@@ -244,14 +245,14 @@ class Census:
     def _name_others(self, found):
         """Of what no walk came to: first the globals and classes of libraries, then who refers to it."""
         wanted = {id(value): inside for inside, value in found}
-        for key, (name, owner) in paths.of_libraries(set(wanted), thread_time() + LIBRARIES_S).items():
+        for key, (name, owner) in from_below.of_libraries(set(wanted), thread_time() + LIBRARIES_S).items():
             wanted.pop(key).update(name=name, owner=owner)
         if self._objects > MANY_REFERRERS:
             return
         until = thread_time() + REFERRERS_S
         for inside, value in found:
             if id(value) in wanted and thread_time() < until:
-                inside["name"] = paths.backward(value, (id(found), id(wanted), *self._ours), until)
+                inside["name"] = from_below.backward(value, (id(found), id(wanted), *self._ours), until)
 
     def _values(self, heap, names, spots, hooks, until):
         """Tensors, arrays and bytes under a name that are larger than before: the program makes them anew, longer. And
@@ -307,7 +308,7 @@ class Census:
         for count, base, some in found[:CALLED]:
             few = some[:: len(some) // FEW_CALLED + 1]
             ours = (id(callables), id(some), id(few))
-            refer = [one for one in paths.finished(gc.get_referrers(*few)) if id(one) not in ours]
+            refer = [one for one in from_below.finished(gc.get_referrers(*few)) if id(one) not in ours]
             if any([type(one) is not types.FrameType and one is not sys.modules.get("atexit") for one in refer]):
                 continue
             inside = heap.into(some, list)
