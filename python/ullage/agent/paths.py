@@ -11,6 +11,7 @@ import gc
 import sys
 from _collections import OrderedDict, defaultdict, deque
 from _functools import _lru_cache_wrapper as CACHE
+from itertools import chain as joined
 from itertools import islice
 
 import _ullage_common as common
@@ -81,12 +82,12 @@ class Root:
 
 def walk(until, many=None, seen=None, suspended=None, outermost=False):
     """Spots, nearest first: (object, spot of what holds it, or its Root). `many` gets the ids of objects of C that
-    refer to many others. `suspended`: only what these functions lead to and is not in `seen`. `outermost`: from names
-    on that stay the same longest."""
+    refer to many others. `suspended`: only what these functions lead to and is not in `seen`. `outermost`: from the
+    names that stay the same longest, and from all of them at once."""
     seen, count = set() if seen is None else seen, 0
     every = (_locals(True), _globals(), _locals(False))
     if outermost:
-        every = (_globals(), _locals(True, True), _locals(False, True))
+        every = (joined(_locals(True, True), _globals(), _locals(False, True)),)
     array = common.names("numpy").get("ndarray", Array)
     for roots in every if suspended is None else (_suspended(suspended, True), _suspended(suspended, False)):
         todo = deque([(_stand_in(value, array), root) for value, root in roots])
