@@ -70,8 +70,14 @@ def below(heap, spots, least, seconds):
             owner = parents[owner]
     for one in of.values():
         one.bytes += sum(one.storages.values())
-    heavy = sorted([one for one in of.values() if one.bytes >= least], key=lambda one: -one.bytes)
+    # What stands in for a queue's buffer is ours: backlog.py tells of it.
+    heavy = [one for one in of.values() if one.bytes >= least and not _is_ours(type(one.spot[0]))]
+    heavy.sort(key=lambda one: -one.bytes)
     return {paths.name(one.spot): one for one in reversed(heavy[:MOST_NAMED])}
+
+
+def _is_ours(kind):
+    return types.module_of(kind).startswith("_ullage_")
 
 
 def innermost(more):

@@ -121,11 +121,12 @@ fn is_of_a_class(retainer: &Retainer) -> bool {
     !retainer.owner.is_empty() && of == Some(retainer.owner.as_str())
 }
 
-/// An attribute of a queue's class, or of an executor's.
+/// An attribute of a queue's class, or of an executor's; or such a one itself, as what leads to what grows.
 fn is_of_a_queue(retainer: &Retainer) -> bool {
+    let itself = if retainer.deep { retainer.type_name.as_str() } else { "" };
     ["queue.", "asyncio.", "multiprocessing.", "concurrent."]
         .iter()
-        .any(|module| retainer.owner.starts_with(module))
+        .any(|module| retainer.owner.starts_with(module) || itself.starts_with(module))
 }
 
 /// Its elements are tasks or futures that are not done.

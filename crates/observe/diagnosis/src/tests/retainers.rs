@@ -329,6 +329,9 @@ fn what_hangs_below_a_name_is_counted_in_objects() {
         "{said}"
     );
     assert!(said.contains(" objects."), "{said}");
+    let queue =
+        Retainer { type_name: "multiprocessing.queues.Queue".into(), owner: String::new(), ..deep.clone() };
+    assert_eq!(causes(&run(steady, census(&[queue]))), ["queue-backlog-unbounded"]);
     let derived = Retainer { owner: "train.History(logging.Handler)".into(), ..deep };
     assert_eq!(causes(&run(steady, census(&[derived])))[0], "logging-and-experiment-trackers");
 }
