@@ -32,8 +32,6 @@ const MARKS: usize = SHARED | OF_KINDS | CONTAINER;
 const AT_ONCE: usize = 1 << 12;
 /// Pages between two that are asked for, below which both are read at once.
 const GAP: usize = 512;
-/// Items for which CPython makes room in a tuple whose length it does not know.
-const FIRST_ROOM: Size = 10;
 /// Beyond this a list is not followed: it may be torn.
 const MOST: usize = 50_000_000;
 
@@ -281,20 +279,15 @@ impl Listed {
     }
 }
 
-/// It may be a tuple in the making (`tuple(generator)`), which CPython refuses to finish where anybody else refers to it
-/// (`_PyTuple_Resize`: SystemError). One that is done, and that nothing but one place refers to, cannot be told from it.
-/// It has room for ten items at least, and those of closures and calls, which garbage is found by, are shorter.
-/// `arguments`: any tuple.
+/// It may be a tuple in the making (`tuple(iterator)`), which CPython refuses to finish where anybody else refers to it
+/// (`_PyTuple_Resize`: SystemError). One that is done, and that nothing but one place refers to, cannot be told from it by
+/// itself: its length is one that the program said of an iterator. `arguments`: any tuple.
 ///
 /// # Safety
 /// The interpreter's lock is held.
 pub(crate) unsafe fn may_be_unfinished(object: Object, arguments: Object) -> bool {
     // SAFETY: as the caller promises.
-    unsafe {
-        (*object).refcount == 1
-            && (*object).kind == (*arguments).kind
-            && ffi::PyObject_Size(object) >= FIRST_ROOM
-    }
+    unsafe { (*object).refcount == 1 && (*object).kind == (*arguments).kind }
 }
 
 /// Those that the collector starts a collection at, of each list.
@@ -335,9 +328,8 @@ unsafe extern "C-unwind" fn refers(part: Object, referred: *mut c_void) -> c_int
     0
 }
 
-/// Tuples to which one place refers (`alone`), in the order of their addresses; marked where that is an object of the list.
-/// CPython itself refers to one in the making (`tuple(iterator)`), and refuses to finish it where anybody else does as well:
-/// its length is one that the program said of an iterator, so that it cannot be told from one that is done.
+/// Tuples to which one place refers (`alone`), in the order of their addresses; marked where that is an object of the list, so
+/// that they are done: to one in the making only CPython itself does.
 ///
 /// # Safety
 /// As of `read`, and no object has gone since; `module` is ours.
@@ -384,7 +376,7 @@ pub(crate) unsafe extern "C-unwind" fn objects(module: Object, arguments: Object
             return ffi::none();
         };
         let lists = [own, shared];
-        let alone = |object: Object| (*object).refcount == 1 && (*object).kind == (*arguments).kind;
+        let alone = |object: Object| may_be_unfinished(object, arguments);
         let Some(mut alone_in_place) = referred_to(&mut listed, module, &alone) else {
             ffi::Py_DecRef(own);
             ffi::Py_DecRef(shared);

@@ -19,12 +19,8 @@ FEW = 2000  # tensors and arrays that stand for all
 INNERMOST = 0.7  # of what the heaviest name holds more
 
 
-def _with_sizes(*kinds):
-    return tuple([one for kind in kinds for one in (kind, kind.__sizeof__)])
-
-
-_CONTAINERS = _with_sizes(*paths.CONTAINERS)
-_LEAVES = _with_sizes(str, bytes, bytearray, int, float, complex)
+_CONTAINERS = types.with_sizes(*paths.CONTAINERS)
+_LEAVES = types.with_sizes(str, bytes, bytearray, int, float, complex)
 _PASSED_BY = (types.ModuleType, types.FrameType, types.TracebackType, types.CodeType, types.MappingProxyType)
 _NAMES = types.namespace(types.ModuleType)["__dict__"].__get__
 

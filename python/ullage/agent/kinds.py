@@ -54,6 +54,11 @@ def ids(*kinds):
     return frozenset([id(kind) for kind in kinds])
 
 
+def with_sizes(*kinds):
+    """Each type, and behind it its `__sizeof__`, as python/agent takes them."""
+    return tuple([one for kind in kinds for one in (kind, kind.__sizeof__)])
+
+
 mro = type.__dict__["__mro__"].__get__
 namespace = type.__dict__["__dict__"].__get__
 qualified_name = type.__dict__["__qualname__"].__get__

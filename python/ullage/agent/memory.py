@@ -16,6 +16,7 @@ import posix
 import sys
 
 import _ullage_common as common
+import _ullage_kinds as types
 import _ullage_tensors as tensors
 from _ullage_common import monotonic, thread_time
 
@@ -353,11 +354,7 @@ def _walk(figures, now):
     _next_walk = now + max(1.0, (thread_time() - began) / common.BUDGET, (now - _began) / 20)
 
 
-def _with_sizes(*kinds):
-    return tuple([one for kind in kinds for one in (kind, kind.__sizeof__)])
-
-
-_CONTAINERS, _LEAVES = _with_sizes(list, dict, set, tuple), _with_sizes(str, bytes, bytearray, int)
+_CONTAINERS, _LEAVES = types.with_sizes(list, dict, set, tuple), types.with_sizes(str, bytes, bytearray, int)
 
 
 def _tensors(found):
