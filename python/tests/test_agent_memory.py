@@ -362,13 +362,35 @@ def test_the_child_of_one_that_never_looked_walks_over_what_is_its_own_only(pyth
     assert done.stderr == "" and done.stdout == walks + "\n"
 
 
+WAITING = """
+gc.disable()
+all_of_them = [[] for _ in range(300_000)]
+numbers = {id(one): number for number, one in enumerate(all_of_them)}
+some, count, whole = memory.common.newest(0, 1000)
+places = [numbers[id(one)] for one in some]
+middle = 300_000 - (1 << 16)
+print(count, whole, len(some), places == sorted(places), middle - 510 < min(places) < max(places) < middle + 510)
+gc.collect()
+later = [[] for _ in range(2000)]
+some, count, whole = memory.common.newest(0, 100)
+print(2000 <= count < 2100, whole, len(some))
+"""
+
+
+def test_of_a_heap_that_waits_for_the_collector_few_are_handed_out(python, script):
+    program = script(PARTS + WAITING)
+    done = subprocess.run([python, program, agent_parts.__file__, receiver.library()], capture_output=True, text=True)
+    assert done.stderr == ""
+    assert done.stdout == "131072 False 1000 True True\nTrue True 100\n"
+
+
 UNFINISHED = """
 held = []
 
 def items():
     for number in range(10):  # for so many CPython makes room at first
         yield [number]
-    held.append(memory.common.own_objects())
+    held.append(memory.common.newest(0, 1 << 20)[0])
     kinds = (tuple,), 1 << 20
     held.append(memory.common.standing(*kinds, 1 << 20, (), 1, 1))
     held.append(memory.common.standing((), 1, 1, (tuple,), 1, 1 << 20))

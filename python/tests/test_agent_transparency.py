@@ -107,6 +107,13 @@ def test_the_users_sitecustomize_runs_as_if_ours_were_not_there(python, script, 
     assert receiver.of("hello")
 
 
+def test_a_limit_on_files_leaves_no_byte_code_that_is_cut_off(python):
+    once = f"{python} -c 'print(1)'"
+    for blocks in (1, 2, 3):
+        _, receiver = same(["sh", "-c", f"(ulimit -f {blocks}; {once}); {once}"])
+        assert len(receiver.of("hello")) == 2, blocks
+
+
 def test_a_child_python_gets_the_agent_and_the_same_path(python, script):
     child = "import sys; print(sys.path)"
     _, receiver = same(

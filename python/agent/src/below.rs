@@ -23,7 +23,7 @@ const HEAD: usize = 16;
 const LARGEST_BASIC: usize = 1 << 16;
 /// `Py_TPFLAGS_TYPE_SUBCLASS`: the object is a type.
 const IS_TYPE: c_ulong = 1 << 31;
-/// Objects between two looks at the clock.
+/// References between two looks at the clock.
 const AT_ONCE: usize = 1 << 10;
 
 /// Addresses that were met, by open addressing.
@@ -66,15 +66,20 @@ struct Search {
     /// Those that were met and not gone into yet, each with the number of what it was reached from.
     todo: Buffer,
     number: usize,
-    has_room: bool,
+    /// References that were followed, and when there is no time left for more.
+    followed: usize,
+    until: i64,
+    is_cut: bool,
 }
 
 impl Search {
     fn meet(&mut self, object: Object, number: usize) {
         let address = object as usize;
         if address != 0 && address & ADDRESS == address && self.met.insert(address) && number != NOBODY {
-            self.has_room &= self.todo.push(address | number << NUMBER);
+            self.is_cut |= !self.todo.push(address | number << NUMBER);
         }
+        self.followed += 1;
+        self.is_cut |= self.followed.is_multiple_of(AT_ONCE) && ffi::now() > self.until;
     }
 }
 
@@ -83,7 +88,7 @@ unsafe extern "C-unwind" fn visit(part: Object, search: *mut c_void) -> c_int {
     // SAFETY: as above.
     let search = unsafe { &mut *search.cast::<Search>() };
     search.meet(part, search.number);
-    0
+    c_int::from(search.is_cut) // anything but 0 ends the walk through the parts
 }
 
 /// `below(roots, parents, closed, passed_by, kinds, containers, leaves, least, most, ns)`: (whether all was gone through;
@@ -112,14 +117,14 @@ pub(crate) unsafe extern "C-unwind" fn below(module: Object, arguments: Object) 
         let Some(met) = met.filter(|_| !failed && large::fits(module) && count < NOBODY) else {
             return ffi::none();
         };
-        let mut search = Search { met, todo: Buffer::new(), number: 0, has_room: true };
+        let mut search = Search { met, todo: Buffer::new(), number: 0, followed: 0, until, is_cut: false };
         closed.iter().for_each(|object| search.meet(*object, NOBODY));
         (0..count).for_each(|root| search.meet(ffi::PyList_GetItem(roots, root as Size), root));
         let (found, numbers) = (ffi::PyList_New(0), ffi::PyList_New(0));
         let (mut at, mut complete) = (0, true);
         while let Some(one) = search.todo.numbers().get(at).copied() {
             at += 1;
-            if at > most || !search.has_room || at % AT_ONCE == 0 && ffi::now() > until {
+            if at > most || search.is_cut {
                 complete = false;
                 break;
             }

@@ -9,7 +9,7 @@
 use crate::access;
 use crate::ffi::{self, Object, Size};
 use crate::objects::{self, Listed};
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_ulong, c_void};
 
 /// Of a type, in every CPython from 3.8 on that has an interpreter's lock.
 const TRAVERSE: usize = 184;
@@ -21,6 +21,12 @@ const LARGE: usize = 512;
 const LONG: usize = 256;
 /// Elements that stand for all of such a one.
 const FEW: usize = 16;
+/// Parts of a long dict or set that are visited: the first ones stand for all.
+const MOST_VISITED: usize = 1 << 14;
+/// `Py_TPFLAGS_LIST_SUBCLASS`, and those of tuples and dicts.
+const IS_LIST: c_ulong = 1 << 25;
+const IS_TUPLE: c_ulong = 1 << 26;
+const IS_DICT: c_ulong = 1 << 29;
 /// References to what belongs to everybody, and is no one's growth.
 const EVERYBODYS: isize = 64;
 
@@ -126,34 +132,69 @@ impl Sizes {
             if !deep || *((part as usize - NEXT) as *const usize) != 0 {
                 return 0;
             }
-            Self::large(size, part) + self.parts(part, 1, false)
+            Self::large(size, part) + self.parts(part, false)
         }
     }
 
-    /// What hangs directly below an object; every `step`-th part stands for all. `deep`: and below parts that the
-    /// collector does not list.
+    /// What hangs directly below an object, each part of it.
     ///
     /// # Safety
     /// The interpreter's lock is held, and the collector knows the object.
-    unsafe fn parts(&self, object: Object, step: usize, deep: bool) -> usize {
-        let mut seen = Seen { sizes: self, step, deep, number: 0, sampled: 0, bytes: 0 };
+    unsafe fn parts(&self, object: Object, deep: bool) -> usize {
+        // SAFETY: as the caller promises.
+        unsafe { self.visited(object, 1, usize::MAX, deep).bytes }
+    }
+
+    /// What hangs below a container of so many elements, of which some stand for all, and below those that the collector does
+    /// not list. The time that it takes is bounded: all elements of a list are a second for a hundred million of them.
+    ///
+    /// # Safety
+    /// As of `parts`, and it is of a container's exact type.
+    unsafe fn parts_of_long(&self, object: Object, length: usize) -> usize {
+        // SAFETY: as the caller promises; a slot that is still empty is null, and passed by.
+        unsafe {
+            let flags = ffi::PyType_GetFlags((*object).kind);
+            let (bytes, sampled) = if flags & (IS_LIST | IS_TUPLE) != 0 {
+                let of_list = flags & IS_LIST != 0;
+                let item = |place: usize| {
+                    let place = place as Size;
+                    if of_list {
+                        ffi::PyList_GetItem(object, place)
+                    } else {
+                        ffi::PyTuple_GetItem(object, place)
+                    }
+                };
+                let places = (0..length).step_by(length / FEW);
+                let items = places.map(item).filter(|item| !item.is_null());
+                items.fold((0, 0), |(bytes, count), item| (bytes + self.part(item, true), count + 1))
+            } else {
+                let seen = self.visited(object, length.min(MOST_VISITED) / FEW, MOST_VISITED, true);
+                (seen.bytes, seen.sampled)
+            };
+            let parts = if flags & IS_DICT != 0 { 2 * length } else { length };
+            (bytes as f64 * parts as f64 / sampled.max(1) as f64) as usize
+        }
+    }
+
+    /// # Safety
+    /// As of `parts`.
+    unsafe fn visited(&self, object: Object, step: usize, most: usize, deep: bool) -> Seen<'_> {
+        let mut seen = Seen { sizes: self, step, most, deep, number: 0, sampled: 0, bytes: 0 };
         // SAFETY: as the caller promises; a type without the slot has no parts. Slots that are still empty are passed
         // by.
         unsafe {
-            let Some(traverse) = slot(object) else { return 0 };
-            traverse(object, visit, (&raw mut seen).cast());
+            if let Some(traverse) = slot(object) {
+                traverse(object, visit, (&raw mut seen).cast());
+            }
         }
-        if seen.sampled == 0 {
-            0
-        } else {
-            (seen.bytes as f64 * seen.number as f64 / seen.sampled as f64) as usize
-        }
+        seen
     }
 }
 
 struct Seen<'a> {
     sizes: &'a Sizes,
     step: usize,
+    most: usize,
     deep: bool,
     number: usize,
     sampled: usize,
@@ -170,8 +211,8 @@ unsafe extern "C-unwind" fn visit(part: Object, seen: *mut c_void) -> c_int {
             seen.bytes += seen.sizes.part(part, seen.deep);
         }
         seen.number += 1;
+        c_int::from(seen.number >= seen.most) // anything but 0 ends the visits
     }
-    0
 }
 
 /// How the parts of an object are visited; None where its type has none.
@@ -232,7 +273,7 @@ pub(crate) unsafe extern "C-unwind" fn large(module: Object, arguments: Object) 
             return ffi::none();
         }
         let is_container = |kind| sizes.is_container(kind);
-        let Some(mut listed) = Listed::read(own, thresholds, false, &kinds, is_container) else {
+        let Some(mut listed) = Listed::read(own, thresholds, &kinds, is_container) else {
             ffi::Py_DecRef(own);
             ffi::Py_DecRef(shared);
             return ffi::none();
@@ -246,9 +287,9 @@ pub(crate) unsafe extern "C-unwind" fn large(module: Object, arguments: Object) 
                 let size = Sizes::of(&sizes.containers, (*object).kind);
                 let itself = size.map_or(0, |size| Sizes::large(size, object));
                 if length >= LONG {
-                    long += itself + sizes.parts(object, length / FEW, true);
+                    long += itself + sizes.parts_of_long(object, length);
                 } else {
-                    small += itself + sizes.parts(object, 1, false);
+                    small += itself + sizes.parts(object, false);
                 }
             }
             if is_of_kinds && !objects::may_be_unfinished(object, arguments) {

@@ -22,6 +22,7 @@ mod fork;
 mod guard;
 mod hook;
 mod large;
+mod locals;
 mod malloc;
 mod module;
 mod objects;

@@ -2,8 +2,8 @@
 
 use crate::ffi::{self, Object, PyMethodDef, PyModuleDef, PyObject};
 use crate::{
-    access, allocated, below, builtins, collector, ending, fork, guard, hook, large, malloc, objects, plain,
-    referents, room, safe_points, sandbox, speak, standing, waker,
+    access, allocated, below, builtins, collector, ending, fork, guard, hook, large, locals, malloc, objects,
+    plain, referents, room, safe_points, sandbox, speak, standing, waker,
 };
 use std::ffi::{c_int, c_void, CStr};
 use std::ptr::{null, null_mut};
@@ -100,10 +100,11 @@ fn methods() -> &'static mut [PyMethodDef] {
         method(c"is_own", objects::is_own as *const c_void, one),
         method(c"large", large::large as *const c_void, many),
         method(c"sample_with", safe_points::sample_with as *const c_void, one),
+        method(c"locals", locals::locals as *const c_void, many),
         method(c"malloc_info", malloc::malloc_info as *const c_void, no),
         method(c"safe_point", safe_points::passing as *const c_void, ffi::METH_VARARGS | ffi::METH_KEYWORDS),
+        method(c"newest", objects::newest as *const c_void, many),
         method(c"next_sample", safe_points::next_sample as *const c_void, one),
-        method(c"objects", objects::objects as *const c_void, many),
         method(c"on_collection", safe_points::on_collection as *const c_void, many),
         method(c"other_malloc", malloc::other_malloc as *const c_void, no),
         method(c"plain", plain::plain as *const c_void, one),

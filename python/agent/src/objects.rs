@@ -34,6 +34,8 @@ const AT_ONCE: usize = 1 << 12;
 const GAP: usize = 512;
 /// Beyond this a list is not followed: it may be torn.
 const MOST: usize = 50_000_000;
+/// Of the objects that came last so many are counted: some milliseconds.
+const FAR_BACK: usize = 1 << 17;
 
 /// # Safety
 /// `place` can be read.
@@ -109,23 +111,17 @@ unsafe fn follow(head: usize, take: &mut impl FnMut(usize, bool) -> bool) -> boo
     false
 }
 
-/// Shows each object of all lists, or of the youngest one. False where they are not found, or a list is torn, or one was
-/// not taken. `probe`: a new object. `take` is shown an address, and whether it comes from its list's far end.
+/// Shows each object of all lists. False where they are not found, or a list is torn, or one was not taken. `probe`: a new object. `take` is shown an address, and whether it comes from its list's far end.
 ///
 /// # Safety
 /// The interpreter's lock is held and no collection goes through its lists.
 pub(crate) unsafe fn each(
     probe: Object,
     thresholds: [i32; 3],
-    young: bool,
     mut take: impl FnMut(usize, bool) -> bool,
 ) -> bool {
     // SAFETY: as the caller promises.
-    unsafe {
-        heads(probe, thresholds).is_some_and(|heads| {
-            heads.iter().take(if young { 1 } else { 3 }).all(|head| follow(*head, &mut take))
-        })
-    }
+    unsafe { heads(probe, thresholds).is_some_and(|heads| heads.iter().all(|head| follow(*head, &mut take))) }
 }
 
 /// Which pages, in the order of their numbers, are this process's own: marks the others. False where that cannot be told.
@@ -205,7 +201,7 @@ fn mark_objects(objects: &mut [usize]) -> bool {
 pub(crate) struct Listed(Buffer);
 
 impl Listed {
-    /// Of all lists, or of the youngest one; None where they are not found, or a list is torn. `probe`: a new object.
+    /// Of all lists; None where they are not found, or a list is torn. `probe`: a new object.
     /// Objects of `kinds`, and of the types that `is_container` takes, are known as such from then on.
     ///
     /// # Safety
@@ -213,14 +209,13 @@ impl Listed {
     pub(crate) unsafe fn read(
         probe: Object,
         thresholds: [i32; 3],
-        young: bool,
         kinds: &[Object],
         is_container: impl Fn(Object) -> bool,
     ) -> Option<Listed> {
         let mut objects = Ends::new();
         // SAFETY: as the caller promises. The type stands beside what the list is followed by.
         let all = unsafe {
-            each(probe, thresholds, young, |object, far| {
+            each(probe, thresholds, |object, far| {
                 let kind = (*(object as Object)).kind;
                 let marks = if kinds.contains(&kind) {
                     OF_KINDS
@@ -243,10 +238,6 @@ impl Listed {
     pub(crate) fn of_kinds(mut objects: Buffer) -> Option<Listed> {
         objects.numbers().iter_mut().for_each(|object| *object |= OF_KINDS);
         Listed::of(objects)
-    }
-
-    pub(crate) fn number(&mut self) -> usize {
-        self.0.numbers().len()
     }
 
     pub(crate) fn own(&mut self) -> impl Iterator<Item = Object> + '_ {
@@ -353,46 +344,69 @@ unsafe fn referred_to(listed: &mut Listed, module: Object, alone: &dyn Fn(Object
     Some(places)
 }
 
-/// `objects(thresholds, generation, kinds, most)`: the process's own objects of all lists (generation -1) or of the
-/// youngest (0); of those in shared pages, at most `most` whose type is one of `kinds`, evenly spread; how many such
-/// there are; and how many objects in all. None where that cannot be told.
+/// The objects of the youngest list that came last, at most `FAR_BACK`, and whether that is all of it. None where it is not
+/// found, or is torn.
+///
+/// # Safety
+/// The interpreter's lock is held and no collection goes through its lists.
+unsafe fn last(probe: Object, thresholds: [i32; 3]) -> Option<(Buffer, bool)> {
+    let mut found = Buffer::new();
+    // SAFETY: outside of a collection an object's head refers to both of its neighbours.
+    unsafe {
+        let [head, ..] = heads(probe, thresholds)?;
+        let mut place = word(head + 8) & !FLAGS;
+        for _ in 0..FAR_BACK {
+            if place == head || place == 0 || !found.push(place + HEAD) {
+                break;
+            }
+            place = word(place + 8) & !FLAGS;
+        }
+        (place != 0).then_some((found, place == head))
+    }
+}
+
+/// `newest(thresholds, since, most)`: of the objects that came last, but for the `since` oldest of the youngest list, the
+/// `most` in their middle that are this process's own; how many the list has, and whether it has no more than that. None
+/// where that cannot be told. Not all of them: where the collector is off, that list is the whole heap.
 // SAFETY: called by CPython, which holds the lock and the arguments.
-pub(crate) unsafe extern "C-unwind" fn objects(module: Object, arguments: Object) -> Object {
+pub(crate) unsafe extern "C-unwind" fn newest(module: Object, arguments: Object) -> Object {
     // SAFETY: the lock is held throughout, so that no object comes, goes or moves to another list; nothing below runs
     // Python code before the references are counted.
     unsafe {
-        let argument = |place: Size| ffi::PyTuple_GetItem(arguments, place);
-        let (thresholds, kinds) = (limits(argument(0)), items(argument(2)));
-        let young = ffi::PyLong_AsLong(argument(1)) == 0;
-        let most = ffi::PyLong_AsLong(argument(3)).max(1) as usize;
-        let (own, shared) = (ffi::PyList_New(0), ffi::PyList_New(0));
-        if own.is_null() || shared.is_null() || !ffi::PyErr_Occurred().is_null() {
-            ffi::PyErr_Clear();
-            return ffi::none();
-        }
-        let Some(mut listed) = Listed::read(own, thresholds, young, &kinds, |_| false) else {
+        let number = |place: Size| ffi::PyLong_AsLong(ffi::PyTuple_GetItem(arguments, place)).max(0) as usize;
+        let (thresholds, since, most) = (limits(ffi::PyTuple_GetItem(arguments, 0)), number(1), number(2));
+        let own = ffi::PyList_New(0);
+        let failed = own.is_null() || !ffi::PyErr_Occurred().is_null();
+        ffi::PyErr_Clear();
+        let Some((mut found, whole)) = last(own, thresholds).filter(|_| !failed) else {
             ffi::Py_DecRef(own);
-            ffi::Py_DecRef(shared);
             return ffi::none();
         };
-        let lists = [own, shared];
+        let count = found.numbers().len();
+        let came = if whole { count.saturating_sub(since) } else { count };
+        let skipped = came.saturating_sub(most) / 2;
+        let mut chosen = Buffer::new();
+        let some = found.numbers()[skipped..came.min(skipped + most)].iter().rev();
+        let room = some.into_iter().all(|object| chosen.push(*object));
         let alone = |object: Object| may_be_unfinished(object, arguments);
-        let Some(mut alone_in_place) = referred_to(&mut listed, module, &alone) else {
+        let listed = Some(chosen).filter(|_| room).and_then(Listed::of);
+        let with_tuples = listed.and_then(|mut listed| {
+            let referred = referred_to(&mut listed, module, &alone)?;
+            Some((listed, referred))
+        });
+        let Some((mut listed, mut referred)) = with_tuples else {
             ffi::Py_DecRef(own);
-            ffi::Py_DecRef(shared);
             return ffi::none();
         };
-        let referred = alone_in_place.numbers();
+        let referred = referred.numbers();
         let may_go = |object: &Object| {
-            !lists.contains(object)
-                && (!alone(*object) || referred.binary_search(&(*object as usize | MARK)).is_ok())
+            *object != own && (!alone(*object) || referred.binary_search(&(*object as usize | MARK)).is_ok())
         };
         listed.own().filter(may_go).for_each(|object| {
             ffi::PyList_Append(own, object);
         });
-        let (number, all) = (listed.some_shared(most, shared, arguments), listed.number());
         ffi::PyErr_Clear();
-        ffi::tuple([own, shared, ffi::PyLong_FromSize_t(number), ffi::PyLong_FromSize_t(all)])
+        ffi::tuple([own, ffi::PyLong_FromSize_t(count), ffi::PyBool_FromLong(whole.into())])
     }
 }
 

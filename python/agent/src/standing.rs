@@ -10,7 +10,7 @@ use crate::objects::{self, Listed};
 use std::ptr::null_mut;
 
 /// Elements of a container that are looked at; of more, every n-th stands for all.
-const MOST_READ: usize = 1 << 20;
+const MOST_READ: usize = 1 << 15;
 /// A prime number, larger than any step.
 const ODD: usize = 15_485_863;
 
@@ -40,7 +40,7 @@ pub(crate) unsafe extern "C-unwind" fn standing(_module: Object, arguments: Obje
         let [own, shared, long] = lists;
         // Of most objects nothing but their type is read.
         let (mut tensors, mut others, mut all) = (Ends::new(), Ends::new(), 0usize);
-        let complete = objects::each(own, thresholds, false, |place, far| {
+        let complete = objects::each(own, thresholds, |place, far| {
             all += 1;
             let object = place as Object;
             let kind = (*object).kind;
@@ -115,7 +115,8 @@ pub(crate) unsafe extern "C-unwind" fn filled(_module: Object, arguments: Object
             let one = element(*place);
             !one.is_null() && one != none
         };
-        let step = length / MOST_READ + 1;
+        // By a power of two: the same elements are looked at after it has become longer.
+        let step = (length / MOST_READ + 1).next_power_of_two();
         let count = (0..length).step_by(step).filter(is_filled).count();
         let some = ffi::PyList_New(0);
         if !some.is_null() && most > 0 {
@@ -125,6 +126,6 @@ pub(crate) unsafe extern "C-unwind" fn filled(_module: Object, arguments: Object
             });
         }
         ffi::PyErr_Clear();
-        ffi::tuple([ffi::PyLong_FromSize_t(count * step), some])
+        ffi::tuple([ffi::PyLong_FromSize_t(length.min(count * step)), some])
     }
 }

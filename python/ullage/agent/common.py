@@ -76,13 +76,6 @@ def _have_builtin(name):
         sys.modules.setdefault(name, module)
 
 
-def objects(kinds=(), most=1, young=False):
-    """What the collector lists, without a write to what lies in pages shared with another process: (the process's own,
-    at most `most` of the others that are of these types, how many such there are, how many objects in all); None where
-    that cannot be told."""
-    return native.objects(gc.get_threshold(), 0 if young else -1, kinds, most)
-
-
 def standing(kinds, most, most_shared, containers, long, most_long):
     """What a census looks at: (the process's own objects of these types, of more than `most` some, how many there are,
     some in pages shared with another process, how many there are, the longest containers, how many objects in all);
@@ -90,9 +83,22 @@ def standing(kinds, most, most_shared, containers, long, most_long):
     return native.standing(gc.get_threshold(), kinds, most, most_shared, containers, long, most_long)
 
 
-def own_objects(young=False):
-    found = objects(young=young)
-    return () if found is None else found[0]
+def newest(since, most):
+    """(at most so many of the process's own objects that the collector has not looked at yet, from the middle of those
+    that came after the first `since`; how many there are; whether that is all of them)."""
+    found = native.newest(gc.get_threshold(), since, most)
+    return ([], 0, True) if found is None else found
+
+
+_MINOR, _COLLECTOR = sys.version_info[1], (gc.isenabled, gc.disable, gc.enable)
+
+
+def locals_of(frame):
+    """Names and values of a running function's locals, without a trace (locals.rs): up to 3.12 `f_locals` leaves a
+    dict, from which CPython sets the variables again where a tracer or profiler runs."""
+    if sys.version_info >= (3, 13):
+        return list(frame.f_locals.items())
+    return native is not None and native.locals(frame, _MINOR, *_COLLECTOR) or ()
 
 
 def caller():

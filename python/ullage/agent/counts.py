@@ -223,7 +223,7 @@ def _written_by_torch(error):
         while traceback is not None:
             code = traceback.tb_frame.f_code
             if code.co_name == "save" and code.co_filename.endswith("/torch/serialization.py"):
-                path = traceback.tb_frame.f_locals.get("f")
+                path = dict(common.locals_of(traceback.tb_frame)).get("f")
                 plain = type(path) is str or type(path) is common.names("pathlib").get("PosixPath")
                 return str(path) if plain else None
             traceback = traceback.tb_next

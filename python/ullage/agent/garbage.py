@@ -37,12 +37,10 @@ def count(heap):
     global _known
     runs = sum([one["collections"] for one in gc.get_stats()])
     before, looked, garbage, size = _known[1:] if _known is not None and _known[0] == runs else (0, 0, 0, 0)
-    young = common.own_objects(young=True)
-    objects = len(young)
+    some, objects, whole = common.newest(before, MOST)
+    if not whole:
+        objects = max(objects, gc.get_count()[0])
     came = max(0, objects - before)
-    start = objects - came + max(0, came - MOST) // 2
-    some = young[start : start + MOST]
-    del young
     found = _circles(some)
     places, each = {}, 0
     for one in found:

@@ -3,8 +3,8 @@ running functions and the globals of the program's own modules, down through con
 
 No code of the program runs: types are told by type() and compared by `is` or `id` (kinds.py), parts come from the
 built-in types' own functions and from the collector (gc.get_referents). The surprise: up to Python 3.12 a frame keeps
-the dict that `f_locals` makes, with all that was in it: a batch would live on in there. So the dict is emptied again,
-where nobody else holds it.
+the dict that `f_locals` makes, and the program's variables may be set from it. So it is put back to what it was
+(python/agent, locals.rs).
 """
 
 import gc
@@ -223,9 +223,9 @@ def _local(suspended, held):
     frame = getattr(suspended, begins + "frame")
     if frame is None or getattr(suspended, begins + "running"):
         return None
-    if not frame.f_code.co_flags & OPTIMIZED or frame.f_trace or _makes_locals(frame.f_code):
+    if not frame.f_code.co_flags & OPTIMIZED:
         return None
-    for name, value in _named(frame):
+    for name, value in common.locals_of(frame):
         if _is(value, held) and name[:1] != ".":
             return _root(name, frame)
     return None
@@ -321,40 +321,17 @@ def is_program_file(file):
     return not any(file.startswith(prefix + version) for prefix in (sys.prefix, sys.base_prefix))
 
 
-def frames(innermost=None):
-    """Running functions of all threads, innermost first, without ours; into `innermost` the first of each thread."""
+def frames():
+    """Running functions of all threads, innermost first, without ours."""
     found = []
     for frame in list(common.native.frames().values()):
-        count, first = 0, len(found)
+        count = 0
         while frame is not None and count < MOST_FRAMES:
             if not _name_in(frame.f_globals).startswith("_" + _HERE):
                 found.append(frame)
-                if innermost is not None and len(found) == first + 1:
-                    innermost.append(frame)
             frame = frame.f_back
             count += 1
     return found
-
-
-# The innermost function of a thread may be in the midst of making a dict of locals, as the collector runs: its own, or
-# that of one that called it. Up to Python 3.11 CPython may make a KeyError for each name without a value, half-way.
-# Such a dict must not be emptied.
-_OF_ITS_OWN = frozenset(("locals", "vars", "dir", "eval", "exec") if sys.version_info < (3, 13) else ())
-_OF_OTHERS = frozenset(("f_locals",) if sys.version_info < (3, 13) else ())
-
-
-def _makes_locals(code):
-    return not (_OF_ITS_OWN | _OF_OTHERS).isdisjoint(code.co_names)
-
-
-def _named(frame):
-    """Names and values of its locals; what the frame has kept of them is emptied again."""
-    names = frame.f_locals
-    pairs = list(names.items())
-    # The frame's, ours and the call's.
-    if type(names) is dict and sys.getrefcount(names) <= 3:
-        names.clear()
-    return pairs
 
 
 def _root(name, frame):
@@ -364,21 +341,13 @@ def _root(name, frame):
 
 
 def _locals(of_program, outermost=False):
-    innermost = []
-    running = frames(innermost)
-    running = reversed(running) if outermost else running
-    names = [name for frame in innermost for name in frame.f_code.co_names]
-    if not _OF_OTHERS.isdisjoint(names):
-        return
-    busy = [frame for frame in innermost if not _OF_ITS_OWN.isdisjoint(frame.f_code.co_names)]
+    running = frames()
     iterators = []
-    for frame in running:
+    for frame in reversed(running) if outermost else running:
         code = frame.f_code
-        if frame in busy:
+        if not code.co_flags & OPTIMIZED or is_program_file(code.co_filename) is not of_program:
             continue
-        if not code.co_flags & OPTIMIZED or is_program_file(code.co_filename) is not of_program or frame.f_trace:
-            continue
-        for name, value in _named(frame):
+        for name, value in common.locals_of(frame):
             if name[:1] == ".":  # of a comprehension: no name of the program's, and not the first to be gone along
                 iterators.append((value, _root(name, frame)))
             elif id(type(value)) not in _PASSED_BY and name[:2] != "__":

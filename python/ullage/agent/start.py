@@ -19,10 +19,18 @@ BUILTINS = dict(sys.modules["builtins"].__dict__)
 
 
 def _compiled(name, path):
+    class Loader(sys.modules["_frozen_importlib_external"].SourceFileLoader):
+        def set_data(self, target, data, *, _mode=None):
+            # CPython's own renames what a limit or a full disk has cut off, and no Python after it could load that.
+            try:
+                _write(target, data)
+            except OSError:
+                pass
+
     kept = sys.dont_write_bytecode, sys.pycache_prefix
     sys.dont_write_bytecode, sys.pycache_prefix = False, None
     try:
-        return sys.modules["_frozen_importlib_external"].SourceFileLoader(name, path).get_code(name)
+        return Loader(name, path).get_code(name)
     finally:
         sys.dont_write_bytecode, sys.pycache_prefix = kept
 
@@ -118,15 +126,21 @@ def _write(target, data):
     """Complete or not there at all, since two may do it at once."""
     import posix
 
+    try:
+        posix.mkdir(target.rpartition("/")[0], 0o700)
+    except FileExistsError:
+        pass
     written = target + "." + str(posix.getpid())
     fd = posix.open(written, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o600)
+    whole = False
     try:
         whole = posix.write(fd, data) == len(data)
     finally:
         posix.close(fd)
-    if not whole:
-        return posix.unlink(written)
-    posix.rename(written, target)
+        if whole:
+            posix.rename(written, target)
+        else:
+            posix.unlink(written)
 
 
 def _start():

@@ -26,6 +26,7 @@ OBJECT = 1 << 20  # bytes, times ranks: less is not worth a word
 OBJECT_STEPS = 300
 MANY_CIRCLES = 8
 CIRCLES_S = 0.4
+MOST_YOUNG = 100_000  # objects that wait for the collector: of more, those in the middle stand for all
 LEAST_BUFFERED = 64  # samples
 FEW = 8  # of them that are compared
 PARTS = 300  # of a dataset's iterator that are looked at
@@ -97,7 +98,7 @@ def _circles():
         return
     count, size, names = 0, 0, {}
     with quiet():
-        for one in [one for one in common.own_objects(young=True) if type(one) is tensor]:
+        for one in [one for one in common.newest(0, MOST_YOUNG)[0] if type(one) is tensor]:
             context = one.grad_fn
             if context is not None and issubclass(type(context), base) and _holds(context, one):
                 count += 1
@@ -264,11 +265,11 @@ def _collective(*_):
         if _spent > common.BUDGET * (began - _began + 1.0):
             return
         # Its own name for the object, in the function or in a comprehension of it.
-        value = frame.f_locals.get("obj")
+        value = dict(common.locals_of(frame)).get("obj")
         while frame.f_code.co_name.startswith("<"):
             frame = frame.f_back
         name = frame.f_code.co_name
-        group = frame.f_locals.get("group")
+        group = dict(common.locals_of(frame)).get("group")
         ranks = sys.modules["torch.distributed.distributed_c10d"].get_world_size(group)
         weight = weigh.weigh(value, OBJECT_STEPS)
         size = sum(weight.values())
