@@ -53,6 +53,33 @@ def holder(message, name):
     return found[0]
 
 
+def queued(again, step):
+    """What a queue, then 20 elements long, is after 30 more came and 20 were taken: as one, or made anew."""
+    for number in range(20, 50):
+        again.append(bytes(MIB) + bytes([number]))
+    return step(again)
+
+
+@pytest.mark.parametrize(
+    ("step", "drained"),
+    [
+        (lambda all_of_them: [all_of_them.popleft() for _ in range(20)] and all_of_them, True),
+        (lambda all_of_them: list(all_of_them)[10:], True),
+        (lambda all_of_them: all_of_them, False),
+        (lambda all_of_them: [one[:-1] for one in all_of_them], False),
+        (lambda all_of_them: collections.deque(reversed(all_of_them)), False),
+    ],
+)
+def test_what_is_taken_from_at_its_front_while_it_grows_is_told_from_a_collection(census, step, drained):
+    waiting = collections.deque(bytes(MIB) + bytes([number]) for number in range(20))
+    if step(collections.deque(waiting)).__class__ is list:
+        waiting = list(waiting)
+    taken(census, 20 * MIB)
+    waiting = queued(waiting, step)
+    assert len(waiting) >= 30
+    assert holder(taken(census, 60 * MIB), "waiting")["drained"] is drained
+
+
 def test_a_list_has_the_name_the_place_and_the_line_of_its_function(census):
     kept = [bytes(MIB) for _ in range(8)]
     taken(census, 8 * MIB)
@@ -664,7 +691,7 @@ def test_no_tuple_in_the_making_is_handed_out(census):
             yield self.one
             # The tuple has it now, and nothing has the tuple.
             seen.append(len([one for one in from_below.finished(gc.get_referrers(self.one)) if type(one) is tuple]))
-            young = [one for one in common.own_objects(young=True) if type(one) is tuple and len(one) < 10]
+            young = [one for one in common.newest(0, 1 << 20)[0] if type(one) is tuple and len(one) < 10]
             seen.append(len([one for one in young if len(one) and one[0] is self.one]))
             del young
             yield self.one

@@ -73,6 +73,7 @@ class Census:
         self._groups = {}
         self._depths = {}
         self._filled = {}  # of this census
+        self._ends = {}  # of lists and deques, by ids: nothing lives longer for it
         self._nested = {}  # elements of a container's elements, as of its own: it may be a dict of lists
         self._suspended = []  # weak references
         self._bound = {}  # id of a function -> how many methods of it are bound
@@ -123,7 +124,7 @@ class Census:
                 large[id(value)] = value, number
         unnamed = {id(value): (value, None) for value in long if id(value) not in large}
         self._ours = (id(large), id(unnamed), id(spots), id(suspended))
-        own = (self._lengths, self._unnamed, self._nested, self._sizes, self._reaches, self._groups)
+        own = (self._lengths, self._unnamed, self._nested, self._sizes, self._reaches, self._groups, self._ends)
         for ours in (found, objects, long, heap.shared, spots, suspended, seen, many, *own):
             large.pop(id(ours), None)
             unnamed.pop(id(ours), None)
@@ -189,7 +190,7 @@ class Census:
 
     def _holders(self, heap, large, unnamed, names, spots, hooks, until):
         """Containers longer than when first seen, weighed; the first time those with a name. `names` gets lengths."""
-        named, inner = {}, {}
+        named, inner, ends, ends_before = {}, {}, {}, {}
         filled = self._filled
         for key, (_, number) in sorted(large.items(), key=lambda one: -filled[one[0]])[:MOST_NAMED]:
             name = paths.name(spots[number])
@@ -197,6 +198,8 @@ class Census:
             named[key] = self._lengths.get(key) or self._sizes.get(name)
             names[name] = self._base(filled[key], named[key] or self._sizes.get(name))
             inner[key] = heap.nested(large[key][0])
+            ends_before[key] = self._ends.get(key) or self._ends.get(name)
+            ends[key] = ends[name] = contents.ends(large[key][0])
         candidates = []
         for some, bases in ((large, named), (unnamed, self._unnamed)):
             for key, (value, number) in some.items():
@@ -209,6 +212,7 @@ class Census:
                 elif base is None and number is not None and self._taken == 1:
                     candidates.append((value, number, (0, 0), filled[key], False))
         self._nested = {key: self._base(length, self._nested.get(key)) for key, length in inner.items()}
+        self._ends = ends
         candidates.sort(key=lambda one: (one[1] is None, one[2][0] - one[3]))
         found = []
         for value, number, base, length, nested in candidates[:MOST_WEIGHED]:
@@ -236,6 +240,7 @@ class Census:
             found.append((inside, value, spot))
         found.sort(key=lambda one: -one[0]["more_bytes"] - one[0]["hidden_bytes"])
         for inside, value, spot in found[:HOLDERS]:
+            inside["drained"] = contents.is_drained(value, ends_before.get(id(value)))
             inside.setdefault("name", "")
             if spot is not None:
                 _say_where(hooks, inside, spot, until)

@@ -29,6 +29,7 @@ MOST_TRACEBACKS, FEW_TRACEBACKS = 100_000, 8  # of an exception: those counted, 
 MOST_CACHED = 100_000  # entries of a function's cache
 LONG, MOST_LONG = 32, 8_000  # elements of a container without a name, and how many such, the longest
 PENDING = " (pending)"
+ENDS, MOST_LISTED = 16, 200_000
 EVERYWHERE = -1  # in place of the number of a window: in several of them
 _LEAVES = types.ids(str, bytes, bytearray, int, float, complex, bool)
 _SMALL = types.ids(type(None), int, float, complex, bool, types.CodeType, types.ModuleType, types.BuiltinFunctionType)
@@ -67,6 +68,25 @@ def _waits(value, kind):
         return False
     state = types.attribute(value, "_state")
     return type(state) is str and state in ("PENDING", "RUNNING")
+
+
+def ends(container):
+    """Ids of the first and of the last elements of a list or deque; nothing of others."""
+    kind = type(container)
+    if kind is not paths.deque and (kind is not list or not slots.complete(container)):
+        return None
+    return set(map(id, islice(container, ENDS))), set(map(id, islice(reversed(container), ENDS)))
+
+
+def is_drained(container, before):
+    """Of the `ends` that it had, the first have left it: what grows all the same is a queue that is emptied too slowly,
+    not a collection. Of a list the last are still there, or it may be made anew each time."""
+    if before is None or len(container) > MOST_LISTED or not slots.complete(container):
+        return False
+    first, last = before
+    there = set(map(id, container))
+    stays = type(container) is paths.deque or 2 * len(last & there) > len(last)
+    return stays and 2 * len(first & there) < len(first)
 
 
 def bound_of(cache):
@@ -470,20 +490,23 @@ class Contents:
         return oldest, newest, True
 
     def _saved(self, node):
-        """(bytes that the nodes next to this one saved, how many nodes these are, operations meanwhile)"""
-        todo, seen, places, low, high = [node], set(), {}, NO_ORDER, 0
-        while todo and len(seen) < NODES:
-            one = todo.pop(0)
-            if one in seen:
-                continue
-            seen.add(one)
-            number = self._number(one)
-            if number < NO_ORDER:
-                low, high = min(low, number), max(high, number)
+        """(bytes that the nodes before this one saved, how many these are, operations meanwhile), the newest next:
+        these are all that is left of those operations. Nearest first would see a little of very many steps."""
+        seen, places, low, high = {node}, {}, NO_ORDER, 0
+        heap = sys.modules.get("_heapq")
+        todo, count = [(-self._number(node), 0, node)], 0
+        while todo and count < NODES and heap is not None:
+            number, _, one = heap.heappop(todo)
+            count += 1
+            if -number < NO_ORDER:
+                low, high = min(low, -number), max(high, -number)
             for name in self._fields(type(one)):
                 self._place_saved(one, name, places)
-            todo.extend(self._next(one))
-        return sum(places.values()), len(seen), max(1, high - low + 1)
+            for other in self._next(one):
+                if other not in seen:
+                    seen.add(other)
+                    heap.heappush(todo, (-self._number(other), len(seen), other))
+        return sum(places.values()), count, max(1, high - low + 1)
 
     def _fields(self, kind):
         """What it saved, by name; the program's own kinds of node have one for all, and code of the program."""

@@ -75,6 +75,8 @@ pub struct Retainer {
     pub before: Option<u64>,
     /// Those are the elements of its elements: its own number stands still.
     pub nested: bool,
+    /// Its first elements left it while it grew: somebody takes from it.
+    pub drained: bool,
     /// Those are all objects that it leads to, through any number of others.
     pub deep: bool,
     /// What it keeps in memory.

@@ -49,10 +49,12 @@ fn at_kill(analysis: &Analysis) -> Option<Finding> {
     let python = |process: &ProcessHistory| {
         process.agent || process.name().starts_with("python") || matches!(process.role, Role::Rank(_))
     };
-    let alike = analysis.timeline.processes().filter(|process| is_rank(process) && python(process));
+    let stands_alone = |process: &&ProcessHistory| is_rank(process) || forked_empty(analysis, process);
+    let alike = analysis.timeline.processes().filter(|process| stands_alone(process) && python(process));
     let sets = Cohort::by_parent(alike).into_iter().filter_map(|(parent, cohort)| {
         let held = |process: &'_ ProcessHistory| {
-            process.anonymous.at_or_before(before).map(|(_, bytes)| bytes as u64)
+            let came_with = inherited(analysis, process).unwrap_or(0.0);
+            process.anonymous.at_or_before(before).map(|(_, bytes)| (bytes - came_with).max(0.0) as u64)
         };
         let alive = cohort.alive(before);
         let most =
@@ -84,6 +86,15 @@ fn at_kill(analysis: &Analysis) -> Option<Finding> {
     let source = evidence::Source::Named("/proc/PID/status of each");
     let held = evidence::number(ALIKE, whole, "bytes", source, before, sentence);
     let mut finding = of_process(analysis, &RULE, Severity::Warning, Proof::InPart, vec![held], most.process);
+    if copies.iter().any(|copy| inherited(analysis, copy.process).is_some()) {
+        finding.fixes.insert(
+            0,
+            Fix::new(
+                "Load it once, before the workers are forked: they share it as long as nobody writes to it",
+                "gunicorn --preload app:app  # elsewhere: load before os.fork() and Process.start()",
+            ),
+        );
+    }
     if sent {
         finding.fixes.insert(0, Fix::new(
             "Give spawned processes a path and not the data: what stands in args is pickled for each of them",
@@ -91,6 +102,21 @@ fn at_kill(analysis: &Analysis) -> Option<Finding> {
         ));
     }
     Some(finding)
+}
+
+/// What a forked process had of its parent.
+fn inherited(analysis: &Analysis, process: &ProcessHistory) -> Option<f64> {
+    let forked = process.facts.as_ref().is_some_and(|facts| facts.forked_from.is_some());
+    let parent = crate::analysis::copies::parent(analysis, process).filter(|_| forked)?;
+    let there = parent.anonymous.at_or_before(process.first_seen).or(parent.anonymous.first());
+    Some(there.map_or(0.0, |(_, bytes)| bytes))
+}
+
+/// It was forked, and what it has is more than all that its parent had: a server's worker that loads after the fork.
+fn forked_empty(analysis: &Analysis, process: &ProcessHistory) -> bool {
+    let role = matches!(process.role, Role::Other | Role::PoolWorker | Role::Helper);
+    let most = process.anonymous.peak().map_or(0.0, |(_, bytes)| bytes);
+    role && inherited(analysis, process).is_some_and(|had| most - had >= had)
 }
 
 /// What it held came before it began to train, as far as its loader tells.

@@ -175,6 +175,16 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
                  task = asyncio.create_task(work(item))\ntask.add_done_callback(lambda _: room.release())",
             )]
         }
+        (None, Some(Waiting::Items)) => {
+            return vec![Fix::new(
+                "Let the producer wait for room",
+                format!(
+                    "room = threading.BoundedSemaphore(64)  # once; asyncio.Semaphore where tasks add to it\n\
+                     room.acquire()  # before each item that is added to {name}\n\
+                     room.release()  # after each one that was taken"
+                ),
+            )]
+        }
         (None, None) => {}
     }
     vec![

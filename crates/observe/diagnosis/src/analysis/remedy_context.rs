@@ -58,6 +58,8 @@ pub(crate) enum Waiting {
     Tasks,
     /// Of an executor.
     Futures,
+    /// Of a list or deque from which somebody takes them.
+    Items,
 }
 
 /// What decides how something is put into a container, and how it is emptied.
@@ -107,12 +109,11 @@ impl RetainerInCode {
             of_arrays: arrays(&retainer.element) || arrays(&retainer.type_name),
             of_others: !retainer.element.is_empty()
                 && !["Tensor", "Parameter", "ndarray"].iter().any(|name| retainer.element.contains(name)),
-            waiting: retainers::is_waiting(retainer).then(|| {
-                match retainer.element.starts_with("concurrent.") {
-                    true => Waiting::Futures,
-                    false => Waiting::Tasks,
-                }
-            }),
+            waiting: match retainers::is_waiting(retainer) {
+                true if retainer.element.starts_with("concurrent.") => Some(Waiting::Futures),
+                true => Some(Waiting::Tasks),
+                false => retainer.drained.then_some(Waiting::Items),
+            },
             length: retainer.length,
             nested: retainer.nested.then(|| Collection::of(&retainer.element)),
         }

@@ -86,7 +86,9 @@ impl Kind {
             _ if retainer.views >= MOST && retainer.own_bytes.saturating_mul(VIEWS_KEEP) < retainer.bytes => {
                 Kind::View
             }
+            _ if is_of_callables(retainer) => Kind::Hook,
             _ if is_keyed(retainer) => Kind::Cache,
+            _ if retainer.drained => Kind::Queue,
             _ if retainer.name.contains("closure variable") => Kind::Hook,
             // Of a module, and no figures: what was looked up, made or met.
             _ if !of_data && retainer.place.is_empty() => Kind::Cache,
@@ -131,7 +133,17 @@ fn is_of_a_queue(retainer: &Retainer) -> bool {
 
 /// Its elements are tasks or futures that are not done.
 pub(crate) fn is_waiting(retainer: &Retainer) -> bool {
-    retainer.element.ends_with(PENDING)
+    what(&retainer.element).ends_with(PENDING)
+}
+
+/// Of `function with Tensor [3, 4]` the function.
+fn what(element: &str) -> &str {
+    element.split_once(" with ").map_or(element, |(what, _)| what)
+}
+
+/// Its elements are called back, with what they close over or are bound to.
+fn is_of_callables(retainer: &Retainer) -> bool {
+    ["function", "method", "functools.partial"].contains(&what(&retainer.element))
 }
 
 pub(crate) fn is_hooks(retainer: &Retainer) -> bool {

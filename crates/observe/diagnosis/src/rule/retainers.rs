@@ -303,6 +303,9 @@ fn detail_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Option<Evidenc
         Kind::Hook if is_hooks(retainer) => {
             parts.push("a hook lives until its handle is removed".into());
         }
+        Kind::Queue if retainer.drained => {
+            parts.push("its first elements left it meanwhile: it fills faster than it is emptied".into());
+        }
         _ => {}
     }
     if parts.is_empty() {

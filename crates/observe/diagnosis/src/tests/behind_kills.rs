@@ -61,6 +61,36 @@ fn ranks_that_each_hold_as_much_stand_before_the_kill_that_they_led_to() {
 }
 
 #[test]
+fn workers_of_a_server_that_load_after_the_fork_hold_alike_too() {
+    let forked = |run: &mut Run| {
+        for item in &mut run.items {
+            if let ullage_model::Item::Event(event) = item {
+                if let EventKind::ProcessSeen { facts } = &mut event.what {
+                    facts.forked_from = (facts.id.pid != MAIN).then_some(id(MAIN));
+                }
+            }
+        }
+    };
+    let roles = [(Role::Other, 480), (Role::Other, 430)];
+    let verdict = killed(&roles, forked);
+    assert_eq!(causes(&verdict), ["per-rank-copies", "memcg-oom-kill"]);
+    let first = &verdict.findings[0];
+    assert!(first.fixes[0].command.contains("--preload"), "{:?}", first.fixes);
+    // What their parent had may be all that they have.
+    let much = |run: &mut Run| {
+        forked(run);
+        for item in &mut run.items {
+            if let ullage_model::Item::Sample(sample) = item {
+                sample.processes.iter_mut().filter(|one| one.id.pid == MAIN).for_each(|one| {
+                    *one = sized(MAIN, 400 * MIB);
+                });
+            }
+        }
+    };
+    assert!(!causes(&killed(&roles, much)).contains(&"per-rank-copies"));
+}
+
+#[test]
 fn what_was_sent_to_a_spawned_process_is_there_in_its_sender_too() {
     let mut run = Run::new();
     run.process(0.5, 300, MAIN, Role::Trainer, limits(), 1000);

@@ -314,6 +314,37 @@ fn tasks_that_are_not_done_are_a_backlog_and_those_that_are_done_are_output() {
 }
 
 #[test]
+fn what_is_taken_from_at_the_front_is_a_backlog() {
+    let held = |type_name: &str, drained| Retainer {
+        drained,
+        type_name: type_name.into(),
+        element: "bytes".into(),
+        place: "main(), job.py:7".into(),
+        ..retainer("self.queue")
+    };
+    let verdict = run(steady, census(&[held("collections.deque", true)]));
+    assert_eq!((one(&verdict).0, one(&verdict).1), ("queue-backlog-unbounded", Severity::Warning));
+    let fix = &verdict.findings[0].fixes[0];
+    assert!(fix.command.contains("room.acquire()") && fix.command.contains("self.queue"), "{fix:?}");
+    assert!(!causes(&run(steady, census(&[held("collections.deque", false)])))
+        .contains(&"queue-backlog-unbounded"));
+    let pending =
+        Retainer { element: "_asyncio.Task (pending) with Tensor [3] float32".into(), ..held("set", false) };
+    assert_eq!(causes(&run(steady, census(&[pending]))), ["queue-backlog-unbounded"]);
+}
+
+#[test]
+fn functions_and_what_they_close_over_are_hooks_by_whatever_they_are_listed() {
+    for element in ["function with Tensor [3] float32", "method", "functools.partial"] {
+        let held = Retainer { element: element.into(), type_name: "dict".into(), ..retainer("callbacks") };
+        assert_eq!(causes(&run(steady, census(&[held]))), ["hooks-and-closures-leak"], "{element}");
+    }
+    let results =
+        Retainer { element: "functional.Result".into(), type_name: "dict".into(), ..retainer("results") };
+    assert_eq!(causes(&run(steady, census(&[results]))), ["unbounded-caches"]);
+}
+
+#[test]
 fn what_hangs_below_a_name_is_counted_in_objects() {
     let deep = Retainer {
         deep: true,
