@@ -147,6 +147,7 @@ pub(crate) unsafe extern "C-unwind" fn below(module: Object, arguments: Object) 
                 }
             }
         }
+        complete &= !search.is_cut;
         let sums = sums.numbers();
         let heavy = ffi::PyList_New(0);
         for root in (0..count).rev() {

@@ -133,10 +133,9 @@ extern "C-unwind" {
     pub(crate) fn PyList_GetItem(list: Object, place: Size) -> Object;
     pub(crate) fn PyList_Append(list: Object, item: Object) -> c_int;
     pub(crate) fn PyDict_New() -> Object;
-    pub(crate) fn PyDict_Copy(dict: Object) -> Object;
     pub(crate) fn PyDict_Items(dict: Object) -> Object;
-    pub(crate) fn PyDict_Clear(dict: Object);
-    pub(crate) fn PyDict_Update(dict: Object, other: Object) -> c_int;
+    pub(crate) fn PyDict_Next(dict: Object, place: *mut Size, key: *mut Object, value: *mut Object) -> c_int;
+    pub(crate) fn PyFrame_GetCode(frame: Object) -> Object;
     pub(crate) fn PyDict_GetItemString(dict: Object, key: *const c_char) -> Object;
     pub(crate) fn PyLong_AsLong(object: Object) -> c_long;
     pub(crate) fn PyLong_AsSize_t(object: Object) -> usize;

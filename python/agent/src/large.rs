@@ -10,6 +10,7 @@ use crate::access;
 use crate::ffi::{self, Object, Size};
 use crate::objects::{self, Listed};
 use std::ffi::{c_int, c_ulong, c_void};
+use std::ptr::null_mut;
 
 /// Of a type, in every CPython from 3.8 on that has an interpreter's lock.
 const TRAVERSE: usize = 184;
@@ -132,7 +133,12 @@ impl Sizes {
             if !deep || *((part as usize - NEXT) as *const usize) != 0 {
                 return 0;
             }
-            Self::large(size, part) + self.parts(part, false)
+            let length = ffi::PyObject_Size(part).max(0) as usize;
+            let below = match length >= LONG {
+                true => self.parts_of_long(part, length, false),
+                false => self.parts(part, false),
+            };
+            Self::large(size, part) + below
         }
     }
 
@@ -145,34 +151,43 @@ impl Sizes {
         unsafe { self.visited(object, 1, usize::MAX, deep).bytes }
     }
 
-    /// What hangs below a container of so many elements, of which some stand for all, and below those that the collector does
-    /// not list. The time that it takes is bounded: all elements of a list are a second for a hundred million of them.
+    /// What hangs below a container of so many elements, of which some stand for all. The time that it takes is bounded: all
+    /// elements of a list are a second for a hundred million of them. `deep`: and below parts that the collector does not list.
     ///
     /// # Safety
     /// As of `parts`, and it is of a container's exact type.
-    unsafe fn parts_of_long(&self, object: Object, length: usize) -> usize {
+    unsafe fn parts_of_long(&self, object: Object, length: usize, deep: bool) -> usize {
         // SAFETY: as the caller promises; a slot that is still empty is null, and passed by.
         unsafe {
             let flags = ffi::PyType_GetFlags((*object).kind);
-            let (bytes, sampled) = if flags & (IS_LIST | IS_TUPLE) != 0 {
-                let of_list = flags & IS_LIST != 0;
-                let item = |place: usize| {
+            let part = |item: Object| if item.is_null() { 0 } else { self.part(item, deep) };
+            let (mut bytes, mut sampled) = (0, 0);
+            if flags & (IS_LIST | IS_TUPLE) != 0 {
+                for place in (0..length).step_by(length / FEW) {
                     let place = place as Size;
-                    if of_list {
-                        ffi::PyList_GetItem(object, place)
-                    } else {
-                        ffi::PyTuple_GetItem(object, place)
+                    bytes += part(match flags & IS_LIST {
+                        0 => ffi::PyTuple_GetItem(object, place),
+                        _ => ffi::PyList_GetItem(object, place),
+                    });
+                    sampled += 1;
+                }
+            } else if flags & IS_DICT != 0 {
+                let (mut place, mut key, mut value) = (0, null_mut(), null_mut());
+                let step = length.min(MOST_VISITED) / FEW;
+                for number in 0..MOST_VISITED {
+                    if ffi::PyDict_Next(object, &mut place, &mut key, &mut value) == 0 {
+                        break;
                     }
-                };
-                let places = (0..length).step_by(length / FEW);
-                let items = places.map(item).filter(|item| !item.is_null());
-                items.fold((0, 0), |(bytes, count), item| (bytes + self.part(item, true), count + 1))
+                    if number % step == 0 {
+                        bytes += part(key) + part(value);
+                        sampled += 1;
+                    }
+                }
             } else {
-                let seen = self.visited(object, length.min(MOST_VISITED) / FEW, MOST_VISITED, true);
-                (seen.bytes, seen.sampled)
-            };
-            let parts = if flags & IS_DICT != 0 { 2 * length } else { length };
-            (bytes as f64 * parts as f64 / sampled.max(1) as f64) as usize
+                let seen = self.visited(object, length.min(MOST_VISITED) / FEW, MOST_VISITED, deep);
+                (bytes, sampled) = (seen.bytes, seen.sampled);
+            }
+            (bytes as f64 * length as f64 / sampled.max(1) as f64) as usize
         }
     }
 
@@ -287,7 +302,7 @@ pub(crate) unsafe extern "C-unwind" fn large(module: Object, arguments: Object) 
                 let size = Sizes::of(&sizes.containers, (*object).kind);
                 let itself = size.map_or(0, |size| Sizes::large(size, object));
                 if length >= LONG {
-                    long += itself + sizes.parts_of_long(object, length);
+                    long += itself + sizes.parts_of_long(object, length, true);
                 } else {
                     small += itself + sizes.parts(object, false);
                 }

@@ -17,6 +17,7 @@ mod buffer;
 mod builtins;
 mod collector;
 mod ending;
+mod ends;
 mod ffi;
 mod fork;
 mod guard;

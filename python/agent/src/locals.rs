@@ -2,7 +2,8 @@
 //!
 //! Up to CPython 3.12 a frame keeps the dict that `f_locals` fills: a batch would live on in there. And it may be the
 //! program's: of `locals()`, of a debugger, or of a tracer or profiler in Python, after which CPython sets the variables from
-//! that dict. So it is put back to what it was, before anybody else can run.
+//! that dict. So a look gets one of its own, and the
+//! frame is as it was before anybody else can run.
 
 use crate::ffi::{self, Object, Size};
 use std::ffi::CStr;
@@ -15,40 +16,59 @@ struct Layout {
     globals: usize,
     builtins: usize,
     locals: usize,
+    /// In the frame, a byte that says that `f_locals` was read: only then the variables are set from the dict.
+    was_read: Option<usize>,
 }
 
 /// Of CPython 3.`minor` (frameobject.h, internal/pycore_frame.h).
 fn layout(minor: i64) -> Option<Layout> {
     match minor {
-        9 | 10 => Some(Layout { refers_to: None, code: 32, builtins: 40, globals: 48, locals: 56 }),
-        11 => Some(Layout { refers_to: Some(24), globals: 8, builtins: 16, locals: 24, code: 32 }),
-        12 => Some(Layout { refers_to: Some(24), code: 0, globals: 24, builtins: 32, locals: 40 }),
+        9 | 10 => {
+            Some(Layout { refers_to: None, code: 32, builtins: 40, globals: 48, locals: 56, was_read: None })
+        }
+        11 => Some(Layout {
+            refers_to: Some(24),
+            globals: 8,
+            builtins: 16,
+            locals: 24,
+            code: 32,
+            was_read: Some(46),
+        }),
+        12 => Some(Layout {
+            refers_to: Some(24),
+            code: 0,
+            globals: 24,
+            builtins: 32,
+            locals: 40,
+            was_read: Some(46),
+        }),
         _ => None,
     }
 }
 
-/// Where a frame keeps its dict; None where what else lies there is not what the frame says of itself.
+/// Where a frame keeps its dict, and whether it was read; None where what else lies there is not what the frame says of itself.
 ///
 /// # Safety
 /// The interpreter's lock is held, and it is a frame.
-unsafe fn place_of_dict(frame: Object, minor: i64) -> Option<*mut Object> {
+unsafe fn places(frame: Object, layout: &Layout) -> Option<(*mut Object, *mut u8)> {
     // SAFETY: as the caller promises; a frame is larger than that.
     unsafe {
-        let layout = layout(minor)?;
         let place = match layout.refers_to {
             Some(at) => *((frame as usize + at) as *const usize),
             None => frame as usize,
         };
-        let is_there = |name: &CStr, at: usize| {
-            let value = ffi::PyObject_GetAttrString(frame, name.as_ptr());
+        let is_there = |value: Object, at: usize| {
             ffi::Py_DecRef(value);
             !value.is_null() && *((place + at) as *const Object) == value
         };
+        let of = |name: &CStr| ffi::PyObject_GetAttrString(frame, name.as_ptr());
+        // Not by its attribute, of which a hook of the program's would be told: other threads could run.
         let fits = place != 0
-            && is_there(c"f_code", layout.code)
-            && is_there(c"f_globals", layout.globals)
-            && is_there(c"f_builtins", layout.builtins);
-        fits.then_some((place + layout.locals) as *mut Object)
+            && is_there(ffi::PyFrame_GetCode(frame), layout.code)
+            && is_there(of(c"f_globals"), layout.globals)
+            && is_there(of(c"f_builtins"), layout.builtins);
+        let was_read = layout.was_read.map_or(null_mut(), |at| (frame as usize + at) as *mut u8);
+        fits.then_some(((place + layout.locals) as *mut Object, was_read))
     }
 }
 
@@ -60,7 +80,7 @@ pub(crate) unsafe extern "C-unwind" fn locals(_module: Object, arguments: Object
     unsafe {
         let argument = |place: Size| ffi::PyTuple_GetItem(arguments, place);
         let frame = argument(0);
-        let minor = ffi::PyLong_AsLong(argument(1));
+        let layout = layout(ffi::PyLong_AsLong(argument(1)));
         let call = |place: Size| {
             let answer = ffi::PyObject_CallObject(argument(place), null_mut());
             ffi::Py_DecRef(answer);
@@ -72,7 +92,8 @@ pub(crate) unsafe extern "C-unwind" fn locals(_module: Object, arguments: Object
         if was_on {
             call(3);
         }
-        let pairs = place_of_dict(frame, minor).map_or(null_mut(), |place| pairs_of(frame, place));
+        let places = layout.and_then(|layout| places(frame, &layout));
+        let pairs = places.map_or(null_mut(), |(place, was_read)| pairs_of(frame, place, was_read));
         ffi::PyErr_Clear();
         if was_on {
             call(4);
@@ -85,27 +106,23 @@ pub(crate) unsafe extern "C-unwind" fn locals(_module: Object, arguments: Object
     }
 }
 
+/// The frame makes a dict anew, and gets its own back, or none.
+///
 /// # Safety
-/// As of `locals`; `place` is where the frame keeps its dict.
-unsafe fn pairs_of(frame: Object, place: *mut Object) -> Object {
+/// As of `locals`; `place` is where the frame keeps its dict, and `was_read` the byte that is set as it does, or null.
+unsafe fn pairs_of(frame: Object, place: *mut Object, was_read: *mut u8) -> Object {
     // SAFETY: as the caller promises.
     unsafe {
-        let before = if (*place).is_null() { null_mut() } else { ffi::PyDict_Copy(*place) };
-        if before.is_null() && !(*place).is_null() {
-            return null_mut();
-        }
+        let before = std::mem::replace(&mut *place, null_mut());
+        let read_before = if was_read.is_null() { 0 } else { *was_read };
         let names = ffi::PyObject_GetAttrString(frame, c"f_locals".as_ptr());
         let pairs = if names.is_null() { null_mut() } else { ffi::PyDict_Items(names) };
         ffi::PyErr_Clear();
-        if before.is_null() {
-            // Where there was none, there must be none: CPython sets variables from an empty one, too.
-            ffi::Py_DecRef(std::mem::replace(&mut *place, null_mut()));
-        } else if !pairs.is_null() {
-            ffi::PyDict_Clear(*place);
-            ffi::PyDict_Update(*place, before);
+        ffi::Py_DecRef(std::mem::replace(&mut *place, before));
+        if !was_read.is_null() {
+            *was_read = read_before;
         }
         ffi::Py_DecRef(names);
-        ffi::Py_DecRef(before);
         pairs
     }
 }

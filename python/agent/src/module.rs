@@ -2,8 +2,8 @@
 
 use crate::ffi::{self, Object, PyMethodDef, PyModuleDef, PyObject};
 use crate::{
-    access, allocated, below, builtins, collector, ending, fork, guard, hook, large, locals, malloc, objects,
-    plain, referents, room, safe_points, sandbox, speak, standing, waker,
+    access, allocated, below, builtins, collector, ending, ends, fork, guard, hook, large, locals, malloc,
+    objects, plain, referents, room, safe_points, sandbox, speak, standing, waker,
 };
 use std::ffi::{c_int, c_void, CStr};
 use std::ptr::{null, null_mut};
@@ -87,6 +87,7 @@ fn methods() -> &'static mut [PyMethodDef] {
         method(c"collects", collector::collects as *const c_void, no),
         method(c"connect", speak::connect as *const c_void, one),
         method(c"connection", fork::connection as *const c_void, many),
+        method(c"ends", ends::ends as *const c_void, many),
         method(c"frames", frames as *const c_void, no),
         method(c"guard", builtins::guard as *const c_void, one),
         method(c"filled", standing::filled as *const c_void, many),
@@ -115,6 +116,7 @@ fn methods() -> &'static mut [PyMethodDef] {
         method(c"speak", speak::speak as *const c_void, many),
         method(c"stand_in", builtins::stand_in as *const c_void, many),
         method(c"standing", standing::standing as *const c_void, many),
+        method(c"still", ends::still as *const c_void, many),
         method(c"status", fork::status as *const c_void, many),
         method(c"wake", waker::wanted as *const c_void, one),
         method(c"wakes", waker::wakes as *const c_void, no),

@@ -365,8 +365,8 @@ unsafe fn last(probe: Object, thresholds: [i32; 3]) -> Option<(Buffer, bool)> {
     }
 }
 
-/// `newest(thresholds, since, most)`: of the objects that came last, but for the `since` oldest of the youngest list, the
-/// `most` in their middle that are this process's own; how many the list has, and whether it has no more than that. None
+/// `newest(thresholds, since, most, came)`: of the objects that came last, but for the `since` oldest of the youngest list (of
+/// one that is longer than is counted: of those `came` last), the `most` in their middle that are this process's own; how many the list has, and whether it has no more than that. None
 /// where that cannot be told. Not all of them: where the collector is off, that list is the whole heap.
 // SAFETY: called by CPython, which holds the lock and the arguments.
 pub(crate) unsafe extern "C-unwind" fn newest(module: Object, arguments: Object) -> Object {
@@ -383,7 +383,7 @@ pub(crate) unsafe extern "C-unwind" fn newest(module: Object, arguments: Object)
             return ffi::none();
         };
         let count = found.numbers().len();
-        let came = if whole { count.saturating_sub(since) } else { count };
+        let came = if whole { count.saturating_sub(since) } else { count.min(number(3)) };
         let skipped = came.saturating_sub(most) / 2;
         let mut chosen = Buffer::new();
         let some = found.numbers()[skipped..came.min(skipped + most)].iter().rev();

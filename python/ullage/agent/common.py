@@ -86,7 +86,7 @@ def standing(kinds, most, most_shared, containers, long, most_long):
 def newest(since, most):
     """(at most so many of the process's own objects that the collector has not looked at yet, from the middle of those
     that came after the first `since`; how many there are; whether that is all of them)."""
-    found = native.newest(gc.get_threshold(), since, most)
+    found = native.newest(gc.get_threshold(), since, most, max(0, gc.get_count()[0] - since))
     return ([], 0, True) if found is None else found
 
 
@@ -96,6 +96,8 @@ _MINOR, _COLLECTOR = sys.version_info[1], (gc.isenabled, gc.disable, gc.enable)
 def locals_of(frame):
     """Names and values of a running function's locals, without a trace (locals.rs): up to 3.12 `f_locals` leaves a
     dict, from which CPython sets the variables again where a tracer or profiler runs."""
+    if not frame.f_code.co_flags & 1:  # CO_OPTIMIZED: those of a module or class are a dict of the program's
+        return ()
     if sys.version_info >= (3, 13):
         return list(frame.f_locals.items())
     return native is not None and native.locals(frame, _MINOR, *_COLLECTOR) or ()

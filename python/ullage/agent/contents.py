@@ -8,6 +8,7 @@ made, so that the oldest one within reach tells how far back it goes.
 import gc
 import sys
 from _collections import deque
+from _weakref import ref
 from itertools import islice
 
 import _ullage_common as common
@@ -29,7 +30,7 @@ MOST_TRACEBACKS, FEW_TRACEBACKS = 100_000, 8  # of an exception: those counted, 
 MOST_CACHED = 100_000  # entries of a function's cache
 LONG, MOST_LONG = 32, 8_000  # elements of a container without a name, and how many such, the longest
 PENDING = " (pending)"
-ENDS, MOST_LISTED = 16, 200_000
+ENDS = 16  # elements
 EVERYWHERE = -1  # in place of the number of a window: in several of them
 _LEAVES = types.ids(str, bytes, bytearray, int, float, complex, bool)
 _SMALL = types.ids(type(None), int, float, complex, bool, types.CodeType, types.ModuleType, types.BuiltinFunctionType)
@@ -70,23 +71,33 @@ def _waits(value, kind):
     return type(state) is str and state in ("PENDING", "RUNNING")
 
 
+class Ends:
+    """Of a list or deque: addresses of its first and of its last elements. `which`: refers weakly to the deque."""
+
+    __slots__ = ("first", "last", "which")
+
+    def __init__(self, first, last, which):
+        self.first, self.last, self.which = first, last, which
+
+
 def ends(container):
-    """Ids of the first and of the last elements of a list or deque; nothing of others."""
+    """None of others, and where that cannot be told."""
     kind = type(container)
     if kind is not paths.deque and (kind is not list or not slots.complete(container)):
         return None
-    return set(map(id, islice(container, ENDS))), set(map(id, islice(reversed(container), ENDS)))
+    found = common.native.ends(container, ENDS)
+    return Ends(*found, ref(container) if kind is paths.deque else None) if found is not None else None
 
 
 def is_drained(container, before):
-    """Of the `ends` that it had, the first have left it: what grows all the same is a queue that is emptied too slowly,
-    not a collection. Of a list the last are still there, or it may be made anew each time."""
-    if before is None or len(container) > MOST_LISTED or not slots.complete(container):
+    """The first elements that it had have left it: what grows all the same is a queue that is emptied too slowly, not a
+    collection. Of one that is not known to be the same, the last are still there, or it may be made anew each time."""
+    kind = type(container)
+    if before is None or kind is not paths.deque and (kind is not list or not slots.complete(container)):
         return False
-    first, last = before
-    there = set(map(id, container))
-    stays = type(container) is paths.deque or 2 * len(last & there) > len(last)
-    return stays and 2 * len(first & there) < len(first)
+    same = before.which is not None and before.which() is container
+    first, last = [common.native.still(container, some) for some in (before.first, before.last)]
+    return first is not None and 2 * first < len(before.first) and (same or 2 * last > len(before.last))
 
 
 def bound_of(cache):
@@ -498,14 +509,14 @@ class Contents:
         while todo and count < NODES and heap is not None:
             number, _, one = heap.heappop(todo)
             count += 1
-            if -number < NO_ORDER:
-                low, high = min(low, -number), max(high, -number)
+            low, high = min(low, -number), max(high, -number)
             for name in self._fields(type(one)):
                 self._place_saved(one, name, places)
             for other in self._next(one):
-                if other not in seen:
+                number = self._number(other)
+                if number < NO_ORDER and other not in seen:  # those of parameters belong to all graphs
                     seen.add(other)
-                    heap.heappush(todo, (-self._number(other), len(seen), other))
+                    heap.heappush(todo, (-number, len(seen), other))
         return sum(places.values()), count, max(1, high - low + 1)
 
     def _fields(self, kind):

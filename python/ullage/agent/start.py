@@ -19,20 +19,22 @@ BUILTINS = dict(sys.modules["builtins"].__dict__)
 
 
 def _compiled(name, path):
-    class Loader(sys.modules["_frozen_importlib_external"].SourceFileLoader):
-        def set_data(self, target, data, *, _mode=None):
-            # CPython's own renames what a limit or a full disk has cut off, and no Python after it could load that.
-            try:
-                _write(target, data)
-            except OSError:
-                pass
-
     kept = sys.dont_write_bytecode, sys.pycache_prefix
     sys.dont_write_bytecode, sys.pycache_prefix = False, None
     try:
-        return Loader(name, path).get_code(name)
+        loader = sys.modules["_frozen_importlib_external"].SourceFileLoader(name, path)
+        loader.set_data = _leave
+        return loader.get_code(name)
     finally:
         sys.dont_write_bytecode, sys.pycache_prefix = kept
+
+
+def _leave(target, data, *, _mode=None):
+    """CPython's own renames what a limit or a full disk has cut off, and no Python after it could load that."""
+    try:
+        _write(target, data)
+    except OSError:
+        pass
 
 
 def _placed(places, data):
@@ -124,8 +126,7 @@ def _leave_parts():
 
 def _write(target, data):
     """Complete or not there at all, since two may do it at once."""
-    import posix
-
+    posix = sys.modules["posix"]  # not by what the program may have put in place of `__import__`
     try:
         posix.mkdir(target.rpartition("/")[0], 0o700)
     except FileExistsError:

@@ -1,0 +1,103 @@
+//! Has a list or deque been taken from at its front? Its first and last elements, by their addresses, and whether they are still
+//! there. Nothing is counted: elements may lie in pages that a forked process shares.
+
+use crate::ffi::{self, Object, Size};
+use crate::large;
+use std::ffi::{c_int, c_ulong, c_void};
+
+/// `Py_TPFLAGS_LIST_SUBCLASS`. A list is visited from its end on, a deque from its front.
+const IS_LIST: c_ulong = 1 << 25;
+
+struct Visits<'a>(&'a mut dyn FnMut(usize));
+
+// SAFETY: called by a type's `tp_traverse`, with the argument that `each` gave it and a part that is alive.
+unsafe extern "C-unwind" fn visit(part: Object, visits: *mut c_void) -> c_int {
+    // SAFETY: as above.
+    unsafe { ((*visits.cast::<Visits>()).0)(part as usize) };
+    0
+}
+
+/// Shows the address of each element; false where that cannot be done.
+///
+/// # Safety
+/// The interpreter's lock is held; `module` is ours.
+unsafe fn each<'a>(module: Object, container: Object, take: &'a mut (dyn FnMut(usize) + 'a)) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let Some(traverse) = large::traverse_of(module, container) else { return false };
+        let mut visits = Visits(take);
+        traverse(container, visit, (&raw mut visits).cast());
+        true
+    }
+}
+
+/// `ends(container, most)`: at most so many addresses of a list's or deque's first elements, and of its last. None where that
+/// cannot be had.
+// SAFETY: called by CPython, which holds the lock and the arguments.
+pub(crate) unsafe extern "C-unwind" fn ends(module: Object, arguments: Object) -> Object {
+    // SAFETY: the lock is held throughout, and no Python code runs.
+    unsafe {
+        let container = ffi::PyTuple_GetItem(arguments, 0);
+        let most = ffi::PyLong_AsLong(ffi::PyTuple_GetItem(arguments, 1)).max(0) as usize;
+        let length = ffi::PyObject_Size(container).max(0) as usize;
+        let (mut near, mut far, mut number) = (Vec::new(), Vec::new(), 0);
+        let was_visited = each(module, container, &mut |part| {
+            if number < most {
+                near.push(part);
+            }
+            if number + most >= length {
+                far.push(part);
+            }
+            number += 1;
+        });
+        ffi::PyErr_Clear();
+        if !was_visited {
+            return ffi::none();
+        }
+        let (first, last) = match ffi::PyType_GetFlags((*container).kind) & IS_LIST {
+            0 => (near, far),
+            _ => (far, near),
+        };
+        ffi::tuple([numbers(first), numbers(last)])
+    }
+}
+
+/// `still(container, addresses)`: how many of these are addresses of its elements. None where that cannot be had.
+// SAFETY: called by CPython, which holds the lock and the arguments.
+pub(crate) unsafe extern "C-unwind" fn still(module: Object, arguments: Object) -> Object {
+    // SAFETY: as above.
+    unsafe {
+        let (container, addresses) = (ffi::PyTuple_GetItem(arguments, 0), ffi::PyTuple_GetItem(arguments, 1));
+        let count = ffi::PyTuple_Size(addresses);
+        let address = |place: Size| ffi::PyLong_AsSize_t(ffi::PyTuple_GetItem(addresses, place));
+        let mut sought: Vec<(usize, bool)> = (0..count).map(|place| (address(place), false)).collect();
+        sought.sort_unstable();
+        let was_visited = each(module, container, &mut |part| {
+            if let Ok(place) = sought.binary_search_by_key(&part, |one| one.0) {
+                sought[place].1 = true;
+            }
+        });
+        ffi::PyErr_Clear();
+        if !was_visited {
+            return ffi::none();
+        }
+        ffi::PyLong_FromSize_t(sought.iter().filter(|one| one.1).count())
+    }
+}
+
+/// Each once.
+///
+/// # Safety
+/// The interpreter's lock is held.
+unsafe fn numbers(mut of: Vec<usize>) -> Object {
+    of.sort_unstable();
+    of.dedup();
+    // SAFETY: as the caller promises; a tuple that could not be made takes nothing.
+    unsafe {
+        let tuple = ffi::PyTuple_New(of.len() as Size);
+        for (place, number) in of.iter().enumerate() {
+            ffi::PyTuple_SetItem(tuple, place as Size, ffi::PyLong_FromSize_t(*number));
+        }
+        tuple
+    }
+}
