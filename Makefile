@@ -8,7 +8,7 @@ SECONDS_EACH ?= 60
 # Tests at a time: most of them wait more than they compute.
 TOGETHER ?= 4
 # Jobs of scenarios at a time: they use memory, and what they grow by in a second is looked at.
-SCENARIOS_TOGETHER ?= 3
+SCENARIOS_TOGETHER ?= 4
 
 BIN := $(VENV)/bin
 TORCH_STAMP := $(VENV)/torch-$(TORCH)

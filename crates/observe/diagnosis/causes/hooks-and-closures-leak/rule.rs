@@ -3,7 +3,7 @@
 use crate::rule::retainers;
 
 use crate::analysis::retainers::Kind;
-use crate::analysis::{Analysis, RemedyContext};
+use crate::analysis::{Analysis, Collection, RemedyContext};
 use crate::rule::{Judgement, Rule};
 use ullage_model::Fix;
 
@@ -22,6 +22,23 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
                 "weakref.finalize(self, os.close, self.fd)  # not weakref.finalize(self, self.close)",
             ),
             Fix::new("Or call it when the object is done with", "finalizer()"),
+        ];
+    }
+    if let Some(retainer) = context.retainer.as_ref().filter(|retainer| retainer.of_callables) {
+        let name = retainer.name.as_deref().unwrap_or("callbacks");
+        let remove = match retainer.collection {
+            Collection::Dict => format!("{name}.pop(key)"),
+            _ => format!("{name}.remove(callback)"),
+        };
+        return vec![
+            Fix::new(
+                "Remove each callback with what it was made for, before another one takes its place",
+                remove,
+            ),
+            Fix::new(
+                "Or refer weakly to what it is called for",
+                "reference = weakref.ref(axes)  # and in the callback: axes = reference()",
+            ),
         ];
     }
     vec![

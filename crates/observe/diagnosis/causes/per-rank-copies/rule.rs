@@ -70,7 +70,11 @@ fn at_kill(analysis: &Analysis) -> Option<Finding> {
                 reaches(COPY_AT_KILL, copy.bytes, most) && loads_at(copy.process, copy.bytes, before)
             })
             .collect();
-        (copies.len() > 1).then(|| (sum(&copies), sent, copies))
+        // Of forked ones half stand still: the others load, and all that grow are another cause.
+        let forked = copies.iter().filter(|copy| !is_rank(copy.process)).count();
+        let standing = copies.iter().filter(|copy| is_rank(copy.process) || stands(copy.process, before));
+        let loaded = forked == 0 || 2 * standing.count() >= copies.len();
+        (copies.len() > 1 && loaded).then(|| (sum(&copies), sent, copies))
     });
     let (whole, sent, copies) = sets.max_by_key(|(whole, ..)| *whole)?;
     let most = copies.iter().max_by_key(|copy| copy.bytes)?;
@@ -104,12 +108,14 @@ fn at_kill(analysis: &Analysis) -> Option<Finding> {
     Some(finding)
 }
 
-/// What a forked process had of its parent.
+/// What a forked process had of its parent: no less than it had when it was read first. None of others, and where that was not
+/// read.
 fn inherited(analysis: &Analysis, process: &ProcessHistory) -> Option<f64> {
     let forked = process.facts.as_ref().is_some_and(|facts| facts.forked_from.is_some());
     let parent = crate::analysis::copies::parent(analysis, process).filter(|_| forked)?;
-    let there = parent.anonymous.at_or_before(process.first_seen).or(parent.anonymous.first());
-    Some(there.map_or(0.0, |(_, bytes)| bytes))
+    let (_, of_parent) = parent.anonymous.at_or_before(process.first_seen)?;
+    let (_, first) = process.anonymous.first()?;
+    Some(of_parent.max(first))
 }
 
 /// It was forked, and what it has is more than all that its parent had: a server's worker that loads after the fork.
@@ -117,6 +123,14 @@ fn forked_empty(analysis: &Analysis, process: &ProcessHistory) -> bool {
     let role = matches!(process.role, Role::Other | Role::PoolWorker | Role::Helper);
     let most = process.anonymous.peak().map_or(0.0, |(_, bytes)| bytes);
     role && inherited(analysis, process).is_some_and(|had| most - had >= had)
+}
+
+/// What it has was there in the midst of its life: it was loaded, and is no growth.
+fn stands(process: &ProcessHistory, before: At) -> bool {
+    let middle = process.first_seen.seconds().midpoint(before.seconds());
+    let then = process.anonymous.at_or_before(At::from_seconds(middle));
+    let now = process.anonymous.at_or_before(before);
+    then.zip(now).is_some_and(|(then, now)| reaches(COPY_AT_KILL, then.1 as u64, now.1 as u64))
 }
 
 /// What it held came before it began to train, as far as its loader tells.

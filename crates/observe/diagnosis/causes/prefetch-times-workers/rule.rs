@@ -18,7 +18,12 @@ fn judge(analysis: &Analysis) -> Judgement {
     let shm = analysis.failures.iter().find(|failure| {
         (space::is_no_space(failure) && space::about_shm(failure)) || space::is_bus_error(failure)
     });
-    let batches = segments::batches(analysis.timeline);
+    // A reading before most of it came says nothing of what filled it.
+    let came_later = |batches: &segments::Batches| {
+        let at_failure = shm.and_then(|failure| failure.counts()?.shm_used).unwrap_or(0);
+        in_shm(analysis, batches.at).max(batches.bytes) * 2 < at_failure
+    };
+    let batches = segments::batches(analysis.timeline).filter(|batches| !came_later(batches));
     let in_flight = batches.map_or(0, |batches| batches.bytes - batches.received);
     let mut evidence = vec![product(starter, settings)];
     evidence.extend(batches.filter(|batches| batches.bytes > 0).map(|batches| measured(&batches)));

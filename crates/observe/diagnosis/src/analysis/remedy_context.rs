@@ -44,6 +44,8 @@ pub(crate) struct RetainerInCode {
     pub(crate) of_arrays: bool,
     /// It retains something else than tensors and arrays.
     pub(crate) of_others: bool,
+    /// It retains functions that are called back.
+    pub(crate) of_callables: bool,
     /// Elements that it had.
     pub(crate) length: u64,
     pub(crate) waiting: Option<Waiting>,
@@ -107,6 +109,7 @@ impl RetainerInCode {
                 false => Collection::of(&retainer.type_name),
             },
             of_arrays: arrays(&retainer.element) || arrays(&retainer.type_name),
+            of_callables: retainers::is_of_callables(retainer),
             of_others: !retainer.element.is_empty()
                 && !["Tensor", "Parameter", "ndarray"].iter().any(|name| retainer.element.contains(name)),
             waiting: match retainers::is_waiting(retainer) {
@@ -126,6 +129,7 @@ impl RetainerInCode {
             collection: Collection::Tensor,
             of_arrays: false,
             of_others: false,
+            of_callables: false,
             waiting: None,
             length: 0,
             nested: None,

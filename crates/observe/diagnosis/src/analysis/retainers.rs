@@ -86,9 +86,9 @@ impl Kind {
             _ if retainer.views >= MOST && retainer.own_bytes.saturating_mul(VIEWS_KEEP) < retainer.bytes => {
                 Kind::View
             }
-            _ if is_of_callables(retainer) => Kind::Hook,
+            _ if retainer.drained && !retainer.bounded => Kind::Queue,
+            _ if is_of_callables(retainer) && !is_called_a_cache(retainer) => Kind::Hook,
             _ if is_keyed(retainer) => Kind::Cache,
-            _ if retainer.drained => Kind::Queue,
             _ if retainer.name.contains("closure variable") => Kind::Hook,
             // Of a module, and no figures: what was looked up, made or met.
             _ if !of_data && retainer.place.is_empty() => Kind::Cache,
@@ -142,8 +142,9 @@ fn what(element: &str) -> &str {
 }
 
 /// Its elements are called back, with what they close over or are bound to.
-fn is_of_callables(retainer: &Retainer) -> bool {
+pub(crate) fn is_of_callables(retainer: &Retainer) -> bool {
     ["function", "method", "functools.partial"].contains(&what(&retainer.element))
+        && retainer.type_name != "lru_cache"
 }
 
 pub(crate) fn is_hooks(retainer: &Retainer) -> bool {

@@ -60,34 +60,50 @@ fn ranks_that_each_hold_as_much_stand_before_the_kill_that_they_led_to() {
     assert!(kill.contains("rank 0 (pid 300) 480 MiB, rank 1 (pid 301) 430 MiB, "), "{kill}");
 }
 
-#[test]
-fn workers_of_a_server_that_load_after_the_fork_hold_alike_too() {
-    let forked = |run: &mut Run| {
-        for item in &mut run.items {
-            if let ullage_model::Item::Event(event) = item {
-                if let EventKind::ProcessSeen { facts } = &mut event.what {
-                    facts.forked_from = (facts.id.pid != MAIN).then_some(id(MAIN));
-                }
+/// Two workers forked by a parent that has so many MiB: what each holds after a second and at the end.
+fn forked(parent: u64, first: u64, last: u64) -> Verdict {
+    let mut run = Run::new();
+    for pid in [300, 301] {
+        run.process(1.5, pid, MAIN, Role::Other, limits(), 1000);
+        if let Some(ullage_model::Item::Event(event)) = run.items.last_mut() {
+            if let EventKind::ProcessSeen { facts } = &mut event.what {
+                facts.forked_from = Some(id(MAIN));
             }
         }
-    };
-    let roles = [(Role::Other, 480), (Role::Other, 430)];
-    let verdict = killed(&roles, forked);
+    }
+    for second in 1..10u64 {
+        let held = match second {
+            1 => 0,
+            2 => parent + 5,
+            _ => first + (last - first) * (second - 3) / 6,
+        };
+        let workers = [300, 301].map(|pid| sized(pid, held * MIB));
+        let all: Vec<ProcessReading> = std::iter::once(sized(MAIN, parent * MIB)).chain(workers).collect();
+        run.tick(second as f64, all, |sample| {
+            sample.cgroups = vec![group("/job", (2 * held + parent).min(1023) * MIB, GIB, 0, second)];
+        });
+    }
+    run.ended(9.5, 300, Ending::Signaled(9));
+    run.tick(9.6, vec![sized(MAIN, parent * MIB)], |sample| {
+        sample.cgroups = vec![group("/job", 25 * MIB, GIB, 1, 20)];
+    });
+    run.finish(9.8, Ending::Exited(1));
+    run.verdict()
+}
+
+#[test]
+fn workers_of_a_server_that_load_after_the_fork_hold_alike_too() {
+    let verdict = forked(20, 480, 490);
     assert_eq!(causes(&verdict), ["per-rank-copies", "memcg-oom-kill"]);
     let first = &verdict.findings[0];
     assert!(first.fixes[0].command.contains("--preload"), "{:?}", first.fixes);
-    // What their parent had may be all that they have.
-    let much = |run: &mut Run| {
-        forked(run);
-        for item in &mut run.items {
-            if let ullage_model::Item::Sample(sample) = item {
-                sample.processes.iter_mut().filter(|one| one.id.pid == MAIN).for_each(|one| {
-                    *one = sized(MAIN, 400 * MIB);
-                });
-            }
-        }
-    };
-    assert!(!causes(&killed(&roles, much)).contains(&"per-rank-copies"));
+    for (parent, first, last) in [(400, 480, 490), (20, 40, 490)] {
+        let verdict = forked(parent, first, last);
+        assert!(
+            !causes(&verdict).contains(&"per-rank-copies"),
+            "it had that already, or it grows: {parent} {first}"
+        );
+    }
 }
 
 #[test]

@@ -357,14 +357,19 @@ fn segment(maker: i32, mib: u64, mappers: &[i32]) -> Segment {
 
 /// A loader whose worker has made segments, some of which the trainer maps.
 fn in_flight(waiting: u64, received: u64) -> Run {
+    in_flight_at(8.0, waiting, received, 0)
+}
+
+/// So at this reading, beside so many MiB of others.
+fn in_flight_at(at: f64, waiting: u64, received: u64, others: u64) -> Run {
     let mut run = Run::new();
     agent(&mut run, 0.5, MAIN, AgentMessage::Loader(Box::new(loader(2, false))));
     run.process(1.0, 300, MAIN, Role::LoaderWorker(Some(0)), limits(), 1000);
     let segments = vec![segment(300, waiting, &[300]), segment(300, received, &[300, MAIN])];
-    run.tick(8.0, main_and([worker(300, 50 * MIB)]), |sample| {
+    let used = waiting + received + others;
+    run.tick(at, main_and([worker(300, 50 * MIB)]), |sample| {
         sample.segments = Measured::Known(segments);
-        sample.filesystems =
-            vec![shm((waiting + received) * MIB, (waiting + received + 4) * MIB, 20, 1 << 20)];
+        sample.filesystems = vec![shm(used * MIB, (used + 4) * MIB, 20, 1 << 20)];
     });
     run
 }
@@ -395,6 +400,16 @@ fn batches_that_wait_fill_shm_and_batches_that_were_retained_are_another_cause()
     let text = sentences(of(&verdict, "prefetch-times-workers").unwrap());
     assert!(text.contains("2 workers x prefetch_factor 2 = 4 batches of 4 samples"), "{text}");
     assert!(text.contains("56 MiB of the workers' 60 MiB in shared memory waited"), "{text}");
+}
+
+#[test]
+fn a_reading_before_the_batches_came_says_nothing_of_them() {
+    for (used_by_others, found) in [(0, true), (52, false)] {
+        let mut run = in_flight_at(1.5, 1, 3, used_by_others);
+        run.exception(2.0, 300, no_room()).finish(3.0, Ending::Exited(1));
+        let verdict = run.verdict();
+        assert_eq!(of(&verdict, "prefetch-times-workers").is_some(), found, "{used_by_others}");
+    }
 }
 
 #[test]

@@ -337,7 +337,9 @@ fn what_is_taken_from_at_the_front_is_a_backlog() {
 fn functions_and_what_they_close_over_are_hooks_by_whatever_they_are_listed() {
     for element in ["function with Tensor [3] float32", "method", "functools.partial"] {
         let held = Retainer { element: element.into(), type_name: "dict".into(), ..retainer("callbacks") };
-        assert_eq!(causes(&run(steady, census(&[held]))), ["hooks-and-closures-leak"], "{element}");
+        let verdict = run(steady, census(&[held]));
+        assert_eq!(causes(&verdict), ["hooks-and-closures-leak"], "{element}");
+        assert_eq!(verdict.findings[0].fixes[0].command, "callbacks.pop(key)");
     }
     let results =
         Retainer { element: "functional.Result".into(), type_name: "dict".into(), ..retainer("results") };
