@@ -3,10 +3,7 @@
 
 use crate::ffi::{self, Object, Size};
 use crate::large;
-use std::ffi::{c_int, c_ulong, c_void};
-
-/// `Py_TPFLAGS_LIST_SUBCLASS`. A list is visited from its end on, a deque from its front.
-const IS_LIST: c_ulong = 1 << 25;
+use std::ffi::{c_int, c_void};
 
 struct Visits<'a>(&'a mut dyn FnMut(usize));
 
@@ -54,7 +51,8 @@ pub(crate) unsafe extern "C-unwind" fn ends(module: Object, arguments: Object) -
         if !was_visited {
             return ffi::none();
         }
-        let (first, last) = match ffi::PyType_GetFlags((*container).kind) & IS_LIST {
+        // A list is visited from its end on, a deque from its front.
+        let (first, last) = match ffi::PyType_GetFlags((*container).kind) & large::IS_LIST {
             0 => (near, far),
             _ => (far, near),
         };

@@ -25,7 +25,7 @@ const FEW: usize = 16;
 /// Parts of a long dict or set that are visited: the first ones stand for all.
 const MOST_VISITED: usize = 1 << 14;
 /// `Py_TPFLAGS_LIST_SUBCLASS`, and those of tuples and dicts.
-const IS_LIST: c_ulong = 1 << 25;
+pub(crate) const IS_LIST: c_ulong = 1 << 25;
 const IS_TUPLE: c_ulong = 1 << 26;
 const IS_DICT: c_ulong = 1 << 29;
 /// References to what belongs to everybody, and is no one's growth.

@@ -90,13 +90,14 @@ def newest(since, most):
     return ([], 0, True) if found is None else found
 
 
+OPTIMIZED = 1  # CO_OPTIMIZED: its locals are no dict of the program's, as those of a module or class are
 _MINOR, _COLLECTOR = sys.version_info[1], (gc.isenabled, gc.disable, gc.enable)
 
 
 def locals_of(frame):
     """Names and values of a running function's locals, without a trace (locals.rs): up to 3.12 `f_locals` leaves a
     dict, from which CPython sets the variables again where a tracer or profiler runs."""
-    if not frame.f_code.co_flags & 1:  # CO_OPTIMIZED: those of a module or class are a dict of the program's
+    if not frame.f_code.co_flags & OPTIMIZED:
         return ()
     if sys.version_info >= (3, 13):
         return list(frame.f_locals.items())

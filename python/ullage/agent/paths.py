@@ -36,7 +36,6 @@ MOST_PARTS = 200  # that are gone into
 MOST_SPOTS = 20_000
 MOST_FRAMES = 100
 MOST_STEPS = 12  # of a name
-OPTIMIZED = 1  # CO_OPTIMIZED: its locals are no dict of the program's
 
 _PASSED_BY = types.ids(
     type(None), bool, int, float, complex, str, range, slice, type(Ellipsis),
@@ -223,8 +222,6 @@ def _local(suspended, held):
     frame = getattr(suspended, begins + "frame")
     if frame is None or getattr(suspended, begins + "running"):
         return None
-    if not frame.f_code.co_flags & OPTIMIZED:
-        return None
     for name, value in common.locals_of(frame):
         if _is(value, held) and name[:1] != ".":
             return _root(name, frame)
@@ -345,7 +342,7 @@ def _locals(of_program, outermost=False):
     iterators = []
     for frame in reversed(running) if outermost else running:
         code = frame.f_code
-        if not code.co_flags & OPTIMIZED or is_program_file(code.co_filename) is not of_program:
+        if is_program_file(code.co_filename) is not of_program:
             continue
         for name, value in common.locals_of(frame):
             if name[:1] == ".":  # of a comprehension: no name of the program's, and not the first to be gone along
