@@ -1,6 +1,8 @@
 //! Does a run show autograd-function-ctx-leak? page.md says what that is, and how it differs from its look-alikes.
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::policy::growth::EXPLAINS_MOST;
 use crate::policy::memory::{CONTEXTS_MORE, CONTEXTS_WARN_BYTES, SMALL_NOTE_BYTES};
 use crate::policy::sizes::FILLED_PART;
 use crate::rule::finding::of_process;
@@ -11,6 +13,7 @@ use ullage_model::{Fix, Proof, Severity};
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 const WHAT: &str = "autograd-circles";
+const GARBAGE: &str = "gc-disabled-or-deferred";
 
 fn judge(analysis: &Analysis) -> Judgement {
     let peak = analysis.timeline.memory().peak_bytes;
@@ -39,7 +42,17 @@ fn judge(analysis: &Analysis) -> Judgement {
     );
     let source = evidence::Source::Agent(process.id.pid);
     let evidence = evidence::number("held in circles", bytes, "bytes", source, at, sentence);
-    Judgement::one(of_process(analysis, &RULE, severity, Proof::SeenInside, vec![evidence], process))
+    let mut finding = of_process(analysis, &RULE, severity, Proof::SeenInside, vec![evidence], process);
+    if is_most_garbage(process, bytes) {
+        finding.explains.push(GARBAGE.into());
+    }
+    Judgement::one(finding)
+}
+
+/// Whether the garbage that the last census found is mostly these circles: then they are why it is there.
+fn is_most_garbage(process: &ProcessHistory, circles: u64) -> bool {
+    let garbage = process.censuses.last().and_then(|(_, census)| census.garbage.as_ref());
+    garbage.is_some_and(|garbage| circles as f64 >= EXPLAINS_MOST * garbage.bytes as f64)
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {

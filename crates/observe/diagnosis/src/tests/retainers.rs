@@ -3,7 +3,8 @@
 use super::build::*;
 use ullage_model::{
     AgentMessage, Backlog, Bytes, Census, Ending, EventKind, Garbage, GraphGradients, HeldGraph, Measured,
-    ProcessMemory, Retainer, Severity, Site, Sites, Status, TensorCount, TensorGroup, Verdict, Weight,
+    ProcessMemory, Retainer, Severity, Site, Sites, Status, TensorCount, TensorGroup, TorchCount, Verdict,
+    Weight,
 };
 
 /// Main holds 200 MiB, and so many more at second `t` of 40. The agent takes a census at 10 s and one at 20 s, in which
@@ -487,6 +488,27 @@ fn garbage_that_nobody_collects_is_named_and_a_little_of_it_is_not() {
     assert!(said.contains("retains 120 MiB of 150 MiB that came (80 %)"), "{said}");
     assert!(one(&with(120 * MIB, true)).3.contains("waits for 100,000 new objects"));
     assert_eq!(causes(&with(20 * MIB, false)), ["unnamed-growth"]);
+}
+
+#[test]
+fn garbage_that_is_circles_of_one_function_stands_behind_it() {
+    let verdict = |circles: u64| {
+        let garbage = Garbage { objects: 400, inspected: 400, garbage: 320, bytes: 120 * MIB };
+        let census = Census { number: 1, grown: 150 * MIB, garbage: Some(garbage), ..Census::default() };
+        let counted = |at: u64| TorchCount {
+            what: "autograd-circles".into(),
+            count: circles * at / 20,
+            bytes: Some(circles * at / 20 * MIB),
+            name: "Double".into(),
+        };
+        let mut said = in_turn(&[census.clone(), census]);
+        said.extend([12, 16, 20].map(|at| (at, AgentMessage::TorchCount(counted(at as u64)))));
+        verdict_of(steady, said)
+    };
+    let order = ["autograd-function-ctx-leak", "gc-disabled-or-deferred"];
+    assert_eq!(causes(&verdict(130)), order);
+    let other = verdict(50);
+    assert_eq!(causes(&other)[0], "gc-disabled-or-deferred", "50 of 120 MiB: {:?}", other.findings);
 }
 
 #[test]
