@@ -1,7 +1,7 @@
 //! Does a run show unnamed-growth? page.md says what that is, and how it differs from its look-alikes.
 
 use super::large_preallocation_lazy_touch;
-use crate::analysis::growth_class::{is_start, loaded, rising};
+use crate::analysis::growth_class::{began, is_start, least, loaded, rising};
 use crate::analysis::retainers::is_not_live;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -19,7 +19,7 @@ use crate::rule::allocators::retained_by_allocator;
 use crate::rule::finding::of_job;
 use crate::rule::retainers::{growth_sentence, is_without_a_name, line_sentence};
 use crate::rule::{Judgement, Rule};
-use crate::trend::{flattens, Rise};
+use crate::trend::{flattens, rise, Rise};
 use ullage_model::{
     At, Evidence, Finding, Fix, GrowthClass, LimitKind, LimitState, OutcomeKind, Proof, Role, Severity,
     Status, TensorGroup,
@@ -59,13 +59,15 @@ fn shared(analysis: &Analysis) -> Option<Finding> {
     let much = (GROWTH_WARN_BYTES as f64).max(GROWTH_WARN_SHARE * held);
     // Segments that wait in descriptors are in no process's memory: then their number is what rises.
     let mapped = &analysis.timeline.groups.shared;
-    let came = mapped.last().zip(mapped.at_or_before(since)).map_or(0.0, |(now, before)| now.1 - before.1);
+    // Who held them may have ended before the last process of the job did.
+    let mapped_rise = rise(mapped, began(analysis), least(analysis));
+    let (came, until) = mapped_rise.map_or((0.0, end.seconds()), |rise| (rise.by, rise.until));
     let is_mapped = came >= MOST * growth.bytes as f64;
     let main = analysis.main().and_then(|id| analysis.timeline.process(id));
     if (growth.bytes as f64) < much
         || main.is_some_and(|main| is_start(main, end.seconds()))
         || lasted < GROWTH_LEAST_S.max(UNNAMED_LASTED * end.seconds())
-        || is_mapped && flattens(mapped, since.seconds(), end.seconds(), UNNAMED_HALF * much)
+        || is_mapped && flattens(mapped, since.seconds(), until, UNNAMED_HALF * much)
     {
         return None;
     }

@@ -495,14 +495,13 @@ fn garbage_that_is_circles_of_one_function_stands_behind_it() {
     let verdict = |circles: u64| {
         let garbage = Garbage { objects: 400, inspected: 400, garbage: 320, bytes: 120 * MIB };
         let census = Census { number: 1, grown: 150 * MIB, garbage: Some(garbage), ..Census::default() };
-        let counted = |at: u64| TorchCount {
-            what: "autograd-circles".into(),
-            count: circles * at / 20,
-            bytes: Some(circles * at / 20 * MIB),
-            name: "Double".into(),
+        let counted = |second: i32| {
+            let count = circles * second as u64 / 40;
+            let name = "Double".into();
+            TorchCount { what: "autograd-circles".into(), count, bytes: Some(count * MIB), name }
         };
         let mut said = in_turn(&[census.clone(), census]);
-        said.extend([12, 16, 20].map(|at| (at, AgentMessage::TorchCount(counted(at as u64)))));
+        said.extend((1..=40).map(|second| (second, AgentMessage::TorchCount(counted(second)))));
         verdict_of(steady, said)
     };
     let order = ["autograd-function-ctx-leak", "gc-disabled-or-deferred"];

@@ -7,6 +7,7 @@ use ullage_model::{
 };
 
 const CAUSE: &str = "unnamed-growth";
+const TRACKER: i32 = 101;
 
 /// Between 0 and 1, the same for the same number.
 fn noise(number: f64, seed: u64) -> f64 {
@@ -357,6 +358,24 @@ fn mapped_files_do_not_count_and_shared_memory_does() {
         assert!(!causes(&shared(mib)).contains(&CAUSE), "{what}");
     }
     is_left_in_peace(&with_files(60.0, 1.0, |_| 50.0, |t| 50.0 + 20.0 * t), "mapped files");
+}
+
+#[test]
+fn a_segment_that_was_filled_is_at_rest_also_where_its_owner_ended_first() {
+    let filled = |levels: [u64; 5]| {
+        let mut run = Run::new();
+        for (at, shared) in [0.15, 1.1, 2.14, 3.26, 4.2].into_iter().zip(levels) {
+            let mut owner = sized(MAIN, 12.0, 20.0, 300.0);
+            if let Measured::Known(memory) = &mut owner.memory {
+                memory.shared = Bytes(shared * MIB);
+            }
+            run.tick(at, vec![owner, sized(TRACKER, 8.0, 20.0, 300.0)], |_| {});
+        }
+        run.tick(5.1, vec![sized(TRACKER, 8.0, 20.0, 300.0)], |_| {});
+        run.finish(5.12, Ending::Exited(0)).verdict()
+    };
+    is_left_in_peace(&filled([4, 46, 88, 120, 120]), "filled in 3 s of 4");
+    assert_eq!(causes(&filled([4, 46, 88, 136, 178])), [CAUSE]);
 }
 
 #[test]
