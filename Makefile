@@ -203,10 +203,29 @@ target/torch-own/torch-2.6.0:
 	target/torch-own/bin/pip install -q torch==2.6.0 numpy expecttest hypothesis psutil dill
 	touch $@
 
-# Wheels for each CPython from 3.9 on that is found here, into dist/: linked against glibc 2.28, and looked at.
+# Wheels for each CPython from 3.9 on that is found here, and the source archive, into dist/: for glibc 2.28, and checked.
 .PHONY: wheels
 wheels:
 	$(PYTHON) packaging/wheels.py
+
+# Those wheels in a venv each: the crash and its cure, and the time from installing to the first verdict. Fetches torch for each.
+.PHONY: try-wheels
+try-wheels:
+	$(PYTHON) packaging/try_wheels.py
+
+# The Debian package of the command, into dist/.
+.PHONY: deb
+deb:
+	CARGO=$(CARGO) $(PYTHON) packaging/deb.py
+
+# An image that holds the command alone, for other images to copy it from (buildah, podman or docker: BUILDER names it).
+BUILDER ?= buildah
+.PHONY: image
+image: deb
+	cp packaging/container/Containerfile target/deb/files
+	cp LICENSE-APACHE LICENSE-MIT target/deb/files
+	cp target/deb/files/crates target/deb/files/crates.txt
+	$(BUILDER) build -t ullage target/deb/files
 
 # Manual pages and completions, into dist/share.
 .PHONY: pages
