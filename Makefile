@@ -147,6 +147,19 @@ bench-view:
 	$(CARGO) run --release -p ullage-recording --example footprint -- 64 busy $(VIEWED) 24
 	$(CARGO) run --release -p ullage-cli --example view_costs -- $(VIEWED)
 
+# What the page of a day of 64 processes costs to make and to draw, and the verdict of three days (Chromium, node, java).
+PAGE_CHECK := target/page-check
+.PHONY: bench-page
+bench-page: install $(PAGE_CHECK)/installed
+	$(CARGO) build -q --release -p ullage-recording --example footprint
+	$(BIN)/python benches/page.py --ullage $(BIN)/ullage --python $(BIN)/python --modules $(PAGE_CHECK) --footprint target/release/examples/footprint
+
+$(PAGE_CHECK)/installed: benches/page-check/package.json benches/page-check/package-lock.json
+	mkdir -p $(PAGE_CHECK)
+	cp benches/page-check/package.json benches/page-check/package-lock.json $(PAGE_CHECK)
+	npm ci --prefix $(PAGE_CHECK) --no-audit --no-fund --ignore-scripts
+	touch $@
+
 # Real training runs of other frameworks with the arena under their loaders, in a venv of their own.
 .PHONY: test-integrations
 test-integrations: target/integrations/torch-$(TORCH)
