@@ -2,8 +2,8 @@
 
     launched_job.py --fault none|cgroup|mappings|leak|shm [--rank 2] [--steps 200]
 
-`cgroup`, `leak`: the rank enters the cgroup in LAUNCHED_CGROUP and takes more than it allows, at once or batch by batch.
-`mappings`: the rank's loader brings 70,000 tensors through torch's segments. `shm`: its loader's batches fill /dev/shm.
+`cgroup`, `leak`: the rank enters the cgroup in LAUNCHED_CGROUP and takes more than it allows, at once or batch by
+batch. `mappings`: its loader brings 70,000 tensors through torch's segments. `shm`: its loader's batches fill /dev/shm.
 """
 
 import argparse

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The same fault in one rank of a job of two nodes, under several launchers: does `ullage fleet` name the same first rank?
+"""The same fault in one rank of a job of two nodes: does `ullage fleet` name the same first rank under each launcher?
 
     tests/launchers.py --ullage PATH --python PYTHON [--only torchrun,slurm] [--faults cgroup,leak,mappings,shm] [-v]
 
-- torchrun: a node is a network namespace with a /dev/shm of its own, and torchrun runs in each.
-- slurm: a real Slurm of two nodes out of Debian's packages (slurm_cluster.py); srun starts the ranks, one recording each.
+- torchrun: a node is a network namespace with a host name and a /dev/shm of its own, and torchrun runs in each.
+- slurm: a real Slurm of two nodes out of Debian's packages (slurm_cluster.py); srun starts the ranks, a recording each.
 
 Stock torch in each, gloo between the ranks. Needs root. Prints a row a case, how many ran, and what could not run here.
 """
@@ -92,14 +92,10 @@ def by_torchrun(args, fault, fleet, scratch):
             # One machine has one host name: torchrun would look for its peer under it.
             torchrun += [f"--local_addr=10.213.7.{node + 1}", f"--node_rank={node}", JOB, "--fault", fault]
             ullage = [args.ullage, "run", "-q", "--fleet", fleet, "--", *torchrun, "--rank", str(RANK)]
-            environment = {
-                **os.environ,
-                **more,
-                "ULLAGE_HOME": f"{scratch}/home-{node}",
-                "GLOO_SOCKET_IFNAME": link,
-                "HOSTNAME": f"n{node + 1}",
-            }
-            command = ["ip", "netns", "exec", host, *node_shell(node, fault, ullage)]
+            own = {"ULLAGE_HOME": f"{scratch}/home-{node}", "GLOO_SOCKET_IFNAME": link}
+            environment = {**os.environ, **more, **own}
+            named = ["unshare", "--uts", "sh", "-c", f'hostname n{node + 1} && exec "$@"', "sh"]
+            command = ["ip", "netns", "exec", host, *named, *node_shell(node, fault, ullage)]
             nodes.append(subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE))
         return [node.communicate(timeout=WITHIN_S)[1].decode(errors="replace") for node in nodes]
 
@@ -138,10 +134,10 @@ def main():
     parser.add_argument("--python", required=True)
     parser.add_argument("--only", default=",".join(LAUNCHERS))
     parser.add_argument("--faults", default=",".join(EXPECTED))
-    parser.add_argument("--slurm", default=os.path.join(os.path.dirname(HERE), "target", "slurm"), help="folder of Slurm")
+    parser.add_argument("--slurm", default=os.path.join(HERE, "..", "target", "slurm"), help="folder for Slurm")
     parser.add_argument("-v", "--verbose", action="store_true", help="print what the jobs said of a case that fails")
     args = parser.parse_args()
-    args.ullage, args.python = os.path.abspath(args.ullage), os.path.abspath(args.python)
+    args.ullage, args.python, args.slurm = map(os.path.abspath, (args.ullage, args.python, args.slurm))
     if os.geteuid() != 0 or not shutil.which("ip"):
         print("0 cases: needs root and ip (iproute2)")
         return 0

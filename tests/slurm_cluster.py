@@ -3,8 +3,8 @@
     with Cluster(folder) as cluster:
         cluster.srun(["hostname"], nodes=2)
 
-The packages are fetched with apt-get once, into `folder`, and unpacked there. Both slurmd run here, as n1 and n2; needed are
-root, apt-get and dpkg. Where they cannot be had, `why_not()` says so.
+The packages are fetched with apt-get once, into `folder`, and unpacked there. Both slurmd run here, as n1 and n2;
+needed are root, apt-get and dpkg. Where they cannot be had, `why_not()` says so.
 """
 
 import getpass
@@ -108,7 +108,8 @@ class Cluster:
             while self.command("sinfo", "-h", "-t", "idle", "-o", "%D").strip() != "2":
                 dead = [daemon.args[0] for daemon in self.daemons if daemon.poll() is not None]
                 if dead or time.monotonic() - begin > WAIT_S:
-                    raise RuntimeError(f"the nodes are not idle ({', '.join(dead) or 'no daemon'} has ended); see {self.run}/*.log")
+                    ended = ", ".join(dead) or "no daemon"
+                    raise RuntimeError(f"the nodes are not idle ({ended} has ended); see {self.run}/*.log")
                 time.sleep(0.2)  # sinfo has no event to wait for
         except BaseException:
             self.__exit__()
