@@ -23,7 +23,19 @@ if TYPE_CHECKING:
     from ullage._share import share
     from ullage.process import Process
 
-__all__ = ["Error", "Process", "Shared", "context", "find_binary", "freeze", "install", "load", "mark", "share", "uninstall"]
+__all__ = [
+    "Error",
+    "Process",
+    "Shared",
+    "context",
+    "find_binary",
+    "freeze",
+    "install",
+    "load",
+    "mark",
+    "share",
+    "uninstall",
+]
 __version__ = "0.1.0"
 
 _LAZY = {

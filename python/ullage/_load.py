@@ -32,10 +32,10 @@ _TABLES = (
 
 
 class Recording:
-    """What `ullage.load` gives: `recording["processes"]` is a table, `recording.verdict` what `ullage report --json` says.
+    """What `ullage.load` gives: `recording["processes"]` is a table, `recording.verdict` is what the report says.
 
-    The tables and their columns stand in docs/recording-format.md. Each row of a sample has `seconds` since the start, each
-    of a process its `role` and `rss_bytes` (bytes).
+    The tables and their columns stand in docs/recording-format.md. Each row of a sample has `seconds` since the start,
+    each of a process its `role` and `rss_bytes` (bytes).
     """
 
     def __init__(self, verdict: dict[str, Any], tables: dict[str, pyarrow.Table]) -> None:
