@@ -12,7 +12,7 @@ SCENARIOS_TOGETHER ?= 4
 
 BIN := $(VENV)/bin
 TORCH_STAMP := $(VENV)/torch-$(TORCH)
-TOOLS_STAMP := $(VENV)/tools-1
+TOOLS_STAMP := $(VENV)/tools-2
 DEMO := target/demo
 
 .PHONY: demo test test-all test-rust test-loom test-python test-outside test-side-by-side test-scenarios scenarios guests
@@ -147,6 +147,19 @@ bench-view:
 	$(CARGO) run --release -p ullage-recording --example footprint -- 64 busy $(VIEWED) 24
 	$(CARGO) run --release -p ullage-cli --example view_costs -- $(VIEWED)
 
+# What the page of a day of 64 processes costs to make and to draw, and the verdict of three days (Chromium, node, java).
+PAGE_CHECK := target/page-check
+.PHONY: bench-page
+bench-page: install $(PAGE_CHECK)/installed
+	$(CARGO) build -q --release -p ullage-recording --example footprint
+	$(BIN)/python benches/page.py --ullage $(BIN)/ullage --python $(BIN)/python --modules $(PAGE_CHECK) --footprint target/release/examples/footprint
+
+$(PAGE_CHECK)/installed: benches/page-check/package.json benches/page-check/package-lock.json
+	mkdir -p $(PAGE_CHECK)
+	cp benches/page-check/package.json benches/page-check/package-lock.json $(PAGE_CHECK)
+	npm ci --prefix $(PAGE_CHECK) --no-audit --no-fund --ignore-scripts
+	touch $@
+
 # Real training runs of other frameworks with the arena under their loaders, in a venv of their own.
 .PHONY: test-integrations
 test-integrations: target/integrations/torch-$(TORCH)
@@ -203,10 +216,29 @@ target/torch-own/torch-2.6.0:
 	target/torch-own/bin/pip install -q torch==2.6.0 numpy expecttest hypothesis psutil dill
 	touch $@
 
-# Wheels for each CPython from 3.9 on that is found here, into dist/: linked against glibc 2.28, and looked at.
+# Wheels for each CPython from 3.9 on that is found here, and the source archive, into dist/: for glibc 2.28, and checked.
 .PHONY: wheels
 wheels:
 	$(PYTHON) packaging/wheels.py
+
+# Those wheels in a venv each: the crash and its cure, and the time from installing to the first verdict. Fetches torch for each.
+.PHONY: try-wheels
+try-wheels:
+	$(PYTHON) packaging/try_wheels.py
+
+# The Debian package of the command, into dist/.
+.PHONY: deb
+deb:
+	CARGO=$(CARGO) $(PYTHON) packaging/deb.py
+
+# An image that holds the command alone, for other images to copy it from (buildah, podman or docker: BUILDER names it).
+BUILDER ?= buildah
+.PHONY: image
+image: deb
+	cp packaging/container/Containerfile target/deb/files
+	cp LICENSE-APACHE LICENSE-MIT target/deb/files
+	cp target/deb/files/crates target/deb/files/crates.txt
+	$(BUILDER) build -t ullage target/deb/files
 
 # Manual pages and completions, into dist/share.
 .PHONY: pages
@@ -347,7 +379,7 @@ $(TORCH_STAMP):
 
 # For the tests and the checks; the demo does without.
 $(TOOLS_STAMP): $(TORCH_STAMP)
-	$(BIN)/pip install -q pytest pytest-xdist hypothesis ruff mypy
+	$(BIN)/pip install -q pytest pytest-xdist hypothesis pyarrow ruff mypy
 	touch $@
 
 clean:

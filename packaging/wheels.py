@@ -1,22 +1,29 @@
 #!/usr/bin/env python3
-"""Builds the wheels into dist/: the native module and the command, one for each CPython from 3.9 on that is found here.
+"""Builds what PyPI gets into dist/: a wheel for each CPython from 3.9 on that is found here, and the source archive.
 
-    packaging/wheels.py [--only 3.11,3.12] [--check]
+    packaging/wheels.py [--only 3.11,3.12] [--twice] [--check]
 
-They are linked against glibc 2.28 without a container (packaging/cargo-glibc), so that their tag is manylinux_2_28.
-auditwheel, twine and check-wheel-contents check each, and its size is bounded. `--check` checks
-the wheels in dist/ and builds nothing.
+A wheel holds the native module, the command, and the licences of all that is linked into them. They are linked against
+glibc 2.28 without a container (packaging/cargo-glibc), so that their tag is manylinux_2_28. auditwheel, twine and
+check-wheel-contents check each, and its size is bounded. `--twice` builds everything again, with nothing compiled
+before, and compares the bytes. `--check` checks what is in dist/ and builds nothing.
 """
 
 import argparse
 import glob
+import gzip
+import hashlib
+import io
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
+
+import licenses
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "target" / "wheels"
@@ -24,6 +31,7 @@ DIST = ROOT / "dist"
 TARGET = "x86_64-unknown-linux-gnu"
 TAG = "manylinux_2_28_x86_64"
 VERSIONS = ("3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
+CRATES = "LICENSES-OF-CRATES.txt"  # setuptools packs what is called so
 MOST_MB, MOST_BINARY_MB = 8.0, 12.0  # of a wheel, and of the command in it once unpacked
 
 
@@ -61,7 +69,32 @@ def tools():
     return bin
 
 
-def build(version, python, bin):
+def version():
+    return re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE).group(1)
+
+
+def committed():
+    """When the commit was made, in seconds since 1970: what is built has no later time in it."""
+    return out("git", "-C", str(ROOT), "log", "-1", "--format=%ct")
+
+
+def environment(bin):
+    """Variables under which cargo builds for glibc 2.28, the same bytes wherever and whenever the commit is built."""
+    home = os.environ.get("CARGO_HOME") or os.path.expanduser("~/.cargo")
+    return {
+        **os.environ,
+        "PATH": f"{bin}:{os.environ['PATH']}",
+        "CARGO": str(ROOT / "packaging" / "cargo-glibc"),
+        "CARGO_BUILD_TARGET": TARGET,
+        "CARGO_TARGET_DIR": str(WORK / "cargo"),
+        "SETUPTOOLS_RUST_CARGO_PROFILE": "dist",
+        "SOURCE_DATE_EPOCH": committed(),
+        "RUSTFLAGS": f"--remap-path-prefix={ROOT}=ullage --remap-path-prefix={home}=cargo",
+        "ZERO_AR_DATE": "1",
+    }
+
+
+def build(version, python, bin, to):
     venv = WORK / f"python{version}"
     if not (venv / "bin" / "pip").exists():
         subprocess.run([python, "-m", "venv", str(venv)], check=True)
@@ -70,19 +103,6 @@ def build(version, python, bin):
         )
     # setuptools takes up what an earlier build left there.
     shutil.rmtree(ROOT / "build", ignore_errors=True)
-    home = os.environ.get("CARGO_HOME") or os.path.expanduser("~/.cargo")
-    environment = {
-        **os.environ,
-        "PATH": f"{bin}:{os.environ['PATH']}",
-        "CARGO": str(ROOT / "packaging" / "cargo-glibc"),
-        "CARGO_BUILD_TARGET": TARGET,
-        "CARGO_TARGET_DIR": str(WORK / "cargo"),
-        "SETUPTOOLS_RUST_CARGO_PROFILE": "dist",
-        # The same bytes wherever and whenever the commit is built.
-        "SOURCE_DATE_EPOCH": out("git", "-C", str(ROOT), "log", "-1", "--format=%ct"),
-        "RUSTFLAGS": f"--remap-path-prefix={ROOT}=ullage --remap-path-prefix={home}=cargo",
-        "ZERO_AR_DATE": "1",
-    }
     command = [
         str(venv / "bin" / "pip"),
         "wheel",
@@ -90,11 +110,51 @@ def build(version, python, bin):
         "--no-deps",
         "--no-build-isolation",
         "-w",
-        str(DIST),
+        str(to),
         str(ROOT),
     ]
-    subprocess.run([*command, f"--config-settings=--build-option=--plat-name={TAG}"], check=True, env=environment)
-    shutil.rmtree(ROOT / "build", ignore_errors=True)
+    try:
+        licenses.write(ROOT / CRATES)
+        tag = f"--config-settings=--build-option=--plat-name={TAG}"
+        subprocess.run([*command, tag], check=True, env=environment(bin))
+    finally:
+        (ROOT / CRATES).unlink(missing_ok=True)
+        shutil.rmtree(ROOT / "build", ignore_errors=True)
+
+
+def source(to):
+    """The source archive: what git has and MANIFEST.in names, with the commit's time."""
+    venv = next(iter(sorted(WORK.glob("python3.*"))))
+    code = f"import setuptools.build_meta as meta; print(meta.build_sdist({str(to)!r}))"
+    made = to / out(str(venv / "bin" / "python"), "-c", code, cwd=ROOT).splitlines()[-1]
+    with tarfile.open(made) as archive:
+        entries = [(info, archive.extractfile(info).read()) for info in archive if info.isfile()]
+    # Neither the times at which the files were written here nor who owns them.
+    plain = made.with_suffix("")
+    with tarfile.open(plain, "w", format=tarfile.PAX_FORMAT) as archive:
+        for info, content in sorted(entries, key=lambda entry: entry[0].name):
+            clean = tarfile.TarInfo(info.name)
+            clean.size, clean.mode, clean.mtime = info.size, 0o755 if info.mode & 0o100 else 0o644, int(committed())
+            archive.addfile(clean, io.BytesIO(content))
+    made.write_bytes(gzip.compress(plain.read_bytes(), mtime=0))
+    plain.unlink()
+
+
+def build_all(only, bin, to):
+    to.mkdir(parents=True, exist_ok=True)
+    for old in [*to.glob("ullage-*.whl"), *to.glob("ullage-*.tar.gz")]:
+        old.unlink()
+    for version, python in pythons(only).items():
+        print(f"CPython {version}: {python}", flush=True)
+        build(version, python, bin, to)
+    source(to)
+
+
+def differ(one, other):
+    """Files of the one folder that are not the same bytes in the other."""
+    digest = lambda file: hashlib.sha256(file.read_bytes()).digest() if file.exists() else None  # noqa: E731
+    files = [*one.glob("ullage-*.whl"), *one.glob("ullage-*.tar.gz")]
+    return len(files), [file.name for file in files if digest(file) != digest(other / file.name)]
 
 
 def wrong(wheel, bin):
@@ -109,8 +169,10 @@ def wrong(wheel, bin):
             problems.append("the command or the module is not in it")
         elif binary[0].file_size / 1e6 > MOST_BINARY_MB:
             problems.append(f"its command has {binary[0].file_size / 1e6:.1f} MB, more than {MOST_BINARY_MB}")
-        if not any("LICENSE" in name for name in archive.namelist()):
-            problems.append("no licence is in it")
+        names = archive.namelist()
+        for licence in ("LICENSE-MIT", "LICENSE-APACHE", CRATES):
+            if not any(name.endswith(licence) for name in names):
+                problems.append(f"{licence} is not in it")
     shown = subprocess.run([str(bin / "auditwheel"), "show", str(wheel)], capture_output=True, text=True, check=False)
     if f'"{TAG}"' not in " ".join(shown.stdout.split()):
         problems.append(f"auditwheel: {' '.join((shown.stdout + shown.stderr).split())[:300]}")
@@ -126,22 +188,30 @@ def wrong(wheel, bin):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join(VERSIONS), help="versions of CPython")
+    parser.add_argument("--twice", action="store_true", help="build again from nothing, and compare the bytes")
     parser.add_argument("--check", action="store_true", help="build nothing")
     args = parser.parse_args()
-    bin, only = tools(), args.only.split(",")
+    bin, only, failed = tools(), args.only.split(","), 0
     if not args.check:
-        DIST.mkdir(exist_ok=True)
-        for version, python in pythons(only).items():
-            print(f"CPython {version}: {python}", flush=True)
-            build(version, python, bin)
-    wheels, failed = sorted(DIST.glob(f"ullage-*-{TAG}.whl")), 0
+        build_all(only, bin, DIST)
+    if args.twice:
+        shutil.rmtree(WORK / "cargo", ignore_errors=True)
+        build_all(only, bin, WORK / "again")
+        count, other = differ(DIST, WORK / "again")
+        failed += len(other)
+        print(f"built twice: {count - len(other)} of {count} the same bytes; other: {', '.join(other) or 'none'}")
+    wheels = sorted(DIST.glob(f"ullage-*-{TAG}.whl"))
     for wheel in wheels:
         size, problems = wrong(wheel, bin)
         failed += bool(problems)
         print(f"{'ok' if not problems else 'WRONG':6} {wheel.name} {size:.2f} MB")
         for problem in problems:
             print(f"       {problem}")
-    print(f"{len(wheels) - failed} passed, {failed} failed")
+    for archive in DIST.glob("ullage-*.tar.gz"):
+        said = subprocess.run([str(bin / "twine"), "check", "--strict", str(archive)], capture_output=True, text=True)
+        failed += said.returncode != 0
+        print(f"{'ok' if said.returncode == 0 else 'WRONG':6} {archive.name} {archive.stat().st_size / 1e6:.2f} MB")
+    print(f"{len(wheels)} wheels, {failed} failed")
     return 0 if wheels and not failed else 1
 
 

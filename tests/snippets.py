@@ -121,6 +121,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="snippets-of-ullage-") as folder:
         ullage = [python, "-m", "ullage", "run", "-q", "--record"]
         subprocess.run([*ullage, os.path.join(folder, "RUN"), "--", "sleep", "1"], check=True, timeout=120)
+        export = [python, "-m", "ullage", "export", os.path.join(folder, "RUN"), "--format", "parquet"]
+        subprocess.run([*export, "-o", os.path.join(folder, "DIR")], check=True, timeout=120, stdout=subprocess.DEVNULL)
         with subprocess.Popen([*ullage, os.path.join(folder, "LIVE"), "--", "sleep", "3600"]) as live:
             try:
                 passed, failed, skipped = run_all(python, folder, arguments.verbose)

@@ -17,12 +17,25 @@ if TYPE_CHECKING:
     from ullage._context import context
     from ullage._freeze import freeze
     from ullage._install import install, uninstall
+    from ullage._load import load
     from ullage._mark import mark
     from ullage._pages import Shared
     from ullage._share import share
     from ullage.process import Process
 
-__all__ = ["Error", "Process", "Shared", "context", "find_binary", "freeze", "install", "mark", "share", "uninstall"]
+__all__ = [
+    "Error",
+    "Process",
+    "Shared",
+    "context",
+    "find_binary",
+    "freeze",
+    "install",
+    "load",
+    "mark",
+    "share",
+    "uninstall",
+]
 __version__ = "0.1.0"
 
 _LAZY = {
@@ -32,6 +45,7 @@ _LAZY = {
     "find_binary": "ullage._binary",
     "freeze": "ullage._freeze",
     "install": "ullage._install",
+    "load": "ullage._load",
     "mark": "ullage._mark",
     "share": "ullage._share",
     "uninstall": "ullage._install",

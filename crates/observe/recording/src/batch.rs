@@ -40,6 +40,9 @@ pub(crate) mod field {
         pub(crate) const BITS: usize = 0;
         pub(crate) const SIGNED: usize = 1;
     }
+    pub(crate) mod float {
+        pub(crate) const PRECISION: usize = 0;
+    }
     pub(crate) mod batch {
         pub(crate) const ROWS: usize = 0;
         pub(crate) const NODES: usize = 1;
@@ -52,8 +55,12 @@ pub(crate) mod field {
 pub(crate) const SCHEMA: u8 = 1;
 pub(crate) const RECORD_BATCH: u8 = 3;
 pub(crate) const INT: u8 = 2;
+pub(crate) const FLOAT: u8 = 3;
 pub(crate) const UTF8: u8 = 5;
 pub(crate) const BOOL: u8 = 6;
+
+/// `Precision` of the format: 64 bits.
+pub(crate) const DOUBLE: i16 = 2;
 
 /// The columns that a tail has, which are those of the version that wrote it.
 pub(crate) type Schema = Arc<[(String, Kind)]>;
@@ -147,6 +154,7 @@ fn kind(field: FlatTable<'_>) -> Result<Option<Kind>, Damaged> {
             (32, true) => Some(Kind::I32),
             _ => None,
         },
+        FLOAT => (of.i16(field::float::PRECISION)? == DOUBLE).then_some(Kind::F64),
         UTF8 => Some(Kind::Text),
         BOOL => Some(Kind::Bool),
         _ => None,
@@ -189,7 +197,7 @@ fn batch(header: FlatTable<'_>, body: Bytes, schema: &Schema) -> Result<Batch, D
         let valid = (nulls > 0).then_some(valid);
         let mut offsets = Place::default();
         let values = match kind {
-            Kind::U64 => next(rows * 8)?,
+            Kind::U64 | Kind::F64 => next(rows * 8)?,
             Kind::I32 => next(rows * 4)?,
             Kind::Bool => next(bits)?,
             Kind::Text => {
@@ -227,6 +235,10 @@ impl Batch {
 
     pub(crate) fn i32s(&self, column: usize) -> impl Iterator<Item = Option<i32>> + '_ {
         self.numbers::<4>(column).map(|cell| cell.map(i32::from_le_bytes))
+    }
+
+    pub(crate) fn f64s(&self, column: usize) -> impl Iterator<Item = Option<f64>> + '_ {
+        self.numbers::<8>(column).map(|cell| cell.map(f64::from_le_bytes))
     }
 
     pub(crate) fn bools(&self, column: usize) -> impl Iterator<Item = Option<bool>> + '_ {

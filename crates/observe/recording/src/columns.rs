@@ -8,6 +8,7 @@ use crate::table::{Kind, Table};
 pub(crate) enum Cells {
     U64(Vec<Option<u64>>),
     I32(Vec<Option<i32>>),
+    F64(Vec<Option<f64>>),
     Bool(Vec<Option<bool>>),
     Text(Vec<Option<String>>),
 }
@@ -25,6 +26,7 @@ impl Cells {
         match kind {
             Kind::U64 => Cells::U64(vec![None; rows]),
             Kind::I32 => Cells::I32(vec![None; rows]),
+            Kind::F64 => Cells::F64(vec![None; rows]),
             Kind::Bool => Cells::Bool(vec![None; rows]),
             Kind::Text => Cells::Text(vec![None; rows]),
         }
@@ -43,6 +45,7 @@ impl Cells {
             match &mut cells {
                 Cells::U64(out) => out.extend(batch.u64s(column)),
                 Cells::I32(out) => out.extend(batch.i32s(column)),
+                Cells::F64(out) => out.extend(batch.f64s(column)),
                 Cells::Bool(out) => out.extend(batch.bools(column)),
                 Cells::Text(out) => out.extend(batch.texts(column).map(|text| text.map(str::to_owned))),
             }
@@ -54,6 +57,7 @@ impl Cells {
         match self {
             Cells::U64(cells) => cells.len(),
             Cells::I32(cells) => cells.len(),
+            Cells::F64(cells) => cells.len(),
             Cells::Bool(cells) => cells.len(),
             Cells::Text(cells) => cells.len(),
         }
@@ -63,6 +67,7 @@ impl Cells {
         match self {
             Cells::U64(cells) => cells.clear(),
             Cells::I32(cells) => cells.clear(),
+            Cells::F64(cells) => cells.clear(),
             Cells::Bool(cells) => cells.clear(),
             Cells::Text(cells) => cells.clear(),
         }
@@ -72,6 +77,7 @@ impl Cells {
         match self {
             Cells::U64(cells) => cells.resize(cells.len() + rows, None),
             Cells::I32(cells) => cells.resize(cells.len() + rows, None),
+            Cells::F64(cells) => cells.resize(cells.len() + rows, None),
             Cells::Bool(cells) => cells.resize(cells.len() + rows, None),
             Cells::Text(cells) => cells.resize(cells.len() + rows, None),
         }
@@ -81,6 +87,7 @@ impl Cells {
         match self {
             Cells::U64(cells) => cells.reserve_exact(rows),
             Cells::I32(cells) => cells.reserve_exact(rows),
+            Cells::F64(cells) => cells.reserve_exact(rows),
             Cells::Bool(cells) => cells.reserve_exact(rows),
             Cells::Text(cells) => cells.reserve_exact(rows),
         }

@@ -2,7 +2,7 @@
 //!
 //! A null is an empty field; text that is empty is `""`, so that the two stay apart.
 
-use crate::columns::{Cells, Columns};
+use crate::columns::Cells;
 use crate::table::Table;
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
@@ -23,11 +23,11 @@ impl CsvFile {
         Ok(CsvFile { out })
     }
 
-    pub(crate) fn rows(&mut self, order: &[usize], columns: &Columns) -> Result<(), String> {
+    pub(crate) fn rows(&mut self, order: &[usize], cells: &[&Cells]) -> Result<(), String> {
         let mut line = String::new();
         for &row in order {
             line.clear();
-            for (column, cells) in columns.cells.iter().enumerate() {
+            for (column, cells) in cells.iter().enumerate() {
                 if column > 0 {
                     line.push(',');
                 }
@@ -48,6 +48,7 @@ fn push_cell(line: &mut String, cells: &Cells, row: usize) {
     match cells {
         Cells::U64(cells) => push(line, cells[row]),
         Cells::I32(cells) => push(line, cells[row]),
+        Cells::F64(cells) => push(line, cells[row]),
         Cells::Bool(cells) => push(line, cells[row]),
         Cells::Text(cells) => {
             if let Some(text) = &cells[row] {

@@ -2,10 +2,12 @@
 //!
 //! What is exported is what a replay shows: whole samples only, each row once, whatever state the recording is in. So it is
 //! replayed first, to learn which samples are whole, and then copied, a part at a time: memory stays that of one part.
+//! Columns that other tools would have to join for are there already (`derived`).
 
 use crate::chunks::{Chunk, Chunks};
 use crate::columns::Cells;
 use crate::csv::CsvFile;
+use crate::derived::{exported, Derived};
 use crate::error::{Damage, WriteError};
 use crate::part::{appear, order, TableFile};
 use crate::recording::Recording;
@@ -75,26 +77,36 @@ impl Recording {
         let name = |table: &Table| format!("{}.{}", table.name, format.extension());
         prepare(dir, &ALL.map(name), replace)?;
         let mut replay = self.replay();
-        replay.by_ref().for_each(drop);
+        let mut derived = Derived::default();
+        replay.by_ref().for_each(|item| derived.item(&item));
         let whole = replay.whole();
-        let mut exported = Exported { files: Vec::new(), damage: replay.damage().to_vec() };
+        let mut done = Exported { files: Vec::new(), damage: replay.damage().to_vec() };
         // As the documents list them.
         for table in ALL.iter().rev() {
             let path = dir.join(name(table));
             let rows = appear(&path, |unfinished| {
-                let mut out = Out::create(unfinished, table, format)?;
-                self.copy(table, whole, &mut out).and_then(|rows| out.finish().map(|()| Some(rows)))
+                let mut out = Out::create(unfinished, exported(table), format)?;
+                self.copy(table, whole, &mut derived, &mut out).and_then(|rows| out.finish().map(|()| Some(rows)))
             });
             let rows = rows.map_err(ExportError::Write)?.unwrap_or(0);
-            exported.files.push((path, rows));
+            done.files.push((path, rows));
         }
-        Ok(exported)
+        Ok(done)
     }
 
-    fn copy(&self, table: &'static Table, whole: &Whole, out: &mut Out) -> Result<u64, String> {
+    fn copy(
+        &self,
+        table: &'static Table,
+        whole: &Whole,
+        derived: &mut Derived,
+        out: &mut Out,
+    ) -> Result<u64, String> {
         let (mut chunks, mut rows, mut reported_before) = (Chunks::default(), 0, Vec::new());
         while let Some(written) = chunks
-            .next(table, &self.files, &mut reported_before, |chunk| copy_chunk(table, &chunk, whole, out))
+            .next(table, &self.files, &mut reported_before, |chunk| {
+                derived.times(chunk.columns);
+                copy_chunk(table, &chunk, whole, derived, out)
+            })
         {
             rows += written?;
         }
@@ -102,17 +114,27 @@ impl Recording {
     }
 }
 
-fn copy_chunk(table: &'static Table, chunk: &Chunk<'_>, whole: &Whole, out: &mut Out) -> Result<u64, String> {
+fn copy_chunk(
+    table: &'static Table,
+    chunk: &Chunk<'_>,
+    whole: &Whole,
+    derived: &Derived,
+    out: &mut Out,
+) -> Result<u64, String> {
     let mut is_new = vec![false; chunk.columns.rows];
     chunk.rows().for_each(|row| is_new[row] = true);
     let has_ticks = table.columns[0].name == "tick";
     let by: &[usize] = if table.columns[1].name == "position" { &[0, 1] } else { &[0] };
     let cells = |column: usize| -> Result<Cells, String> { Ok(chunk.columns.cells[column].clone()) };
     let order = order(table, by, cells, |row, number| is_new[row] && (!has_ticks || whole.has(number)))?;
+    if order.is_empty() {
+        return Ok(0);
+    }
+    let more = derived.cells(chunk.columns);
+    let all: Vec<&Cells> = chunk.columns.cells.iter().chain(&more).collect();
     match out {
-        _ if order.is_empty() => {}
-        Out::Parquet(file) => file.group(&order, cells)?,
-        Out::Csv(file) => file.rows(&order, chunk.columns)?,
+        Out::Parquet(file) => file.group(&order, |column| Ok(all[column].clone()))?,
+        Out::Csv(file) => file.rows(&order, &all)?,
     }
     Ok(order.len() as u64)
 }

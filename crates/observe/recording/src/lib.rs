@@ -9,6 +9,7 @@ mod batch;
 mod chunks;
 mod columns;
 mod csv;
+mod derived;
 mod error;
 mod export;
 mod files;

@@ -2,7 +2,7 @@
 //!
 //! Why not by that library: `docs/decisions/0027-tails-without-the-arrow-library.md`.
 
-use crate::batch::{field, BOOL, INT, RECORD_BATCH, SCHEMA, UTF8};
+use crate::batch::{field, BOOL, DOUBLE, FLOAT, INT, RECORD_BATCH, SCHEMA, UTF8};
 use crate::columns::Cells;
 use crate::table::Kind;
 use flatbuffers::{FlatBufferBuilder, TableFinishedWIPOffset, WIPOffset};
@@ -38,6 +38,13 @@ fn column(builder: &mut FlatBufferBuilder<'_>, name: &str, kind: Kind) -> Finish
             builder.push_slot(slot(field::int::BITS), if kind == Kind::U64 { 64 } else { 32 }, 0i32);
             (INT, builder.end_table(table), children)
         }
+        Kind::F64 => {
+            let table = builder.start_table();
+            builder.push_slot(slot(field::float::PRECISION), DOUBLE, 0);
+            let of = builder.end_table(table);
+            let children = builder.create_vector::<Finished>(&[]);
+            (FLOAT, of, children)
+        }
         Kind::Bool | Kind::Text => {
             let table = builder.start_table();
             let empty = builder.end_table(table);
@@ -70,6 +77,10 @@ pub(crate) fn batch(columns: &[Cells]) -> Result<Vec<u8>, &'static str> {
             Cells::I32(cells) => {
                 body.valid(cells);
                 body.numbers(cells, i32::to_le_bytes);
+            }
+            Cells::F64(cells) => {
+                body.valid(cells);
+                body.numbers(cells, f64::to_le_bytes);
             }
             Cells::Bool(cells) => {
                 body.valid(cells);

@@ -7,7 +7,7 @@ use crate::error::WriteError;
 use crate::format::FORMAT;
 use crate::table::{Column, Kind, Table};
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::{KeyValue, RowGroupMetaData};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
@@ -94,6 +94,7 @@ pub(crate) fn order(
             so_far.then_with(|| match key {
                 Cells::U64(cells) => cells[*a].cmp(&cells[*b]),
                 Cells::I32(cells) => cells[*a].cmp(&cells[*b]),
+                Cells::F64(cells) => cells[*a].partial_cmp(&cells[*b]).unwrap_or(Ordering::Equal),
                 Cells::Bool(cells) => cells[*a].cmp(&cells[*b]),
                 Cells::Text(cells) => cells[*a].cmp(&cells[*b]),
             })
@@ -168,6 +169,10 @@ fn write_column(mut writer: SerializedColumnWriter<'_>, cells: Cells, order: &[u
             let (values, levels) = split(cells, order, |value| *value);
             writer.typed::<Int32Type>().write_batch(&values, Some(&levels), None)?;
         }
+        Cells::F64(cells) => {
+            let (values, levels) = split(cells, order, |value| *value);
+            writer.typed::<DoubleType>().write_batch(&values, Some(&levels), None)?;
+        }
         Cells::Bool(cells) => {
             let (values, levels) = split(cells, order, |value| *value);
             writer.typed::<BoolType>().write_batch(&values, Some(&levels), None)?;
@@ -185,6 +190,7 @@ fn schema(table: &Table) -> ParquetResult<TypePtr> {
         let (physical, logical) = match column.kind {
             Kind::U64 => (Physical::INT64, Some(LogicalType::integer(64, false))),
             Kind::I32 => (Physical::INT32, None),
+            Kind::F64 => (Physical::DOUBLE, None),
             Kind::Bool => (Physical::BOOLEAN, None),
             Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         };
@@ -212,7 +218,7 @@ fn properties(table: &Table) -> ParquetResult<WriterPropertiesPtr> {
             Kind::U64 | Kind::I32 => properties
                 .set_column_dictionary_enabled(path.clone(), false)
                 .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
-            Kind::Bool => properties.set_column_dictionary_enabled(path, false),
+            Kind::Bool | Kind::F64 => properties.set_column_dictionary_enabled(path, false),
             Kind::Text => properties.set_column_dictionary_enabled(path, column.name != "payload"),
         };
     }

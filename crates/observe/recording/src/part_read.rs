@@ -7,7 +7,7 @@ use crate::table::Table;
 use bytes::Bytes;
 use parquet::basic::Type as Physical;
 use parquet::column::reader::get_typed_column_reader;
-use parquet::data_type::{BoolType, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
@@ -126,6 +126,7 @@ fn read_column(group: &dyn RowGroupReader, name: &str, rows: usize, cells: &mut 
     match cells {
         Cells::U64(out) => read_typed::<Int64Type, _>(group, index, rows, out, |value| Some(value as u64)),
         Cells::I32(out) => read_typed::<Int32Type, _>(group, index, rows, out, Some),
+        Cells::F64(out) => read_typed::<DoubleType, _>(group, index, rows, out, Some),
         Cells::Bool(out) => read_typed::<BoolType, _>(group, index, rows, out, Some),
         Cells::Text(out) => read_typed::<ByteArrayType, _>(group, index, rows, out, |text| {
             String::from_utf8(text.data().to_vec()).ok()
@@ -137,6 +138,7 @@ fn physical(cells: &Cells) -> Physical {
     match cells {
         Cells::U64(_) => Physical::INT64,
         Cells::I32(_) => Physical::INT32,
+        Cells::F64(_) => Physical::DOUBLE,
         Cells::Bool(_) => Physical::BOOLEAN,
         Cells::Text(_) => Physical::BYTE_ARRAY,
     }

@@ -8,12 +8,13 @@
 pub(crate) enum Kind {
     U64,
     I32,
+    F64,
     Bool,
     Text,
 }
 
 /// One column.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
@@ -51,16 +52,20 @@ impl Table {
     }
 }
 
-const fn u64(name: &'static str) -> Column {
+pub(crate) const fn u64(name: &'static str) -> Column {
     Column { name, kind: Kind::U64 }
 }
 const fn i32(name: &'static str) -> Column {
     Column { name, kind: Kind::I32 }
 }
+/// No recorded table has one: an exported one may.
+pub(crate) const fn f64(name: &'static str) -> Column {
+    Column { name, kind: Kind::F64 }
+}
 const fn bool(name: &'static str) -> Column {
     Column { name, kind: Kind::Bool }
 }
-const fn text(name: &'static str) -> Column {
+pub(crate) const fn text(name: &'static str) -> Column {
     Column { name, kind: Kind::Text }
 }
 

@@ -119,6 +119,30 @@ fn every_row_is_exported_once_and_in_order_of_time() {
 }
 
 #[test]
+fn what_other_tools_would_join_for_is_in_each_row() {
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path().join("run");
+    write(&dir, 12, 3, 1_000_000, false);
+    let recording = Recording::open(&dir).unwrap();
+    recording.export(&home.path().join("out"), TableFormat::Csv, false).unwrap();
+    let lines = lines(&home.path().join("out"), "processes");
+    let value = |line: &[String], name: &str| {
+        line[lines[0].iter().position(|column| column == name).unwrap()].clone()
+    };
+    let samples = numbered(samples(&replayed(&recording)));
+    let roles: std::collections::BTreeSet<String> = lines[1..].iter().map(|line| value(line, "role")).collect();
+    assert!(!roles.contains("") && !roles.is_empty(), "{roles:?}");
+    for line in &lines[1..] {
+        let tick: u64 = value(line, "tick").parse().unwrap();
+        let (_, sample) = samples.iter().find(|(number, _)| *number == tick).unwrap();
+        assert_eq!(value(line, "seconds").parse::<f64>().unwrap(), sample.at.seconds());
+        let part = |name: &str| value(line, name).parse::<u64>().ok();
+        let rss = ["anonymous_bytes", "file_bytes", "shared_bytes"].iter().try_fold(0, |sum, name| Some(sum + part(name)?));
+        assert_eq!(part("rss_bytes"), rss);
+    }
+}
+
+#[test]
 fn an_incomplete_sample_is_left_out_of_all_tables() {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join("run");
