@@ -5,7 +5,7 @@ use crate::columns::{Cells, Columns};
 use crate::table::{f64, text, u64, Column, Table, ALL};
 use std::collections::HashMap;
 use std::sync::LazyLock;
-use ullage_model::{Event, EventKind, Item, ProcessId};
+use ullage_model::{ClockTicks, Event, EventKind, Item, ProcessId};
 
 const NS_PER_S: f64 = 1e9;
 
@@ -73,7 +73,8 @@ impl Derived {
                 Cells::U64(rows.map(sum).collect())
             }
             _ => {
-                let at = |row| number("at_ns", row).or_else(|| self.at_ns.get(&columns.u64(0, row)?).copied());
+                let at =
+                    |row| number("at_ns", row).or_else(|| self.at_ns.get(&columns.u64(0, row)?).copied());
                 Cells::F64(rows.map(|row| at(row).map(|at| at as f64 / NS_PER_S)).collect())
             }
         }
@@ -81,7 +82,7 @@ impl Derived {
 
     fn role(&self, columns: &Columns, row: usize) -> Option<String> {
         let pid = columns.i32(place(columns, "pid")?, row)?;
-        let start = columns.u64(place(columns, "start_ticks")?, row)?;
+        let start = ClockTicks(columns.u64(place(columns, "start_ticks")?, row)?);
         self.roles.get(&ProcessId { pid, start }).cloned()
     }
 }

@@ -86,7 +86,8 @@ impl Recording {
             let path = dir.join(name(table));
             let rows = appear(&path, |unfinished| {
                 let mut out = Out::create(unfinished, exported(table), format)?;
-                self.copy(table, whole, &mut derived, &mut out).and_then(|rows| out.finish().map(|()| Some(rows)))
+                self.copy(table, whole, &mut derived, &mut out)
+                    .and_then(|rows| out.finish().map(|()| Some(rows)))
             });
             let rows = rows.map_err(ExportError::Write)?.unwrap_or(0);
             done.files.push((path, rows));
@@ -102,12 +103,10 @@ impl Recording {
         out: &mut Out,
     ) -> Result<u64, String> {
         let (mut chunks, mut rows, mut reported_before) = (Chunks::default(), 0, Vec::new());
-        while let Some(written) = chunks
-            .next(table, &self.files, &mut reported_before, |chunk| {
-                derived.times(chunk.columns);
-                copy_chunk(table, &chunk, whole, derived, out)
-            })
-        {
+        while let Some(written) = chunks.next(table, &self.files, &mut reported_before, |chunk| {
+            derived.times(chunk.columns);
+            copy_chunk(table, &chunk, whole, derived, out)
+        }) {
             rows += written?;
         }
         Ok(rows)

@@ -8,7 +8,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 use std::fs::File;
 use std::path::Path;
-use ullage_model::{Measured, ProcessReading, Sample};
+use ullage_model::{At, Event, EventKind, Measured, ProcessReading, Role, Sample};
 use ullage_recording::{repair, ExportError, Recording, TableFormat, Writer};
 
 /// Every table, with how many rows the samples of `write` make.
@@ -122,22 +122,31 @@ fn every_row_is_exported_once_and_in_order_of_time() {
 fn what_other_tools_would_join_for_is_in_each_row() {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join("run");
-    write(&dir, 12, 3, 1_000_000, false);
-    let recording = Recording::open(&dir).unwrap();
+    let items = write(&dir, 12, 3, 1_000_000, false);
+    let worker = samples(&items)[0].processes[1].id;
+    let mut writer = Writer::create(&home.path().join("other"), &run()).unwrap();
+    let role = EventKind::RoleKnown { id: worker, role: Role::LoaderWorker(Some(4)) };
+    writer.event(&Event { at: At(5), what: role });
+    samples(&items).iter().for_each(|sample| writer.sample(sample));
+    drop(writer);
+    let recording = Recording::open(home.path().join("other")).unwrap();
     recording.export(&home.path().join("out"), TableFormat::Csv, false).unwrap();
     let lines = lines(&home.path().join("out"), "processes");
     let value = |line: &[String], name: &str| {
         line[lines[0].iter().position(|column| column == name).unwrap()].clone()
     };
     let samples = numbered(samples(&replayed(&recording)));
-    let roles: std::collections::BTreeSet<String> = lines[1..].iter().map(|line| value(line, "role")).collect();
-    assert!(!roles.contains("") && !roles.is_empty(), "{roles:?}");
+    assert_eq!(samples.len(), 12);
     for line in &lines[1..] {
+        let is_worker = value(line, "pid") == worker.pid.to_string();
+        assert_eq!(value(line, "role"), if is_worker { "loader worker 4" } else { "" });
         let tick: u64 = value(line, "tick").parse().unwrap();
         let (_, sample) = samples.iter().find(|(number, _)| *number == tick).unwrap();
         assert_eq!(value(line, "seconds").parse::<f64>().unwrap(), sample.at.seconds());
         let part = |name: &str| value(line, name).parse::<u64>().ok();
-        let rss = ["anonymous_bytes", "file_bytes", "shared_bytes"].iter().try_fold(0, |sum, name| Some(sum + part(name)?));
+        let rss = ["anonymous_bytes", "file_bytes", "shared_bytes"]
+            .iter()
+            .try_fold(0, |sum, name| Some(sum + part(name)?));
         assert_eq!(part("rss_bytes"), rss);
     }
 }
