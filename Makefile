@@ -243,7 +243,7 @@ image: deb
 # Manual pages and completions, into dist/share.
 .PHONY: pages
 pages:
-	$(CARGO) run -q --release -p ullage-cli --example pages -- dist/share
+	$(CARGO) run -q --release -p ullage-cli --example pages -- dist/share $$(git log -1 --format=%cs)
 
 # The pages of docs/ as a site in target/site, strictly: a link that leads nowhere ends it. Not --quiet: what is not printed
 # does not count as a warning.

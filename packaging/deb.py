@@ -53,7 +53,8 @@ def build():
     files = STAGE / "files"
     files.mkdir(parents=True)
     shutil.copy2(command(bin), files / "ullage")
-    cargo("run", "-q", "--release", "-p", "ullage-cli", "--example", "pages", "--", str(files / "share"))
+    date = time.strftime("%Y-%m-%d", time.gmtime(int(wheels.committed())))
+    cargo("run", "-q", "--release", "-p", "ullage-cli", "--example", "pages", "--", str(files / "share"), date)
     (files / "changelog").write_text(changelog(wheels.version()))
     licenses.write(files / "crates")
     with open(files / "crates.gz", "wb") as packed:  # no name and no time in it
