@@ -23,7 +23,7 @@ const SCREENS = [
 ];
 // What people type, and a page that must be among the results.
 const SEARCHES = [
-  ["unable to mmap", "causes/max-map-count-exhausted.html"],
+  ["unable to mmap", "guide/messages.html"],
   ["Bus error", "guide/messages.html"],
   ["DataLoader worker killed", "guide/messages.html"],
   ["max_map_count", "causes/max-map-count-exhausted.html"],

@@ -102,9 +102,7 @@ def cause_page(cause):
     if heading.strip() != f"# {cause}":
         raise PluginError(f"{CAUSES}/{cause}/page.md does not begin with its id")
     how = "A run under ullage detects it." if facts["rule"] else "Known from messages in logs; no run detects it."
-    # Who searches for a message wants its cause, before the pages that speak of it.
-    front = f"---\ntitle: {json.dumps(facts['title'])}\nsearch:\n  boost: 3\n---\n"
-    page = f"{front}# {facts['title']}\n\n`{cause}` · {how}\n{body}"
+    page = f"---\ntitle: {json.dumps(facts['title'])}\n---\n# {facts['title']}\n\n`{cause}` · {how}\n{body}"
     messages = facts.get("messages", [])
     if messages:
         page += "\n## Messages\n`ullage explain FILE` names this cause first for these lines.\n"

@@ -1,5 +1,5 @@
-// The theme puts a <nav> with a copy button into each block of code, and each table into a <div> that scrolls to the side. The
-// first gets a name, as landmarks of a page must have; the second can be scrolled with the keyboard.
+// The theme puts a <nav> with a copy button into each block of code, which gets a name, as landmarks of a page must have. Code
+// and tables that scroll to the side can be scrolled with the keyboard.
 document$.subscribe(() => {
   const nameCode = () =>
     document.querySelectorAll(".md-code__nav:not([aria-label])").forEach((nav) => {
@@ -8,7 +8,8 @@ document$.subscribe(() => {
     });
   const name = () => {
     nameCode();
-    document.querySelectorAll(".md-typeset__scrollwrap:not([tabindex])").forEach((table) => table.setAttribute("tabindex", "0"));
+    const scroll = ".md-typeset__scrollwrap:not([tabindex]), pre > code:not([tabindex])";
+    document.querySelectorAll(scroll).forEach((part) => part.setAttribute("tabindex", "0"));
   };
   name();
   new MutationObserver(name).observe(document.body, { childList: true, subtree: true });
