@@ -1,5 +1,14 @@
 //! Every threshold of the answer, each with its reason.
 
+/// SIGTERM.
+pub(crate) const SIGTERM: i32 = 15;
+/// SIGHUP, SIGINT, SIGKILL and SIGTERM: sent to end a process. Kills of the kernel's are findings.
+pub(crate) const SENT_SIGNALS: [i32; 4] = [1, 2, 9, SIGTERM];
+/// SIGILL, SIGBUS, SIGFPE and SIGSEGV: faults of the process itself.
+pub(crate) const FAULT_SIGNALS: [i32; 4] = [4, 7, 8, 11];
+/// A shell's exit status for a process that a signal killed, less the signal.
+pub(crate) const SHELL_SIGNALS_FROM: i32 = 128;
+
 /// Error of a clock of which nothing is recorded, seconds: the kernel's own word for a clock that nothing keeps right is
 /// 16 s (`NTP_PHASE_LIMIT`, include/linux/timex.h), and less would be a guess.
 pub(crate) const UNKNOWN_CLOCK_ERROR_S: f64 = 16.0;
