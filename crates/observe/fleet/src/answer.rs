@@ -1,9 +1,9 @@
 //! What do all rows together answer? One job, its last attempt; who was first, what followed, who stands out, what is missing.
 
-use crate::first::{cascade, first, is_lost, latest, place, suspects};
+use crate::first::{cascade, first, is_lost, latest, node, place, suspects};
 use crate::machines::Machines;
 use crate::missing::missing;
-use crate::odd::{node, odd};
+use crate::odd::odd;
 use crate::outliers::outliers;
 use std::collections::{BTreeMap, BTreeSet};
 use ullage_model::{
@@ -115,7 +115,7 @@ fn differs(
 ) -> Vec<OddNode> {
     let by_path = |path: &str| rows.iter().find(|row| row.path == path).copied();
     let mut found: Vec<OddNode> = Vec::new();
-    let first = first.filter(|first| first.determined).and_then(|first| first.candidates.first());
+    let first = first.filter(|first| first.node.is_some()).and_then(|first| first.candidates.first());
     if let Some(row) = first.and_then(|candidate| by_path(&candidate.place.path)) {
         found.extend(odd(row, OddBecause::FirstFailure, rows, machines));
     }

@@ -8,7 +8,7 @@
 
 use crate::policy::{EXCEPTION_ERROR_S, LOST_AFTER_S, UNKNOWN_CLOCK_ERROR_S};
 use crate::row::is_proven;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use ullage_model::{CascadeStep, FailureKind, FirstBy, FirstOfFleet, FleetCandidate, FleetPlace, FleetRow};
 
 /// Candidates that are listed.
@@ -28,6 +28,11 @@ pub(crate) struct Suspect<'a> {
 /// Which recording, by the rank that failed.
 pub(crate) fn place(row: &FleetRow) -> FleetPlace {
     FleetPlace { path: row.path.clone(), node: row.node.clone(), rank: row.failure_rank.or(row.rank) }
+}
+
+/// The name by which a recording's node is known; none where nothing says it.
+pub(crate) fn node(row: &FleetRow) -> Option<&str> {
+    row.node.as_deref().or(row.boot_id.as_deref())
 }
 
 /// Whether a recording has no end and stops long before `latest`, the last wall clock of any.
@@ -85,9 +90,12 @@ pub(crate) fn first(suspects: &[Suspect<'_>]) -> Option<FirstOfFleet> {
         (_, [one]) if others_unclear() => (Some(FirstBy::Cause), vec![*one]),
         _ => (None, contenders),
     };
+    let nodes: BTreeSet<Option<&str>> = named.iter().map(|suspect| node(suspect.row)).collect();
+    let node = nodes.into_iter().collect::<Vec<_>>();
     Some(FirstOfFleet {
         determined: by.is_some(),
         by,
+        node: if let [Some(node)] = node.as_slice() { Some((*node).to_owned()) } else { None },
         more: named.len().saturating_sub(MOST_CANDIDATES),
         candidates: named.iter().take(MOST_CANDIDATES).map(|suspect| suspect.candidate()).collect(),
     })
@@ -96,7 +104,7 @@ pub(crate) fn first(suspects: &[Suspect<'_>]) -> Option<FirstOfFleet> {
 /// Endings of all that failed and is no candidate, the most frequent first.
 pub(crate) fn cascade(suspects: &[Suspect<'_>], first: Option<&FirstOfFleet>) -> Vec<CascadeStep> {
     let candidates = first.map_or(&[][..], |first| first.candidates.as_slice());
-    let named: std::collections::BTreeSet<&str> =
+    let named: BTreeSet<&str> =
         candidates.iter().map(|candidate| candidate.place.path.as_str()).collect();
     let from = first.filter(|first| first.determined).and_then(|first| Some(first.candidates.first()?.at_unix));
     let mut steps: BTreeMap<(String, FailureKind), (usize, f64)> = BTreeMap::new();

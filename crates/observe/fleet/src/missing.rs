@@ -1,7 +1,6 @@
 //! Which ranks and nodes should be there and are not, and which recordings stop long before the others?
 
-use crate::first::{is_lost, latest, place};
-use crate::odd::node;
+use crate::first::{is_lost, latest, node, place};
 use std::collections::BTreeSet;
 use ullage_model::{FleetMissing, FleetRow, LostRecording};
 

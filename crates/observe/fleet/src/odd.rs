@@ -3,6 +3,7 @@
 //! The "good machine" has each fact that most of the other nodes agree on, and the median of their figures. The surprise: a
 //! value that other nodes have too, which did not fail, explains less than one that this node has alone.
 
+use crate::first::node;
 use crate::machines::Machines;
 use crate::outliers::median;
 use crate::policy::MAJORITY;
@@ -16,11 +17,6 @@ use ullage_model::{
 /// Differences and names that are listed.
 const MOST_DIFFERENCES: usize = 10;
 const MOST_NAMES: usize = 10;
-
-/// The name by which a recording's node is known; none where nothing says it.
-pub(crate) fn node(row: &FleetRow) -> Option<&str> {
-    row.node.as_deref().or(row.boot_id.as_deref())
-}
 
 /// What is different about the node of `row`; none where there is no other node.
 pub(crate) fn odd(

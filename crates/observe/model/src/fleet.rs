@@ -175,6 +175,8 @@ pub struct FirstOfFleet {
     pub determined: bool,
     /// What decided it.
     pub by: Option<FirstBy>,
+    /// The node that all candidates are of.
+    pub node: Option<String>,
     /// The one, or those whose intervals overlap, earliest first.
     pub candidates: Vec<FleetCandidate>,
     /// Candidates that are not listed.
