@@ -38,7 +38,7 @@ class Tests:
     def _base(self):
         """A real recording of two seconds, from which all shapes come."""
         folder = os.path.join(self.folder, "base")
-        program = "import time; kept = [bytearray(1 << 20) for _ in range(64)]; time.sleep(2)"
+        program = "import time; blocks = [bytearray(1 << 20) for _ in range(64)]; time.sleep(2)"
         command = [self.ullage, "run", "-q", "--interval", "100ms", "--record", folder, "--", sys.executable, "-c", program]
         subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
         return Base(folder)

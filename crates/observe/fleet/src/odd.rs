@@ -6,7 +6,7 @@
 use crate::first::node;
 use crate::machines::Machines;
 use crate::outliers::median;
-use crate::policy::MAJORITY;
+use crate::policy::{ALIKE_FROM, ALIKE_SHARE, MAJORITY};
 use std::collections::{BTreeMap, BTreeSet};
 use ullage_comparison::{compare, Seen, Side};
 use ullage_model::{
@@ -33,13 +33,22 @@ pub(crate) fn odd(
         return None;
     }
     let counted = machines.counted(others.iter().copied());
-    let most: BTreeMap<&str, (&Fact, usize)> = counted
+    let most: BTreeMap<&str, Fact> = counted
         .iter()
-        .filter_map(|(name, values)| Some((*name, *values.iter().max_by_key(|(_, count)| *count)?)))
+        .map(|(name, values)| (*name, of_most(values)))
         .filter(|(_, (_, count))| *count as f64 >= MAJORITY * others.len() as f64)
+        .map(|(name, (fact, _))| (name, fact))
         .collect();
-    let good_facts: Facts = most.iter().map(|(name, (fact, _))| ((*name).to_owned(), (*fact).clone())).collect();
-    let bad_facts: Facts = facts.into_iter().filter(|(name, _)| most.contains_key(name.as_str())).collect();
+    let good_facts: Facts = most.iter().map(|(name, fact)| ((*name).to_owned(), fact.clone())).collect();
+    let same_or_own = |name: &str, fact: Fact| match most.get(name) {
+        Some(most) if are_alike(most, &fact) => most.clone(),
+        _ => fact,
+    };
+    let bad_facts: Facts = facts
+        .into_iter()
+        .filter(|(name, _)| most.contains_key(name.as_str()))
+        .map(|(name, fact)| (name.clone(), same_or_own(&name, fact)))
+        .collect();
     let peers: Vec<&FleetRow> = rows.iter().filter(|row| node(row) != Some(own)).copied().collect();
     let good = Side {
         name: "most nodes".to_owned(),
@@ -56,7 +65,7 @@ pub(crate) fn odd(
     let compared = compare(&good, std::slice::from_ref(&bad)).others.into_iter().next()?;
     let count = |name: &str, fact: &Fact| {
         let values = counted.get(name).map_or(&[][..], Vec::as_slice);
-        values.iter().find(|(value, _)| *value == fact).map_or(0, |(_, count)| *count)
+        values.iter().filter(|(value, _)| are_alike(value, fact)).map(|(_, count)| *count).sum()
     };
     let mut differences: Vec<FleetDifference> = compared
         .differences
@@ -79,6 +88,39 @@ pub(crate) fn odd(
         differences,
         unimportant: compared.unimportant.into_iter().take(MOST_NAMES).map(|change| change.fact).collect(),
     })
+}
+
+/// The value that most nodes have, and how many have it or one like it.
+fn of_most(values: &[(&Fact, usize)]) -> (Fact, usize) {
+    let most = values.iter().max_by_key(|(_, count)| *count).map_or(Fact::missing("no node"), |(fact, _)| (*fact).clone());
+    // Of sizes that differ a little everywhere, the one in the middle.
+    let mut sizes: Vec<(u64, usize)> =
+        values.iter().filter_map(|(fact, count)| Some((fact.number()?, *count))).collect();
+    sizes.sort_unstable();
+    let half = sizes.iter().map(|(_, count)| count).sum::<usize>().div_ceil(2);
+    let mut before = 0;
+    let middle = sizes.iter().find(|(_, count)| {
+        before += count;
+        before >= half
+    });
+    let alike = |fact: &Fact| -> usize {
+        values.iter().filter(|(value, _)| are_alike(value, fact)).map(|(_, count)| *count).sum()
+    };
+    let of_middle = middle.map(|(size, _)| Fact::Number(*size)).map(|fact| (alike(&fact), fact));
+    match of_middle {
+        Some((count, fact)) if count > alike(&most) => (fact, count),
+        _ => (most.clone(), alike(&most)),
+    }
+}
+
+/// The same, or sizes that differ by so little that it changes nothing.
+fn are_alike(a: &Fact, b: &Fact) -> bool {
+    match (a, b) {
+        (Fact::Number(a), Fact::Number(b)) if a.min(b) >= &ALIKE_FROM => {
+            (*a as f64 - *b as f64).abs() <= ALIKE_SHARE * (*a.max(b) as f64)
+        }
+        _ => a == b,
+    }
 }
 
 fn medians(rows: &[&FleetRow]) -> BTreeMap<String, f64> {

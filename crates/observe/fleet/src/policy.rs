@@ -48,3 +48,8 @@ pub(crate) const LEAST_DISTANCE_ELSE: f64 = 67_108_864.0;
 /// A fact counts as what most nodes have where this share of the other nodes agrees on one value: names, paths and counters
 /// differ everywhere and are no fact of a fleet.
 pub(crate) const MAJORITY: f64 = 0.8;
+
+/// Sizes from here on that differ by no more than this share are alike: MemTotal of equal machines differs by what the firmware
+/// and the kernel set aside. Smaller numbers are counts and limits, which are equal or not.
+pub(crate) const ALIKE_FROM: u64 = 1 << 20;
+pub(crate) const ALIKE_SHARE: f64 = 0.02;

@@ -17,12 +17,13 @@ use ullage_model::{
 /// Characters of the name of an exception.
 const MOST_NAME: usize = 60;
 
-/// The row of a recording. `last_s`: seconds from its start to the last thing that it holds, where it has no end.
+/// The row of a recording. `last_s`: seconds from its start to the last thing that it holds, where that was read.
 pub fn row(path: &str, run: &RunFacts, verdict: &VerdictView, last_s: Option<f64>) -> FleetRow {
     let mut row = of_run(path, run);
-    let duration_s = verdict.duration_s.value().copied().or(run.duration_s);
-    row.duration_s = duration_s.filter(|_| row.closed);
-    row.ended_unix = row.duration_s.or(last_s).or(duration_s).map(|seconds| run.started_unix + seconds);
+    row.duration_s = verdict.duration_s.value().copied().or(run.duration_s);
+    // A copy of run.json may be of before the end.
+    row.closed |= row.duration_s.is_some();
+    row.ended_unix = row.duration_s.or(last_s).map(|seconds| run.started_unix + seconds);
     row.outcome = verdict.outcome.kind;
     row.code = verdict.outcome.code;
     row.signal = verdict.outcome.signal;

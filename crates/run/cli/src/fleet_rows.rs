@@ -102,7 +102,6 @@ fn one(folder: &Path, path: &str) -> anyhow::Result<(FleetRow, Facts)> {
         return Ok((ullage_fleet::row(path, &run, &verdict, None), ullage_fleet::facts(&run)));
     }
     let (run, verdict, last_s) = judged(folder)?;
-    let last_s = last_s.filter(|_| run.outcome.is_none());
     Ok((ullage_fleet::row(path, &run, &verdict, last_s), ullage_fleet::facts(&run)))
 }
 
