@@ -17,12 +17,13 @@ use ullage_model::{
 /// Characters of the name of an exception.
 const MOST_NAME: usize = 60;
 
-/// The row of a recording. `last_s`: seconds from its start to the last thing that it holds, where that was read.
+/// The row of a recording. `last_s`: seconds from its start to the last thing that it holds, where it has no end; a verdict that
+/// the node itself wrote is of a run that ended, even if the copy of its run.json is of before.
 pub fn row(path: &str, run: &RunFacts, verdict: &VerdictView, last_s: Option<f64>) -> FleetRow {
     let mut row = of_run(path, run);
-    row.duration_s = verdict.duration_s.value().copied().or(run.duration_s);
-    // A copy of run.json may be of before the end.
-    row.closed |= row.duration_s.is_some();
+    row.closed = last_s.is_none();
+    let duration_s = verdict.duration_s.value().copied().or(run.duration_s);
+    row.duration_s = duration_s.filter(|_| row.closed);
     row.ended_unix = row.duration_s.or(last_s).map(|seconds| run.started_unix + seconds);
     row.outcome = verdict.outcome.kind;
     row.code = verdict.outcome.code;
@@ -102,7 +103,6 @@ fn of_run(path: &str, run: &RunFacts) -> FleetRow {
         attempt: names.attempt.or(run.attempt).unwrap_or(0),
         node_rank: run.node_rank,
         started_unix: run.started_unix,
-        closed: run.outcome.is_some(),
         clock_error_s,
         boot_id: run.machine.others.get("boot.id").and_then(|fact| fact.text()).map(str::to_owned),
         world_size: counted.or_else(|| Some(world_nodes?.saturating_mul(local_size?))),

@@ -105,7 +105,7 @@ fn one(folder: &Path, path: &str) -> anyhow::Result<(FleetRow, Facts)> {
     Ok((ullage_fleet::row(path, &run, &verdict, last_s), ullage_fleet::facts(&run)))
 }
 
-/// The run, its verdict, and the seconds from its start to the last thing that was recorded.
+/// The run, its verdict, and where it has no end, the seconds from its start to the last thing that was recorded.
 fn judged(folder: &Path) -> anyhow::Result<(RunFacts, VerdictView, Option<f64>)> {
     let recording = Recording::open(folder)?;
     let mut replay = recording.replay();
@@ -115,7 +115,8 @@ fn judged(folder: &Path) -> anyhow::Result<(RunFacts, VerdictView, Option<f64>)>
     let judged = RunFacts { outcome: Some(outcome), ..run.clone() };
     let verdict = ullage_diagnosis::diagnose(&judged, &timeline);
     let view = serde_json::from_value(ullage_report::json::verdict(&verdict))?;
-    Ok((run, view, Some(timeline.end().seconds())))
+    let last_s = run.outcome.is_none().then(|| timeline.end().seconds());
+    Ok((run, view, last_s))
 }
 
 /// A process of this machine with the same pid and start is the run's own; of other machines nothing is asked.
