@@ -33,13 +33,12 @@ class Tests:
         self.folder = folder
         self.cases, self.wrong = {}, []
         self.made = 0
-        self.base = self._base()
+        self.base = self._record("base", "100ms", "import time; time.sleep(2)")
 
-    def _base(self):
-        """A real recording of two seconds, from which all shapes come."""
-        folder = os.path.join(self.folder, "base")
-        program = "import time; blocks = [bytearray(1 << 20) for _ in range(64)]; time.sleep(2)"
-        command = [self.ullage, "run", "-q", "--interval", "100ms", "--record", folder, "--", sys.executable, "-c", program]
+    def _record(self, name, interval, program):
+        """A real recording, from which all shapes come."""
+        folder = os.path.join(self.folder, name)
+        command = [self.ullage, "run", "-q", "--interval", interval, "--record", folder, "--", sys.executable, "-c", program]
         subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
         return Base(folder)
 
@@ -346,6 +345,10 @@ class Tests:
 
     def bars(self, nodes, judged, most_s, most_mib):
         fleet = self.fleet(1, nodes=nodes, ranks=8)
+        if not judged:
+            # As many readings as of two minutes with four workers.
+            program = "import subprocess; jobs = [subprocess.Popen(['sleep', '6']) for _ in range(4)]; [j.wait() for j in jobs]"
+            fleet.base = self._record("long", "50ms", program)
         fleet.fault(nodes // 2, nodes * 4 + 5, 1000, FAULTS[0])
         fleet.echo(1000, {(nodes // 2, nodes * 4 + 5)})
         if not judged:

@@ -29,7 +29,7 @@ __all__ = ["answer", "row"]
 def row(path: StrPath) -> dict[str, Any]:
     """The row of the one recording in the folder `path`.
 
-    Raises `ullage.errors.Error` where there is none, or several; a recording that cannot be read is a row with `problem`.
+    Raises `ullage.errors.Error` where there is none, or several. One that cannot be read is a row with a `problem`.
     """
     rows: list[dict[str, Any]] = _ask(path)["rows"]
     if len(rows) != 1:
