@@ -88,7 +88,7 @@ pub(crate) fn first(suspects: &[Suspect<'_>]) -> Option<FirstOfFleet> {
         ([one], _) if pool.len() == 1 => (Some(FirstBy::Only), vec![*one]),
         ([one], _) => (Some(FirstBy::Clock), vec![*one]),
         (_, [one]) if others_unclear() => (Some(FirstBy::Cause), vec![*one]),
-        _ => (None, contenders),
+        _ => (None, contenders.clone()),
     };
     let nodes: BTreeSet<Option<&str>> = named.iter().map(|suspect| node(suspect.row)).collect();
     let node = nodes.into_iter().collect::<Vec<_>>();

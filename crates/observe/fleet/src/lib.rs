@@ -19,8 +19,7 @@ mod verdict;
 pub use answer::Fleet;
 pub use place::{of_path, FolderNames};
 pub use row::{facts, row, unreadable};
-pub use verdict::VerdictFile;
-pub use verdict::VerdictView;
+pub use verdict::{VerdictFile, VerdictView};
 
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,7 @@ use std::io::{BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
-use ullage_model::{EndedBy, FleetRow, Proof, Severity};
+use ullage_model::FleetRow;
 
 /// A low level, as for parts of a recording.
 const ZSTD_LEVEL: i32 = 3;
@@ -48,13 +48,13 @@ const COLUMNS: [Column; 50] = [
     ("outcome", Cell::Text(|row| Some(row.outcome.word().to_owned()))),
     ("code", Cell::Whole(|row| row.code.map(i64::from))),
     ("signal", Cell::Whole(|row| row.signal.map(i64::from))),
-    ("by", Cell::Text(|row| row.by.map(ended_by))),
+    ("by", Cell::Text(|row| row.by.map(word))),
     ("healthy", Cell::Flag(|row| row.healthy)),
     ("headline", Cell::Text(|row| Some(row.headline.clone()))),
     ("cause", Cell::Text(|row| row.cause.clone())),
     ("title", Cell::Text(|row| row.title.clone())),
-    ("severity", Cell::Text(|row| row.severity.map(severity))),
-    ("proof", Cell::Text(|row| row.proof.map(proof))),
+    ("severity", Cell::Text(|row| row.severity.map(word))),
+    ("proof", Cell::Text(|row| row.proof.map(word))),
     ("cause_role", Cell::Text(|row| row.cause_role.clone())),
     ("cause_rank", Cell::Whole(|row| row.cause_rank.map(i64::from))),
     ("failure", Cell::Text(|row| row.failure.map(|kind| kind.word().to_owned()))),
@@ -172,18 +172,6 @@ fn word(value: impl serde::Serialize) -> String {
         Ok(serde_json::Value::String(word)) => word,
         _ => String::new(),
     }
-}
-
-fn ended_by(by: EndedBy) -> String {
-    word(by)
-}
-
-fn severity(severity: Severity) -> String {
-    word(severity)
-}
-
-fn proof(proof: Proof) -> String {
-    word(proof)
 }
 
 #[cfg(test)]

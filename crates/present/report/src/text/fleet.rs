@@ -212,3 +212,135 @@ fn more(screen: &mut Screen, answer: &FleetAnswer) {
         screen.prose_in(LINES, 0, 2, &format!("{}.", parts.join("; ")));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ullage_model::{
+        CascadeStep, FailureKind, FleetLimit, FleetMissing, FleetOutlier, FleetPlace, FleetRow, FleetStates,
+        LostRecording, Proof,
+    };
+
+    fn at(node: &str, rank: u32) -> FleetPlace {
+        FleetPlace { path: format!("DIR/node={node}/rank={rank}"), node: Some(node.into()), rank: Some(rank) }
+    }
+
+    fn candidate(node: &str, rank: u32) -> FleetCandidate {
+        FleetCandidate {
+            place: at(node, rank),
+            at_unix: 1_795_658_015.2,
+            error_s: 0.05,
+            failure: FailureKind::Own,
+            role: Some("loader worker 2".into()),
+            cause: Some("memcg-oom-kill".into()),
+            proof: Some(Proof::KernelSaid),
+            ending: "out of memory".into(),
+            sentence: "The cgroup ran out of memory".into(),
+        }
+    }
+
+    fn answer() -> FleetAnswer {
+        let step = |ending: &str, recordings, within| CascadeStep {
+            ending: ending.into(),
+            failure: FailureKind::Echo,
+            recordings,
+            within_s: Some(within),
+        };
+        FleetAnswer {
+            schema: FleetAnswer::SCHEMA,
+            job: Some("4711".into()),
+            attempt: 0,
+            recordings: 1024,
+            nodes: 128,
+            ranks: 1024,
+            states: FleetStates { failed: 1024, ..FleetStates::default() },
+            outcomes: [].into(),
+            causes: [].into(),
+            first: Some(FirstOfFleet {
+                determined: true,
+                by: Some(FirstBy::Clock),
+                node: Some("n064".into()),
+                candidates: vec![candidate("n064", 517)],
+                more: 0,
+            }),
+            cascade: vec![step("NCCL time-out", 932, 30.0), step("SIGTERM", 91, 1.5)],
+            outliers: vec![FleetOutlier {
+                place: at("n064", 517),
+                figure: "growth".into(),
+                value: 700_000.0,
+                median: 5000.0,
+                peers: 1023,
+            }],
+            differs: Vec::new(),
+            nearest: Some(FleetLimit {
+                place: at("n003", 24),
+                limit: "/dev/shm bytes".into(),
+                scope: "/dev/shm".into(),
+                time_left_s: 7800.0,
+                recordings: 1000,
+            }),
+            missing: FleetMissing {
+                ranks: vec![8, 9, 10],
+                expected_ranks: Some(1027),
+                nodes: 1,
+                expected_nodes: Some(129),
+                lost: vec![LostRecording { place: at("n101", 808), last_unix: 1_795_658_000.0 }],
+                ..FleetMissing::default()
+            },
+            other_jobs: Vec::new(),
+            earlier: 0,
+            rows: vec![FleetRow { rank: Some(1), ..FleetRow::default() }],
+        }
+    }
+
+    #[test]
+    fn the_first_failure_is_named_with_all_that_follows_in_few_lines() {
+        let text = fleet(&answer(), &Style::plain(80));
+        for part in [
+            "1,023 ranks failed after rank 517 (n064)",
+            "01:53:35.2 UTC ±0.05 s n064, rank 517, loader worker 2: The cgroup ran out of memory.",
+            "memcg-oom-kill, established: the kernel said so; the earliest by clock.",
+            "932 by NCCL time-out, 91 by SIGTERM, within 30 s.",
+            "no recording after 01:53:20.0 UTC",
+            "No recording of 3 ranks of 1,027: 8–10; no recording of 1 node of 129.",
+            "ullage report DIR/node=n064/rank=517",
+        ] {
+            let shown = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(shown.contains(part), "{part}\n{text}");
+        }
+        assert!(text.lines().count() <= 15 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn what_cannot_be_determined_is_said_with_the_candidates() {
+        let mut answer = answer();
+        answer.first = Some(FirstOfFleet {
+            determined: false,
+            by: None,
+            node: None,
+            candidates: vec![candidate("a", 1), candidate("b", 2), candidate("c", 3), candidate("d", 4)],
+            more: 2,
+        });
+        let text = fleet(&answer, &Style::plain(80));
+        assert!(text.contains("the first cannot be determined"), "{text}");
+        assert!(text.contains("And 3 more. Their intervals overlap"), "{text}");
+        assert!(!text.contains("d, rank 4"), "{text}");
+        let first = answer.first.iter_mut().next().map(|first| first.node = Some("a".into()));
+        assert!(first.is_some() && fleet(&answer, &Style::plain(80)).contains("first on a; which of its 6 ranks"));
+    }
+
+    #[test]
+    fn a_healthy_fleet_is_a_few_lines() {
+        let well = FleetAnswer {
+            states: FleetStates { healthy: 1024, ..FleetStates::default() },
+            first: None,
+            cascade: Vec::new(),
+            outliers: Vec::new(),
+            missing: FleetMissing::default(),
+            ..answer()
+        };
+        let text = fleet(&well, &Style::plain(80));
+        assert!(text.starts_with("Fleet   1,024 ranks on 128 nodes, job 4711: all healthy.\n"), "{text}");
+        assert_eq!(text.lines().count(), 3, "{text}");
+    }
+}

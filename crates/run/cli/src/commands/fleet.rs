@@ -18,8 +18,7 @@ pub fn run(arguments: &FleetArguments) -> anyhow::Result<u8> {
         anyhow::bail!("no recording of job `{job}`; jobs here: {}", known.join(", "));
     }
     if let Some(file) = &arguments.rows {
-        ullage_recording::write_rows(file, &answer.rows)
-            .with_context(|| format!("the rows could not be written to {}", file.display()))?;
+        ullage_recording::write_rows(file, &answer.rows)?;
     }
     if let Some(file) = &arguments.html {
         return write_page(&ullage_page::render_fleet(&answer, env!("CARGO_PKG_VERSION")), file);
