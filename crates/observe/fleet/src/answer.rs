@@ -59,6 +59,8 @@ fn answer(
     let outliers = outliers(&rows);
     let nodes: BTreeSet<&str> = rows.iter().filter_map(|row| node(row)).collect();
     let ranks: BTreeSet<u32> = rows.iter().filter_map(|row| row.rank).collect();
+    let of_launchers = rows.iter().filter(|row| row.rank.is_none()).filter_map(|row| row.local_size);
+    let of_launchers: usize = of_launchers.map(|ranks| ranks as usize).sum();
     let mut outcomes: BTreeMap<String, usize> = BTreeMap::new();
     let mut causes: BTreeMap<String, usize> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.problem.is_none()) {
@@ -73,7 +75,7 @@ fn answer(
         attempt,
         recordings: rows.len(),
         nodes: nodes.len(),
-        ranks: ranks.len(),
+        ranks: ranks.len() + of_launchers,
         states: states(&rows),
         outcomes,
         causes,

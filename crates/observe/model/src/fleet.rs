@@ -322,7 +322,7 @@ pub struct FleetAnswer {
     pub recordings: usize,
     /// Nodes that they are of.
     pub nodes: usize,
-    /// Ranks that have a recording of their own.
+    /// Ranks that have a recording of their own, or are in one of their launcher.
     pub ranks: usize,
     /// In which state the recordings are.
     pub states: FleetStates,

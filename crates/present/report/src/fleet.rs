@@ -122,7 +122,12 @@ pub fn headline(answer: &FleetAnswer) -> String {
         n => format!(" on {}", format::plural(n as u64, "node", "nodes")),
     };
     let job = answer.job.as_deref().map_or(String::new(), |job| format!(", job {}", format::clean(job)));
-    let whole = format!("{}{nodes}{job}", counted(answer.recordings, rows));
+    // A recording of a launcher holds several ranks.
+    let ranks = match answer.ranks {
+        n if n > answer.recordings => format!(" of {}", format::plural(n as u64, "rank", "ranks")),
+        _ => String::new(),
+    };
+    let whole = format!("{}{ranks}{nodes}{job}", counted(answer.recordings, rows));
     let down = answer.states.failed + answer.states.lost;
     let Some(first) = &answer.first else {
         let states = [
@@ -149,7 +154,7 @@ pub fn headline(answer: &FleetAnswer) -> String {
         }
         (true, Some(one), _) => format!("{whole}: {} failed alone", place(&one.place)),
         (_, _, Some(node)) => format!(
-            "{whole}: {} failed, first on {}; which of its {} cannot be determined",
+            "{whole}: {} failed, first on {}; which of {} there cannot be determined",
             counted(down, rows),
             format::clean(node),
             counted(first.candidates.len() + first.more, rows)

@@ -126,3 +126,34 @@ fn outcome_without_end(run: &RunFacts) -> Outcome {
         _ => OutcomeKind::Unknown,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recordings_are_found_at_any_depth_and_behind_no_link() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in ["job=1/node=a/rank=0/attempt=0", "b", "b/inside"] {
+            std::fs::create_dir_all(folder.path().join(path)).unwrap();
+            std::fs::write(folder.path().join(path).join(FILE_RUN), "{}").unwrap();
+        }
+        std::os::unix::fs::symlink(folder.path().join("b"), folder.path().join("c")).unwrap();
+        let found = folders(folder.path()).unwrap();
+        let expected = ["b", "job=1/node=a/rank=0/attempt=0"].map(|path| folder.path().join(path));
+        assert_eq!(found, expected);
+        assert_eq!(folders(&expected[0]).unwrap(), expected[..1]);
+        assert!(folders(Path::new("/nowhere")).is_err());
+    }
+
+    #[test]
+    fn a_damaged_recording_is_a_row_with_its_problem() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("job=1/node=a/rank=3/attempt=0");
+        std::fs::create_dir_all(&path).unwrap();
+        std::fs::write(path.join(FILE_RUN), "{\"format\":").unwrap();
+        let answer = read(&folders(folder.path()).unwrap()).answer(None);
+        assert_eq!((answer.states.unreadable, answer.rows[0].rank), (1, Some(3)));
+        assert!(answer.rows[0].problem.is_some());
+    }
+}
