@@ -7,8 +7,8 @@ use crate::odd::odd;
 use crate::outliers::outliers;
 use std::collections::{BTreeMap, BTreeSet};
 use ullage_model::{
-    Facts, FailureKind, FirstOfFleet, FleetAnswer, FleetLimit, FleetOutlier, FleetRow, FleetStates, OddBecause,
-    OddNode,
+    Facts, FailureKind, FirstOfFleet, FleetAnswer, FleetLimit, FleetOutlier, FleetRow, FleetStates,
+    OddBecause, OddNode,
 };
 
 /// Nodes of outliers that are compared with the others.

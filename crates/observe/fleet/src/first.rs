@@ -82,8 +82,7 @@ pub(crate) fn first(suspects: &[Suspect<'_>]) -> Option<FirstOfFleet> {
     let contenders: Vec<&Suspect<'_>> =
         pool.iter().filter(|other| other.at - surest.at <= apart(other, surest)).copied().collect();
     let proven: Vec<&Suspect<'_>> = contenders.iter().filter(|one| is_proven(one.row)).copied().collect();
-    let others_unclear =
-        || contenders.iter().all(|one| is_proven(one.row) || one.kind != FailureKind::Own);
+    let others_unclear = || contenders.iter().all(|one| is_proven(one.row) || one.kind != FailureKind::Own);
     let (by, named) = match (contenders.as_slice(), proven.as_slice()) {
         ([one], _) if pool.len() == 1 => (Some(FirstBy::Only), vec![*one]),
         ([one], _) => (Some(FirstBy::Clock), vec![*one]),
@@ -104,9 +103,9 @@ pub(crate) fn first(suspects: &[Suspect<'_>]) -> Option<FirstOfFleet> {
 /// Endings of all that failed and is no candidate, the most frequent first.
 pub(crate) fn cascade(suspects: &[Suspect<'_>], first: Option<&FirstOfFleet>) -> Vec<CascadeStep> {
     let candidates = first.map_or(&[][..], |first| first.candidates.as_slice());
-    let named: BTreeSet<&str> =
-        candidates.iter().map(|candidate| candidate.place.path.as_str()).collect();
-    let from = first.filter(|first| first.determined).and_then(|first| Some(first.candidates.first()?.at_unix));
+    let named: BTreeSet<&str> = candidates.iter().map(|candidate| candidate.place.path.as_str()).collect();
+    let from =
+        first.filter(|first| first.determined).and_then(|first| Some(first.candidates.first()?.at_unix));
     let mut steps: BTreeMap<(String, FailureKind), (usize, f64)> = BTreeMap::new();
     for suspect in suspects.iter().filter(|suspect| !named.contains(suspect.row.path.as_str())) {
         let step = steps.entry((suspect.ending(), suspect.kind)).or_insert((0, f64::MIN));

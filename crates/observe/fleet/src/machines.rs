@@ -47,7 +47,10 @@ impl Machines {
     }
 
     /// How many of these nodes have each value, by name.
-    pub(crate) fn counted<'a>(&self, nodes: impl Iterator<Item = &'a str>) -> BTreeMap<&str, Vec<(&Fact, usize)>> {
+    pub(crate) fn counted<'a>(
+        &self,
+        nodes: impl Iterator<Item = &'a str>,
+    ) -> BTreeMap<&str, Vec<(&Fact, usize)>> {
         let mut counts = vec![0usize; self.values.len()];
         for number in nodes.filter_map(|node| self.nodes.get(node)).flat_map(|node| &node.facts) {
             counts[*number as usize] += 1;

@@ -10,8 +10,8 @@ use crate::policy::{ALIKE_FROM, ALIKE_SHARE, MAJORITY};
 use std::collections::{BTreeMap, BTreeSet};
 use ullage_comparison::{compare, Seen, Side};
 use ullage_model::{
-    Fact, Facts, Finding, FleetDifference, FleetRow, MemorySummary, OddBecause, OddNode, Outcome, Proof, RunId,
-    Severity, Verdict,
+    Fact, Facts, Finding, FleetDifference, FleetRow, MemorySummary, OddBecause, OddNode, Outcome, Proof,
+    RunId, Severity, Verdict,
 };
 
 /// Differences and names that are listed.
@@ -92,7 +92,10 @@ pub(crate) fn odd(
 
 /// The value that most nodes have, and how many have it or one like it.
 fn of_most(values: &[(&Fact, usize)]) -> (Fact, usize) {
-    let most = values.iter().max_by_key(|(_, count)| *count).map_or(Fact::missing("no node"), |(fact, _)| (*fact).clone());
+    let most = values
+        .iter()
+        .max_by_key(|(_, count)| *count)
+        .map_or(Fact::missing("no node"), |(fact, _)| (*fact).clone());
     // Of sizes that differ a little everywhere, the one in the middle.
     let mut sizes: Vec<(u64, usize)> =
         values.iter().filter_map(|(fact, count)| Some((fact.number()?, *count))).collect();
@@ -155,10 +158,7 @@ fn well() -> Verdict {
     Verdict {
         run: RunId::default(),
         command: Vec::new(),
-        outcome: Outcome {
-            code: Some(0),
-            ..Outcome::of(ullage_model::OutcomeKind::Exit)
-        },
+        outcome: Outcome { code: Some(0), ..Outcome::of(ullage_model::OutcomeKind::Exit) },
         healthy: true,
         findings: Vec::new(),
         limits: Vec::new(),

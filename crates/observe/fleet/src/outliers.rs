@@ -32,7 +32,9 @@ pub(crate) fn outliers(rows: &[&FleetRow]) -> Vec<FleetOutlier> {
         }
     }
     found.sort_by(|a, b| {
-        b.0.total_cmp(&a.0).then_with(|| a.1.place.path.cmp(&b.1.place.path)).then(a.1.figure.cmp(&b.1.figure))
+        b.0.total_cmp(&a.0)
+            .then_with(|| a.1.place.path.cmp(&b.1.place.path))
+            .then(a.1.figure.cmp(&b.1.figure))
     });
     found.truncate(MOST_OUTLIERS);
     found.into_iter().map(|(_, outlier)| outlier).collect()
@@ -55,7 +57,8 @@ fn of_figure(figure: &str, peers: &[&FleetRow]) -> Vec<(f64, FleetOutlier)> {
         return Vec::new();
     }
     let middle = median(values.iter().map(|(_, value)| *value).collect());
-    let deviation = DEVIATION_OF_MAD * median(values.iter().map(|(_, value)| (value - middle).abs()).collect());
+    let deviation =
+        DEVIATION_OF_MAD * median(values.iter().map(|(_, value)| (value - middle).abs()).collect());
     let known = LEAST_DISTANCE.iter().find(|(name, _)| *name == figure);
     let least = known.map_or(LEAST_DISTANCE_ELSE, |(_, least)| *least);
     let threshold = (OUTLIER_DEVIATIONS * deviation).max(LEAST_SHARE * middle.abs()).max(least);
@@ -106,14 +109,14 @@ mod tests {
     #[test]
     fn one_that_has_far_more_is_named() {
         let mut values = [3000.0; 16];
-        assert_eq!(found(&values), []);
+        assert!(found(&values).is_empty());
         values[4] = 60_000.0;
         assert_eq!(found(&values), [5]);
         values[4] = 4_400.0;
-        assert_eq!(found(&values), [], "less than half more");
+        assert!(found(&values).is_empty(), "less than half more");
         values[4] = 0.0;
-        assert_eq!(found(&values), [], "less is no outlier");
-        assert_eq!(found(&[1.0, 1.0, 1.0, 1e9]), [], "too few peers");
+        assert!(found(&values).is_empty(), "less is no outlier");
+        assert!(found(&[1.0, 1.0, 1.0, 1e9]).is_empty(), "too few peers");
     }
 
     #[test]

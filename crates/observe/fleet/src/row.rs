@@ -5,7 +5,8 @@
 
 use crate::place::of_path;
 use crate::policy::{
-    AFTER_AN_ECHO_S, EXCEPTION_ERROR_S, FAULT_SIGNALS, LOST_AFTER_S, SENT_SIGNALS, SHELL_SIGNALS_FROM, SIGTERM,
+    AFTER_AN_ECHO_S, EXCEPTION_ERROR_S, FAULT_SIGNALS, LOST_AFTER_S, SENT_SIGNALS, SHELL_SIGNALS_FROM,
+    SIGTERM,
 };
 use crate::verdict::{FailureView, FindingView, ProcessView, VerdictView};
 use std::collections::BTreeMap;

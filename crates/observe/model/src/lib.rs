@@ -53,8 +53,9 @@ pub use finding::{
     ProcessRef, RoleMemory, Severity, Sharing, Undetermined, Verdict,
 };
 pub use fleet::{
-    CascadeStep, FailureKind, FirstBy, FirstOfFleet, FleetAnswer, FleetCandidate, FleetDifference, FleetLimit,
-    FleetMissing, FleetOutlier, FleetPlace, FleetRow, FleetStates, LostRecording, OddBecause, OddNode,
+    CascadeStep, FailureKind, FirstBy, FirstOfFleet, FleetAnswer, FleetCandidate, FleetDifference,
+    FleetLimit, FleetMissing, FleetOutlier, FleetPlace, FleetRow, FleetStates, LostRecording, OddBecause,
+    OddNode,
 };
 pub use growth::{Growth, GrowthClass, GrowthLimit, GrowthPart};
 pub use host::{FilesystemReading, FilesystemUse, HostReading, MachineFacts};

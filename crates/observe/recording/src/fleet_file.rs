@@ -143,7 +143,8 @@ fn write_column(
     }
     match cell {
         Cell::Text(of) => {
-            let (values, levels) = split(rows.iter().map(|row| of(row).map(|text| ByteArray::from(text.as_str()))));
+            let (values, levels) =
+                split(rows.iter().map(|row| of(row).map(|text| ByteArray::from(text.as_str()))));
             writer.typed::<ByteArrayType>().write_batch(&values, Some(&levels), None)?;
         }
         Cell::Whole(of) => {
@@ -191,7 +192,8 @@ mod tests {
         let file = folder.path().join("rows.parquet");
         write_rows(&file, &[row.clone(), FleetRow { path: "b".into(), ..FleetRow::default() }]).unwrap();
         let reader = SerializedFileReader::new(File::open(&file).unwrap()).unwrap();
-        let rows: Vec<String> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
+        let rows: Vec<String> =
+            reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
         assert_eq!(rows.len(), 2);
         assert!(rows[0].contains("path: \"a\"") && rows[0].contains("rank: 3"), "{}", rows[0]);
         assert!(rows[1].contains("rank: null"), "{}", rows[1]);

@@ -52,7 +52,8 @@ fn candidates(answer: &FleetAnswer) -> Table {
     let determined = first.is_some_and(|first| first.determined);
     Table {
         title: "First",
-        caption: if determined { "It failed first" } else { "The intervals of these failures overlap" }.to_owned(),
+        caption: if determined { "It failed first" } else { "The intervals of these failures overlap" }
+            .to_owned(),
         heads: vec!["time", "±", "where and of what", "cause", "failure"],
         rows: first
             .map_or(&[][..], |first| first.candidates.as_slice())
@@ -138,7 +139,10 @@ fn rows(answer: &FleetAnswer) -> Table {
         title: "Recordings",
         caption: match more {
             0 => "All recordings; what failed of its own stands first".to_owned(),
-            more => format!("What failed of its own stands first; {} more: ullage fleet --json", format::count(more as u64)),
+            more => format!(
+                "What failed of its own stands first; {} more: ullage fleet --json",
+                format::count(more as u64)
+            ),
         },
         heads: vec!["node", "rank", "attempt", "ended", "headline", "peak"],
         rows: sorted.into_iter().take(MOST_ROWS).map(row).collect(),

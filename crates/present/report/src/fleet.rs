@@ -2,14 +2,18 @@
 
 use crate::comparison::value;
 use crate::format;
-use ullage_model::{FailureKind, FleetAnswer, FleetCandidate, FleetDifference, FleetOutlier, FleetPlace, FleetRow};
+use ullage_model::{
+    FailureKind, FleetAnswer, FleetCandidate, FleetDifference, FleetOutlier, FleetPlace, FleetRow,
+};
 
 /// The answer as JSON, schema 1 (docs/schema/fleet-1.json): indented, one newline at the end.
 pub fn json(answer: &FleetAnswer) -> String {
     // Written from the types: as values in memory, thousands of rows would take many times their text.
     match serde_json::to_string_pretty(answer) {
         Ok(text) => format::clean_json(&(text + "\n")),
-        Err(error) => crate::json::text(&serde_json::json!({"schema": answer.schema, "error": error.to_string()})),
+        Err(error) => {
+            crate::json::text(&serde_json::json!({"schema": answer.schema, "error": error.to_string()}))
+        }
     }
 }
 
@@ -143,11 +147,18 @@ pub fn headline(answer: &FleetAnswer) -> String {
         let parts = states.iter().filter(|(count, _)| *count > 0);
         let parts: Vec<String> =
             parts.map(|(count, state)| format!("{} {state}", format::count(*count as u64))).collect();
-        return format!("{whole}: {}", if parts.is_empty() { "no recording".to_owned() } else { parts.join(", ") });
+        return format!(
+            "{whole}: {}",
+            if parts.is_empty() { "no recording".to_owned() } else { parts.join(", ") }
+        );
     };
     match (first.determined, first.candidates.first(), &first.node) {
         (true, Some(one), _) if one.failure == FailureKind::Echo => {
-            format!("{whole}: {} failed, none of its own; {} was the earliest", counted(down, rows), place(&one.place))
+            format!(
+                "{whole}: {} failed, none of its own; {} was the earliest",
+                counted(down, rows),
+                place(&one.place)
+            )
         }
         (true, Some(one), _) if down > 1 => {
             format!("{whole}: {} failed after {} did", counted(down - 1, rows), place(&one.place))
@@ -171,7 +182,10 @@ mod tests {
     fn wall_clocks_and_errors_have_units() {
         assert_eq!(wall_clock(1_795_658_015.279), "01:53:35.3 UTC");
         assert_eq!(wall_clock(59.97), "00:01:00.0 UTC", "what is rounded up carries");
-        assert_eq!((error(0.05), error(1.204), error(61.0)), ("±0.05 s".into(), "±1.21 s".into(), "±1 min 1 s".into()));
+        assert_eq!(
+            (error(0.05), error(1.204), error(61.0)),
+            ("±0.05 s".into(), "±1.21 s".into(), "±1 min 1 s".into())
+        );
     }
 
     #[test]

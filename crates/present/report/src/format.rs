@@ -4,7 +4,9 @@
 //! Pure functions of values. The surprise: text that came out of the job (names, messages, commands) may
 //! hold escape sequences that would repaint the reader's terminal, so it all passes through [`clean`].
 
-pub use ullage_model::figures::{amount, bytes, count, duration, number, plural, quantity, rate, share, signal};
+pub use ullage_model::figures::{
+    amount, bytes, count, duration, number, plural, quantity, rate, share, signal,
+};
 use ullage_model::{At, EvidenceValue, Limit, Measured, Missing, Unit};
 
 /// A limit in its unit: `65,530`, `8 GiB`, `unlimited`.

@@ -70,7 +70,8 @@ fn echoes_are_known_by_their_words_and_signals() {
     assert_eq!(kind(json!({"signal": 6})), (FailureKind::Unclear, "SIGABRT".into()));
     assert_eq!(kind(json!({"code": 143})), (FailureKind::Echo, "SIGTERM".into()));
     assert_eq!(kind(json!({"code": 1})), (FailureKind::Unclear, "exit status 1".into()));
-    let by_kernel = json!({"signal": 9, "sentence": "It was killed by SIGKILL; the kernel's OOM killer sent it."});
+    let by_kernel =
+        json!({"signal": 9, "sentence": "It was killed by SIGKILL; the kernel's OOM killer sent it."});
     assert_eq!(kind(by_kernel).0, FailureKind::Own);
 }
 
@@ -93,7 +94,8 @@ fn a_row_has_its_place_from_its_folder_and_the_size_of_its_job_from_the_environm
     assert_eq!((ranked.job.as_deref(), ranked.node.as_deref()), (Some("8"), Some("a")));
     assert_eq!((ranked.rank, ranked.attempt), (Some(5), 2));
     assert_eq!((ranked.world_size, ranked.world_nodes, ranked.local_size), (Some(64), Some(8), None));
-    let whole = json!({"rank": null, "command": ["torchrun", "--nnodes=4", "--nproc-per-node", "8", "train.py"]});
+    let whole =
+        json!({"rank": null, "command": ["torchrun", "--nnodes=4", "--nproc-per-node", "8", "train.py"]});
     let whole = row("r", &run(whole), &verdict(json!({})), None);
     assert_eq!((whole.job.as_deref(), whole.rank), (Some("7"), None));
     assert_eq!((whole.world_size, whole.world_nodes, whole.local_size), (Some(32), Some(4), Some(8)));
@@ -254,7 +256,8 @@ fn one_job_and_its_last_attempt_are_answered() {
 fn the_odd_node_is_compared_with_what_most_others_have() {
     let mut fleet = Fleet::default();
     for node in 0..10u32 {
-        let mut row = failed(&format!("n{node}"), node, 1000.0 + f64::from(node), FailureKind::Echo, Some(0.01));
+        let mut row =
+            failed(&format!("n{node}"), node, 1000.0 + f64::from(node), FailureKind::Echo, Some(0.01));
         let mut facts = Facts::from([
             ("cgroup.memory.max".to_owned(), Fact::Number(96 << 30)),
             ("memory.total".to_owned(), Fact::Number((256 << 30) + u64::from(node) * 4096)),
@@ -274,7 +277,8 @@ fn the_odd_node_is_compared_with_what_most_others_have() {
     }
     let differs = fleet.answer(None).differs;
     assert_eq!((differs.len(), differs[0].node.as_str(), differs[0].others), (1, "n4", 9));
-    let names: Vec<&str> = differs[0].differences.iter().map(|one| one.difference.change.fact.as_str()).collect();
+    let names: Vec<&str> =
+        differs[0].differences.iter().map(|one| one.difference.change.fact.as_str()).collect();
     assert_eq!(names.first(), Some(&"cgroup.memory.max"));
     assert!(!names.contains(&"memory.total") && !names.contains(&"cgroup.0.path"), "{names:?}");
     assert_eq!((differs[0].differences[0].agreeing, differs[0].differences[0].same), (9, 0));

@@ -60,7 +60,8 @@ fn of_first(screen: &mut Screen, first: &FirstOfFleet, style: &Style) {
         true => screen.prose(0, 2, &format!("{}.", standing(first))),
         false => {
             let more = (first.candidates.len() + first.more).saturating_sub(CANDIDATES);
-            let more = if more > 0 { format!("And {} more. ", format::count(more as u64)) } else { String::new() };
+            let more =
+                if more > 0 { format!("And {} more. ", format::count(more as u64)) } else { String::new() };
             screen.prose(0, 2, &format!("{more}Their intervals overlap, and no proven cause decides."));
         }
     }
@@ -77,7 +78,12 @@ fn standing(first: &FirstOfFleet) -> String {
         Some(FirstBy::Cause) => "the only one with a proven cause where the clocks overlap",
         None => "",
     };
-    [cause, Some(by.to_owned())].into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
+    [cause, Some(by.to_owned())]
+        .into_iter()
+        .flatten()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 fn then(screen: &mut Screen, answer: &FleetAnswer) {
@@ -103,7 +109,8 @@ fn differs(screen: &mut Screen, node: &OddNode, style: &Style) {
     let others = format::plural(node.others as u64, "other node", "other nodes");
     let name = format::clean(&node.node);
     // What nothing points to is worth a word only on the node that failed.
-    let points = |strength: Strength| strength > Strength::Possible || node.because == OddBecause::FirstFailure;
+    let points =
+        |strength: Strength| strength > Strength::Possible || node.because == OddBecause::FirstFailure;
     let shown: Vec<String> = node
         .differences
         .iter()
@@ -161,7 +168,8 @@ fn missing(screen: &mut Screen, answer: &FleetAnswer) {
         parts.push(format!("{} more stop early", format::count((missing.lost.len() - LOST) as u64)));
     }
     if !missing.ranks.is_empty() {
-        let of = missing.expected_ranks.map_or(String::new(), |n| format!(" of {}", format::count(u64::from(n))));
+        let of =
+            missing.expected_ranks.map_or(String::new(), |n| format!(" of {}", format::count(u64::from(n))));
         parts.push(format!(
             "no recording of {}{of}: {}",
             format::plural(missing.ranks.len() as u64, "rank", "ranks"),
@@ -169,7 +177,8 @@ fn missing(screen: &mut Screen, answer: &FleetAnswer) {
         ));
     }
     if missing.nodes > 0 {
-        let of = missing.expected_nodes.map_or(String::new(), |n| format!(" of {}", format::count(u64::from(n))));
+        let of =
+            missing.expected_nodes.map_or(String::new(), |n| format!(" of {}", format::count(u64::from(n))));
         let numbers = match missing.node_ranks.as_slice() {
             [] => String::new(),
             numbers => format!(" (number {})", ranges(numbers, RANGES)),
@@ -325,7 +334,7 @@ mod tests {
         assert!(text.contains("the first cannot be determined"), "{text}");
         assert!(text.contains("And 3 more. Their intervals overlap"), "{text}");
         assert!(!text.contains("d, rank 4"), "{text}");
-        for first in &mut answer.first {
+        if let Some(first) = &mut answer.first {
             first.node = Some("a".into());
         }
         let text = fleet(&answer, &Style::plain(80)).split_whitespace().collect::<Vec<_>>().join(" ");
