@@ -38,7 +38,7 @@ test:
 
 # What `make test` leaves out because it takes long.
 test-all:
-	@$(PYTHON) tests/parts.py "$(MAKE)" $(PARTS:test-side-by-side=test-side-by-side-all) test-batches test-faults-all test-two-machines growth
+	@$(PYTHON) tests/parts.py "$(MAKE)" $(PARTS:test-side-by-side=test-side-by-side-all) test-batches test-faults-all test-two-machines test-fleet growth
 
 # One profile, so that what the command needs is compiled once.
 test-rust:
@@ -53,7 +53,7 @@ test-python: install
 
 # What the outside sees: the same command with and without ullage, every process found, ullage killed and stopped.
 # Together but for the last two: one reads the clock of the kernel's counters, one what is left in /dev/shm.
-OUTSIDE := transparency screens page terminal metrics disks discovery outage commands completions snippets clean check arena-kills arena-points
+OUTSIDE := transparency screens page fleet-small terminal metrics disks discovery outage commands completions snippets clean check arena-kills arena-points
 .PHONY: $(OUTSIDE:%=test-%) test-kill-recorder test-faults
 test-outside: install
 	status=0; $(MAKE) --keep-going --jobs=$(TOGETHER) --output-sync=target $(OUTSIDE:%=test-%) || status=1; \
@@ -61,6 +61,14 @@ test-outside: install
 
 test-transparency: install
 	$(BIN)/python tests/transparency.py --ullage $(BIN)/ullage
+
+# Fleets of recordings whose first failure is known; with the bars of time and memory for thousands, alone.
+.PHONY: test-fleet
+test-fleet: install
+	$(BIN)/python tests/fleet.py --ullage $(BIN)/ullage
+
+test-fleet-small: install
+	$(BIN)/python tests/fleet.py --ullage $(BIN)/ullage --small
 
 test-screens: install
 	$(BIN)/python tests/screens.py --ullage $(BIN)/ullage

@@ -64,6 +64,9 @@ STAND_INS = [
     ("-- ...", "-- true"),
     ("COMMAND", "true"),
     ("explain LOG", "explain train.log"),
+    ("fleet DIR", "fleet ."),
+    ("fleet PATH", "fleet ."),
+    ("--job 4711", "--job -"),
     ("explain FILE", "explain train.log"),
     ("explain CAUSE", "explain max-map-count-exhausted"),
     ("explain ID", "explain max-map-count-exhausted"),
@@ -82,7 +85,7 @@ STAND_INS = [
 NEEDS_MORE = {
     *("run", "run --", "run --fix", "run --json", "run --json written.json", "run --as bad.json"),
     "run --metrics-file written.prom",
-    *("export", "compare", "compare --json", "runs rm", "completions", "mark"),
+    *("export", "compare", "compare --json", "runs rm", "completions", "mark", "fleet", "fleet --json"),
 }
 
 

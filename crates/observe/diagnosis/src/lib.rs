@@ -20,7 +20,7 @@ pub use analysis::observed_peaks::{observed_peaks, ObservedPeaks};
 pub use analysis::{Analysis, Run};
 pub use causes::similar::similar_cause;
 pub use causes::{cause, causes, explains_growth, families};
-pub use explain::{explain_log, LogError, LogMatch, LogVerdict};
+pub use explain::{explain_log, repeats_another, LogError, LogMatch, LogVerdict};
 pub use history::{
     Begun, BudgetStep, CgroupHistory, ExceptionSeen, FilesystemHistory, HostHistory, JobTotals, Probe,
     ProcessHistory, Series, ShortFile, Timeline,

@@ -130,6 +130,19 @@ pub fn quantity(n: u64, unit: &str) -> String {
     }
 }
 
+/// The name of a signal (signal(7), x86-64 numbers): `SIGKILL`, `signal 40`.
+pub fn signal(number: i32) -> String {
+    const NAMES: [&str; 31] = [
+        "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE",
+        "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ",
+        "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
+    ];
+    match usize::try_from(number).ok().filter(|n| (1..=31).contains(n)) {
+        Some(n) => format!("SIG{}", NAMES[n - 1]),
+        None => format!("signal {number}"),
+    }
+}
+
 /// How fast something changes: `3.4 MiB a second`, `2 a minute`, `-90 a day`, `steady`.
 pub fn rate(per_second: f64, unit: &str) -> String {
     if per_second.is_nan() {

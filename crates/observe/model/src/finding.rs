@@ -34,6 +34,8 @@ pub struct ProcessRef {
 pub struct FirstFailure {
     /// In which process; none where it ended before it was ever read.
     pub process: Option<ProcessRef>,
+    /// Number of the rank that it is, or that started it; none where no launcher numbered one.
+    pub rank: Option<u32>,
     /// When.
     pub at: At,
     /// Type and first line of the exception that left it.

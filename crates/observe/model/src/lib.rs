@@ -15,6 +15,7 @@ pub mod evidence;
 pub mod fact;
 pub mod figures;
 pub mod finding;
+pub mod fleet;
 pub mod growth;
 pub mod host;
 pub mod identity;
@@ -50,6 +51,11 @@ pub use fact::{Fact, Facts, Snapshot, Unlimited};
 pub use finding::{
     caused_by, Attempt, CopyOnWrite, Finding, FirstFailure, Fix, Mark, MemoryAt, MemorySummary, Place,
     ProcessRef, RoleMemory, Severity, Sharing, Undetermined, Verdict,
+};
+pub use fleet::{
+    CascadeStep, FailureKind, FirstBy, FirstOfFleet, FleetAnswer, FleetCandidate, FleetDifference,
+    FleetLimit, FleetMissing, FleetOutlier, FleetPlace, FleetRow, FleetStates, LostRecording, OddBecause,
+    OddNode,
 };
 pub use growth::{Growth, GrowthClass, GrowthLimit, GrowthPart};
 pub use host::{FilesystemReading, FilesystemUse, HostReading, MachineFacts};

@@ -91,7 +91,7 @@ impl BudgetUse {
 }
 
 /// Which kind of end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OutcomeKind {
     /// exit(code).
@@ -107,7 +107,23 @@ pub enum OutcomeKind {
     /// It could not be started.
     NotStarted,
     /// Not known.
+    #[default]
     Unknown,
+}
+
+impl OutcomeKind {
+    /// As it stands in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            OutcomeKind::Exit => "exit",
+            OutcomeKind::Signal => "signal",
+            OutcomeKind::OomKill => "oom-kill",
+            OutcomeKind::Budget => "budget",
+            OutcomeKind::StillRunning => "still-running",
+            OutcomeKind::NotStarted => "not-started",
+            OutcomeKind::Unknown => "unknown",
+        }
+    }
 }
 
 impl Outcome {

@@ -86,6 +86,15 @@ pub(crate) fn read(store: &Store, path: &Path) -> Result<(RunFacts, Option<Damag
     }
 }
 
+/// The facts of the recording in `dir`, and nothing else of it; where they are damaged, its name.
+///
+/// # Errors
+/// Where there is no recording, it may not be read, or it is of a newer format.
+pub fn run_facts(dir: impl AsRef<Path>) -> Result<RunFacts, OpenError> {
+    let dir = dir.as_ref();
+    read(&Store::Directory(dir.to_owned()), dir).map(|(run, _)| run)
+}
+
 /// What is left to say of a run whose facts are damaged: its name.
 fn unknown(path: &Path) -> RunFacts {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned());

@@ -6,8 +6,10 @@
 #![forbid(unsafe_code)]
 
 mod curves;
+mod fleet;
 mod page;
 mod picture;
 
 pub use curves::Curves;
+pub use fleet::render_fleet;
 pub use page::render;

@@ -9,12 +9,12 @@ use ullage_job_state::Point;
 use ullage_model::{Finding, Limit, LimitKind, LimitState, MemorySummary, OutcomeKind, Severity, Verdict};
 use ullage_report::{format, json as report_json, text};
 
-const STYLE: &str =
+pub(crate) const STYLE: &str =
     concat!(include_str!("../assets/page.css"), include_str!("../vendor/uplot/uPlot.min.css"));
 const SCRIPT: &str =
     concat!(include_str!("../vendor/uplot/uPlot.iife.min.js"), "\n", include_str!("../assets/page.js"));
 /// SHA-256 of the two, as a content policy has them; a test compares, and prints the right one.
-const STYLE_HASH: &str = "2kwtoB660fVfmBTrNeOZ6DQGdF9UrPpw/VbKvsFuSMM=";
+pub(crate) const STYLE_HASH: &str = "2kwtoB660fVfmBTrNeOZ6DQGdF9UrPpw/VbKvsFuSMM=";
 const SCRIPT_HASH: &str = "5hKNu6gZlS8C+2w01bdbR0psms6PRWwFgMC+MFU8ogA=";
 /// A limit that is more than this often the peak lies above the plot: drawn in it, memory would be a line at the bottom.
 const LIMIT_IN_SIGHT: u64 = 3;

@@ -4,7 +4,9 @@
 //! Pure functions of values. The surprise: text that came out of the job (names, messages, commands) may
 //! hold escape sequences that would repaint the reader's terminal, so it all passes through [`clean`].
 
-pub use ullage_model::figures::{amount, bytes, count, duration, number, plural, quantity, rate, share};
+pub use ullage_model::figures::{
+    amount, bytes, count, duration, number, plural, quantity, rate, share, signal,
+};
 use ullage_model::{At, EvidenceValue, Limit, Measured, Missing, Unit};
 
 /// A limit in its unit: `65,530`, `8 GiB`, `unlimited`.
@@ -60,19 +62,6 @@ pub fn command(words: &[String]) -> String {
         })
         .collect();
     clean(&quoted.join(" "))
-}
-
-/// The name of a signal (signal(7), x86-64 numbers): `SIGKILL`, `signal 40`.
-pub fn signal(number: i32) -> String {
-    const NAMES: [&str; 31] = [
-        "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE",
-        "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ",
-        "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
-    ];
-    match usize::try_from(number).ok().filter(|n| (1..=31).contains(n)) {
-        Some(n) => format!("SIG{}", NAMES[n - 1]),
-        None => format!("signal {number}"),
-    }
 }
 
 /// Text of the job made safe to print: control characters are shown, not obeyed; newlines become spaces.

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod comparison;
+pub mod fleet;
 pub mod format;
 pub mod json;
 pub mod redact;

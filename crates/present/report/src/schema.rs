@@ -63,6 +63,7 @@ pub(crate) struct FirstFailureJson<'a> {
     signal: Option<i32>,
     code: Option<i32>,
     sentence: &'a str,
+    rank: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -443,6 +444,7 @@ impl<'a> From<&'a FirstFailure> for FirstFailureJson<'a> {
             signal: failure.signal,
             code: failure.code,
             sentence: &failure.sentence,
+            rank: failure.rank,
         }
     }
 }

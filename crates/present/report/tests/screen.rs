@@ -89,6 +89,7 @@ fn a_run_that_failed_for_no_memory_is_a_line_or_two() {
     assert_eq!(block(&verdict).lines().count(), 1, "{}", block(&verdict));
     verdict.first_failure = Some(ullage_model::FirstFailure {
         process: None,
+        rank: None,
         at: ullage_model::At::from_seconds(3.0),
         exception: Some("ValueError: boom".into()),
         signal: None,

@@ -46,6 +46,8 @@ pub enum Command {
     Snapshot(SnapshotArguments),
     /// Rank the differences between a good machine or run and others by how well they explain the failure
     Compare(CompareArguments),
+    /// Find which of many recordings failed first, of what, and what is different about its node
+    Fleet(FleetArguments),
     /// List or remove recordings
     Runs(RunsArguments),
     /// Serve metrics of all live runs of this user to Prometheus
@@ -259,6 +261,31 @@ pub struct CompareArguments {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// `ullage fleet`.
+#[derive(Debug, Args)]
+#[command(after_help = examples![
+    "ullage fleet DIR",
+    "ullage fleet DIR --job 4711 --json",
+    "ullage fleet DIR --rows rows.parquet --html fleet.html",
+])]
+pub struct FleetArguments {
+    /// Folder with recordings, at any depth (job=…/node=…/rank=…/attempt=…), or one recording
+    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub directory: PathBuf,
+    /// Id of a job (default: the one that started last; - for recordings without a launcher)
+    #[arg(long, value_name = "JOB")]
+    pub job: Option<String>,
+    /// Print JSON (docs/guide/fleets.md)
+    #[arg(long)]
+    pub json: bool,
+    /// Write an HTML page to FILE (- for standard output), instead of the text
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub html: Option<PathBuf>,
+    /// Also write a row for each recording to FILE
+    #[arg(long, value_name = "FILE.parquet")]
+    pub rows: Option<PathBuf>,
 }
 
 /// `ullage runs`.

@@ -41,7 +41,15 @@ const SECRET: &[&str] = &["TOKEN_", "_TOKEN", "KEY", "SECRET", "PASSW", "CREDENT
 /// Paths: they differ everywhere and change nothing.
 const OWN: &[&str] = &["PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHON_HISTORY"];
 /// Said of a run by launchers.
-const RANKS: &[&str] = &["RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"];
+const RANKS: &[&str] = &[
+    "RANK",
+    "LOCAL_RANK",
+    "WORLD_SIZE",
+    "LOCAL_WORLD_SIZE",
+    "SLURM_STEP_NUM_NODES",
+    "SLURM_STEP_NUM_TASKS",
+    "SLURM_JOB_NUM_NODES",
+];
 /// Characters kept of a value.
 const MOST: usize = 300;
 

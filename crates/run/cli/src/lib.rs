@@ -11,6 +11,7 @@ pub mod commands;
 pub mod complete;
 pub mod environment;
 pub mod exit;
+pub mod fleet_rows;
 pub mod home;
 pub mod http_server;
 pub mod imitated;
@@ -82,6 +83,7 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Check(check) => commands::check::run(&check),
         Command::Snapshot(snapshot) => commands::snapshot::run(&snapshot),
         Command::Compare(compare) => commands::compare::run(&compare),
+        Command::Fleet(fleet) => commands::fleet::run(&fleet),
         Command::Runs(runs) => commands::runs::run(&runs),
         Command::Serve(serve) => commands::serve::run(&serve),
         Command::Mark(mark) => commands::mark::run(&mark),

@@ -7,8 +7,9 @@ use serde_json::{json, Value};
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use ullage_fleet::{VerdictFile, VerdictView};
 use ullage_model::names::{FILE_RUN, FILE_VERDICT};
-use ullage_model::Verdict;
+use ullage_model::{RunId, Verdict};
 
 const SCHEMA: u32 = 1;
 
@@ -47,6 +48,17 @@ pub fn read(directory: &Path) -> Option<Value> {
     is_ours.then(|| value["verdict"].take())
 }
 
+/// The verdict of this run by any build of this version: what a fleet is answered from. Nodes of a fleet have copies of the
+/// program, whose files differ, and a copy of the recording has no times of its own; its name tells that the verdict is of
+/// this run, and a verdict is written only when a run has ended.
+pub fn read_of_version(directory: &Path, run: &RunId) -> Option<VerdictView> {
+    let text = std::fs::read(directory.join(FILE_VERDICT)).ok()?;
+    let file: VerdictFile = serde_json::from_slice(&text).ok()?;
+    let is_ours =
+        file.schema == SCHEMA && file.ullage == env!("CARGO_PKG_VERSION") && file.verdict.run == run.0;
+    is_ours.then_some(file.verdict)
+}
+
 /// What tells one build of this program from the next.
 fn program() -> String {
     match std::fs::metadata("/proc/self/exe") {
@@ -79,6 +91,12 @@ mod tests {
         let text = std::fs::read_to_string(&file).unwrap();
         std::fs::write(&file, text.replacen("\"program\":\"", "\"program\":\"other ", 1)).unwrap();
         assert_eq!(read(folder.path()), None);
+        std::fs::write(&file, &text).unwrap();
+        let (ours, other) = (RunId("r".into()), RunId("s".into()));
+        assert!(read_of_version(folder.path(), &ours).is_some(), "another build of this version");
+        assert!(read_of_version(folder.path(), &other).is_none(), "another run");
+        std::fs::write(&file, text.replacen("\"ullage\":\"", "\"ullage\":\"9.", 1)).unwrap();
+        assert!(read_of_version(folder.path(), &ours).is_none(), "another version");
         std::fs::write(&file, &text).unwrap();
         let run = std::fs::File::open(folder.path().join(FILE_RUN)).unwrap();
         run.set_modified(std::time::SystemTime::now() + std::time::Duration::from_secs(60)).unwrap();

@@ -8,10 +8,13 @@ use crate::analysis::failures::Failure;
 use crate::analysis::oom::own_groups;
 use crate::analysis::Analysis;
 use crate::evidence;
-use crate::history::CgroupHistory;
+use crate::history::{CgroupHistory, ProcessHistory};
 use crate::policy::given::SIGKILL;
 use crate::policy::limits::FOLLOWS_WITHIN_S;
-use ullage_model::{Ending, FirstFailure};
+use ullage_model::{Ending, FirstFailure, Role};
+
+/// Ancestors that are asked for a rank.
+const MOST_ANCESTORS: usize = 8;
 
 /// The earliest failure of those that COMMAND's own end came of; none where it ended well or still runs.
 pub(crate) fn first_failure(analysis: &Analysis) -> Option<FirstFailure> {
@@ -27,11 +30,21 @@ pub(crate) fn first_failure(analysis: &Analysis) -> Option<FirstFailure> {
     };
     Some(FirstFailure {
         process: first.process.map(evidence::process_ref),
+        rank: first.process.and_then(|process| rank(analysis, process)),
         at: first.at,
         exception: first.exception.map(|_| first.message()),
         signal,
         code,
         sentence: sentence(analysis, first),
+    })
+}
+
+/// The number of the nearest rank among a process and its ancestors.
+fn rank(analysis: &Analysis, process: &ProcessHistory) -> Option<u32> {
+    let parent = |child: &&ProcessHistory| analysis.timeline.by_pid(child.born_to());
+    std::iter::successors(Some(process), parent).take(MOST_ANCESTORS).find_map(|process| match process.role {
+        Role::Rank(number) => Some(number),
+        _ => None,
     })
 }
 

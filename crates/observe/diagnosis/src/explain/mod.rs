@@ -24,6 +24,7 @@ use std::collections::VecDeque;
 use std::io::BufRead;
 use std::sync::OnceLock;
 use ullage_model::Finding;
+pub use unrelated_failures::repeats_another;
 use unrelated_failures::Others;
 
 /// Matches kept: the first ones tell the cause, and a log repeats itself.

@@ -114,6 +114,11 @@ impl Others {
     }
 }
 
+/// Whether an exception (`Type: message`) says that another process failed, or repeats what another one said.
+pub fn repeats_another(exception: &str) -> bool {
+    patterns().handed_on.is_match(exception)
+}
+
 struct Patterns {
     speaker: Regex,
     exception: Regex,
@@ -186,6 +191,13 @@ mod tests {
         assert_eq!(last(&format!("{HEAD}KeyError: 1\n{chain}{HEAD}OSError: KNOWN\n")), None);
         let cause = "\nThe above exception was the direct cause of the following exception:\n\n";
         assert_eq!(last(&format!("{HEAD}KeyError: 1\n{cause}{HEAD}OSError: KNOWN\n")), Some(3));
+    }
+
+    #[test]
+    fn an_exception_that_repeats_another_is_known_without_a_log() {
+        let gloo = "RuntimeError: [gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.0.0.1]:4711";
+        assert!(repeats_another(gloo) && repeats_another("torch.distributed.DistBackendError: NCCL error"));
+        assert!(!repeats_another("KeyError: 'labels'"));
     }
 
     #[test]

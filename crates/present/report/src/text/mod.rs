@@ -2,6 +2,7 @@
 
 mod causes;
 mod comparison;
+mod fleet;
 mod grew;
 mod layout;
 mod leftovers;
@@ -17,6 +18,7 @@ mod verdict;
 
 pub use causes::{causes, CauseFamily};
 pub use comparison::comparison;
+pub use fleet::fleet;
 pub use leftovers::{leftovers, LeftoverList, LeftoverRow};
 pub use log::{log, LogView};
 pub use outcome::outcome;

@@ -6,6 +6,7 @@ pub mod compare;
 pub mod completions;
 pub mod explain;
 pub mod export;
+pub mod fleet;
 pub mod mark;
 pub mod report;
 pub mod run;
