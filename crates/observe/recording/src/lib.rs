@@ -8,6 +8,7 @@
 mod batch;
 mod chunks;
 mod columns;
+mod copy;
 mod csv;
 mod error;
 mod export;
@@ -31,9 +32,11 @@ mod runs;
 mod store;
 mod table;
 mod tail;
+mod tail_archive;
 mod tail_read;
 mod writer;
 
+pub use copy::{Copied, Copy};
 pub use error::{CreateError, Damage, OpenError, WriteError};
 pub use export::{prepare, ExportError, Exported, TableFormat};
 pub use follow::Follower;
