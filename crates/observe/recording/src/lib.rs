@@ -9,6 +9,7 @@ mod batch;
 mod chunks;
 mod columns;
 mod copy;
+mod copy_pace;
 mod csv;
 mod error;
 mod export;
@@ -37,6 +38,7 @@ mod tail_read;
 mod writer;
 
 pub use copy::{Copied, Copy};
+pub use copy_pace::CopyPace;
 pub use error::{CreateError, Damage, OpenError, WriteError};
 pub use export::{prepare, ExportError, Exported, TableFormat};
 pub use follow::Follower;

@@ -7,7 +7,6 @@
 //! The surprise: a disk that hangs holds a thread where no signal reaches it. So a thread of its own waits for the end, and
 //! ends the process when the last copy takes too long.
 
-use super::pace::Pace;
 use super::place;
 use crate::arguments::CopierArguments;
 use std::hash::{DefaultHasher, Hasher};
@@ -15,7 +14,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::mpsc::{sync_channel, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
-use ullage_recording::Copy;
+use ullage_recording::{Copy, CopyPace};
 
 /// How long the last copy is tried for.
 const LAST_COPY_WITHIN: Duration = Duration::from_secs(600);
@@ -29,7 +28,7 @@ pub fn run(arguments: &CopierArguments) -> anyhow::Result<u8> {
     let over = wait_for_the_end()?;
     let interval = Duration::from_secs_f64(arguments.every);
     let mut copier = Copier::new(&arguments.from, &arguments.to);
-    let mut pace = Pace::new(interval);
+    let mut pace = CopyPace::new(interval);
     // A thousand nodes that start together do not write in the same second from then on.
     let mut wait = first_wait(interval, &arguments.from);
     let _ = copier.copy();

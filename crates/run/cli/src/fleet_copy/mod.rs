@@ -4,7 +4,6 @@
 //! of the other process are waited for, at the end of the run and not for long.
 
 pub mod copier;
-mod pace;
 mod place;
 pub mod push;
 

@@ -1,4 +1,4 @@
-//! When is it time to copy again? Each minute, and less often where that would be more than a shared disk is to carry.
+//! When is a recording to be copied again? Each minute, and less often where that would be more than a shared disk is to carry.
 
 use std::time::{Duration, Instant};
 
@@ -9,19 +9,19 @@ const AT_ONCE: f64 = 500e3;
 /// However much there is to write, it is not older than this.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// What may be written, and when.
+/// What a copy may write, and when.
 #[derive(Clone, Copy, Debug)]
-pub struct Pace {
+pub struct CopyPace {
     interval: Duration,
     /// What may be written at `at`; below zero, more was.
     room: f64,
     at: Instant,
 }
 
-impl Pace {
+impl CopyPace {
     /// From now on, at most once an interval.
-    pub fn new(interval: Duration) -> Pace {
-        Pace { interval, room: AT_ONCE, at: Instant::now() }
+    pub fn new(interval: Duration) -> CopyPace {
+        CopyPace { interval, room: AT_ONCE, at: Instant::now() }
     }
 
     /// So many bytes were written, just now; how long to wait.
@@ -40,7 +40,7 @@ mod tests {
 
     /// Minutes between two copies, each of so many bytes a minute, after an hour of them; and bytes an hour.
     fn settled(bytes_a_minute: f64) -> (f64, f64) {
-        let mut pace = Pace::new(Duration::from_secs(60));
+        let mut pace = CopyPace::new(Duration::from_secs(60));
         let begun = pace.at;
         let (mut now, mut wait, mut written) = (begun, Duration::from_secs(60), 0.0);
         while now < begun + Duration::from_secs(10 * 3600) {
@@ -56,7 +56,7 @@ mod tests {
     fn what_is_little_is_copied_each_minute_and_what_is_much_less_often() {
         assert_eq!(settled(20e3).0, 1.0);
         assert_eq!(settled(1e6).0, 10.0);
-        let mut pace = Pace::new(Duration::from_secs(60));
+        let mut pace = CopyPace::new(Duration::from_secs(60));
         let now = pace.at;
         assert_eq!(pace.wait_after(500_000, now), Duration::from_secs(60), "at once");
         let wait = pace.wait_after(66_667, now + Duration::from_secs(60));
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn an_interval_longer_than_that_stands() {
-        let mut pace = Pace::new(Duration::from_secs(900));
+        let mut pace = CopyPace::new(Duration::from_secs(900));
         let now = pace.at;
         assert_eq!(pace.wait_after(9_000_000, now), Duration::from_secs(900));
     }
