@@ -55,7 +55,7 @@ def pull(url: str, directory: str | os.PathLike[str]) -> list[str]:
         found.setdefault(folder, []).append(name)
     pulled = []
     for folder, names in sorted(found.items()):
-        if _RUN not in names:
+        if _RUN not in names or {"..", "."} & set(folder.split("/")):
             continue
         into = os.path.join(os.fspath(directory), *folder.split("/")) if folder else os.fspath(directory)
         os.makedirs(into, mode=0o700, exist_ok=True)

@@ -27,10 +27,12 @@ impl CopyPace {
     /// So many bytes were written, just now; how long to wait.
     pub fn wait_after(&mut self, bytes: u64, now: Instant) -> Duration {
         let hours = now.saturating_duration_since(self.at).as_secs_f64() / 3600.0;
-        self.room = (self.room + hours * BYTES_AN_HOUR).min(AT_ONCE) - bytes as f64;
+        // What was too much is not paid for longer than that.
+        let least = -LONGEST.as_secs_f64() / 3600.0 * BYTES_AN_HOUR;
+        self.room = ((self.room + hours * BYTES_AN_HOUR).min(AT_ONCE) - bytes as f64).max(least);
         self.at = now;
         let until_there_is_room = Duration::from_secs_f64((-self.room).max(0.0) / BYTES_AN_HOUR * 3600.0);
-        until_there_is_room.min(LONGEST).max(self.interval)
+        until_there_is_room.max(self.interval)
     }
 }
 

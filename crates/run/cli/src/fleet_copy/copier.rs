@@ -37,6 +37,10 @@ pub fn run(arguments: &CopierArguments) -> anyhow::Result<u8> {
     }
     let mut retry = FIRST_RETRY;
     while copier.copy().is_none() {
+        // Where nothing was ever copied, nothing will be.
+        if copier.copy.is_none() {
+            return Ok(crate::exit::FAILED);
+        }
         std::thread::sleep(retry);
         retry = (retry * 2).min(LONGEST_RETRY);
     }
