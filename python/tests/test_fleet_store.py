@@ -77,10 +77,14 @@ def url(request, tmp_path, monkeypatch):
     server = pytest.importorskip("moto.server").ThreadedMotoServer(port=0)
     server.start()
     _, port = server.get_host_and_port()
-    for name, value in {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_EC2_METADATA_DISABLED": "true"}.items():
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "k",
+        "AWS_SECRET_ACCESS_KEY": "s",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }.items():
         monkeypatch.setenv(name, value)
     options = f"scheme=http&endpoint_override=127.0.0.1%3A{port}&region=us-east-1&allow_bucket_creation=true"
-    yield f"s3://bucket/prefix?{options}"
+    yield f"s3://bucket/{tmp_path.name}?{options}"
     server.stop()
 
 
@@ -90,7 +94,11 @@ def test_recordings_come_back_as_they_were(tmp_path, url):
     recording(home, "b")
     recording(home, "c", started_unix=8.5)
     pushed = store.push(home, url)
-    wanted = [f"job=7/node=n064/rank=3/attempt=2", f"job=-/node={HOST}/rank=-/attempt=0", f"job=-/node={HOST}/rank=-/attempt=1"]
+    wanted = [
+        "job=7/node=n064/rank=3/attempt=2",
+        f"job=-/node={HOST}/rank=-/attempt=0",
+        f"job=-/node={HOST}/rank=-/attempt=1",
+    ]
     assert [place.partition("job=")[2] for place in pushed] == [place.partition("job=")[2] for place in wanted]
     assert store.push(home, url) == pushed, "each has its folder"
     pulled = store.pull(url, back)

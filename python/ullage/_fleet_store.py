@@ -1,6 +1,7 @@
 """Recordings to and from object storage: `ullage.fleet.push` and `ullage.fleet.pull`, over pyarrow's file systems.
 
-The folders are those of `ullage run --fleet DIR` (`crates/run/cli/src/fleet_copy/place.rs`): `job=…/node=…/rank=…/attempt=…`.
+The folders are those of `ullage run --fleet DIR`, `job=…/node=…/rank=…/attempt=…`, which the command makes in
+`crates/run/cli/src/fleet_copy/place.rs`.
 pyarrow is imported only when something is pushed or pulled; `pip install ullage[fleet]` brings it.
 """
 
@@ -30,10 +31,11 @@ class _Remote(NamedTuple):
 
 
 def push(run_or_home: str | os.PathLike[str], url: str) -> list[str]:
-    """Copies recordings to `url` (`s3://bucket/prefix`, `gs://…`, `file:///…`), and returns the folders that they got there.
+    """Copies recordings to `url` (`s3://bucket/prefix`, `gs://…`, `file:///…`), and returns the folders that they got.
 
     `run_or_home` is one recording, or a folder of recordings at any depth: `$ULLAGE_HOME`, or the DIR of
-    `ullage run --fleet DIR`. A recording gets the folder that it has there already, else a new one: never that of another.
+    `ullage run --fleet DIR`. A recording gets the folder that it has there already, else a new one: never that of
+    another.
     """
     source = os.fspath(run_or_home)
     runs = list(_recordings(source))
