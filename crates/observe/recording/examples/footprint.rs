@@ -14,7 +14,7 @@ use ullage_model::cgroup::{CgroupMemory, CgroupMemoryParts, CgroupPids};
 use ullage_model::host::{HostKernel, HostMemory};
 use ullage_model::process::DescriptorKinds;
 use ullage_model::*;
-use ullage_recording::{Copied, Copy, CopyPace, Recording, Writer};
+use ullage_recording::{Copied, CopyPace, Recording, RecordingCopy, Writer};
 
 const HOUR: u64 = 3600;
 
@@ -88,7 +88,7 @@ fn write(dir: &Path, run: &RunFacts, items: impl Iterator<Item = Item>, mut copi
 
 /// The copies of a run on a shared disk, by its simulated clock.
 struct Copies {
-    copy: Copy,
+    copy: RecordingCopy,
     pace: CopyPace,
     begun: Instant,
     next: Duration,
@@ -107,7 +107,7 @@ impl Copies {
         std::fs::create_dir(&to).unwrap();
         let minute = Duration::from_secs(60);
         Copies {
-            copy: Copy::new(dir, &to),
+            copy: RecordingCopy::new(dir, &to),
             pace: CopyPace::new(minute),
             begun: Instant::now(),
             next: minute,

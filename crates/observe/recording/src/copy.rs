@@ -38,7 +38,7 @@ pub struct Copied {
 
 /// Copies one recording into a directory, again and again.
 #[derive(Debug)]
-pub struct Copy {
+pub struct RecordingCopy {
     from: PathBuf,
     to: PathBuf,
     /// What stands there, by name: length and time of the original. None while that is not known.
@@ -60,11 +60,11 @@ impl From<WriteError> for Trouble {
     }
 }
 
-impl Copy {
+impl RecordingCopy {
     /// From one directory, which holds a recording in whatever state, to another, which is there: empty, or with an earlier
     /// copy of the same recording.
-    pub fn new(from: &Path, to: &Path) -> Copy {
-        Copy { from: from.to_owned(), to: to.to_owned(), there: None, archive: Archive::default() }
+    pub fn new(from: &Path, to: &Path) -> RecordingCopy {
+        RecordingCopy { from: from.to_owned(), to: to.to_owned(), there: None, archive: Archive::default() }
     }
 
     /// Brings the copy to where the recording is now. `file_done` is called after each file. What was copied before a
@@ -113,8 +113,8 @@ impl Copy {
     /// Copies a file that is new or changed.
     fn file(&mut self, name: &str, copied: &mut Copied, file_done: &mut dyn FnMut()) -> Result<(), Trouble> {
         let path = self.from.join(name);
-        let failed = |e| match e {
-            e if io::Error::kind(&e) == io::ErrorKind::NotFound => Trouble::Moved,
+        let failed = |e: io::Error| match e {
+            e if e.kind() == io::ErrorKind::NotFound => Trouble::Moved,
             e => WriteError::new("read", &path, e).into(),
         };
         let file = store::open(&path).map_err(failed)?;
@@ -228,11 +228,7 @@ impl Archive {
 }
 
 /// What of a tail is not in the archive; none where nothing is to be said.
-fn piece<'a>(
-    table: &'static Table,
-    tail: Option<&'a [u8]>,
-    sent: Option<(u64, u64)>,
-) -> Option<Piece<'a>> {
+fn piece<'a>(table: &'static Table, tail: Option<&'a [u8]>, sent: Option<(u64, u64)>) -> Option<Piece<'a>> {
     let Some(tail) = tail else {
         return sent.map(|_| Piece { table, offset: 0, bytes: &[] });
     };

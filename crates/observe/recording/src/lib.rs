@@ -37,7 +37,7 @@ mod tail_archive;
 mod tail_read;
 mod writer;
 
-pub use copy::{Copied, Copy};
+pub use copy::{Copied, RecordingCopy};
 pub use copy_pace::CopyPace;
 pub use error::{CreateError, Damage, OpenError, WriteError};
 pub use export::{prepare, ExportError, Exported, TableFormat};

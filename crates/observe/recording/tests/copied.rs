@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 use ullage_model::Item;
-use ullage_recording::{repair, Copied, Copy, Recording, Writer};
+use ullage_recording::{repair, Copied, Recording, RecordingCopy, Writer};
 
 /// Names, and lengths.
 fn files(dir: &Path) -> BTreeMap<String, u64> {
@@ -16,7 +16,7 @@ fn files(dir: &Path) -> BTreeMap<String, u64> {
     entries.map(|e| (e.file_name().into_string().unwrap(), e.metadata().unwrap().len())).collect()
 }
 
-fn update(copy: &mut Copy) -> Copied {
+fn update(copy: &mut RecordingCopy) -> Copied {
     let mut reported = 0;
     let copied = copy.update(&mut || reported += 1).unwrap();
     assert_eq!(copied.writes, reported);
@@ -35,7 +35,7 @@ fn a_copy_holds_all_that_was_written_whatever_became_a_part_meanwhile() {
     let (from, to) = (home.path().join("run"), home.path().join("copy"));
     std::fs::create_dir(&to).unwrap();
     let mut writer = Writer::create(&from, &run()).unwrap().with_tail_bytes(400_000);
-    let mut copy = Copy::new(&from, &to);
+    let mut copy = RecordingCopy::new(&from, &to);
     let (mut merged, mut parts, mut most_archive) = (false, 0, 0);
     for round in 0..60u64 {
         for n in round * 20..(round + 1) * 20 {
@@ -76,14 +76,14 @@ fn what_a_killed_recorder_left_is_copied_and_taken_up_again() {
     std::fs::create_dir(&to).unwrap();
     write(&from, 30, 4, 1_000_000, false);
     let whole = items(&from);
-    update(&mut Copy::new(&from, &to));
+    update(&mut RecordingCopy::new(&from, &to));
     assert_eq!(items(&to), whole);
     // Torn, as by a kill in the middle of a write; and copied by another process into the same place.
     let tail = from.join("ticks.arrows");
     let file = File::options().write(true).open(&tail).unwrap();
     file.set_len(std::fs::metadata(&tail).unwrap().len() - 5).unwrap();
     std::fs::write(to.join("run.json.7.tmp"), "half").unwrap();
-    assert_eq!(update(&mut Copy::new(&from, &to)).writes, 1, "only the tails changed");
+    assert_eq!(update(&mut RecordingCopy::new(&from, &to)).writes, 1, "only the tails changed");
     let torn = replayed(&Recording::open(&to).unwrap());
     assert_eq!(torn, replayed(&Recording::open(&from).unwrap()));
     assert_eq!(samples(&torn), samples(&whole)[..29]);
@@ -93,7 +93,7 @@ fn what_a_killed_recorder_left_is_copied_and_taken_up_again() {
     repair(&to, |_| false).unwrap();
     assert_eq!(files(&to), before);
     repair(&from, |_| false).unwrap();
-    update(&mut Copy::new(&from, &to));
+    update(&mut RecordingCopy::new(&from, &to));
     assert_eq!(files(&to), files(&from));
 }
 
@@ -106,7 +106,7 @@ fn a_verdict_is_never_beside_an_older_run_json() {
     std::fs::write(from.join("verdict.json"), "{}").unwrap();
     // Where run.json cannot be put in place, no verdict appears.
     std::fs::create_dir_all(to.join("run.json/in the way")).unwrap();
-    let mut copy = Copy::new(&from, &to);
+    let mut copy = RecordingCopy::new(&from, &to);
     assert!(copy.update(&mut || ()).unwrap_err().to_string().contains("run.json"));
     assert!(!to.join("verdict.json").exists());
     std::fs::remove_dir_all(to.join("run.json")).unwrap();
@@ -120,7 +120,7 @@ fn another_archive_in_its_place_is_replaced() {
     let (from, to) = (home.path().join("run"), home.path().join("copy"));
     std::fs::create_dir(&to).unwrap();
     let mut writer = Writer::create(&from, &run()).unwrap();
-    let mut copy = Copy::new(&from, &to);
+    let mut copy = RecordingCopy::new(&from, &to);
     for n in 0..4 {
         writer.sample(&sample(n, 3));
         update(&mut copy);
@@ -133,13 +133,13 @@ fn another_archive_in_its_place_is_replaced() {
 }
 
 #[test]
-fn a_place_that_is_not_there_is_an_error_and_a_full_one_keeps_what_it_has() {
+fn a_place_or_a_recording_that_is_not_there_is_an_error() {
     let home = tempfile::tempdir().unwrap();
     let from = home.path().join("run");
     write(&from, 3, 2, 1_000_000, true);
     let nowhere = home.path().join("nowhere");
-    let error = Copy::new(&from, &nowhere).update(&mut || ()).unwrap_err();
+    let error = RecordingCopy::new(&from, &nowhere).update(&mut || ()).unwrap_err();
     assert!(error.to_string().contains("nowhere"), "{error}");
-    let error = Copy::new(&nowhere, &from).update(&mut || ()).unwrap_err();
+    let error = RecordingCopy::new(&nowhere, &from).update(&mut || ()).unwrap_err();
     assert!(error.to_string().contains("nowhere"), "{error}");
 }

@@ -6,8 +6,8 @@ use ullage_kernel::cgroup::{CgroupKey, CgroupMounts};
 use ullage_kernel::host::kmsg::{KernelLog, KernelNews};
 use ullage_kernel::KernelRoot;
 use ullage_model::{
-    At, CgroupReading, CgroupVersion, Event, EventKind, Facts, Item, Missing, Outcome, OutcomeKind, ProcessId,
-    RunFacts, Sample,
+    At, CgroupReading, CgroupVersion, Event, EventKind, Facts, Item, Missing, Outcome, OutcomeKind,
+    ProcessId, RunFacts, Sample,
 };
 
 /// True where the very process (pid and start time) still runs and is no zombie.

@@ -14,7 +14,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::mpsc::{sync_channel, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
-use ullage_recording::{Copy, CopyPace};
+use ullage_recording::{CopyPace, RecordingCopy};
 
 /// How long the last copy is tried for.
 const LAST_COPY_WITHIN: Duration = Duration::from_secs(600);
@@ -52,7 +52,7 @@ pub fn run(arguments: &CopierArguments) -> anyhow::Result<u8> {
 struct Copier<'a> {
     from: &'a Path,
     dir: &'a Path,
-    copy: Option<Copy>,
+    copy: Option<RecordingCopy>,
 }
 
 impl<'a> Copier<'a> {
@@ -62,8 +62,7 @@ impl<'a> Copier<'a> {
 
     /// Bytes that were written; none where it failed, which is said.
     fn copy(&mut self) -> Option<u64> {
-        let copied = self.try_copy();
-        match copied {
+        match self.try_copy() {
             Ok(bytes) => Some(bytes),
             Err(error) => {
                 say(&format!("!{}", format!("{error:#}").replace('\n', " ")));
@@ -77,7 +76,7 @@ impl<'a> Copier<'a> {
             Some(copy) => copy,
             None => {
                 let place = place::claim(self.dir, self.from, &super::host())?;
-                self.copy.insert(Copy::new(self.from, &place))
+                self.copy.insert(RecordingCopy::new(self.from, &place))
             }
         };
         Ok(copy.update(&mut || say("."))?.bytes)
@@ -110,4 +109,19 @@ fn wait_for_the_end() -> anyhow::Result<Receiver<()>> {
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_copies_are_spread_over_half_an_interval() {
+        let minute = Duration::from_secs(60);
+        let waits: Vec<Duration> =
+            (0..100).map(|n| first_wait(minute, Path::new(&format!("/r/{n}")))).collect();
+        assert!(waits.iter().all(|wait| (minute / 2..=minute).contains(wait)), "{waits:?}");
+        let (least, most) = (waits.iter().min().unwrap(), waits.iter().max().unwrap());
+        assert!(*most - *least > minute / 4, "{least:?} {most:?}");
+    }
 }

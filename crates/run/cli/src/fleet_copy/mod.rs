@@ -59,13 +59,8 @@ impl FleetCopy {
 
     fn start(dir: &Path, recording: &Path) -> anyhow::Result<FleetCopy> {
         let (dir, recording) = (std::path::absolute(dir)?, std::path::absolute(recording)?);
-        let words: [&OsStr; 5] = [
-            COPIER.as_ref(),
-            "--from".as_ref(),
-            recording.as_os_str(),
-            "--to".as_ref(),
-            dir.as_os_str(),
-        ];
+        let words: [&OsStr; 5] =
+            [COPIER.as_ref(), "--from".as_ref(), recording.as_os_str(), "--to".as_ref(), dir.as_os_str()];
         let Beside { pid, until, says } = start_beside(&program(), words)?;
         let ending = Arc::new(AtomicBool::new(false));
         let (to_read, news) = sync_channel(MOST_NEWS);

@@ -43,9 +43,7 @@ pub fn claim(dir: &Path, from: &Path, host: &str) -> anyhow::Result<PathBuf> {
                     return Ok(place);
                 }
             }
-            Err(error) => {
-                return Err(error).with_context(|| format!("{} cannot be made", place.display()))
-            }
+            Err(error) => return Err(error).with_context(|| format!("{} cannot be made", place.display())),
         }
     }
     anyhow::bail!("{} holds {MOST_ATTEMPTS} recordings", above.display())
@@ -120,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_keeps_its_folder_and_takes_no_other() {
+    fn a_recording_has_one_folder_and_takes_no_other() {
         let home = tempfile::tempdir().unwrap();
         let fleet = home.path().join("fleet");
         let first = recording(home.path(), "a", |_| ());

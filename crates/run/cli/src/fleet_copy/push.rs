@@ -4,14 +4,14 @@ use super::place;
 use crate::{home, launcher, machine, printer};
 use anyhow::{bail, Context};
 use std::path::{Path, PathBuf};
-use ullage_recording::Copy;
+use ullage_recording::RecordingCopy;
 
 /// Copies what is meant by `run`; without it, all of the job that the environment names (SLURM_JOB_ID in an epilog), else the
 /// newest.
 pub fn run(run: Option<&str>, dir: &Path) -> anyhow::Result<u8> {
     for from in meant(run)? {
         let place = place::claim(dir, &from, &super::host())?;
-        Copy::new(&from, &place)
+        RecordingCopy::new(&from, &place)
             .update(&mut || ())
             .with_context(|| format!("{} was not copied", from.display()))?;
         printer::note(&format!("copied {} to {}", from.display(), place.display()));

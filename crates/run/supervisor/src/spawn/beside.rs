@@ -50,7 +50,12 @@ pub fn start_beside<'a>(
         Ok(())
     };
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).current_dir("/");
+    command
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .current_dir("/");
     #[expect(unsafe_code, reason = "pre_exec: what must happen between fork and exec")]
     // SAFETY: the closure runs in the forked child and calls only setsid(2), sigprocmask(2) and close_range(2): system
     // calls without state in the C library. It allocates nothing and takes no lock.
