@@ -100,7 +100,9 @@ impl RecordingCopy {
         }
         for name in self.merged_away(&names) {
             remove(&self.to.join(&name))?;
-            self.there.iter_mut().for_each(|there| drop(there.remove(&name)));
+            self.there.iter_mut().for_each(|there| {
+                there.remove(&name);
+            });
         }
         for name in [FILE_RUN, FILE_VERDICT] {
             if names.iter().any(|there| there == name) {
@@ -192,14 +194,18 @@ impl Archive {
             *self = Archive::default();
             return Ok(None);
         }
-        let whole = self.length.is_none_or(|length| length > 2 * self.began_with + MOST_APPENDED)
-            || !self.is_ours(&path);
-        let mut pieces = Vec::new();
-        for ((table, tail), sent) in ALL.iter().zip(tails).zip(&self.sent) {
-            pieces.extend(piece(table, tail.as_deref(), sent.filter(|_| !whole)));
-        }
-        if pieces.is_empty() && !whole {
+        let pieces_beside = |sent: &[Option<(u64, u64)>]| -> Vec<Piece<'_>> {
+            let all = ALL.iter().zip(tails).zip(sent);
+            all.filter_map(|((table, tail), sent)| piece(table, tail.as_deref(), *sent)).collect()
+        };
+        let mut pieces = pieces_beside(&self.sent);
+        let is_ours = self.is_ours(&path);
+        if pieces.is_empty() && is_ours {
             return Ok(None);
+        }
+        let whole = !is_ours || self.length.is_none_or(|length| length > 2 * self.began_with + MOST_APPENDED);
+        if whole {
+            pieces = pieces_beside(&[None; ALL.len()]);
         }
         let frame = frame(&pieces).map_err(|e| WriteError::new("pack", &path, e))?;
         let bytes = frame.len() as u64;

@@ -25,7 +25,7 @@ const MOST_ATTEMPTS: u32 = 100_000;
 ///
 /// # Errors
 /// Where the recording cannot be read, or nothing can be made there.
-pub fn claim(dir: &Path, from: &Path, host: &str) -> anyhow::Result<PathBuf> {
+pub(super) fn claim(dir: &Path, from: &Path, host: &str) -> anyhow::Result<PathBuf> {
     let file = from.join(FILE_RUN);
     let text = std::fs::read(&file).with_context(|| format!("{} cannot be read", file.display()))?;
     let facts: RunFacts =
