@@ -265,7 +265,7 @@ def interrupted(test):
     watched.wait_for(lambda: places(fleet))
     os.killpg(run.process.pid, signal.SIGINT)
     _, said = run.end()
-    test.check("Ctrl-C: ullage dies of it as the job does", run.process.returncode == -signal.SIGINT, run.process.returncode)
+    test.check("Ctrl-C: the status is that of the job", run.process.returncode == 130, run.process.returncode)
     place = os.path.join(fleet, *places(fleet))
     test.check("Ctrl-C: the copy is the recording", content(place) == content(recording), said)
 
