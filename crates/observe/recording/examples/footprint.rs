@@ -4,7 +4,7 @@
 //! writes a simulated hour, or more, at 1 Hz: processes that sleep; or busy ones, in which every figure moves at random every second, more
 //! than a real job's do. The numbers come from a fixed pseudo-random sequence, so that two runs of it can be compared.
 //! With `copied` it is also copied into DIRECTORY-copy, as `ullage run --fleet` does, and what that writes is counted.
-//! `... -- again RECORDING [DIRECTORY]` writes what a recording holds once more, as this version would write it.
+//! `... -- again RECORDING [DIRECTORY] [-] [copied]` writes what a recording holds once more, as this version would write it.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ fn main() {
     match (argument(0).unwrap_or("64"), argument(1)) {
         ("again", recording) => {
             let recording = Recording::open(recording.unwrap()).unwrap();
-            write(&dir, &recording.run, recording.replay(), None);
+            write(&dir, &recording.run, recording.replay(), copies);
         }
         (processes, kind) => {
             let processes: u64 = processes.parse().unwrap();

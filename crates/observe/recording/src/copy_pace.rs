@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 /// What one recording may write there, bytes an hour.
 const BYTES_AN_HOUR: f64 = 2e6;
 /// What it may write at once beyond that: the parts of a table that were merged; bytes.
-const AT_ONCE: f64 = 500e3;
+const AT_ONCE: f64 = 1e6;
 /// However much there is to write, it is not older than this.
 const LONGEST: Duration = Duration::from_secs(600);
 
@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(settled(1e6).0, 10.0);
         let mut pace = CopyPace::new(Duration::from_secs(60));
         let now = pace.at;
-        assert_eq!(pace.wait_after(500_000, now), Duration::from_secs(60), "at once");
+        assert_eq!(pace.wait_after(1_000_000, now), Duration::from_secs(60), "at once");
         let wait = pace.wait_after(66_667, now + Duration::from_secs(60));
         assert!((59.0..62.0).contains(&wait.as_secs_f64()), "{wait:?}");
         let wait = pace.wait_after(133_333, now + Duration::from_secs(120));

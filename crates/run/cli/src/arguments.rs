@@ -46,7 +46,7 @@ pub enum Command {
     Snapshot(SnapshotArguments),
     /// Rank the differences between a good machine or run and others by how well they explain the failure
     Compare(CompareArguments),
-    /// List or remove recordings
+    /// List, copy or remove recordings
     Runs(RunsArguments),
     /// Serve metrics of all live runs of this user to Prometheus
     Serve(ServeArguments),
