@@ -53,7 +53,7 @@ test-python: install
 
 # What the outside sees: the same command with and without ullage, every process found, ullage killed and stopped.
 # Together but for the last two: one reads the clock of the kernel's counters, one what is left in /dev/shm.
-OUTSIDE := transparency screens page fleet-small terminal metrics disks discovery outage commands completions snippets clean check arena-kills arena-points
+OUTSIDE := transparency screens page fleet-small terminal metrics disks fleet-copy discovery outage commands completions snippets clean check arena-kills arena-points
 .PHONY: $(OUTSIDE:%=test-%) test-kill-recorder test-faults
 test-outside: install
 	status=0; $(MAKE) --keep-going --jobs=$(TOGETHER) --output-sync=target $(OUTSIDE:%=test-%) || status=1; \
@@ -87,6 +87,17 @@ test-metrics: install
 # A full disk and a hung one; only root has them.
 test-disks: install
 	$(BIN)/python tests/disks.py --ullage $(BIN)/ullage
+
+# Copies on a shared disk that is full, hung or absent; root has the first two.
+test-fleet-copy: install
+	$(BIN)/python tests/fleet_copy.py --ullage $(BIN)/ullage
+
+# To a folder and to S3 (moto's server) and back, in a venv of its own.
+.PHONY: test-fleet-store
+test-fleet-store:
+	$(PYTHON) -m venv target/fleet-store
+	target/fleet-store/bin/pip install -q pyarrow 'moto[server]' pytest
+	PYTHONPATH=python target/fleet-store/bin/python -m pytest python/tests/test_fleet_store.py
 
 test-discovery: install
 	$(BIN)/python tests/discovery.py --ullage $(BIN)/ullage
@@ -331,6 +342,12 @@ BENCHES_TORCH := benches/share.py benches/freeze.py benches/zygote.py benches/ro
 .PHONY: bench-torch
 bench-torch: install
 	status=0; for one in $(BENCHES_TORCH); do $(BIN)/python $$one || status=1; done; exit $$status
+
+# What the copy of a node of 64 processes writes to a shared disk in an hour: writes a second, bytes, and how old it gets.
+.PHONY: bench-fleet-copy
+bench-fleet-copy:
+	$(CARGO) run --release -p ullage-recording --example footprint -- 64 idle target/fleet-copy 2 copied
+	$(CARGO) run --release -p ullage-recording --example footprint -- 64 busy target/fleet-copy 2 copied
 
 # Whether the memory that ullage attributes is what its page tables hold; as root, page frames are counted.
 .PHONY: bench-truth

@@ -84,8 +84,8 @@ STAND_INS = [
 # These name a command and are no line to type: its help must know it.
 NEEDS_MORE = {
     *("run", "run --", "run --fix", "run --json", "run --json written.json", "run --as bad.json"),
-    "run --metrics-file written.prom",
-    *("export", "compare", "compare --json", "runs rm", "completions", "mark", "fleet", "fleet --json"),
+    *("run --metrics-file written.prom", "run --fleet", "run --fleet DIR"),
+    *("export", "compare", "compare --json", "runs rm", "runs push", "completions", "mark", "fleet", "fleet --json"),
 }
 
 
@@ -232,7 +232,7 @@ def synopsis(place):
     wrong = []
     for line in lines:
         words = line.split()
-        verb = " ".join(words[1:3] if "rm" in words[2:3] else words[1:2])
+        verb = " ".join(words[1:3] if words[2:3] in (["rm"], ["push"]) else words[1:2])
         _, told = place.type(f"ullage {verb} --help")
         known = [{short, flag} - {""} for short, flag in re.findall(r"^ +(?:(-\w), )?(--[a-z-]+)", told, re.M)]
         written = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", line))

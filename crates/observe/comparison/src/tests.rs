@@ -49,6 +49,18 @@ fn one(good: &Side, bad: &Side) -> Against {
     compare(good, std::slice::from_ref(bad)).others.remove(0)
 }
 
+#[test]
+fn the_boot_and_the_clock_explain_nothing() {
+    let facts =
+        [("boot.id", "a".into()), ("clock.error_s", "0.01".into()), ("clock.synchronized", true.into())];
+    let (good, bad) = (side("good", &facts), side("bad", &[("boot.id", "b".into())]));
+    for against in [one(&good, &bad), one(&bad, &good), one(&side("snapshot", &[]), &good)] {
+        assert_eq!(against.same, 2);
+        assert!(against.differences.is_empty() && against.unimportant.is_empty(), "{against:?}");
+        assert!(against.not_compared.is_empty(), "{against:?}");
+    }
+}
+
 fn first(against: &Against) -> &str {
     against.differences.first().map_or("none", |one| &one.change.fact)
 }

@@ -20,6 +20,8 @@ pub const FILE_RUN: &str = "run.json";
 pub const FILE_NOW: &str = "now.json";
 /// The verdict of a finished run: derived, a cache of one version of ullage.
 pub const FILE_VERDICT: &str = "verdict.json";
+/// The live tails in the copy of a recording on a shared disk.
+pub const FILE_TAILS: &str = "tails.zst";
 /// Name of the arena's memfd (`crates/share/arena/src/mapping.rs`).
 pub const MEMFD_ARENA: &str = "ullage-arena";
 /// Names of memfds that hold shared data: `ullage.share`, and a dataset on its way to a zygote (`python/native`,

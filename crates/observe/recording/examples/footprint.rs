@@ -1,18 +1,20 @@
 //! How large is an hour of a recording, and how much memory and CPU does writing it take?
 //!
-//! `cargo run --release -p ullage-recording --example footprint -- [PROCESSES] [idle|busy] [DIRECTORY] [HOURS]`
+//! `cargo run --release -p ullage-recording --example footprint -- [PROCESSES] [idle|busy] [DIRECTORY] [HOURS] [copied]`
 //! writes a simulated hour, or more, at 1 Hz: processes that sleep; or busy ones, in which every figure moves at random every second, more
 //! than a real job's do. The numbers come from a fixed pseudo-random sequence, so that two runs of it can be compared.
-//! `... -- again RECORDING [DIRECTORY]` writes what a recording holds once more, as this version would write it.
+//! With `copied` it is also copied into DIRECTORY-copy, as `ullage run --fleet` does, and what that writes is counted.
+//! `... -- again RECORDING [DIRECTORY] [-] [copied]` writes what a recording holds once more, as this version would write it.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use ullage_model::cgroup::{CgroupMemory, CgroupMemoryParts, CgroupPids};
 use ullage_model::host::{HostKernel, HostMemory};
 use ullage_model::process::DescriptorKinds;
 use ullage_model::*;
-use ullage_recording::{Recording, Writer};
+use ullage_recording::{Copied, CopyPace, Recording, RecordingCopy, Writer};
 
 const HOUR: u64 = 3600;
 
@@ -21,10 +23,11 @@ fn main() {
     let argument = |n: usize| arguments.get(n).map(String::as_str);
     let dir = argument(2).map_or_else(|| std::env::temp_dir().join("ullage-footprint"), PathBuf::from);
     let _ = std::fs::remove_dir_all(&dir);
+    let copies = argument(4).map(|_| Copies::into(&dir));
     match (argument(0).unwrap_or("64"), argument(1)) {
         ("again", recording) => {
             let recording = Recording::open(recording.unwrap()).unwrap();
-            write(&dir, &recording.run, recording.replay());
+            write(&dir, &recording.run, recording.replay(), copies);
         }
         (processes, kind) => {
             let processes: u64 = processes.parse().unwrap();
@@ -36,12 +39,12 @@ fn main() {
             };
             let mut job = Job::new(processes, busy);
             let samples = (0..hours * HOUR).map(|second| Item::Sample(Box::new(job.tick(second))));
-            write(&dir, &run(), (0..processes).map(event).chain(samples));
+            write(&dir, &run(), (0..processes).map(event).chain(samples), copies);
         }
     }
 }
 
-fn write(dir: &Path, run: &RunFacts, items: impl Iterator<Item = Item>) {
+fn write(dir: &Path, run: &RunFacts, items: impl Iterator<Item = Item>, mut copies: Option<Copies>) {
     let before = status("VmRSS:");
     let mut writer = Writer::create(dir, run).unwrap();
     let (mut largest_tail, mut cpu, mut longest, mut last) = (0, 0.0, 0.0f64, At(0));
@@ -57,6 +60,7 @@ fn write(dir: &Path, run: &RunFacts, items: impl Iterator<Item = Item>) {
         let took = cpu_seconds() - start;
         (cpu, longest) = (cpu + took, longest.max(took));
         largest_tail = largest_tail.max(size(dir, ".arrows"));
+        copies.iter_mut().for_each(|copies| copies.at(last));
     }
     assert!(writer.lost().is_empty());
     let start = cpu_seconds();
@@ -79,6 +83,81 @@ fn write(dir: &Path, run: &RunFacts, items: impl Iterator<Item = Item>) {
         cpu / seconds * 100.0
     );
     println!("resident: {before} kB before, {} kB at most", status("VmHWM:"));
+    copies.into_iter().for_each(|copies| copies.finish(last));
+}
+
+/// The copies of a run on a shared disk, by its simulated clock.
+struct Copies {
+    copy: RecordingCopy,
+    pace: CopyPace,
+    begun: Instant,
+    next: Duration,
+    last: Duration,
+    sum: Copied,
+    /// How old the copy was before it was brought up to date.
+    oldest: Duration,
+    most_at_once: u64,
+    cpu: f64,
+}
+
+impl Copies {
+    fn into(dir: &Path) -> Copies {
+        let to = PathBuf::from(format!("{}-copy", dir.display()));
+        let _ = std::fs::remove_dir_all(&to);
+        std::fs::create_dir(&to).unwrap();
+        let minute = Duration::from_secs(60);
+        Copies {
+            copy: RecordingCopy::new(dir, &to),
+            pace: CopyPace::new(minute),
+            begun: Instant::now(),
+            next: minute,
+            last: Duration::ZERO,
+            sum: Copied::default(),
+            oldest: Duration::ZERO,
+            most_at_once: 0,
+            cpu: 0.0,
+        }
+    }
+
+    fn at(&mut self, at: At) {
+        let now = Duration::from_nanos(at.0);
+        if now >= self.next {
+            let copied = self.update();
+            self.next = now + self.pace.wait_after(copied.bytes, self.begun + now);
+            self.oldest = self.oldest.max(now - self.last);
+            self.last = now;
+        }
+    }
+
+    fn update(&mut self) -> Copied {
+        let start = cpu_seconds();
+        let copied = self.copy.update(&mut || ()).unwrap();
+        self.cpu += cpu_seconds() - start;
+        self.sum.writes += copied.writes;
+        self.sum.bytes += copied.bytes;
+        self.most_at_once = self.most_at_once.max(copied.bytes);
+        copied
+    }
+
+    fn finish(mut self, last: At) {
+        let seconds = last.0 as f64 / 1e9;
+        let live = self.sum;
+        let at_the_end = self.update();
+        println!(
+            "copied while it ran: {:.3} writes a second, {:.3} MB an hour, {:.3} MB at most at once, {:.0} s old at most, {:.3} % of a core",
+            live.writes as f64 / seconds,
+            live.bytes as f64 / 1e6 * HOUR as f64 / seconds,
+            self.most_at_once as f64 / 1e6,
+            self.oldest.as_secs_f64(),
+            self.cpu / seconds * 100.0
+        );
+        println!(
+            "copied at the end: {} files, {:.3} MB; in all {:.3} MB an hour",
+            at_the_end.writes,
+            at_the_end.bytes as f64 / 1e6,
+            self.sum.bytes as f64 / 1e6 * HOUR as f64 / seconds
+        );
+    }
 }
 
 struct Job {

@@ -8,6 +8,8 @@
 mod batch;
 mod chunks;
 mod columns;
+mod copy;
+mod copy_pace;
 mod csv;
 mod derived;
 mod error;
@@ -33,9 +35,12 @@ mod runs;
 mod store;
 mod table;
 mod tail;
+mod tail_archive;
 mod tail_read;
 mod writer;
 
+pub use copy::{Copied, RecordingCopy};
+pub use copy_pace::CopyPace;
 pub use error::{CreateError, Damage, OpenError, WriteError};
 pub use export::{prepare, ExportError, Exported, TableFormat};
 pub use fleet_file::write_rows;

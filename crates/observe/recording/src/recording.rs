@@ -5,6 +5,7 @@ use crate::files::Files;
 use crate::replay::Replay;
 use crate::run_file;
 use crate::store::Store;
+use crate::tail_archive::store_of;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -30,7 +31,7 @@ impl Recording {
     pub fn open(dir: impl AsRef<Path>) -> Result<Recording, OpenError> {
         let dir = dir.as_ref();
         match std::fs::metadata(dir) {
-            Ok(what) if what.is_dir() => Recording::read(Store::Directory(dir.to_owned()), dir),
+            Ok(what) if what.is_dir() => Recording::read(store_of(dir), dir),
             Ok(_) => Err(OpenError::NotARecording { path: dir.to_owned() }),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 Err(OpenError::NotFound { path: dir.to_owned() })
@@ -50,6 +51,11 @@ impl Recording {
     /// Whether it was closed in order. If not, it still runs, or ullage was killed.
     pub fn is_closed(&self) -> bool {
         !self.files.live
+    }
+
+    /// Whether it is the copy of one that was not closed when it was copied.
+    pub(crate) fn is_live_copy(&self) -> bool {
+        matches!(self.files.store, Store::Copy { .. })
     }
 
     /// All samples and events, in order of time.

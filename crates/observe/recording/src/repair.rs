@@ -30,7 +30,7 @@ pub enum RepairError {
 }
 
 /// Moves what is readable of the live tail into closed parts and removes the tail; returns the damage found.
-/// A closed recording is left as it is. `runs` says whether a process still does: this crate does not look.
+/// A closed recording is left as it is, and so is a copy: its own recorder or copier may be at work on another machine. `runs` says whether a process still does: this crate does not look.
 ///
 /// # Errors
 /// Where it cannot be opened or written, or is still being recorded.
@@ -38,7 +38,7 @@ pub fn repair(dir: impl AsRef<Path>, runs: impl Fn(&ProcessId) -> bool) -> Resul
     let dir = dir.as_ref();
     let recording = Recording::open(dir)?;
     let files = &recording.files;
-    if recording.is_closed() {
+    if recording.is_closed() || recording.is_live_copy() {
         return Ok(recording.damage);
     }
     if recording.run.outcome.is_none() && recording.run.recorder.as_ref().is_some_and(runs) {

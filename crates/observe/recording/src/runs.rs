@@ -6,7 +6,7 @@ use crate::store::Store;
 use crate::table::ALL;
 use std::io;
 use std::path::{Path, PathBuf};
-use ullage_model::names::{FILE_NOW, FILE_RUN, FILE_VERDICT};
+use ullage_model::names::{FILE_NOW, FILE_RUN, FILE_TAILS, FILE_VERDICT};
 use ullage_model::{ProcessId, RunFacts};
 
 /// One recording in a list.
@@ -260,6 +260,6 @@ pub fn remove(path: &Path, alive: impl Fn(&ProcessId) -> bool) -> Result<(), Rem
 /// Whether a recording can have a file of this name, finished or not.
 fn is_ours(file: &str) -> bool {
     let finished = file.strip_suffix(".tmp").unwrap_or(file);
-    [FILE_RUN, FILE_NOW, FILE_VERDICT].contains(&finished)
+    [FILE_RUN, FILE_NOW, FILE_VERDICT, FILE_TAILS].contains(&finished)
         || ALL.iter().any(|table| file == table.tail_name() || table.part_number(finished).is_some())
 }

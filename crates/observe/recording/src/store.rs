@@ -10,6 +10,11 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(crate) enum Store {
     Directory(PathBuf),
+    /// The copy of a recording, whose tails lie in one file; here unpacked.
+    Copy {
+        dir: PathBuf,
+        tails: BTreeMap<String, Vec<u8>>,
+    },
     Image(BTreeMap<String, Vec<u8>>),
 }
 
@@ -17,9 +22,12 @@ impl Store {
     /// Names of the files; those that are not UTF-8 are not ours.
     pub(crate) fn names(&self) -> io::Result<Vec<String>> {
         match self {
-            Store::Directory(dir) => std::fs::read_dir(dir)?
-                .filter_map(|entry| entry.map(|entry| entry.file_name().into_string().ok()).transpose())
-                .collect(),
+            Store::Directory(dir) => names_in(dir),
+            Store::Copy { dir, tails } => {
+                let mut names = names_in(dir)?;
+                names.extend(tails.keys().cloned());
+                Ok(names)
+            }
             Store::Image(files) => Ok(files.keys().cloned().collect()),
         }
     }
@@ -28,7 +36,14 @@ impl Store {
     pub(crate) fn read(&self, name: &str, most: u64) -> io::Result<Vec<u8>> {
         let too_large = || io::Error::new(io::ErrorKind::InvalidData, "it is larger than such a file can be");
         match self {
-            Store::Directory(dir) => {
+            Store::Copy { tails: files, .. } | Store::Image(files) if files.contains_key(name) => {
+                match files.get(name) {
+                    Some(bytes) if bytes.len() as u64 <= most => Ok(bytes.clone()),
+                    _ => Err(too_large()),
+                }
+            }
+            Store::Image(_) => Err(io::ErrorKind::NotFound.into()),
+            Store::Directory(dir) | Store::Copy { dir, .. } => {
                 let file = open(&dir.join(name))?;
                 let mut bytes = Vec::new();
                 file.take(most + 1).read_to_end(&mut bytes)?;
@@ -37,13 +52,14 @@ impl Store {
                 }
                 Ok(bytes)
             }
-            Store::Image(files) => match files.get(name) {
-                Some(bytes) if bytes.len() as u64 <= most => Ok(bytes.clone()),
-                Some(_) => Err(too_large()),
-                None => Err(io::ErrorKind::NotFound.into()),
-            },
         }
     }
+}
+
+fn names_in(dir: &Path) -> io::Result<Vec<String>> {
+    std::fs::read_dir(dir)?
+        .filter_map(|entry| entry.map(|entry| entry.file_name().into_string().ok()).transpose())
+        .collect()
 }
 
 /// O_NONBLOCK of open(2) on Linux, x86-64.

@@ -48,7 +48,7 @@ pub enum Command {
     Compare(CompareArguments),
     /// Find which of many recordings failed first, of what, and what is different about its node
     Fleet(FleetArguments),
-    /// List or remove recordings
+    /// List, copy or remove recordings
     Runs(RunsArguments),
     /// Serve metrics of all live runs of this user to Prometheus
     Serve(ServeArguments),
@@ -58,6 +58,9 @@ pub enum Command {
     Export(ExportArguments),
     /// Print the script by which a shell completes commands, runs and causes at <TAB>
     Completions(CompletionsArguments),
+    /// What copies a recording beside `ullage run --fleet`
+    #[command(hide = true)]
+    FleetCopier(CopierArguments),
 }
 
 /// `ullage run`.
@@ -86,6 +89,9 @@ pub struct RunArguments {
     /// Record into this directory instead of a new one under $ULLAGE_HOME
     #[arg(long, value_name = "DIR", env = "ULLAGE_RECORD")]
     pub record: Option<PathBuf>,
+    /// Also copy the recording to DIR on a shared disk, each minute and at the end (docs/guide/fleet-launchers.md)
+    #[arg(long, value_name = "DIR", env = "ULLAGE_FLEET")]
+    pub fleet: Option<PathBuf>,
     /// Write the verdict as JSON to FILE when the job exits (- for standard output)
     #[arg(long, value_name = "FILE", env = "ULLAGE_JSON")]
     pub json: Option<PathBuf>,
@@ -288,9 +294,23 @@ pub struct FleetArguments {
     pub rows: Option<PathBuf>,
 }
 
+/// The process that copies for `ullage run --fleet`.
+#[derive(Debug, Args)]
+pub struct CopierArguments {
+    /// Directory of the recording
+    #[arg(long)]
+    pub from: PathBuf,
+    /// The shared disk
+    #[arg(long)]
+    pub to: PathBuf,
+    /// Time between two copies; for tests
+    #[arg(long, env = "ULLAGE_FLEET_EVERY", default_value = "60s", value_parser = parse_length)]
+    pub every: f64,
+}
+
 /// `ullage runs`.
 #[derive(Debug, Args)]
-#[command(after_help = examples!["ullage runs", "ullage runs --json", "ullage runs rm RUN", "ullage runs rm --older-than 30d"])]
+#[command(after_help = examples!["ullage runs", "ullage runs --json", "ullage runs rm RUN", "ullage runs rm --older-than 30d", "ullage runs push RUN DIR"])]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct RunsArguments {
     /// Print JSON
@@ -301,7 +321,7 @@ pub struct RunsArguments {
     pub action: Option<RunsAction>,
 }
 
-/// `ullage runs rm`.
+/// `ullage runs rm` and `ullage runs push`.
 #[derive(Debug, Subcommand)]
 pub enum RunsAction {
     /// Remove recordings
@@ -312,6 +332,16 @@ pub enum RunsAction {
         /// Remove each run that nothing was written to for TIME, for example 30d; never one that is still recorded
         #[arg(long, value_name = "TIME", value_parser = parse_length)]
         older_than: Option<f64>,
+    },
+    /// Copy recordings to DIR on a shared disk, as `ullage run --fleet DIR` does while they are made
+    #[command(allow_missing_positional = true)]
+    Push {
+        /// Name of a run, its beginning, or a directory (default: all of the launcher's job that this is part of, else the newest)
+        #[arg(value_name = "RUN", add = complete::runs())]
+        run: Option<String>,
+        /// The shared disk
+        #[arg(required = true, value_name = "DIR")]
+        dir: PathBuf,
     },
 }
 
@@ -382,6 +412,29 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn the_copier_is_started_by_a_name_that_is_known() {
+        let words = ["ullage", crate::fleet_copy::COPIER, "--from", "a", "--to", "b", "--every", "1s"];
+        let Command::FleetCopier(copier) = Arguments::try_parse_from(words).unwrap().command else {
+            panic!("not the copier")
+        };
+        assert_eq!((copier.every, copier.to), (1.0, PathBuf::from("b")));
+    }
+
+    #[test]
+    fn a_run_may_be_left_out_of_a_push() {
+        for (words, name) in [(&["d"][..], None), (&["r", "d"], Some("r"))] {
+            let parsed = Arguments::try_parse_from(["ullage", "runs", "push"].iter().chain(words)).unwrap();
+            let Command::Runs(RunsArguments { action: Some(RunsAction::Push { run, dir }), .. }) =
+                parsed.command
+            else {
+                panic!("not push")
+            };
+            assert_eq!((run.as_deref(), dir), (name, PathBuf::from("d")));
+        }
+        assert!(Arguments::try_parse_from(["ullage", "runs", "push"]).is_err());
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod commands;
 pub mod complete;
 pub mod environment;
 pub mod exit;
+pub mod fleet_copy;
 pub mod fleet_rows;
 pub mod home;
 pub mod http_server;
@@ -89,5 +90,6 @@ fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Mark(mark) => commands::mark::run(&mark),
         Command::Export(export) => commands::export::run(&export),
         Command::Completions(completions) => commands::completions::run(&completions),
+        Command::FleetCopier(copier) => fleet_copy::copier::run(&copier),
     }
 }

@@ -6,8 +6,8 @@ use ullage_kernel::cgroup::{CgroupKey, CgroupMounts};
 use ullage_kernel::host::kmsg::{KernelLog, KernelNews};
 use ullage_kernel::KernelRoot;
 use ullage_model::{
-    At, CgroupReading, CgroupVersion, Event, EventKind, Item, Missing, Outcome, OutcomeKind, ProcessId,
-    RunFacts, Sample,
+    At, CgroupReading, CgroupVersion, Event, EventKind, Facts, Item, Missing, Outcome, OutcomeKind,
+    ProcessId, RunFacts, Sample,
 };
 
 /// True where the very process (pid and start time) still runs and is no zombie.
@@ -20,6 +20,20 @@ pub fn identity(root: &KernelRoot, pid: i32) -> Option<ProcessId> {
     let mut buffer = Vec::new();
     let id = root.process(pid).ok()?.stat(&mut buffer).ok()?.id;
     Some(id)
+}
+
+/// How far this machine's clock may be off, and which boot this is: recordings of several machines are laid side by side by
+/// them. Facts have whole numbers, so seconds are text.
+pub fn clock_and_boot(root: &KernelRoot) -> Facts {
+    let mut facts = Facts::new();
+    if let Some(clock) = ullage_supervisor::clock::clock() {
+        facts.insert("clock.error_s".into(), format!("{:.6}", clock.error_s).into());
+        facts.insert("clock.synchronized".into(), clock.synchronized.into());
+    }
+    if let Some(boot) = root.boot_id() {
+        facts.insert("boot.id".into(), boot.into());
+    }
+    facts
 }
 
 /// The outcome of a run whose recorder is gone: its job may well go on.

@@ -23,6 +23,13 @@ pub fn parse_core_list(list: &str) -> Option<u32> {
 }
 
 impl KernelRoot {
+    /// What names this boot of the machine: `/proc/sys/kernel/random/boot_id`.
+    pub fn boot_id(&self) -> Option<String> {
+        let mut buffer = Vec::new();
+        self.read("proc/sys/kernel/random/boot_id", &mut buffer).ok()?;
+        Some(std::str::from_utf8(&buffer).ok()?.trim().to_owned()).filter(|id| !id.is_empty())
+    }
+
     /// Reads them all; each may be missing.
     pub fn machine_facts(&self) -> MachineFacts {
         let mut buffer = Vec::new();

@@ -5,6 +5,7 @@
 
 use crate::agent_files::AgentFiles;
 use crate::arguments::RunArguments;
+use crate::fleet_copy::FleetCopy;
 use crate::imitated::Imitated;
 use crate::live::{self, Watch};
 use crate::remedies::{self, Remedies};
@@ -73,6 +74,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
 
     let writer = open_recording(arguments.record.as_deref(), &facts, &mut not_seen);
     let recording = writer.is_some().then(|| home::name_of(&facts.run, arguments.record.as_deref()));
+    let fleet = FleetCopy::begin(arguments.fleet.as_deref(), writer.as_ref().map(Writer::dir));
     let settings = SamplerSettings {
         interval: Duration::from_secs_f64(arguments.interval),
         cpu_share: arguments.watch_cpu,
@@ -84,7 +86,8 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
         started_unix: facts.started_unix,
         ..SamplerSettings::default()
     };
-    let sampler = Sampler::new(root, settings, main);
+    let mut sampler = Sampler::new(root, settings, main);
+    fleet.iter().for_each(|copier| sampler.ignore(copier.pid()));
     let mut watch = Watch::new(facts.clone(), started, sampler, writer, budget, arguments.quiet)
         .keeping_arguments(arguments.keep_arguments)
         .measured(arguments.metrics_file.as_deref())
@@ -117,6 +120,9 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
             "watching failed ({}); the job was not touched, and its exit status is passed on",
             watched.failure.as_deref().unwrap_or("no reason given")
         )),
+    }
+    if let Some(fleet) = fleet {
+        fleet.finish();
     }
     supervisor.end_as_interrupted(ending);
     Ok(status)
@@ -164,7 +170,7 @@ pub(super) fn run_facts(
         attempt: place.attempt,
         launcher: place.launcher.map(str::to_owned),
         environment,
-        machine: super::snapshot::machine(root),
+        machine: of_now(super::snapshot::machine(root), root),
         outcome: None,
         duration_s: None,
         cost: None,
@@ -172,6 +178,12 @@ pub(super) fn run_facts(
         memory_max: None,
         remedies: Vec::new(),
     }
+}
+
+/// The same, with what a comparison of machines leaves out: how far their clocks may be apart, and which boot this is.
+fn of_now(mut facts: MachineFacts, root: &KernelRoot) -> MachineFacts {
+    facts.others.extend(machine::clock_and_boot(root));
+    facts
 }
 
 /// The recording's writer; without one the run goes on, and the report says so.

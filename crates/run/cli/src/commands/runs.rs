@@ -1,17 +1,18 @@
-//! `ullage runs`: which runs are recorded; `ullage runs rm`: remove some.
+//! `ullage runs`: which runs are recorded; `ullage runs rm` removes some, `ullage runs push` copies some.
 
 use crate::arguments::{RunsAction, RunsArguments};
-use crate::{home, machine, printer};
+use crate::{fleet_copy, home, machine, printer};
 use anyhow::Context;
 use std::time::{SystemTime, UNIX_EPOCH};
 use ullage_recording::{Run, RunState};
 use ullage_report::format;
 use ullage_report::text::{self, RunRow};
 
-/// Lists or removes.
+/// Lists, removes or copies.
 pub fn run(arguments: &RunsArguments) -> anyhow::Result<u8> {
     match &arguments.action {
         None => list(arguments.json),
+        Some(RunsAction::Push { run, dir }) => fleet_copy::push::run(run.as_deref(), dir),
         Some(RunsAction::Rm { runs, older_than }) => {
             let mut paths = Vec::new();
             for name in runs {

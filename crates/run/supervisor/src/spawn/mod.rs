@@ -6,6 +6,7 @@
 //! through untouched; SIGPIPE, which Rust's runtime ignores before `main`, is set back to its default by
 //! `std::process`.
 
+pub(crate) mod beside;
 pub(crate) mod pidfd_info;
 mod steps;
 
