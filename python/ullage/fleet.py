@@ -21,9 +21,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Union
 
+    from ullage._fleet_store import pull, push
+
     StrPath = Union[str, "os.PathLike[str]"]
 
-__all__ = ["answer", "row"]
+__all__ = ["answer", "pull", "push", "row"]
+
+
+def __getattr__(name: str) -> object:
+    # What copies to and from object storage is loaded when it is used.
+    if name in ("pull", "push"):
+        import ullage._fleet_store as store
+
+        value: object = getattr(store, name)
+        return value
+    raise AttributeError(f"module 'ullage.fleet' has no attribute {name!r}")
 
 
 def row(path: StrPath) -> dict[str, Any]:
