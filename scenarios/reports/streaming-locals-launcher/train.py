@@ -21,7 +21,7 @@ class Model(nn.Module):
 
 
 def train(model, optimizer, dataset, name, batches):
-    for step, (ids, labels) in enumerate(DataLoader(dataset, 16)):
+    for step, (ids, labels) in enumerate(DataLoader(dataset, 10)):
         loss = nn.functional.cross_entropy(model(ids).flatten(0, 1), labels.flatten())
         optimizer.zero_grad()
         loss.backward()
