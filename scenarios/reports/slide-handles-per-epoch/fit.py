@@ -1,7 +1,7 @@
 """Trains a tile classifier; the loop reloads its loaders at every epoch, so that they can sample other slides."""
 
 import os
-import tempfile
+import sys
 
 import torch
 from slides import SlideData, write_slide
@@ -49,11 +49,10 @@ def fit(model, data):
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory() as folder:
-        paths = [os.path.join(folder, f"slide-{n}.wsi") for n in range(SLIDES)]
-        for seed, path in enumerate(paths):
-            write_slide(path, seed)
-        fit(TileNet(), SlideData(paths, batch_size=32))
+    paths = [os.path.join(sys.argv[1], f"slide-{n}.wsi") for n in range(SLIDES)]
+    for seed, path in enumerate(paths):
+        write_slide(path, seed)
+    fit(TileNet(), SlideData(paths, batch_size=32))
 
 
 if __name__ == "__main__":

@@ -66,11 +66,11 @@ class SlideData:
         self.paths, self.batch_size = paths, batch_size
 
     def construct(self, paths, level):
-        return ConcatDataset([TiledSlide(path, level, 64, 64) for path in paths])
+        return ConcatDataset([TiledSlide(path, level, 64, 80) for path in paths])
 
     def train_dataloader(self):
         dataset = self.construct(self.paths[:-2], 1)
-        return DataLoader(dataset, self.batch_size, shuffle=True, num_workers=2)
+        return DataLoader(dataset, self.batch_size, shuffle=True)
 
     def val_dataloader(self):
         return DataLoader(self.construct(self.paths[-2:], 2), self.batch_size)
