@@ -1,6 +1,6 @@
 """Pretrains a small language model, and exports it every few steps."""
 
-import tempfile
+import sys
 import time
 
 import torch
@@ -30,21 +30,20 @@ def main():
     torch.set_num_threads(1)
     model = Decoder()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
-    with tempfile.TemporaryDirectory() as root:
-        export = HfExport(root)
-        end, step = time.monotonic() + SECONDS, 0
-        while time.monotonic() < end:
-            tokens = torch.randint(0, VOCABULARY, (2, 65))
-            logits = model(tokens[:, :-1])
-            loss = nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            step += 1
-            if step % EXPORT_EVERY == 0:
-                export.save_hf(model, step)
-                print(f"step {step} loss {loss.item():.3f}", flush=True)
-        export.close()
+    export = HfExport(sys.argv[1])
+    end, step = time.monotonic() + SECONDS, 0
+    while time.monotonic() < end:
+        tokens = torch.randint(0, VOCABULARY, (2, 65))
+        logits = model(tokens[:, :-1])
+        loss = nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        step += 1
+        if step % EXPORT_EVERY == 0:
+            export.save_hf(model, step)
+            print(f"step {step} loss {loss.item():.3f}", flush=True)
+    export.close()
 
 
 if __name__ == "__main__":
