@@ -5,7 +5,7 @@ import random
 
 WORKERS = 2
 BATCH = 400
-SENTENCES = 1_200_000
+SENTENCES = 2_000_000
 
 
 class StringStore:
@@ -60,7 +60,7 @@ def lines(seed):
     common = [f"word{at}" for at in range(4_000)]
     while True:
         words = rng.choices(common, k=14)
-        if rng.random() < 0.25:
+        if rng.random() < 0.17:
             words.append(f"https://t.co/{rng.getrandbits(60):x}")
             words.append(f"@user_{rng.getrandbits(40)}")
             words.append(f"#{rng.getrandbits(44):x}")

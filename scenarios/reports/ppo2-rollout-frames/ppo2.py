@@ -4,10 +4,10 @@ import numpy as np
 import torch
 
 ENVS = 2
-N_STEPS = 600
-UPDATES = 6
+N_STEPS = 500
+UPDATES = 7
 EPOCHS = 2
-MINIBATCH = 150
+MINIBATCH = 100
 IMAGE = 96, 96, 12
 
 

@@ -3,7 +3,7 @@
 import torch
 import tracker
 
-STEPS = 2000
+STEPS = 1700
 
 torch.manual_seed(0)
 torch.set_num_threads(1)
@@ -27,7 +27,7 @@ for step in range(STEPS):
     loss.backward()
     optimizer.step()
     row = {"loss": loss}
-    if step % 10 == 0:
+    if step % 5 == 0:
         model.eval()
         row["valid_loss"] = criterion(model(held_out[0]), held_out[1])
         model.train()
