@@ -17,7 +17,7 @@ def receive(connection, size):
 
 
 start, pictures, request = time.monotonic(), 0, 0
-noise = os.urandom(1 << 20) * 8
+noise = os.urandom(1 << 20) * 9
 while (elapsed := time.monotonic() - start) < SECONDS:
     number = min(1 + int(elapsed), 8)
     side = 240 + request * 37 % 360
