@@ -87,15 +87,15 @@ def by_torchrun(args, fault, fleet, scratch):
     with two_hosts() as (hosts, links, address), cgroup(fault) as more:
         nodes = []
         for node, (host, link) in enumerate(zip(hosts, links)):
-            rendezvous = ["--rdzv_backend=c10d", f"--rdzv_endpoint={address}:29400", "--rdzv_id=4711"]
-            torchrun = [args.python, "-m", "torch.distributed.run", "--nnodes=2", "--nproc_per_node=2", *rendezvous]
-            # One machine has one host name: torchrun would look for its peer under it.
-            torchrun += [f"--local_addr=10.213.7.{node + 1}", f"--node_rank={node}", JOB, "--fault", fault]
+            place = [f"--master_addr={address}", "--master_port=29400", f"--node_rank={node}"]
+            torchrun = [args.python, "-m", "torch.distributed.run", "--nnodes=2", "--nproc_per_node=2", *place]
+            torchrun += [JOB, "--fault", fault]
             ullage = [args.ullage, "run", "-q", "--fleet", fleet, "--", *torchrun, "--rank", str(RANK)]
             own = {"ULLAGE_HOME": f"{scratch}/home-{node}", "GLOO_SOCKET_IFNAME": link}
             environment = {**os.environ, **more, **own}
             named = ["unshare", "--uts", "sh", "-c", f'hostname n{node + 1} && exec "$@"', "sh"]
-            command = ["ip", "netns", "exec", host, *named, *node_shell(node, fault, ullage)]
+            # Not `ip netns exec`: that hides /sys/fs/cgroup.
+            command = ["nsenter", f"--net=/run/netns/{host}", *named, *node_shell(node, fault, ullage)]
             nodes.append(subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE))
         return [node.communicate(timeout=WITHIN_S)[1].decode(errors="replace") for node in nodes]
 
@@ -123,9 +123,11 @@ def first_of(args, fleet):
     said = subprocess.run([args.ullage, "fleet", "--json", fleet], capture_output=True, text=True, check=False)
     if said.returncode != 0:
         return None, said.stderr.strip()
-    answer = json.loads(said.stdout)
-    first = answer.get("first") or {}
-    return first.get("rank"), first.get("cause")
+    first = json.loads(said.stdout)["first"]
+    if not first or not first["determined"]:
+        return None, first and f"one of {len(first['candidates'])}"
+    (candidate,) = first["candidates"]
+    return candidate["rank"], candidate["cause"]
 
 
 def main():

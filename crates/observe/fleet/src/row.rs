@@ -183,6 +183,11 @@ fn of_failure(
     row.failure_role = failure.process.as_ref().map(|process| process.role.clone());
     let of_role = row.failure_role.as_deref().and_then(rank_of);
     row.failure_rank = row.rank.or(failure.rank).or(of_role);
+    // A peer's exception is told at once, a kill at the next sample: the kill was first.
+    if let (Some(_), Some(rank)) = (fatal, row.cause_rank) {
+        row.failure_rank = Some(rank);
+        row.failure_role.clone_from(&row.cause_role);
+    }
     row.failure_sentence = Some(failure.sentence.clone());
 }
 
