@@ -343,11 +343,12 @@ BENCHES_TORCH := benches/share.py benches/freeze.py benches/zygote.py benches/ro
 bench-torch: install
 	status=0; for one in $(BENCHES_TORCH); do $(BIN)/python $$one || status=1; done; exit $$status
 
-# What the copy of a node of 64 processes writes to a shared disk in an hour: writes a second, bytes, and how old it gets.
+# What the copies of simulated nodes write to a shared disk: writes a second, bytes an hour, and how old they get.
 .PHONY: bench-fleet-copy
 bench-fleet-copy:
 	$(CARGO) run --release -p ullage-recording --example footprint -- 64 idle target/fleet-copy 2 copied
 	$(CARGO) run --release -p ullage-recording --example footprint -- 64 busy target/fleet-copy 2 copied
+	$(CARGO) run --release -p ullage-recording --example footprint -- 8 busy target/fleet-copy 10 copied
 
 # Whether the memory that ullage attributes is what its page tables hold; as root, page frames are counted.
 .PHONY: bench-truth

@@ -270,6 +270,20 @@ def interrupted(test):
     test.check("Ctrl-C: the copy is the recording", content(place) == content(recording), said)
 
 
+def first_process(test):
+    """Of a container: orphans come to ullage, and the kernel kills the copier when ullage ends."""
+    fleet = test.fleet()
+    run = Run(test, fleet, shell=["unshare", "--pid", "--fork", "--mount-proc"])
+    recording = run.recording()
+    watched.wait_for(lambda: places(fleet))
+    got, said = run.end()
+    test.check("first process: the job is as without ullage", got == PLAIN, (got, said))
+    place = os.path.join(fleet, *places(fleet))
+    test.check("first process: the copy is the recording", content(place) == content(recording), said)
+    comms = {json.loads(item).get("event", {}).get("what", {}).get("facts", {}).get("comm") for item in test.items(place)}
+    test.check("first process: the copier is no process of the job", "ullage" not in comms, comms)
+
+
 def refused(test):
     file = os.path.join(test.folder, "file")
     open(file, "w").close()
@@ -367,12 +381,12 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         test = Test(os.path.abspath(args.ullage), folder)
-        disks = [full, read_only, hung] if os.geteuid() == 0 else []
+        disks = [first_process, full, read_only, hung] if os.geteuid() == 0 else []
         for part in (ends, named, killed, pushed, interrupted, refused, *disks):
             if not args.only or part.__name__ in args.only:
                 part(test)
         if not disks:
-            print("only root mounts disks: none was tried")
+            print("only root mounts disks and makes containers: none was tried")
     print(f"{test.cases} cases ran, {test.failed} failed")
     return 1 if test.failed else 0
 

@@ -76,7 +76,7 @@ def pull(url: str, directory: str | os.PathLike[str]) -> list[str]:
 
 def _remote(url: str) -> _Remote:
     try:
-        from pyarrow import fs  # type: ignore[import-not-found,unused-ignore]
+        from pyarrow import fs  # type: ignore[import,unused-ignore]
     except ImportError as error:
         raise Error("recordings are pushed and pulled by pyarrow: pip install ullage[fleet]") from error
     if "://" not in url:
@@ -174,7 +174,7 @@ def _encoded(value: object) -> str:
 
 
 def _files_below(remote: _Remote) -> Iterator[str]:
-    from pyarrow import fs  # type: ignore[import-not-found,unused-ignore]
+    from pyarrow import fs  # type: ignore[import,unused-ignore]
 
     beginning = remote.path + "/" if remote.path else ""
     selector = fs.FileSelector(remote.path, recursive=True, allow_not_found=True)

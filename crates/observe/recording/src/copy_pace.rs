@@ -7,7 +7,7 @@ const BYTES_AN_HOUR: f64 = 2e6;
 /// What it may write at once beyond that: the parts of a table that were merged; bytes.
 const AT_ONCE: f64 = 1e6;
 /// However much there is to write, it is not older than this.
-const LONGEST: Duration = Duration::from_secs(600);
+const LONGEST: Duration = Duration::from_secs(300);
 
 /// What a copy may write, and when.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn what_is_little_is_copied_each_minute_and_what_is_much_less_often() {
         assert_eq!(settled(20e3).0, 1.0);
-        assert_eq!(settled(1e6).0, 10.0);
+        assert_eq!(settled(1e6).0, 5.0);
         let mut pace = CopyPace::new(Duration::from_secs(60));
         let now = pace.at;
         assert_eq!(pace.wait_after(1_000_000, now), Duration::from_secs(60), "at once");
