@@ -296,10 +296,9 @@ class Fleet:
         machine["max_map_count"] = {"known": others.pop("sysctl.vm.max_map_count")}
         machine["memory_total"] = {"known": others.pop("memory.total")}
         machine["overcommit_memory"] = {"known": others.pop("sysctl.vm.overcommit_memory")}
-        for name, key in (("sysctl.vm.overcommit_ratio", "overcommit_ratio"), ("sysctl.fs.nr_open", "nr_open")):
-            machine[key] = {"known": others.pop(name)} if name in others else machine[key]
-        if "sysctl.kernel.pid_max" in others:
-            machine["pid_max"] = {"known": others.pop("sysctl.kernel.pid_max")}
+        for folder_of, key in (("sysctl.vm", "overcommit_ratio"), ("sysctl.fs", "nr_open"), ("sysctl.kernel", "pid_max")):
+            if f"{folder_of}.{key}" in others:
+                machine[key] = {"known": others.pop(f"{folder_of}.{key}")}
         with open(os.path.join(folder, "run.json"), "w") as file:
             json.dump(run, file)
         if row.get("tables"):
