@@ -245,6 +245,11 @@ wheels:
 try-wheels:
 	$(PYTHON) packaging/try_wheels.py
 
+# The same fault in one rank under torchrun (two network namespaces) and under a real Slurm of two nodes: needs root and apt-get.
+.PHONY: test-launchers
+test-launchers: install
+	$(BIN)/python tests/launchers.py --ullage $(BIN)/ullage --python $(BIN)/python
+
 # The Debian package of the command, into dist/.
 .PHONY: deb
 deb:

@@ -85,6 +85,17 @@ DISTRACTORS = [
     ("sysctl.kernel.sem", "250 32000 100 128"),
 ]
 
+# Facts that belong to the same cause and have nothing to do with it here: an odd node has one of them in half of the fleets.
+ALIKE = {
+    "memcg-oom-kill": ("cgroup.swap.max", 1 * GIB),
+    "max-map-count-exhausted": ("sysctl.vm.overcommit_ratio", 80),
+    "shm-full-bytes": ("limit.fsize.soft", 1 << 40),
+    "nofile-exhausted-shared-tensors": ("sysctl.fs.nr_open", 2097152),
+    "pids-limit-cgroup": ("sysctl.kernel.pid_max", 65536),
+    "host-oom-kill": ("swap.total", 4 * GIB),
+    "strict-overcommit": ("sysctl.vm.overcommit_kbytes", 4096),
+}
+
 # What other ranks report, and how often; none of it is a cause.
 ECHOES = [
     (3, {"exception": "torch.distributed.DistBackendError: NCCL error: Watchdog caught collective operation timeout"}),
@@ -223,11 +234,16 @@ class Fleet:
         self.facts[node][fact] = odd
         for name_of, value in self.random.sample(DISTRACTORS, 3):
             self.facts[node][name_of] = value
+        alike, value = ALIKE[cause]
+        if self.random.random() < 0.5:
+            self.facts[node][alike] = value
         words = {"exception": exception} if exception else {"signal": 9}
         of = self.fail(node, rank, at, words, (cause, proof), role)
         verdict = self.rows[(node, rank)]["verdict"]
         verdict["limits"] = [one for one in verdict["limits"] if one["name"] != name]
-        verdict["limits"].insert(0, limit(name, used, used if name != "memory and swap" else 64 * GIB))
+        # What rises within a second was never read near its limit.
+        if self.random.random() < 0.7:
+            verdict["limits"].insert(0, limit(name, used, used if name != "memory and swap" else 64 * GIB))
         return of
 
     def echo(self, after, but):
@@ -280,6 +296,9 @@ class Fleet:
         machine["max_map_count"] = {"known": others.pop("sysctl.vm.max_map_count")}
         machine["memory_total"] = {"known": others.pop("memory.total")}
         machine["overcommit_memory"] = {"known": others.pop("sysctl.vm.overcommit_memory")}
+        for folder_of, key in (("sysctl.vm", "overcommit_ratio"), ("sysctl.fs", "nr_open"), ("sysctl.kernel", "pid_max")):
+            if f"{folder_of}.{key}" in others:
+                machine[key] = {"known": others.pop(f"{folder_of}.{key}")}
         with open(os.path.join(folder, "run.json"), "w") as file:
             json.dump(run, file)
         if row.get("tables"):

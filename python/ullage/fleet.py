@@ -61,6 +61,7 @@ def _ask(path: StrPath, *arguments: str) -> dict[str, Any]:
     command = [find_binary(), "fleet", "--json", *arguments, "--", os.fspath(path)]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
     if done.returncode != 0:
-        raise Error(done.stderr.decode(errors="replace").strip() or f"ullage ended with status {done.returncode}")
+        said_why = done.stderr.decode(errors="replace").strip()
+        raise Error(said_why or f"the command `ullage` ended with status {done.returncode}")
     said: dict[str, Any] = json.loads(done.stdout)
     return said

@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(names.job, Some(Some("a/b".into())));
         assert_eq!(names.node, Some(Some("n=1".into())));
         assert_eq!((names.rank, names.attempt), (Some(None), Some(2)));
-        assert_eq!(of_path("/home/u/20261126-015335-train-7"), FolderNames::default());
+        assert_eq!(of_path("runs/20261126-015335-train-7"), FolderNames::default());
     }
 
     #[test]

@@ -124,7 +124,7 @@ fn what_other_tools_would_join_for_is_in_each_row() {
     let dir = home.path().join("run");
     let items = write(&dir, 12, 3, 1_000_000, false);
     let worker = samples(&items)[0].processes[1].id;
-    let mut writer = Writer::create(&home.path().join("other"), &run()).unwrap();
+    let mut writer = Writer::create(home.path().join("other"), &run()).unwrap();
     let role = EventKind::RoleKnown { id: worker, role: Role::LoaderWorker(Some(4)) };
     writer.event(&Event { at: At(5), what: role });
     samples(&items).iter().for_each(|sample| writer.sample(sample));

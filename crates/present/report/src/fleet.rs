@@ -66,9 +66,8 @@ pub fn difference(one: &FleetDifference) -> String {
     )
 }
 
-/// `rank 517 (n064): grew 41 MiB a minute (median of 1,022: 0.3 MiB a minute)`.
+/// `rank 517 (n064): growth 684 KiB a second (median 5 KiB a second)`.
 pub fn outlier(one: &FleetOutlier) -> String {
-    let peers = format::count(one.peers as u64);
     let figure = |value: f64| match one.figure.as_str() {
         "growth" => format::rate(value, "bytes"),
         "mappings" => format::amount(value, "mappings"),
@@ -85,7 +84,7 @@ pub fn outlier(one: &FleetOutlier) -> String {
             None => format::clean(other),
         },
     };
-    format!("{}: {name} {} (median of {peers}: {})", place(&one.place), figure(one.value), figure(one.median))
+    format!("{}: {name} {} (median {})", place(&one.place), figure(one.value), figure(one.median))
 }
 
 /// `one rank`, `1,023 recordings`: what the rows of a fleet are called.

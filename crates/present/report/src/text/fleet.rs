@@ -309,7 +309,7 @@ mod tests {
             "1,023 ranks failed after rank 517 (n064)",
             "01:53:35.2 UTC ±0.05 s n064, rank 517, loader worker 2: The cgroup ran out of memory.",
             "memcg-oom-kill, established: the kernel said so; the earliest by clock.",
-            "932 by NCCL time-out, 91 by SIGTERM, within 30 s.",
+            "932 by NCCL time-out, 91 by SIGTERM, within 30.0 s.",
             "no recording after 01:53:20.0 UTC",
             "No recording of 3 ranks of 1,027: 8–10; no recording of 1 node of 129.",
             "ullage report DIR/node=n064/rank=517",
@@ -330,14 +330,17 @@ mod tests {
             candidates: vec![candidate("a", 1), candidate("b", 2), candidate("c", 3), candidate("d", 4)],
             more: 2,
         });
-        let text = fleet(&answer, &Style::plain(80));
+        let words = |answer: &FleetAnswer| {
+            fleet(answer, &Style::plain(80)).split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let text = words(&answer);
         assert!(text.contains("the first cannot be determined"), "{text}");
         assert!(text.contains("And 3 more. Their intervals overlap"), "{text}");
         assert!(!text.contains("d, rank 4"), "{text}");
         if let Some(first) = &mut answer.first {
             first.node = Some("a".into());
         }
-        let text = fleet(&answer, &Style::plain(80)).split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = words(&answer);
         assert!(text.contains("first on a; which of 6 ranks there cannot be determined"), "{text}");
     }
 
