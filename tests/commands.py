@@ -84,7 +84,7 @@ STAND_INS = [
 # These name a command and are no line to type: its help must know it.
 NEEDS_MORE = {
     *("run", "run --", "run --fix", "run --json", "run --json written.json", "run --as bad.json"),
-    *("run --metrics-file written.prom", "run --fleet", "run --fleet DIR"),
+    *("run --metrics-file written.prom", "run --fleet", "run --fleet .", "run --fleet DIR"),
     *("export", "compare", "compare --json", "runs rm", "runs push", "completions", "mark", "fleet", "fleet --json"),
 }
 
