@@ -22,18 +22,17 @@ pub fn identity(root: &KernelRoot, pid: i32) -> Option<ProcessId> {
     Some(id)
 }
 
-/// How far this machine's clock may be off, and which boot this is: recordings of several machines are laid side by side by
-/// them. Facts have whole numbers, so seconds are text.
-pub fn clock_and_boot(root: &KernelRoot) -> Facts {
-    let mut facts = Facts::new();
-    if let Some(clock) = ullage_supervisor::clock::clock() {
-        facts.insert("clock.error_s".into(), format!("{:.6}", clock.error_s).into());
-        facts.insert("clock.synchronized".into(), clock.synchronized.into());
-    }
-    if let Some(boot) = root.boot_id() {
-        facts.insert("boot.id".into(), boot.into());
-    }
-    facts
+/// How far this machine's clock may be off: recordings of several machines are laid side by side by it. Facts have whole
+/// numbers, so seconds are text.
+pub fn clock() -> Facts {
+    let Some(clock) = ullage_supervisor::clock::clock() else { return Facts::new() };
+    let error_s = format!("{:.6}", clock.error_s);
+    [("clock.error_s".into(), error_s.into()), ("clock.synchronized".into(), clock.synchronized.into())].into()
+}
+
+/// Which boot of the machine this is: within one, all have the same clock.
+pub fn boot(root: &KernelRoot) -> Facts {
+    root.boot_id().map(|boot| ("boot.id".into(), boot.into())).into_iter().collect()
 }
 
 /// The outcome of a run whose recorder is gone: its job may well go on.
