@@ -27,7 +27,8 @@ pub fn identity(root: &KernelRoot, pid: i32) -> Option<ProcessId> {
 pub fn clock() -> Facts {
     let Some(clock) = ullage_supervisor::clock::clock() else { return Facts::new() };
     let error_s = format!("{:.6}", clock.error_s);
-    [("clock.error_s".into(), error_s.into()), ("clock.synchronized".into(), clock.synchronized.into())].into()
+    [("clock.error_s".into(), error_s.into()), ("clock.synchronized".into(), clock.synchronized.into())]
+        .into()
 }
 
 /// Which boot of the machine this is: within one, all have the same clock.
