@@ -46,6 +46,23 @@ def test_growth_goes_on_after_three_looks_or_where_looks_are_rare_after_one(monk
         agent_parts.forget()
 
 
+def test_a_program_that_rose_once_is_at_rest_some_time_later(monkeypatch):
+    memory = memory_module()
+    now = [100.0]
+    monkeypatch.setattr(memory, "monotonic", lambda: now[0])
+    try:
+        memory._growth = None
+        for resident, lately in ((100, False), (110, False), (110, True), (110, False), (120, True), (130, True)):
+            memory._grows(resident * MIB, 0, light=False)
+            assert memory.rose_lately() == lately, now
+            now[0] += 6.0
+        assert memory.rises() and memory.rose_lately()
+        now[0] += 6.0
+        assert memory.rises() and not memory.rose_lately()
+    finally:
+        agent_parts.forget()
+
+
 def test_shared_memory_that_rises_is_seen_beside_private_memory_that_swings():
     memory = memory_module()
     try:

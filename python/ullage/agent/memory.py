@@ -268,7 +268,7 @@ class _Growth:
         self.first = self.highest = self.last = resident
         self.modules = len(sys.modules)  # that were loaded at the last look
         self.rising = 0  # looks that found more than all before
-        self.began = monotonic()
+        self.began = self.rose = monotonic()
 
     def add(self, resident, light):
         modules = len(sys.modules)
@@ -276,7 +276,7 @@ class _Growth:
         if light or modules >= self.modules + LIBRARY:
             self.first += max(0, resident - self.last)
         elif resident >= self.highest + STEP:
-            self.rising += 1
+            self.rising, self.rose = self.rising + 1, monotonic()
         elif resident < FALLEN * self.highest:
             self.rising, self.highest = 0, resident
         self.highest, self.last, self.modules = max(self.highest, resident), resident, modules
@@ -327,6 +327,12 @@ def _trace(send, private):
 def rises():
     """Growth goes on, as far as looks have shown."""
     return _goes_on(_growth) or _goes_on(_shared_growth)
+
+
+def rose_lately():
+    """It went on until a short while ago: a program that rose once, as it began, is at rest."""
+    since = monotonic() - LATE_S
+    return any([_goes_on(growth) and growth.rose >= since for growth in (_growth, _shared_growth)])
 
 
 def _goes_on(growth):

@@ -68,9 +68,9 @@ def memory():
     return _memory
 
 
-def rises():
-    """Growth goes on, as far as looks have shown."""
-    return _memory is not None and _memory.rises()
+def rose_lately():
+    """Growth goes on, as far as looks of the last seconds have shown."""
+    return _memory is not None and _memory.rose_lately()
 
 
 def sample_now(*_):

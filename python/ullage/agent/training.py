@@ -51,7 +51,7 @@ def _on_call(_model):
     now, calls = common.monotonic(), access.calls
     often = calls - _calls > MOST * (now - _since)
     _calls, _since = calls, now
-    if often and not safe_points.rises():
+    if often and not safe_points.rose_lately():
         forward_no_more()
 
 
