@@ -31,11 +31,13 @@ while not heard():
 
 
 def test_a_loop_that_only_computes_is_looked_into(script):
-    _, receiver = watched([sys.executable, script(PAUSE + COMPUTES)], until=several(2, "census"))
+    # Not the first census that there is: while torch is loaded there is no graph yet.
+    until = several(1, "census", graphs=lambda graphs: any(2 * one["more_bytes"] > one["of_bytes"] for one in graphs))
+    _, receiver = watched([sys.executable, script(PAUSE + COMPUTES)], until=until)
     taken = receiver.of("census")
     assert [census["number"] for census in taken][:2] == [1, 2]
     (graph,) = taken[-1]["graphs"]
-    assert graph["name"] == "__main__.total" and graph["more_bytes"] > 0.5 * graph["of_bytes"]
+    assert graph["name"] == "__main__.total"
 
 
 def first_holder(*names):
