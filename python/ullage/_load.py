@@ -18,18 +18,6 @@ if TYPE_CHECKING:
 
     import pyarrow
 
-_TABLES = (
-    "ticks",
-    "processes",
-    "events",
-    "mappings",
-    "descriptors",
-    "filesystems",
-    "cgroups",
-    "segments",
-    "pages",
-)
-
 
 class Recording:
     """What `ullage.load` gives: `recording["processes"]` is a table, `recording.verdict` is what the report says.
@@ -72,7 +60,8 @@ def load(run: str | os.PathLike[str] | None = None) -> Recording:
     with tempfile.TemporaryDirectory(prefix="ullage-load-") as folder:
         _ask("export", *(wanted or [verdict["run"]]), "--format", "parquet", "--force", "-o", folder)
         read = pyarrow.parquet.read_table
-        tables = {table: read(os.path.join(folder, f"{table}.parquet"), memory_map=False) for table in _TABLES}
+        files = sorted(os.listdir(folder))
+        tables = {file.partition(".")[0]: read(os.path.join(folder, file), memory_map=False) for file in files}
     return Recording(verdict, tables)
 
 
