@@ -156,6 +156,8 @@ class Census:
             cut=self._cut,
             collects=common.native.collects(),
             collects_after=gc.get_threshold()[0],
+            # CPython counts them one by one.
+            frozen=gc.get_freeze_count() if objects is not None else None,
             sees_saved=heap.sees_saved,
             holders=holders,
             graphs=graphs,

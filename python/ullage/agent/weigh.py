@@ -169,8 +169,9 @@ def index_list(loader):
             if name == "WeightedRandomSampler":
                 number = types.attribute(sampler, "num_samples")
                 return number if type(number) is int else None
-            if name == "DistributedSampler":
-                return _length(types.attribute(sampler, "dataset"))
+            if name == "DistributedSampler":  # it has asked its dataset once, and pads to a multiple of the ranks
+                total = types.attribute(sampler, "total_size")
+                return total if type(total) is int else None
     except Exception:
         pass
     return None
@@ -209,6 +210,9 @@ def _length_by_code(data, kind):
         return None
     counts = names[0] == "len"
     value = data
+    if len(names) == 1 and names[0] not in (types.attributes_of(data) or {}):  # `return LENGTH`
+        value = function.__globals__.get(names[0])
+        return value if type(value) is int else None
     if counts and len(names) == 2 and names[1] in function.__globals__:
         value, names = function.__globals__[names[1]], names[2:]
     for name in names[1 if counts and value is data else 0 :]:

@@ -19,6 +19,7 @@ fn run(side: Side, cause: Option<&str>, peaks: &[(&str, f64)]) -> Side {
         evidence: vec![],
         fixes: vec![],
         explains: vec![],
+        beyond_its_process: false,
     };
     let code = i32::from(cause.is_some());
     let verdict = Verdict {

@@ -149,6 +149,7 @@ fn seen(row: &FleetRow) -> Verdict {
         evidence: Vec::new(),
         fixes: Vec::new(),
         explains: Vec::new(),
+        beyond_its_process: false,
     });
     let outcome = Outcome { code: row.code, signal: row.signal, by: row.by, ..Outcome::of(row.outcome) };
     Verdict { outcome, healthy: row.healthy, findings: finding.into_iter().collect(), ..well() }

@@ -23,6 +23,8 @@ pub struct Census {
     pub collects_after: u64,
     /// What it would have found; none where it is at work.
     pub garbage: Option<Garbage>,
+    /// Objects that `gc.freeze()` has put where they are never collected; none where they were not counted.
+    pub frozen: Option<u64>,
     /// This torch tells what a graph has saved, so that nothing seen is nothing saved.
     pub sees_saved: bool,
     /// What holds most of what came.

@@ -112,6 +112,8 @@ pub struct Finding {
     pub fixes: Vec<Fix>,
     /// Ids of causes whose findings come of this one.
     pub explains: Vec<String>,
+    /// It filled a limit that processes share: what it explains may be of another one.
+    pub beyond_its_process: bool,
 }
 
 impl Finding {
@@ -120,10 +122,11 @@ impl Finding {
         self.proof.status()
     }
 
-    /// The other one comes of this one: it names its cause, and both are of one process, as far as each is of one.
+    /// The other one comes of this one: it names its cause, and both are of one process, as far as each is of one, or of a
+    /// limit that processes share.
     pub fn is_cause_of(&self, other: &Finding) -> bool {
         let of_one = self.process.as_ref().zip(other.process.as_ref()).is_none_or(|(a, b)| a.id == b.id);
-        of_one && self.explains.contains(&other.cause)
+        (of_one || self.beyond_its_process) && self.explains.contains(&other.cause)
     }
 }
 

@@ -229,6 +229,7 @@ mod tests {
             evidence: Vec::new(),
             fixes: Vec::new(),
             explains: Vec::new(),
+            beyond_its_process: false,
         }];
         verdict
     }

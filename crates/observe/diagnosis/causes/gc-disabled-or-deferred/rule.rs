@@ -1,7 +1,7 @@
 //! Does a run show gc-disabled-or-deferred? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::growth_class::rising;
-use crate::analysis::retainers::is_much;
+use crate::analysis::retainers::{held, is_much, Kind};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
@@ -16,7 +16,11 @@ pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let rising = rising(analysis, GROWTH_BYTES as f64).into_iter();
-    let found: Vec<Finding> = rising.filter_map(|(process, rise)| finding(analysis, process, rise)).collect();
+    let found: Vec<Finding> = rising
+        .filter_map(|(process, rise)| {
+            finding(analysis, process, rise).or_else(|| frozen_again(analysis, process, rise))
+        })
+        .collect();
     if found.is_empty() {
         return unseen(analysis).map_or(Judgement::Nothing, Judgement::undetermined);
     }
@@ -60,6 +64,37 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
         vec![evidence::with_limit(retained, census.grown), waiting, growth_sentence(process, &rise)];
     let mut finding = of_process(analysis, &RULE, severity, known, evidence, process);
     finding.at = Some(At::from_seconds(rise.since));
+    Some(finding)
+}
+
+/// `gc.freeze()` was called again and again while the process grew, and nothing that it can reach holds the growth: what was a
+/// circle when it was frozen is never collected, and no census sees it.
+fn frozen_again(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<Finding> {
+    let mut counted = process.censuses.iter().filter_map(|(at, census)| Some((at, census, census.frozen?)));
+    let mut rose = counted.clone().zip(counted.clone().skip(1)).filter(|(one, next)| next.2 > one.2);
+    rose.next()?;
+    let (_, _, first) = counted.clone().next()?;
+    let (at, census, last) = counted.next_back().filter(|(at, ..)| at.seconds() >= rise.since)?;
+    let held: u64 =
+        Kind::ALL.iter().filter_map(|kind| held(process, rise, *kind)).map(|held| held.explained).sum();
+    if last <= first || held as f64 >= EXPLAINS * census.grown as f64 || !is_much(process, &rise) {
+        return None;
+    }
+    let sentence = format!(
+        "gc.freeze() was called while {} grew: {} objects are frozen, up from {}, and what is frozen is never collected.",
+        evidence::describe(process),
+        evidence::count(last),
+        evidence::count(first)
+    );
+    let source = evidence::Source::Agent(process.id.pid);
+    let frozen = evidence::number("frozen objects", last, "objects", source, *at, sentence);
+    let evidence = vec![frozen, growth_sentence(process, &rise)];
+    let mut finding = of_process(analysis, &RULE, Severity::Warning, Proof::InPart, evidence, process);
+    finding.at = Some(At::from_seconds(rise.since));
+    finding.fixes = vec![
+        Fix::new("Thaw and collect before each freeze", "gc.unfreeze(); gc.collect(); gc.freeze()"),
+        Fix::new("Or freeze once, before the first request", "gc.collect(); gc.freeze()  # once"),
+    ];
     Some(finding)
 }
 

@@ -97,14 +97,17 @@ fn grown(process: &ProcessHistory) -> Option<Grown<'_>> {
     let (before, after) =
         (process.anonymous.at_or_before(first_at)?.1, process.anonymous.at_or_before(last_at)?.1);
     let memory = (after - before).max(0.0) as u64;
-    (memory >= GROWTH_BYTES).then(|| Grown {
+    let recent = process.last_seen.since(last_at) <= last_at.since(since).max(GENERATED_AGAIN_S);
+    // Code is read ever more seldom, memory at each tick: what came with the code goes on to come.
+    let (then, end) = (process.anonymous.at_or_before(since)?.1, process.anonymous.last()?.1);
+    let goes_on = end - after >= GENERATED_ONGOING * (after - then).max(GROWTH_BYTES as f64);
+    (memory >= GROWTH_BYTES).then_some(Grown {
         process,
         at: last_at,
         code: last as u64,
         before: first as u64,
         memory,
-        ongoing: late >= GENERATED_ONGOING * (last - first)
-            && process.last_seen.since(last_at) <= last_at.since(since).max(GENERATED_AGAIN_S),
+        ongoing: late >= GENERATED_ONGOING * (last - first) && (recent || goes_on),
     })
 }
 

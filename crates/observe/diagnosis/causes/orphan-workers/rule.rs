@@ -19,8 +19,14 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 /// Workers that went on for long after their parent was killed, whatever became of them at the end of the run.
 fn orphaned_during(analysis: &Analysis) -> Judgement {
-    let is_worker = |process: &&ProcessHistory| {
-        matches!(process.role, Role::LoaderWorker(_) | Role::PoolWorker | Role::Rank(_))
+    // What Python forks or multiprocessing starts works for its parent, whatever it is called; a program may be meant to stay.
+    let is_worker = |process: &&ProcessHistory| match process.role {
+        Role::LoaderWorker(_) | Role::PoolWorker | Role::Rank(_) => true,
+        Role::Trainer | Role::Other => {
+            let forked = process.facts.as_ref().is_some_and(|facts| facts.forked_from.is_some());
+            process.started_by.is_some() || (forked && process.name().starts_with("python"))
+        }
+        _ => false,
     };
     let mut orphans: Vec<(f64, &ProcessHistory, &ProcessHistory)> = Vec::new();
     for process in analysis.timeline.processes().filter(is_worker) {

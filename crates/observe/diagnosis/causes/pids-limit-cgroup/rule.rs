@@ -5,7 +5,6 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::CgroupHistory;
 use crate::policy::limits::{NEAR_LIMIT, TASKS_SEEN};
-use crate::policy::sizes::MOST;
 use crate::rule::finding::{finding, of_job};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
@@ -60,19 +59,6 @@ fn severity(analysis: &Analysis) -> Severity {
     } else {
         Severity::Warning
     }
-}
-
-/// Where so many processes were most of the tasks that a group allows, and it refused more: how grave that is, and the
-/// reading of it.
-pub(super) fn refused_because_of(analysis: &Analysis, processes: f64) -> Option<(Severity, Evidence)> {
-    let full = |group: &&CgroupHistory| {
-        let most = |limit| processes >= MOST * limit as f64;
-        group.refused.growth().unwrap_or(0) > 0
-            && met(analysis, group)
-            && limit_above(analysis, group).is_some_and(most)
-    };
-    let group = analysis.timeline.cgroups().find(full)?;
-    Some((severity(analysis), counter_sentence(analysis, group)))
 }
 
 /// A hierarchical counter also counts forks refused in groups beside the job's: it is the job's where the group

@@ -4,16 +4,74 @@ use crate::analysis::failures::Failure;
 use crate::analysis::space;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
-use crate::history::segments::Stale;
+use crate::history::segments::{bytes, in_shm, total, Stale};
+use crate::policy::limits::KILL_SLACK_S;
 use crate::policy::machine::{STALE_NOTE_BYTES, STALE_READ_BY, STALE_SHARE};
 use crate::rule::finding::{by_failure, finding, of_job};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, FilesystemUse, Finding, Fix, Proof, Severity};
+use ullage_model::{
+    Creator, Ending, Evidence, FilesystemUse, Finding, Fix, Maker, Measured, Proof, Segment, Severity,
+};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
+    match by_failure(analysis, |failure| Ok(left_by_killed(analysis, failure))) {
+        Judgement::Nothing => from_before(analysis),
+        found => found,
+    }
+}
+
+/// Files that processes of this very run left, because they were killed before and could not remove them.
+fn left_by_killed(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
+    let reading = analysis.timeline.segments.last.as_ref()?;
+    let (_, size) = full(analysis, failure)?;
+    let killed = |segment: &&Segment| {
+        let Measured::Known(Creator { maker: Maker::Process(maker), .. }) = segment.creator else {
+            return false;
+        };
+        let ended = analysis.timeline.process(maker).and_then(|maker| maker.ended);
+        // Who is killed with the one that failed left nothing that it could have met.
+        ended.is_some_and(|(at, how, _)| {
+            !matches!(how, Ending::Exited(_)) && failure.at.since(at) > KILL_SLACK_S
+        })
+    };
+    let mut left: Vec<&Segment> =
+        in_shm(reading).filter(|one| !one.before && one.unused()).filter(killed).collect();
+    left.sort_by_key(|segment| std::cmp::Reverse(bytes(segment)));
+    let total = total(left.iter().copied());
+    if (total.bytes as f64) < size as f64 * STALE_SHARE {
+        return None;
+    }
+    let names: Vec<&str> = left.iter().take(3).map(|segment| segment.name.as_str()).collect();
+    let text = format!(
+        "/dev/shm holds {} of its {} in {} of this run that nothing uses: who made them was killed, and could not remove them (largest: {}).",
+        evidence::bytes(total.bytes),
+        evidence::bytes(size),
+        evidence::plural(total.count, "file", "files"),
+        names.join(", ")
+    );
+    let held = evidence::number("left-over files", total.bytes, "bytes", "/dev/shm", reading.at, text);
+    let mut evidence = vec![evidence::with_limit(held, size)];
+    evidence.extend(sharing::exception_sentence(failure));
+    evidence.extend(space::bus_error_sentence(failure).filter(|_| space::is_bus_error(failure)));
+    let context = analysis.remedy_context(Some(failure));
+    let mut finding = finding(analysis, &RULE, failure, Proof::SeenOutside, evidence, &context);
+    if total.bytes >= size / 2 {
+        finding.explains = lack_of_room();
+    }
+    finding.fixes.insert(
+        0,
+        Fix::new(
+            "End them so that they can remove what they made: SIGTERM, and SIGKILL only for what stays",
+            "kill -- -$server; sleep 5; kill -9 -- -$server 2>/dev/null",
+        ),
+    );
+    Some(finding)
+}
+
+fn from_before(analysis: &Analysis) -> Judgement {
     let Some(stale) = analysis.timeline.segments.stale().filter(|stale| stale.count > 0) else {
         return by_failure(analysis, |failure| Ok(filled_before(analysis, failure)));
     };

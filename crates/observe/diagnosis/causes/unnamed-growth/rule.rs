@@ -115,7 +115,7 @@ pub(super) fn yield_to_others(
             .processes()
             .find(|process| nameless.process.as_ref().is_some_and(|reference| reference.id == process.id));
         let other = one.cause != ID && !is_without_a_name(one) && is_growth(&one.cause);
-        other && process.is_some_and(|process| explains(one, process, 0.0))
+        other && process.is_some_and(|process| explains(one, process, 0.0, &[]))
     };
     let yields: Vec<bool> = findings
         .iter()
@@ -138,7 +138,7 @@ pub(super) fn yield_to_others(
     let rest: Vec<&Grower> = all
         .iter()
         .filter(|grower| {
-            let explains = |finding: &Finding| explains(finding, grower.process, grower.by);
+            let explains = |finding: &Finding| explains(finding, grower.process, grower.by, &all);
             !findings.iter().any(|finding| is_growth(&finding.cause) && explains(finding))
         })
         .collect();
@@ -147,8 +147,8 @@ pub(super) fn yield_to_others(
     }
 }
 
-/// `by`: bytes by which it grew.
-fn explains(finding: &Finding, grower: &ProcessHistory, by: f64) -> bool {
+/// `by`: bytes by which it grew; `all`: every process that did.
+fn explains(finding: &Finding, grower: &ProcessHistory, by: f64, all: &[Grower]) -> bool {
     // A note of a part of a growth leaves the rest of it open.
     let part = finding.proof == Proof::InPart
         || retained_by_allocator(finding).is_some_and(|bytes| bytes < EXPLAINS * by);
@@ -158,9 +158,20 @@ fn explains(finding: &Finding, grower: &ProcessHistory, by: f64) -> bool {
     let of_it = finding.process.as_ref().is_none_or(|process| {
         process.id == grower.id
             || (alike(&process.role)
-                && matches!(process.role, Role::LoaderWorker(_) | Role::PoolWorker | Role::Rank(_)))
+                && (matches!(process.role, Role::LoaderWorker(_) | Role::PoolWorker | Role::Rank(_))
+                    || all.iter().any(|named| {
+                        named.process.id == process.id && is_sibling(named, grower) && MOST * by <= named.by
+                    })))
     });
     sure && of_it
+}
+
+/// multiprocessing started both, for the same parent.
+fn is_sibling(named: &Grower, other: &ProcessHistory) -> bool {
+    let works = |process: &ProcessHistory| {
+        matches!(process.role, Role::Trainer | Role::Other) && process.started_by.is_some()
+    };
+    works(named.process) && works(other) && named.process.born_to() == other.born_to()
 }
 
 /// Whether a process grows to its end, and neither in its start nor in a phase.

@@ -1,6 +1,5 @@
 //! Does a run show zombie-children? page.md says what that is, and how it differs from its look-alikes.
 
-use super::pids_limit_cgroup;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
@@ -36,12 +35,6 @@ fn judge(analysis: &Analysis) -> Judgement {
     let mut finding =
         of_job(&RULE, Severity::Warning, Proof::SeenOutside, evidence, &analysis.remedy_context(None));
     finding.process = Some(evidence::process_ref(parent));
-    // Then the limit is how it failed, and these are why.
-    if let Some((severity, refused)) = pids_limit_cgroup::refused_because_of(analysis, zombies as f64) {
-        finding.severity = severity;
-        finding.evidence.push(refused);
-        finding.explains.push("pids-limit-cgroup".to_owned());
-    }
     Judgement::one(finding)
 }
 

@@ -293,7 +293,7 @@ const ALL: &[Cause] = table! {
     "zombie-children", "Exited children were never waited for: no memory, but one pid each", "Loaders, queues and processes", None, [], Some(zombie_children::RULE);
     "fork-parent-rewrites", "Forked processes keep old pages that the parent has freed or rewritten", "Every worker or rank has its own copy", Some("private-growth"), [], Some(fork_parent_rewrites::RULE);
     "queue-backlog-unbounded", "An unbounded queue fills faster than it is emptied", "Loaders, queues and processes", Some("private-growth"), [], Some(queue_backlog_unbounded::RULE);
-    "threads-per-task", "Threads are started again and again, and never end", "Loaders, queues and processes", Some("private-growth"), [], Some(threads_per_task::RULE);
+    "threads-per-task", "Threads are started again and again, and never end", "Loaders, queues and processes", Some("private-growth"), ["glibc-arenas-per-core"], Some(threads_per_task::RULE);
     "leaked-semaphore-warning", "The \"leaked semaphore\" warning only says that its owner was killed", "Loaders, queues and processes", None, [], Some(leaked_semaphore_warning::RULE);
     "python-314-incremental-gc", "Python 3.14.0 to 3.14.4 collects reference cycles late", "Python code keeps objects", Some("private-growth"), [], Some(python_314_incremental_gc::RULE);
     "prefetch-times-workers", "Prefetched batches of all workers fill memory or /dev/shm", "Loaders, queues and processes", Some("private-growth"), [], Some(prefetch_times_workers::RULE);

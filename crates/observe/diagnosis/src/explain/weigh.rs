@@ -123,6 +123,7 @@ fn finding(id: &'static str, found: &LogMatch) -> Finding {
         evidence,
         fixes: known.map(Cause::fixes).unwrap_or_default(),
         explains: Vec::new(),
+        beyond_its_process: false,
     }
 }
 

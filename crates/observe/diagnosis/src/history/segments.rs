@@ -101,25 +101,25 @@ pub(crate) struct Stale {
     pub(crate) names: Vec<String>,
 }
 
+/// Those with a name in the job's /dev/shm.
+pub(crate) fn in_shm(reading: &SegmentReading) -> impl Iterator<Item = &Segment> {
+    reading.segments.iter().filter(|segment| {
+        matches!(segment.kind, SegmentKind::Torch | SegmentKind::PosixShm)
+            && reading.places.iter().any(|place| place.device == segment.device)
+    })
+}
+
 /// Files in the job's /dev/shm from before the job; none where that could not be seen.
 fn stale(reading: &SegmentReading) -> Option<Stale> {
     if reading.places.is_empty() {
         return None;
     }
-    let in_shm = |segment: &&Segment| {
-        matches!(segment.kind, SegmentKind::Torch | SegmentKind::PosixShm)
-            && reading.places.iter().any(|place| place.device == segment.device)
-    };
     let of_living = |segment: &Segment| match segment.creator {
         Measured::Known(Creator { maker: Maker::Process(_), .. }) => true,
         Measured::Known(Creator { maker: Maker::Gone(_), .. }) | Measured::Missing(_) => false,
     };
-    let mut stale: Vec<&Segment> = reading
-        .segments
-        .iter()
-        .filter(in_shm)
-        .filter(|segment| segment.before && segment.unused() && !of_living(segment))
-        .collect();
+    let mut stale: Vec<&Segment> =
+        in_shm(reading).filter(|segment| segment.before && segment.unused() && !of_living(segment)).collect();
     stale.sort_by_key(|segment| std::cmp::Reverse(bytes(segment)));
     let total = total(stale.iter().copied());
     let gone = stale

@@ -53,6 +53,7 @@ pub(crate) fn explain(analysis: &Analysis, findings: &mut Vec<Finding>) {
     let Some(reason) = findings.iter_mut().find(|finding| weight(finding) == Some(most)) else { return };
     reason.severity = reason.severity.max(severity);
     reason.explains.push(kill);
+    reason.beyond_its_process = true;
     if !is_alike(reason) {
         findings.retain(|finding| !is_alike(finding));
     }

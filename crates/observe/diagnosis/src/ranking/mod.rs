@@ -5,6 +5,7 @@
 //! that could not be told is listed only where no fatal one was at least supported.
 
 mod kills;
+mod refusals;
 mod surroundings;
 
 use crate::analysis::oom::{cut_short, KillSign, Victim};
@@ -36,6 +37,7 @@ pub fn diagnose(run: &RunFacts, timeline: &Timeline) -> Verdict {
     }
     crate::causes::yield_to_others(&analysis, &mut findings);
     crate::ranking::kills::explain(&analysis, &mut findings);
+    crate::ranking::refusals::explain(&analysis, &mut findings);
     crate::ranking::surroundings::fit(&analysis, &mut findings);
     let findings = in_order(findings);
     let explained = findings

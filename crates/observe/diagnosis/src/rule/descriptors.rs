@@ -2,8 +2,9 @@
 
 use crate::policy::given::{SHARED_A_SECOND, USUAL_FILES};
 use crate::policy::limits::{
-    at_limit, ALIKE_PART, DESCRIPTORS_LEFT, FEW_DESCRIPTORS, KINDS_EARLY_PART, KINDS_READ_PART,
+    at_limit, reaches, ALIKE_PART, DESCRIPTORS_LEFT, FEW_DESCRIPTORS, KINDS_EARLY_PART, KINDS_READ_PART,
 };
+use crate::policy::sizes::MOST;
 use crate::trend::{reach, representative_reading, Reach};
 
 use crate::analysis::failures::{Failure, Symptom};
@@ -13,7 +14,7 @@ use crate::history::ProcessHistory;
 use crate::rule::finding::{by_failure, finding, proof_of};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Evidence, Finding, Fix, Proof};
+use ullage_model::{At, Evidence, Finding, Fix, ProcessId, Proof};
 
 /// Whose descriptors fill the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,6 +126,21 @@ fn kinds_by_mappings(process: &ProcessHistory) -> Option<Kinds> {
             evidence::count(torch)
         ),
     })
+}
+
+/// Whether most descriptors of a process that had too many lead to pipes and sockets, as those to its children do.
+pub(crate) fn lead_to_children(analysis: &Analysis, parent: ProcessId) -> bool {
+    let reported = analysis.failures.iter().filter(|failure| failure.process.is_some_and(|one| one.id == parent));
+    let reported = reported.filter_map(|failure| {
+        let counts = failure.counts().filter(|counts| !counts.fd_places.is_empty())?;
+        let of = |place: &&(String, u64)| ["pipe", "socket"].contains(&place.0.as_str());
+        Some((counts.fd_places.iter().filter(of).map(|place| place.1).sum::<u64>(), counts.fds?))
+    });
+    let read = || {
+        let (_, all, kinds) = analysis.timeline.process(parent)?.kinds?;
+        Some((kinds.pipes + kinds.sockets, all))
+    };
+    reported.max_by_key(|(_, all)| *all).or_else(read).is_some_and(|(leads, all)| reaches(MOST, leads, all))
 }
 
 /// The text, where no link could be read.

@@ -33,6 +33,7 @@ pub(crate) fn finding(
         evidence,
         fixes: (rule.fixes)(context),
         explains: Vec::new(),
+        beyond_its_process: false,
     }
 }
 
@@ -55,6 +56,7 @@ pub(crate) fn of_job(
         evidence,
         fixes: (rule.fixes)(context),
         explains: Vec::new(),
+        beyond_its_process: false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::build::*;
 use ullage_model::{
-    Bytes, ClockTicks, Ending, Measured, Missing, ProcessMemory, ProcessState, Role, Verdict,
+    Bytes, ClockTicks, CountsAtFailure, Ending, Measured, Missing, ProcessMemory, ProcessState, Role, Verdict,
 };
 
 /// How the processes of earlier times behave once the next ones are there.
@@ -16,6 +16,11 @@ enum Then {
 
 /// Three processes more at each of these times, each with 20 MiB of its own at its first reading; the run ends at 20 s.
 fn started(role: Role, times: &[f64], then: Then) -> Verdict {
+    started_until(role, times, then, None)
+}
+
+/// The same; with `pipes` it ends without a descriptor left, so many of 127 on pipes.
+fn started_until(role: Role, times: &[f64], then: Then, pipes: Option<u64>) -> Verdict {
     let mut run = Run::new();
     let mut born: Vec<(i32, f64)> = Vec::new();
     for second in 0..20 {
@@ -41,7 +46,20 @@ fn started(role: Role, times: &[f64], then: Then) -> Verdict {
         let all = std::iter::once(reading(MAIN, 1, "python")).chain(alive).collect();
         run.tick(second as f64 + 0.5, all, |_| {});
     }
-    run.finish(20.5, Ending::Exited(0));
+    match pipes {
+        None => run.finish(20.5, Ending::Exited(0)),
+        Some(pipes) => {
+            let mut report = raised("OSError", "[Errno 24] Too many open files");
+            report.counts = CountsAtFailure {
+                fds: Some(127),
+                fds_torch: Some(0),
+                nofile: Some(128),
+                fd_places: vec![("pipe".into(), pipes)],
+                ..report.counts
+            };
+            run.exception(20.1, MAIN, report).finish(20.5, Ending::Exited(1))
+        }
+    };
     run.verdict()
 }
 
@@ -66,6 +84,16 @@ fn pools_and_programs_that_nobody_ends_pile_up() {
         assert!(!finding.title.contains("DataLoader"), "{}", finding.title);
         assert!(finding.fixes.iter().all(|fix| !fix.command.contains("DataLoader")));
     }
+}
+
+#[test]
+fn pools_that_pile_up_explain_that_the_pipes_to_them_fill_the_descriptors() {
+    let times: Vec<f64> = (0..9).map(|n| 1.0 + 2.0 * n as f64).collect();
+    let of = |pipes| started_until(Role::PoolWorker, &times, Then::Idle, Some(pipes));
+    let verdict = of(120);
+    assert_eq!(causes(&verdict)[..2], [PILE, "fd-leak-files-sockets"], "{:?}", verdict.findings);
+    assert!(verdict.findings[0].is_cause_of(&verdict.findings[1]));
+    assert_eq!(causes(&of(20))[0], "fd-leak-files-sockets", "most lead elsewhere");
 }
 
 #[test]

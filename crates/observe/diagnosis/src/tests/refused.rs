@@ -248,6 +248,32 @@ fn files_of_dead_runs_that_fill_shm_come_before_the_lack_of_room() {
 }
 
 #[test]
+fn files_that_killed_processes_of_the_run_left_come_before_the_lack_of_room() {
+    let of = |ending: Ending, at: f64| {
+        let (mut run, maker) = (Run::with_trainer(), 300);
+        run.process(0.1, maker, MAIN, ullage_model::Role::Other, limits(), 1000);
+        run.tick(0.2, vec![reading(TRAINER, MAIN, "python"), reading(maker, MAIN, "python")], |_| {});
+        run.ended(at, maker, ending);
+        let made = Measured::Known(Creator { maker: Maker::Process(id(maker)), by: CreatorSource::OnlyUser });
+        let left = Segment { before: false, ..from_before("psm_1a2b", 48, made) };
+        run.tick(5.9, vec![reading(TRAINER, MAIN, "python")], |sample| {
+            sample.filesystems = vec![shm(60 * MIB, 64 * MIB, 9, 1 << 20)];
+            sample.segments = Measured::Known(vec![left]);
+        });
+        let mut report = raised("RuntimeError", FULL);
+        report.counts.shm_used = Some(60 * MIB);
+        report.counts.shm_size = Some(64 * MIB);
+        run.exception(6.0, TRAINER, report)
+            .ended(6.1, TRAINER, Ending::Exited(1))
+            .finish(6.2, Ending::Exited(1));
+        causes(&run.verdict()).contains(&"shm-stale-files")
+    };
+    assert!(of(Ending::Signaled(9), 1.0), "killed 5 s before");
+    assert!(!of(Ending::Signaled(9), 5.8), "killed with the one that failed");
+    assert!(!of(Ending::Exited(0), 1.0), "it ended in order: somebody may still open what it handed over");
+}
+
+#[test]
 fn files_in_use_small_ones_and_the_jobs_own_are_not_left_over() {
     let own = ProcessId { pid: TRAINER, ..id(TRAINER) };
     let living = Measured::Known(Creator { maker: Maker::Process(own), by: CreatorSource::Name });

@@ -491,6 +491,31 @@ fn garbage_that_nobody_collects_is_named_and_a_little_of_it_is_not() {
 }
 
 #[test]
+fn objects_that_are_frozen_again_and_again_are_named_and_those_frozen_once_are_not() {
+    let with = |frozen: [u64; 2], retainers: &[Retainer]| {
+        let message = |number: u32| {
+            let frozen = Some(frozen[number as usize - 1]);
+            let retainers = if number == 2 { retainers.to_vec() } else { Vec::new() };
+            let census = Census {
+                number,
+                grown: 75 * u64::from(number) * MIB,
+                frozen,
+                retainers,
+                ..Census::default()
+            };
+            AgentMessage::Census(Box::new(census))
+        };
+        verdict_of(steady, vec![(10, message(1)), (20, message(2))])
+    };
+    let verdict = with([4_000, 12_000], &[]);
+    let (cause, severity, status, said) = one(&verdict);
+    assert_eq!((cause, severity, status), ("gc-disabled-or-deferred", Severity::Warning, Status::Supported));
+    assert!(said.contains("12,000 objects are frozen, up from 4,000"), "{said}");
+    assert_eq!(causes(&with([4_000, 4_000], &[])), ["unnamed-growth"]);
+    assert_eq!(one(&with([4_000, 12_000], &[retainer("losses")])).0, "accumulate-metrics-outputs");
+}
+
+#[test]
 fn garbage_that_is_circles_of_one_function_stands_behind_it() {
     let verdict = |circles: u64| {
         let garbage = Garbage { objects: 400, inspected: 400, garbage: 320, bytes: 120 * MIB };

@@ -450,6 +450,42 @@ fn counted(retainer: Option<Retainer>) -> Verdict {
     run.finish(40.2, Ending::Exited(0)).verdict()
 }
 
+/// Two processes that multiprocessing started; the first one's growth has a name, and the second grows by so many MiB a second.
+fn of_siblings(second: f64) -> Verdict {
+    let mut run = Run::new();
+    for pid in [200, 201] {
+        run.process(0.1, pid, MAIN, Role::Other, limits(), 1000);
+        let began = AgentMessage::Process {
+            name: "Process-1".into(),
+            target: "__main__.parse".into(),
+            worker: None,
+            start_method: Some("fork".into()),
+            anonymous: None,
+            dataset: None,
+        };
+        run.event(0.2, EventKind::Agent { id: Some(id(pid)), pid, message: began });
+    }
+    for at in ticks(40.0, 1.0) {
+        let parsers = [(200, 10.0), (201, second)];
+        let parsers = parsers.map(|(pid, rate)| sized(pid, 50.0 + rate * at, 50.0, 3000.0 + rate * at));
+        run.tick(at, std::iter::once(sized(MAIN, 100.0, 50.0, 3000.0)).chain(parsers).collect(), |_| {});
+        if at == 10.0 || at == 30.0 {
+            let retainers = Some(retainer(180, false)).into_iter().filter(|_| at == 30.0).collect();
+            let number = if at == 10.0 { 1 } else { 2 };
+            let census = Census { number, grown: 300 * MIB, retainers, ..Census::default() };
+            let message = AgentMessage::Census(Box::new(census));
+            run.event(at, EventKind::Agent { id: Some(id(200)), pid: 200, message });
+        }
+    }
+    run.finish(40.2, Ending::Exited(0)).verdict()
+}
+
+#[test]
+fn a_name_in_one_process_stands_for_its_sibling_that_grows_as_much_and_not_for_more() {
+    assert_eq!(causes(&of_siblings(9.0)), ["accumulate-metrics-outputs"]);
+    assert_eq!(causes(&of_siblings(40.0)), ["accumulate-metrics-outputs", "unnamed-growth"]);
+}
+
 fn retainer(explains: u64, bounded: bool) -> Retainer {
     Retainer {
         name: "outputs".into(),

@@ -183,6 +183,57 @@ fn zombies_that_are_most_of_the_tasks_of_a_full_group_explain_its_refusal() {
     assert_eq!(causes(&few), ["pids-limit-cgroup", "zombie-children"]);
 }
 
+/// A server whose threads become more and more, and a client that ends when the server's group of so many tasks is full.
+fn threads_in_a_group_of(limit: u64) -> ullage_model::Verdict {
+    let (mut run, client) = (Run::with_trainer(), 300);
+    run.process(0.1, client, MAIN, Role::Other, limits(), 1000);
+    for second in 1..=30 {
+        let mut server = reading(TRAINER, MAIN, "python");
+        server.threads = 4 + 5 * second;
+        run.tick(f64::from(second), vec![server, reading(client, MAIN, "python")], |sample| {
+            sample.cgroups = vec![pids("/job", limit - 1, limit, u64::from(second == 30))]
+        });
+    }
+    run.ended(30.1, client, Ending::Exited(1)).finish(30.5, Ending::Exited(1));
+    run.verdict()
+}
+
+#[test]
+fn threads_that_fill_a_group_explain_what_it_refused_whoever_met_it() {
+    let verdict = threads_in_a_group_of(162);
+    assert_eq!(causes(&verdict), ["threads-per-task", "pids-limit-cgroup"], "{:?}", verdict.findings);
+    assert_eq!(verdict.findings[0].severity, Severity::Fatal);
+    assert_ne!(verdict.findings[0].process, verdict.findings[1].process);
+    assert!(verdict.findings[0].is_cause_of(&verdict.findings[1]));
+    assert_eq!(causes(&threads_in_a_group_of(400))[0], "pids-limit-cgroup", "160 threads of 400 tasks");
+}
+
+#[test]
+fn what_python_forked_is_an_orphan_of_a_killed_parent_and_a_program_is_not() {
+    let of = |comm: &str, role: Role, killed: Ending| {
+        let mut run = Run::new();
+        run.process(0.1, TRAINER, MAIN, Role::Rank(0), limits(), 1000);
+        run.process(0.2, 300, TRAINER, role, limits(), 1000);
+        if let Some(ullage_model::Item::Event(event)) = run.items.last_mut() {
+            if let EventKind::ProcessSeen { facts } = &mut event.what {
+                facts.forked_from = Some(id(TRAINER));
+            }
+        }
+        let all = |parent| vec![reading(MAIN, 1, "python"), reading(300, parent, comm)];
+        run.tick(1.0, [all(TRAINER), vec![reading(TRAINER, MAIN, "python")]].concat(), |_| {});
+        run.ended(2.0, TRAINER, killed);
+        (3..20).for_each(|second| {
+            run.tick(f64::from(second), all(1), |_| {});
+        });
+        run.ended(20.0, 300, Ending::Signaled(9)).finish(20.5, Ending::Exited(1));
+        causes(&run.verdict()).contains(&"orphan-workers")
+    };
+    assert!(of("python3", Role::Other, Ending::Signaled(6)));
+    assert!(!of("redis-server", Role::Other, Ending::Signaled(6)), "it may be meant to stay");
+    assert!(!of("python3", Role::Helper, Ending::Signaled(6)));
+    assert!(!of("python3", Role::Other, Ending::Exited(0)), "nobody killed its parent");
+}
+
 #[test]
 fn zombies_that_pile_up_are_reported_with_their_parent() {
     let verdict = zombies(&[0, 10, 20, 30, 40]);

@@ -17,6 +17,7 @@ fn finding(cause: &str, severity: Severity, at: Option<f64>, proof: Proof) -> Fi
         evidence: vec![],
         fixes: vec![],
         explains: vec![],
+        beyond_its_process: false,
     }
 }
 

@@ -230,6 +230,7 @@ pub(crate) fn crash_established() -> Verdict {
                     ),
                 ],
                 explains: vec![],
+                beyond_its_process: false,
             },
             Finding {
                 cause: "orphan-workers".into(),
@@ -242,6 +243,7 @@ pub(crate) fn crash_established() -> Verdict {
                 evidence: vec![],
                 fixes: vec![],
                 explains: vec![],
+                beyond_its_process: false,
             },
         ],
         limits: vec![
@@ -368,6 +370,7 @@ pub(crate) fn memcg() -> Verdict {
             )],
             fixes: vec![],
             explains: vec![],
+            beyond_its_process: false,
         }],
         limits: vec![full],
         ..base()
