@@ -746,6 +746,58 @@ def test_a_tree_whose_nodes_show_little_of_their_tensors_hides_the_rest(census):
     assert abs(found["more_bytes"] - 200 * 200_000) < 2 * MIB
 
 
+class Sentence:
+    def __init__(self, shared):
+        self.tokens = [[{}] for _ in range(5)]
+        self.shared = shared
+
+
+def filled(census, monkeypatch, fill):
+    """What is told of 4,000 sentences after `fill(sentences, part)` twice, where there are too many objects."""
+    depths = agent_parts.common(receiver.library()).load("depths")
+    monkeypatch.setattr(depths, "MOST", 5_000)
+    shared = []
+    sentences = [Sentence(shared) for _ in range(4_000)]
+    fill(sentences, 0.1)
+    taken(census, 0)
+    fill(sentences, 0.6)
+    return [one for one in taken(census, 100 * MIB)["holders"] if one.get("deep")]
+
+
+def test_elements_that_are_filled_one_after_the_other_are_seen_among_very_many_objects(census, monkeypatch):
+    def fill(sentences, part):
+        for sentence in sentences[: int(part * len(sentences))]:
+            for token in sentence.tokens:
+                token[0].setdefault("embedding", bytes(10_000))
+
+    (found,) = filled(census, monkeypatch, fill)
+    assert found["name"] == "sentences" and found["type"] == "list"
+    assert abs(found["more_bytes"] - 0.5 * 4_000 * 5 * 10_000) < 15 * MIB
+    assert found["views"] == 0.0 and found["of_bytes"] == 100 * MIB
+
+
+def test_views_that_elements_keep_are_told_as_views(census, monkeypatch):
+    torch = pytest.importorskip("torch")
+
+    def fill(sentences, part):
+        for start in range(0, int(part * len(sentences)), 16):
+            batch = torch.zeros(16, 5, 200)
+            for row, sentence in enumerate(sentences[start : start + 16]):
+                for column, token in enumerate(sentence.tokens):
+                    token[0].setdefault("embedding", batch[row, column, :4])
+
+    (found,) = filled(census, monkeypatch, fill)
+    assert found["views"] == 1.0 and found["own_bytes"] * 10 < found["bytes"] <= 100 * MIB
+
+
+def test_what_all_elements_lead_to_is_not_each_ones(census, monkeypatch):
+    def fill(sentences, part):
+        for _ in range(int(part * 1000)):
+            sentences[0].shared[:] = [Node(list(sentences[0].shared), bytes(1 << 16))]
+
+    assert not filled(census, monkeypatch, fill)
+
+
 def test_what_grows_in_a_containers_own_elements_is_not_told_as_deep(census):
     kept = [bytes(MIB)] * 8
     taken(census, 0)

@@ -72,6 +72,7 @@ class Census:
         self._reaches = {}
         self._groups = {}
         self._depths = {}
+        self._runs = {}  # what hangs below some elements of the longest containers
         self._filled = {}  # of this census
         self._ends = {}  # of lists and deques, by ids: nothing lives longer for it
         self._nested = {}  # elements of a container's elements, as of its own: it may be a dict of lists
@@ -367,10 +368,13 @@ class Census:
         """The name below which most of what came hangs, where it is more than when the name was first seen."""
         depths = common.load("depths")
         spots = list(islice(paths.walk(thread_time() + WALK_S, outermost=True), MOST_DEPTHS))
-        found = depths.below(heap, spots, WORTH, FIRST_DEPTHS_S if self._taken == 1 else DEPTHS_S)
+        # Where there are too many objects for the collector's list, there are for all that the names lead to.
+        found, seconds = None, FIRST_DEPTHS_S if self._taken == 1 else DEPTHS_S
+        if self._objects:
+            found = depths.below(heap, spots, WORTH, seconds)
         if found is None:
             self._cut = self._cut or self._taken > 1
-            return []
+            return self._of_some(heap, depths, spots, hooks)
         before, more = self._depths, []
         self._depths = {}
         for name, one in found.items():
@@ -394,6 +398,32 @@ class Census:
         told.update(bytes=one.bytes, more_bytes=size, own_bytes=min(one.bytes, one.bytes - stored + one.shown))
         told.update(of_bytes=self._grown - base[1], hidden_bytes=0, graph=0.0, errors=0.0, element="", bounded=False)
         told.update(views=float(one.shown * contents.VIEW <= stored))
+        _say_where(hooks, told, one.spot, 0)
+        return [told]
+
+    def _of_some(self, heap, depths, spots, hooks):
+        """The same of the longest containers, by some of their elements, where there is too much to go through."""
+        found = depths.sampled(heap, spots, thread_time() + DEPTHS_S)
+        before, more, self._runs = self._runs, [], {}
+        for name, one in found.items():
+            key = id(one.spot[0])
+            base = before.get(key) or before.get(name)
+            kept = base is not None and base[1] <= self._grown and base[2] == one.scale
+            self._runs[name] = self._runs[key] = base if kept else (one.runs, self._grown, one.scale, one.objects)
+            size = min(one.more(base[0]), self._grown - base[1]) if kept else 0
+            if size >= EXPLAINED * (self._grown - self._at_first) and size >= WORTH:
+                more.append((size, one, base))
+        if not more:
+            return []
+        size, one, base = max(more, key=lambda some: some[0])
+        held = min(int(sum(one.runs) * one.scale), self._grown)
+        told = {"type": types.type_name(type(one.spot[0])), "length": int(one.objects * one.scale), "deep": True}
+        told.update(
+            before=int(base[3] * base[2]), bytes=max(size, held), more_bytes=size, of_bytes=self._grown - base[1]
+        )
+        hidden = max(0, one.storages - one.shown) / max(1, sum(one.runs))
+        told.update(own_bytes=int(told["bytes"] * (1 - hidden)), element="", bounded=False)
+        told.update(hidden_bytes=0, graph=0.0, errors=0.0, views=float(one.shown * contents.VIEW < one.storages))
         _say_where(hooks, told, one.spot, 0)
         return [told]
 

@@ -3,23 +3,30 @@ in them is short, and none becomes longer.
 
 Asked by census.py where no container explains what came. All that the program's names lead to is gone through, nearest
 first, and counts for the name that it was reached from first (python/agent, below.rs). The surprise: each name above it
-holds as much; the one that says most is the innermost that still does.
+holds as much; the one that says most is the innermost that still does. Where there is too much to go through, some
+elements of each long container stand for all of them.
 """
 
 import sys
+from itertools import islice
 
 import _ullage_common as common
 import _ullage_kinds as types
 import _ullage_paths as paths
 import _ullage_tensors as tensors
+from _ullage_common import thread_time
 
 MOST = 400_000  # objects: more would hold the program up
 MOST_NAMED = 60  # the heaviest
 FEW = 2000  # tensors and arrays that stand for all
 INNERMOST = 0.7  # of what the heaviest name holds more
+LONG, MOST_LONG = 1000, 6  # elements of a container of which some stand for all, and such containers, the longest
+RUNS, EACH = 16, 4  # elements that stand for all: neighbours may share what they hold, as those of a batch do
+MOST_BELOW = 60_000  # objects below these: more are not theirs alone
 
 
 _CONTAINERS = types.with_sizes(*paths.CONTAINERS)
+_LISTS_AND_DICTS = paths.OF_LISTS | paths.OF_DICTS
 _LEAVES = types.with_sizes(str, bytes, bytearray, int, float, complex)
 _PASSED_BY = (types.ModuleType, types.FrameType, types.TracebackType, types.CodeType, types.MappingProxyType)
 _NAMES = types.namespace(types.ModuleType)["__dict__"].__get__
@@ -39,17 +46,10 @@ def below(heap, spots, least, seconds):
     """Name -> Below, where at least so many bytes hang below it; None where there was no time for all."""
     numbers = {id(spot): number for number, spot in enumerate(spots)}
     parents = [numbers.get(id(spot[1]), -1) for spot in spots]
-    roots = [spot[0] for spot in spots]
-    # A module's names lead to all that the program has loaded.
-    modules = [one for one in list(sys.modules.values()) if issubclass(type(one), types.ModuleType)]
-    closed = [_NAMES(one) for one in modules]
-    kinds = tensors.kinds() if heap.array is None else (*tensors.kinds(), heap.array)
-    found = common.native.below(
-        roots, parents, tuple(closed), _PASSED_BY, kinds, _CONTAINERS, _LEAVES, 1, MOST, int(seconds * 1e9)
-    )
-    if found is None or not found[0]:
+    found = _gone_through(heap, [spot[0] for spot in spots], parents, _names_of_modules(), MOST, seconds)
+    if found is None:
         return None
-    _, sums, values, owners = found
+    sums, values, owners = found
     of = {sums[at]: Below(spots[sums[at]], sums[at + 1], sums[at + 2]) for at in range(0, len(sums), 3)}
     step = len(values) // FEW + 1
     values, owners = values[::step], owners[::step]
@@ -70,6 +70,81 @@ def below(heap, spots, least, seconds):
     heavy = [one for one in of.values() if one.bytes >= least and not _is_ours(type(one.spot[0]))]
     heavy.sort(key=lambda one: -one.bytes)
     return {paths.name(one.spot): one for one in reversed(heavy[:MOST_NAMED])}
+
+
+def _names_of_modules():
+    """They lead to all that the program has loaded."""
+    modules = [one for one in list(sys.modules.values()) if issubclass(type(one), types.ModuleType)]
+    return [_NAMES(one) for one in modules]
+
+
+def _gone_through(heap, roots, parents, closed, most, seconds):
+    kinds = tensors.kinds() if heap.array is None else (*tensors.kinds(), heap.array)
+    found = common.native.below(
+        roots, parents, tuple(closed), _PASSED_BY, kinds, _CONTAINERS, _LEAVES, 1, most, int(seconds * 1e9)
+    )
+    return None if found is None or not found[0] else found[1:]
+
+
+class Some:
+    """Of a long container: what hangs below some of its elements, run by run. `scale`: elements for each of these."""
+
+    __slots__ = ("spot", "runs", "objects", "storages", "shown", "scale")
+
+    def __init__(self, spot, scale):
+        self.spot, self.scale = spot, scale
+        self.runs, self.objects, self.storages, self.shown = [0] * RUNS, 0, 0, 0
+
+    def more(self, before):
+        """Bytes more below all elements. What all of them lead to counts for the first that leads there: no run counts
+        for more than the second of those that came."""
+        came = sorted([max(0, now - then) for now, then in zip(self.runs, before)])
+        return int(sum([min(size, came[-2]) for size in came]) * self.scale)
+
+
+def sampled(heap, spots, until):
+    """Name -> Some, of the longest containers with a name, as far as there is time."""
+    long = [one for one in spots if id(type(one[0])) in _LISTS_AND_DICTS and len(one[0]) >= LONG]
+    long.sort(key=lambda one: -len(one[0]))
+    closed, found = _names_of_modules(), {}
+    for spot in long[:MOST_LONG]:
+        left = until - thread_time()
+        if left <= 0:
+            break
+        one = _some_of(heap, spot, closed, left)
+        if one is not None:
+            found[paths.name(spot)] = one
+    return found
+
+
+def _some_of(heap, spot, closed, seconds):
+    length = len(spot[0])
+    places = [length * (2 * run + 1) // (2 * RUNS) + at for run in range(RUNS) for at in range(EACH)]
+    if id(type(spot[0])) in paths.OF_DICTS:
+        values = spot[0].values()
+        roots = [one for first in places[::EACH] for one in islice(values, first, first + EACH)]
+    else:
+        roots = [spot[0][place] for place in places]
+    found = _gone_through(heap, roots, [-1] * len(roots), [*closed, spot[0]], MOST_BELOW, seconds)
+    del roots
+    if found is None:
+        return None
+    sums, values, owners = found
+    one, places = Some(spot, length / (RUNS * EACH)), [{} for _ in range(RUNS)]
+    for at in range(0, len(sums), 3):
+        one.runs[sums[at] // EACH] += sums[at + 1]
+        one.objects += sums[at + 2]
+    while values:
+        owner, value = owners.pop(), values.pop()
+        place, size, shown, _ = heap._data(value)
+        del value  # an array cannot be resized as long as another one refers to it
+        if place and owner >= 0:
+            places[owner // EACH][place] = size
+            one.shown += shown
+    for run, stored in enumerate(places):
+        one.runs[run] += sum(stored.values())
+        one.storages += sum(stored.values())
+    return one
 
 
 def _is_ours(kind):
