@@ -12,6 +12,7 @@ import argparse
 import glob
 import gzip
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -88,6 +89,11 @@ def wrong(package):
         said = subprocess.run([root / "usr/bin/ullage", "--version"], capture_output=True, text=True, check=False)
         if said.returncode != 0 or wheels.version() not in said.stdout:
             problems.append(f"its command says {said.stdout + said.stderr!r}")
+        needs = re.findall(rb"GLIBC_(\d+)\.(\d+)", (root / "usr/bin/ullage").read_bytes())
+        newest = max(tuple(map(int, one)) for one in needs)
+        depends = subprocess.run(["dpkg-deb", "-f", str(package), "Depends"], capture_output=True, text=True, check=True)
+        if depends.stdout.strip() != f"libc6 (>= {newest[0]}.{newest[1]})":
+            problems.append(f"it depends on {depends.stdout.strip()}, and its command needs glibc {newest}")
     problems += left_behind(package)
     if shutil.which("lintian"):
         lintian = ["lintian", "--fail-on", "error", str(package)]
