@@ -409,7 +409,7 @@ def items():
         yield [number]
     held.append(memory.common.newest(0, 1 << 20)[0])
     kinds = (tuple,), 1 << 20
-    held.append(memory.common.standing(*kinds, 1 << 20, (), 1, 1))
+    held.append(memory.common.standing(*kinds, 1 << 20))
     held.append(memory.common.standing((), 1, 1, (tuple,), 1, 1 << 20))
     held.append(memory.common.native.large(gc.get_threshold(), *kinds, (tuple, tuple.__sizeof__), (), 1))
     yield [10]

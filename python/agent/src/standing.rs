@@ -14,10 +14,10 @@ const MOST_READ: usize = 1 << 15;
 /// A prime number, larger than any step.
 const ODD: usize = 15_485_863;
 
-/// `standing(thresholds, kinds, most, shared, containers, long, most_long)`: at most `most` of the process's own objects of
-/// these types, evenly spread; how many there are; at most `shared` of those in shared pages; how many there are; at most
-/// `most_long` of its own containers of these exact types that have `long` elements, the longest; and how many objects in
-/// all. None where that cannot be told.
+/// `standing(thresholds, kinds, most, shared, containers, long, most_long, apart, most_apart)`: at most `most` of the process's
+/// own objects of these types, evenly spread; how many there are; at most `shared` of those in shared pages; how many there
+/// are; at most `most_long` of its own containers of these exact types that have `long` elements, the longest; how many
+/// objects in all; and of the types `apart` the first two again. None where that cannot be told.
 // SAFETY: called by CPython, which holds the lock and the arguments.
 pub(crate) unsafe extern "C-unwind" fn standing(_module: Object, arguments: Object) -> Object {
     // SAFETY: the lock is held throughout, so that no object comes, goes or moves to another list; nothing below runs
@@ -28,7 +28,8 @@ pub(crate) unsafe extern "C-unwind" fn standing(_module: Object, arguments: Obje
         let (thresholds, kinds) = (objects::limits(argument(0)), objects::items(argument(1)));
         let (most, most_shared, containers) = (number(2), number(3), objects::items(argument(4)));
         let (least, most_long) = (number(5) as Size, number(6));
-        let lists = [ffi::PyList_New(0), ffi::PyList_New(0), ffi::PyList_New(0)];
+        let (kinds_apart, most_apart) = (objects::items(argument(7)), number(8));
+        let lists = [ffi::PyList_New(0), ffi::PyList_New(0), ffi::PyList_New(0), ffi::PyList_New(0)];
         let give_up = || {
             lists.into_iter().for_each(|list| ffi::Py_DecRef(list));
             ffi::PyErr_Clear();
@@ -37,9 +38,10 @@ pub(crate) unsafe extern "C-unwind" fn standing(_module: Object, arguments: Obje
         if lists.iter().any(|list| list.is_null()) || !ffi::PyErr_Occurred().is_null() {
             return give_up();
         }
-        let [own, shared, long] = lists;
+        let [own, shared, long, apart] = lists;
         // Of most objects nothing but their type is read.
         let (mut tensors, mut others, mut all) = (Ends::new(), Ends::new(), 0usize);
+        let mut of_apart = Ends::new();
         let complete = objects::each(own, thresholds, |place, far| {
             all += 1;
             let object = place as Object;
@@ -47,24 +49,33 @@ pub(crate) unsafe extern "C-unwind" fn standing(_module: Object, arguments: Obje
             if kinds.contains(&kind) {
                 return tensors.push(place, far);
             }
+            if kinds_apart.contains(&kind) {
+                return of_apart.push(place, far);
+            }
             let is_long = containers.contains(&kind) && ffi::PyObject_Size(object) >= least;
             let may_go =
                 is_long && !lists.contains(&object) && !objects::may_be_unfinished(object, arguments);
             !may_go || others.push(place, far)
         });
         let listed = |found: Ends| found.joined().filter(|_| complete).and_then(Listed::of_kinds);
-        let (Some(mut tensors), Some(mut others)) = (listed(tensors), listed(others)) else {
+        let found = (listed(tensors), listed(others), listed(of_apart));
+        let (Some(mut tensors), Some(mut others), Some(mut of_apart)) = found else {
             return give_up();
         };
-        let of_kinds = tensors.own().count();
-        // Of each row of so many another one: what a step makes comes in the same order again and again.
-        let step = of_kinds / most + 1;
-        let is_chosen = |place: usize| place % step == place / step * ODD % step;
-        let chosen =
-            tensors.own().enumerate().filter(|(place, _)| is_chosen(*place)).map(|(_, object)| object);
-        chosen.filter(|object| !objects::may_be_unfinished(*object, arguments)).for_each(|object| {
-            ffi::PyList_Append(own, object);
-        });
+        let spread = |found: &mut Listed, most: usize, list: Object| {
+            let of_kinds = found.own().count();
+            // Of each row of so many another one: what a step makes comes in the same order again and again.
+            let step = of_kinds / most + 1;
+            let is_chosen = |place: usize| place % step == place / step * ODD % step;
+            let chosen =
+                found.own().enumerate().filter(|(place, _)| is_chosen(*place)).map(|(_, object)| object);
+            chosen.filter(|object| !objects::may_be_unfinished(*object, arguments)).for_each(|object| {
+                ffi::PyList_Append(list, object);
+            });
+            of_kinds
+        };
+        let of_kinds = spread(&mut tensors, most, own);
+        let number_apart = spread(&mut of_apart, most_apart, apart);
         let sized = others.own().map(|object| (ffi::PyObject_Size(object), object));
         let mut found: Vec<(Size, Object)> = sized.collect();
         if found.len() > most_long {
@@ -77,7 +88,16 @@ pub(crate) unsafe extern "C-unwind" fn standing(_module: Object, arguments: Obje
         let number = tensors.some_shared(most_shared, shared, arguments);
         ffi::PyErr_Clear();
         let count = |count: usize| ffi::PyLong_FromSize_t(count);
-        ffi::tuple([own, count(of_kinds), shared, count(number), long, count(all)])
+        ffi::tuple([
+            own,
+            count(of_kinds),
+            shared,
+            count(number),
+            long,
+            count(all),
+            apart,
+            count(number_apart),
+        ])
     }
 }
 

@@ -10,6 +10,7 @@ No code of the program runs: what an object is comes from type(), its parts from
 import gc
 import posix
 import sys
+from _thread import _local
 from _weakref import ref
 from itertools import cycle, islice
 
@@ -52,6 +53,7 @@ _TRACEBACKS = (types.TracebackType,)
 _FUNCTION = types.namespace(types.MethodType)["__func__"].__get__
 _SELF = types.namespace(types.MethodType)["__self__"].__get__
 _SUSPENDED = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
+_APART = _SUSPENDED + _TRACEBACKS + _CALLABLES
 EXPLAINED = 0.3  # of the growth: with less, sites.py is asked where it is allocated
 
 
@@ -113,10 +115,12 @@ class Census:
         many, seen = set(), set()
         spots = list(paths.walk(began + WALK_S, many, seen))
         # Not before the walk: this list refers to the dicts of locals that the walk empties, where nobody else does.
-        found = heap.standing() if sys.getallocatedblocks() <= MOST_BLOCKS else None
-        objects, long, number_of_objects = found if found is not None else (None, (), None)
+        found = heap.standing(_APART, MOST_APART) if sys.getallocatedblocks() <= MOST_BLOCKS else None
+        objects, long, number_of_objects, *apart = found if found is not None else (None, (), None)
         self._cut = found is None
-        suspended, tracebacks, callables = self._apart(number_of_objects)
+        found = None  # what is apart is referred to by as few lists as can be
+        suspended, tracebacks, callables = self._apart(*apart)
+        del apart
         spots += paths.walk(thread_time() + SUSPENDED_S, many, seen, suspended)
         large = {}
         for number, (value, _) in enumerate(spots):
@@ -126,10 +130,10 @@ class Census:
         unnamed = {id(value): (value, None) for value in long if id(value) not in large}
         self._ours = (id(large), id(unnamed), id(spots), id(suspended))
         own = (self._lengths, self._unnamed, self._nested, self._sizes, self._reaches, self._groups, self._ends)
-        for ours in (found, objects, long, heap.shared, spots, suspended, seen, many, *own):
+        for ours in (objects, long, heap.shared, spots, suspended, seen, many, *own):
             large.pop(id(ours), None)
             unnamed.pop(id(ours), None)
-        del found, long
+        del long
         self._filled = {key: heap.length(value) for key, (value, _) in {**unnamed, **large}.items()}
         self._objects = number_of_objects or 0
         hooks = paths.hooks(spots)
@@ -165,16 +169,13 @@ class Census:
             tensors=tensors,
         )
 
-    def _apart(self, number):
+    def _apart(self, some=None, number=0):
         """Generators and coroutines; (tracebacks, how many each of them stands for), and so bound methods. Where there
         are too many objects to go through, the generators that were met before."""
-        found = None
-        if number is not None and number <= MANY_REFERRERS:
-            found = common.standing(_SUSPENDED + _TRACEBACKS + _CALLABLES, MOST_APART, 1, (), 1, 1)
-        if found is None:
+        if some is None:
             known = [known() for known in self._suspended]
             return [one for one in known if one is not None], ([], 1.0), ([], 1.0)
-        some, each = found[0], found[1] / max(1, len(found[0]))
+        each = number / max(1, len(some))
         suspended = [one for one in some if id(type(one)) in paths.SUSPENDED]
         self._suspended = [ref(one) for one in suspended]
         tracebacks = [one for one in some if type(one) is types.TracebackType]
@@ -521,6 +522,8 @@ def _kind(value, spot):
         return "lru_cache"
     if parent is cycle:
         return "itertools.cycle"
+    if parent is not None and issubclass(parent, _local):
+        return "threading.local"  # what it holds for each thread
     return types.type_name(type(value))
 
 

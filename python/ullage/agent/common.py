@@ -76,11 +76,12 @@ def _have_builtin(name):
         sys.modules.setdefault(name, module)
 
 
-def standing(kinds, most, most_shared, containers, long, most_long):
+def standing(kinds, most, most_shared=1, containers=(), long=sys.maxsize, most_long=1, apart=(), most_apart=1):
     """What a census looks at: (the process's own objects of these types, of more than `most` some, how many there are,
-    some in pages shared with another process, how many there are, the longest containers, how many objects in all);
-    None where that cannot be told."""
-    return native.standing(gc.get_threshold(), kinds, most, most_shared, containers, long, most_long)
+    some in pages shared with another process, how many there are, the longest containers, how many objects in all,
+    those of the types `apart`, how many there are); None where that cannot be told."""
+    containers = containers, long, most_long
+    return native.standing(gc.get_threshold(), kinds, most, most_shared, *containers, apart, most_apart)
 
 
 def newest(since, most):

@@ -160,14 +160,15 @@ class Contents:
         self.sees_saved = hasattr(saved, "unpack_hook")
         self._frames = None
 
-    def standing(self):
-        """(tensors, long containers, how many objects there are): those of this process. Of very many tensors, and of
-        those in pages that it shares with another, some stand for all."""
-        found = common.standing(self.tensor_types, 8 * TENSORS, TENSORS // 2, paths.CONTAINERS, LONG, MOST_LONG)
+    def standing(self, apart, most_apart):
+        """(tensors, long containers, how many objects there are, some of the types `apart`, how many there are): those
+        of this process. Of very many tensors, and of those in pages that it shares with another, some stand for all."""
+        longest = paths.CONTAINERS, LONG, MOST_LONG
+        found = common.standing(self.tensor_types, 8 * TENSORS, TENSORS // 2, *longest, apart, most_apart)
         if found is None:
             return None
-        own, self.own_number, self.shared, self.shared_number, long, number = found
-        return own, long, number
+        own, self.own_number, self.shared, self.shared_number, long, number, some, number_apart = found
+        return own, long, number, some, number_apart
 
     def elements(self, container, most=0):
         """(how many elements are not None, some of these, evenly spread): a list or an array that was made as long as

@@ -236,5 +236,5 @@ def _count_tensors():
     if tensor is None or common.native is None:
         return None
     parameter = common.names("torch.nn").get("Parameter", tensor)
-    found = common.standing((tensor, parameter), 1, 1, (), sys.maxsize, 1)
+    found = common.standing((tensor, parameter), 1)
     return None if found is None else found[1] + found[3]

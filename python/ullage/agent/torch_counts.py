@@ -34,6 +34,7 @@ DEPTH = 10  # generators and objects below each other
 MANY_BUFFERS = 1000
 
 _told = {}  # what -> (count, when)
+_profiled = None  # since when a profiler of torch's records, as far as looks have shown
 _awaited = {}  # (id of an iterator, place in the order) that was told of -> batches that wait from which on it is again
 _seen = {}  # id of a list that a generator holds -> (length, ids of some elements)
 _next_fetch = _next_circles = 0.0
@@ -43,8 +44,8 @@ _collectives = {}  # name -> (bytes, when)
 
 
 def _after_fork():
-    global _told, _seen, _next_fetch, _next_circles, _spent, _began, _collectives
-    _told, _seen = {}, {}
+    global _told, _profiled, _seen, _next_fetch, _next_circles, _spent, _began, _collectives
+    _told, _profiled, _seen = {}, None, {}
     _awaited.clear()
     _next_fetch = _next_circles = 0.0
     _spent, _began, _collectives = 0.0, monotonic(), {}
@@ -58,7 +59,19 @@ def _look():
     counters = common.names("torch._dynamo.utils").get("counters")
     if counters is not None:
         _more("compiled-graphs", counters.get("stats", {}).get("unique_graphs", 0))
+    _profiles()
     _circles()
+
+
+def _profiles():
+    """For how many seconds a profiler records without a break: it keeps every event until it is stopped."""
+    global _profiled
+    if common.names("torch.autograd.profiler").get("_is_profiler_enabled") is not True:
+        _profiled = None
+        _told.pop("profiler", None)
+        return
+    _profiled = _profiled or monotonic()
+    _more("profiler", int(monotonic() - _profiled))
 
 
 def _more(what, count, size=None, name=""):

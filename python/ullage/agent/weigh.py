@@ -238,7 +238,7 @@ WHOLE = 16  # items that are worth a word
 def kept_by_iterators():
     """What itertools.cycle and itertools.tee keep for later in this process; None where that is little or too
     many of them are there."""
-    found = common.standing((cycle, _tee_dataobject), MAX_TEES_OR_CYCLES, 1, (), sys.maxsize, 1)
+    found = common.standing((cycle, _tee_dataobject), MAX_TEES_OR_CYCLES)
     if found is None or found[1] > MAX_TEES_OR_CYCLES:
         return None
     cycles, tees = [], []

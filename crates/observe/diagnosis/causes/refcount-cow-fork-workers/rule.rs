@@ -7,7 +7,7 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::given::PAGE_BYTES;
-use crate::policy::growth::COPIED_BYTES;
+use crate::policy::growth::{COPIED_BYTES, PIECE_BYTES};
 use crate::policy::memory::{WORKER_COPIES_BYTES, WORKER_FAULTS_TIMES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
@@ -37,7 +37,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let known = match objects {
         Some(objects) if objects >= most.bytes / 2 => Proof::SeenInside,
         Some(_) => Proof::Consistent,
-        None if of_a_loader => Proof::Estimated,
+        None if of_a_loader || is_of_objects(analysis, most) => Proof::Estimated,
         None => Proof::Consistent,
     };
     let saved = match objects {
@@ -59,6 +59,15 @@ fn judge(analysis: &Analysis) -> Judgement {
     let mut finding = of_job(&RULE, severity, known, evidence, &analysis.remedy_context_of(starter));
     finding.process = Some(evidence::process_ref(starter.unwrap_or(most.process)));
     Judgement::one(finding)
+}
+
+/// As much as was copied lies in small blocks of Python's: most of what the process inherited are objects.
+fn is_of_objects(analysis: &Analysis, most: &Copy) -> bool {
+    let parent = parent(analysis, most.process);
+    let read = [Some(most.process), parent].into_iter().flatten();
+    let blocks =
+        read.filter_map(|process| process.memory_readings.all.iter().map(|one| one.blocks).reduce(f64::max));
+    blocks.reduce(f64::max).is_some_and(|blocks| blocks * PIECE_BYTES >= most.bytes as f64)
 }
 
 /// Processes that may have been forked to do a share of the work; who was not shows no page that another maps.

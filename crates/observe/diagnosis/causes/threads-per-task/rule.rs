@@ -2,6 +2,7 @@
 
 use super::gloo_and_process_group_growth::explains;
 use crate::analysis::failures::{Failure, Symptom};
+use crate::analysis::retainers::OF_THREADS;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
@@ -83,7 +84,12 @@ fn rising(analysis: &Analysis, process: &ProcessHistory) -> Option<(f64, Judgeme
 fn judged(analysis: &Analysis, process: &ProcessHistory, mut evidence: Vec<Evidence>, at: At) -> Judgement {
     evidence.extend(stacks(process, at));
     let known = Proof::SeenOutside;
-    Judgement::one(of_process(analysis, &RULE, Severity::Warning, known, evidence, process))
+    let mut finding = of_process(analysis, &RULE, Severity::Warning, known, evidence, process);
+    let retainers = process.censuses.iter().flat_map(|(_, census)| &census.retainers);
+    if retainers.into_iter().any(|one| one.type_name == OF_THREADS) {
+        finding.explains.push("unbounded-caches".into());
+    }
+    Judgement::one(finding)
 }
 
 /// What they cost in address space.

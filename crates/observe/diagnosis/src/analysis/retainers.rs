@@ -40,6 +40,9 @@ const REPEATED: [&str; 2] = ["itertools.cycle", "itertools._tee_dataobject"];
 /// What the agent says of tasks and futures that are not done.
 const PENDING: &str = " (pending)";
 
+/// What a `threading.local` holds for each thread.
+pub(crate) const OF_THREADS: &str = "threading.local";
+
 /// What the registry of `weakref.finalize` holds.
 const FINALIZER: &str = "weakref.finalize._Info";
 
@@ -107,7 +110,8 @@ fn is_shuffled(process: &ProcessHistory, retainer: &Retainer) -> bool {
 
 /// By a key, by its name, or by all instances of a class. By which way the agent came to it says nothing.
 pub(crate) fn is_keyed(retainer: &Retainer) -> bool {
-    let mapping = ["lru_cache", "dict", "set", "frozenset"].contains(&retainer.type_name.as_str())
+    let mapping = ["lru_cache", "dict", "set", "frozenset", OF_THREADS]
+        .contains(&retainer.type_name.as_str())
         || retainer.type_name.starts_with("collections.") && retainer.type_name != "collections.deque";
     mapping || is_called_a_cache(retainer) || is_of_a_class(retainer)
 }
@@ -281,8 +285,11 @@ pub(crate) fn is_much(process: &ProcessHistory, rise: &Rise) -> bool {
 
 /// Most of what came is free inside the allocator.
 pub(crate) fn is_not_live(process: &ProcessHistory, rise: &Rise) -> bool {
-    let parts = split(&process.memory_readings, rise.since, rise.by, rise.rests(process.last_seen))
-        .unwrap_or_default();
-    let free: f64 = parts.iter().filter(|part| part.0 == GrowthClass::FreedButHeld).map(|part| part.1).sum();
-    free > MOST * rise.by
+    part(process, rise, GrowthClass::FreedButHeld) > MOST * rise.by
+}
+
+/// Bytes of what came that are of a class.
+pub(crate) fn part(process: &ProcessHistory, rise: &Rise, class: GrowthClass) -> f64 {
+    let parts = split(&process.memory_readings, rise.since, rise.by, rise.rests(process.last_seen));
+    parts.unwrap_or_default().iter().filter(|part| part.0 == class).map(|part| part.1).sum()
 }

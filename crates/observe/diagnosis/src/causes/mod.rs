@@ -175,6 +175,8 @@ mod pil_image_decode;
 mod prefetch_times_workers;
 #[path = "../../causes/preload-allocator-mismatch/rule.rs"]
 mod preload_allocator_mismatch;
+#[path = "../../causes/profiler-and-debug-hooks/rule.rs"]
+mod profiler_and_debug_hooks;
 #[path = "../../causes/pymalloc-fragmentation/rule.rs"]
 mod pymalloc_fragmentation;
 #[path = "../../causes/python-314-incremental-gc/rule.rs"]
@@ -348,7 +350,7 @@ const ALL: &[Cause] = table! {
     "thp-always-rss-bloat", "Transparent huge pages make sparse memory fully resident", "The allocator retains freed memory", Some("private-growth"), [], Some(thp_always_rss_bloat::RULE);
     "cpu-offload-budget", "CPU offload needs more memory than the machine has", "Every worker or rank has its own copy", Some("refused-work"), [], Some(cpu_offload_budget::RULE);
     "sigbus-file-truncated-or-netfs", "A mapped file was truncated or its filesystem failed: bus error", "Memory ran out: killed, or slowed down", None, [], Some(sigbus_file_truncated_or_netfs::RULE);
-    "profiler-and-debug-hooks", "A profiler or debug mode keeps its events in memory", "Python code keeps objects", None, [], None;
+    "profiler-and-debug-hooks", "A profiler keeps the events of every operation in memory", "Python code keeps objects", Some("private-growth"), [], Some(profiler_and_debug_hooks::RULE);
     "jit-profiling-executor", "TorchScript specialises code for every new input shape", "A library, or its version", None, [], None;
     "shm-stale-files", "Files that killed runs left in /dev/shm take its space", "The kernel refuses: a limit is reached", None, [], Some(shm_stale_files::RULE);
     "shm-no-access", "/dev/shm is missing, read-only or not accessible", "The kernel refuses: a limit is reached", None, [], Some(shm_no_access::RULE);

@@ -15,7 +15,7 @@ use crate::rule::allocators::{retained_by_allocator, JOB_GROWTH};
 use crate::rule::finding::MEANWHILE;
 use crate::rule::retainers::ELSEWHERE;
 use crate::trend::rise;
-use ullage_model::{At, Evidence, EvidenceValue, Finding, Severity, Status, Unit};
+use ullage_model::{At, Evidence, EvidenceValue, Finding, Role, Severity, Status, Unit};
 
 /// Findings that the kernel, or who acts for it, killed for lack of memory.
 const KILLS: [&str; 5] =
@@ -31,7 +31,7 @@ pub(crate) fn explain(analysis: &Analysis, findings: &mut Vec<Finding>) {
     let came = Came::of(analysis, at);
     let free: f64 = analysis.retention.iter().map(|retention| retention.bytes).sum();
     let weight = |finding: &Finding| {
-        let (bytes, read) = held(finding);
+        let (bytes, read) = held(analysis, finding, at);
         let came = came.until(read);
         // What an allocator holds free between blocks is a consequence of what is in use, up to as much again.
         let in_use = match retained_by_allocator(finding) {
@@ -120,8 +120,8 @@ fn may_explain(analysis: &Analysis, finding: &Finding, kill: Option<At>) -> bool
 }
 
 /// The most bytes that its evidence speaks of, and when they were read, with those in other processes; limits, and the growth of
-/// the whole job, aside.
-fn held(finding: &Finding) -> (u64, Option<At>) {
+/// the whole job, aside. Where nobody looked into other workers, they hold as much of what came to each.
+fn held(analysis: &Analysis, finding: &Finding, kill: Option<At>) -> (u64, Option<At>) {
     let bytes = |evidence: &&Evidence| match &evidence.value {
         EvidenceValue::Number(value, Unit::Bytes) => *value as u64,
         _ => 0,
@@ -130,5 +130,31 @@ fn held(finding: &Finding) -> (u64, Option<At>) {
     let (elsewhere, own): (Vec<&Evidence>, Vec<&Evidence>) =
         finding.evidence.iter().filter(is_own).partition(|evidence| evidence.what == ELSEWHERE);
     let Some(most) = own.into_iter().max_by_key(bytes) else { return (0, None) };
+    if elsewhere.is_empty() {
+        let all = kill.map_or(1.0, |kill| times_alike(analysis, finding, kill));
+        return ((all * bytes(&most) as f64) as u64, most.at);
+    }
     (elsewhere.iter().map(bytes).fold(bytes(&most), u64::saturating_add), most.at)
+}
+
+/// How many times as much as to the worker of a finding came to it and to those that do the same work.
+fn times_alike(analysis: &Analysis, finding: &Finding, kill: At) -> f64 {
+    let one = finding.process.as_ref().and_then(|process| analysis.timeline.process(process.id));
+    let Some(one) =
+        one.filter(|one| matches!(one.role, Role::LoaderWorker(_) | Role::PoolWorker | Role::Rank(_)))
+    else {
+        return 1.0;
+    };
+    let alike = |other: &&ProcessHistory| {
+        std::mem::discriminant(&other.role) == std::mem::discriminant(&one.role)
+            && other.born_to() == one.born_to()
+            && other.first_seen <= kill
+            && kill.since(other.last_seen) <= KILL_SLACK_S
+    };
+    let came = |process: &ProcessHistory| {
+        let (first, last) = (process.anonymous.first(), process.anonymous.at_or_before(kill));
+        first.zip(last).map_or(0.0, |(first, last)| (last.1 - first.1).max(0.0))
+    };
+    let all: f64 = analysis.timeline.processes().filter(alike).map(came).sum();
+    (all / came(one)).max(1.0).min(analysis.timeline.processes().filter(alike).count().max(1) as f64)
 }

@@ -130,7 +130,8 @@ fn kinds_by_mappings(process: &ProcessHistory) -> Option<Kinds> {
 
 /// Whether most descriptors of a process that had too many lead to pipes and sockets, as those to its children do.
 pub(crate) fn lead_to_children(analysis: &Analysis, parent: ProcessId) -> bool {
-    let reported = analysis.failures.iter().filter(|failure| failure.process.is_some_and(|one| one.id == parent));
+    let reported =
+        analysis.failures.iter().filter(|failure| failure.process.is_some_and(|one| one.id == parent));
     let reported = reported.filter_map(|failure| {
         let counts = failure.counts().filter(|counts| !counts.fd_places.is_empty())?;
         let of = |place: &&(String, u64)| ["pipe", "socket"].contains(&place.0.as_str());

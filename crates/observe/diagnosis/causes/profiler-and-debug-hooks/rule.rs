@@ -1,0 +1,69 @@
+//! Does a run show profiler-and-debug-hooks? page.md says what that is, and how it differs from its look-alikes.
+
+use crate::analysis::growth_class::rising;
+use crate::analysis::retainers::{explained_share, is_much, part};
+use crate::analysis::{Analysis, RemedyContext};
+use crate::evidence;
+use crate::history::ProcessHistory;
+use crate::policy::growth::{EXPLAINS, GROWTH_BYTES};
+use crate::policy::sizes::MOST;
+use crate::rule::finding::of_process;
+use crate::rule::retainers::growth_sentence;
+use crate::rule::{Judgement, Rule};
+use crate::trend::Rise;
+use ullage_model::{At, Finding, Fix, GrowthClass, Proof, Severity};
+
+pub(super) const RULE: Rule = Rule { judge, fixes };
+
+const WHAT: &str = "profiler";
+
+fn judge(analysis: &Analysis) -> Judgement {
+    let rising = rising(analysis, GROWTH_BYTES as f64).into_iter();
+    let found: Vec<Finding> =
+        rising.filter_map(|(process, rise)| recorded(analysis, process, rise)).collect();
+    if found.is_empty() {
+        Judgement::Nothing
+    } else {
+        Judgement::Found(found)
+    }
+}
+
+/// It recorded for most of the rise, and what came are blocks of native code, and room between them, that nothing else explains.
+fn recorded(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<Finding> {
+    let (at, counter) = process.torch_counters.latest(WHAT)?;
+    let since = at.seconds() - counter.count as f64;
+    let most = at.seconds() - since.max(rise.since) >= MOST * (rise.until - rise.since);
+    // Its events pin what is freed between them, too.
+    let of = |classes: [GrowthClass; 2]| classes.map(|class| part(process, &rise, class)).iter().sum::<f64>();
+    let native = of([GrowthClass::LiveNativeBlocks, GrowthClass::FreedButHeld]) >= MOST * rise.by;
+    if !most || !native || !is_much(process, &rise) || explained_share(process, rise) >= EXPLAINS {
+        return None;
+    }
+    let sentence = format!(
+        "A profiler of torch's recorded in {} for at least {} without a break, and keeps each event until it is stopped.",
+        evidence::describe(process),
+        evidence::seconds(counter.count as f64)
+    );
+    let source = evidence::Source::Agent(process.id.pid);
+    let recorded = evidence::text("profiler", "recording", source, Some(at), sentence);
+    let evidence = vec![recorded, growth_sentence(process, &rise)];
+    let mut finding = of_process(analysis, &RULE, Severity::Warning, Proof::InPart, evidence, process);
+    finding.at = Some(At::from_seconds(rise.since));
+    finding.explains = vec!["glibc-dynamic-mmap-threshold".into()];
+    Some(finding)
+}
+
+fn fixes(_: &RemedyContext) -> Vec<Fix> {
+    vec![
+        Fix::new(
+            "Record a few steps, and write them out",
+            "schedule = torch.profiler.schedule(wait=10, warmup=2, active=5, repeat=1)\n\
+                      with torch.profiler.profile(schedule=schedule, on_trace_ready=handler) as profiler:\n    \
+                      for batch in loader:\n        step(batch)\n        profiler.step()",
+        ),
+        Fix::new(
+            "Lightning: the same for its profiler",
+            "PyTorchProfiler(schedule=torch.profiler.schedule(wait=10, warmup=2, active=5, repeat=1))",
+        ),
+    ]
+}
