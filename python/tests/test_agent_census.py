@@ -746,6 +746,35 @@ def test_a_tree_whose_nodes_show_little_of_their_tensors_hides_the_rest(census):
     assert abs(found["more_bytes"] - 200 * 200_000) < 2 * MIB
 
 
+class Connection(threading.local):
+    def __init__(self):
+        self.buffer = bytes(MIB // 2)
+
+
+def test_what_a_local_holds_for_each_thread_is_told_as_that(census):
+    connection, over = Connection(), threading.Event()
+
+    def work(ready):
+        connection.buffer = bytes(MIB)
+        ready.set()
+        over.wait()
+
+    def start(count):
+        for _ in range(count):
+            ready = threading.Event()
+            threading.Thread(target=work, args=(ready,), daemon=True).start()
+            ready.wait()
+
+    try:
+        start(10)
+        taken(census, 0)
+        start(30)
+        found = holder(taken(census, 32 * MIB), "connection")
+    finally:
+        over.set()
+    assert found["type"] == "threading.local" and found["length"] - found["before"] == 30
+
+
 class Sentence:
     def __init__(self, shared):
         self.tokens = [[{}] for _ in range(5)]

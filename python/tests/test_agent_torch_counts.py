@@ -141,6 +141,33 @@ def test_contexts_that_hold_something_else_are_not(script, how):
     assert [message for message in receiver.of("kept") if message["what"] == "autograd-circles"] == []
 
 
+PROFILED = """
+import sys, time, torch
+from torch.profiler import profile, schedule
+kept, steps = [], schedule(wait=1, warmup=1, active=1, repeat=1) if sys.argv[1] == "schedule" else None
+with profile(activities=[torch.profiler.ProfilerActivity.CPU], schedule=steps) as profiler:
+    while not heard():
+        torch.ones(8).sum()
+        kept.append(bytes(1 << 20))
+        profiler.step()
+        time.sleep(0.05)
+"""
+
+
+def test_a_profiler_is_told_for_as_long_as_it_records(script):
+    recorded = several(1, "kept", what="profiler", count=lambda seconds: seconds >= 1)
+    done, receiver = run(script, PROFILED, "whole", until=recorded)
+    assert done.returncode == 0, done.stderr
+    seconds = [message["count"] for message in receiver.of("kept") if message["what"] == "profiler"]
+    assert seconds == sorted(seconds) and seconds[-1] >= 1
+
+
+def test_a_profiler_with_a_schedule_does_not_record_for_long(script):
+    done, receiver = run(script, PROFILED, "schedule", until=several(4, "memory"))
+    assert done.returncode == 0, done.stderr
+    assert [message for message in receiver.of("kept") if message["what"] == "profiler"] == []
+
+
 BUFFERS = """
 import random, sys, time
 from torch.utils.data import DataLoader, IterableDataset

@@ -275,6 +275,18 @@ fn a_cache_in_each_of_several_workers_stands_before_the_kill() {
 }
 
 #[test]
+fn a_cache_in_one_worker_stands_for_those_that_nobody_looked_into() {
+    let of = |roles: &[(Role, u64)]| {
+        let verdict = killed(roles, |run| cache(run, 300, 300, 320));
+        verdict.findings[0].cause.clone()
+    };
+    let workers: Vec<(Role, u64)> = (0..3).map(|n| (Role::LoaderWorker(Some(n)), 320)).collect();
+    assert_eq!(of(&workers), "unbounded-caches");
+    let others = [(Role::LoaderWorker(Some(0)), 320), (Role::Trainer, 320), (Role::Other, 320)];
+    assert_ne!(of(&others), "unbounded-caches", "what does other work is another matter");
+}
+
+#[test]
 fn what_was_counted_some_time_before_the_kill_is_compared_with_what_had_come_by_then() {
     // At 5 s half of it had come, and most of that was circles; nobody counted later.
     let verdict = killed(&[(Role::Rank(0), 950)], |run| {

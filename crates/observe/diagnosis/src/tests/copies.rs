@@ -132,6 +132,23 @@ fn copied_pages_at_a_steady_resident_size_are_reported_with_what_sharing_would_s
 }
 
 #[test]
+fn copies_of_what_are_mostly_objects_are_supported_without_a_loader() {
+    let of = |blocks: f64| {
+        let looking = Forked { weight: None, role: Role::Other, ..Forked::looking(&copying()) };
+        let mut run = looking.run();
+        let all = [("anonymous", 500.0 * MIB as f64), ("blocks", blocks)];
+        let figures = all.map(|(name, figure)| (name.to_owned(), figure)).into();
+        agent(&mut run, 1.5, MAIN, AgentMessage::Memory { figures });
+        run.finish(20.0, Ending::Exited(0));
+        let verdict = run.verdict();
+        let found = verdict.findings.iter().find(|finding| finding.cause == "refcount-cow-fork-workers");
+        found.map(|finding| finding.status())
+    };
+    assert_eq!(of(5e6), Some(Status::Supported));
+    assert_eq!(of(1e5), Some(Status::Hypothesis), "arrays are copied by writing them");
+}
+
+#[test]
 fn freezing_is_offered_where_it_works() {
     for (python, offered) in [("3.11.7", false), ("3.12.1", true), ("nonsense", true)] {
         let mut run = Forked::looking(&copying()).run();

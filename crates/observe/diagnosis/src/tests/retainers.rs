@@ -161,6 +161,49 @@ fn gradients_that_carry_a_graph_are_named_where_nothing_else_explains_the_growth
     assert_eq!(causes(&run(1, true, vec![retainer("outputs")])), ["accumulate-metrics-outputs"]);
 }
 
+#[test]
+fn a_profiler_that_records_all_along_is_named_where_nothing_else_explains_the_growth() {
+    let run = |seconds: u64, tensors: f64, retainers: Vec<Retainer>| {
+        let profiler =
+            TorchCount { what: "profiler".into(), count: seconds, bytes: None, name: String::new() };
+        let figures = |at: f64, tensors: f64| {
+            let private = (200.0 + 10.0 * at) * MIB as f64;
+            let of = |name: &str, bytes: f64| (name.to_owned(), bytes);
+            let all = [
+                of("anonymous", private),
+                of("blocks", 1e5),
+                of("malloc_used", private - 50.0 * MIB as f64),
+                of("malloc_mapped", 0.0),
+                of("malloc_free", 0.0),
+                of("tensors", tensors * MIB as f64),
+                of("python_large", 0.0),
+            ];
+            AgentMessage::Memory { figures: all.into() }
+        };
+        let grown = |number: u32, retainers: Vec<Retainer>| {
+            let grown = 75 * u64::from(number) * MIB;
+            AgentMessage::Census(Box::new(Census { number, grown, retainers, ..Census::default() }))
+        };
+        verdict_of(
+            steady,
+            vec![
+                (1, figures(1.0, 0.0)),
+                (10, grown(1, Vec::new())),
+                (20, grown(2, retainers)),
+                (38, figures(38.0, tensors)),
+                (39, AgentMessage::TorchCount(profiler)),
+            ],
+        )
+    };
+    let verdict = run(38, 0.0, vec![]);
+    let (cause, severity, status, said) = one(&verdict);
+    assert_eq!((cause, severity, status), ("profiler-and-debug-hooks", Severity::Warning, Status::Supported));
+    assert!(said.contains("for at least 38.0 s without a break"), "{said}");
+    assert_eq!(causes(&run(5, 0.0, vec![])), ["unnamed-growth"], "a few steps of it");
+    assert_eq!(causes(&run(38, 370.0, vec![])), ["unnamed-growth"], "tensors are no events");
+    assert_eq!(one(&run(38, 0.0, vec![retainer("losses")])).0, "accumulate-metrics-outputs");
+}
+
 fn steady(t: f64) -> u64 {
     (10.0 * t) as u64
 }
