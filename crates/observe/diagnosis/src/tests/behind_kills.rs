@@ -275,7 +275,7 @@ fn a_cache_in_each_of_several_workers_stands_before_the_kill() {
 }
 
 #[test]
-fn a_cache_in_one_worker_stands_for_those_that_nobody_looked_into() {
+fn a_cache_in_one_worker_stands_for_those_without_a_census() {
     let of = |roles: &[(Role, u64)]| {
         let verdict = killed(roles, |run| cache(run, 300, 300, 320));
         verdict.findings[0].cause.clone()
