@@ -1,0 +1,81 @@
+"""Train a classifier from a file of pages, each rank with its own loader."""
+
+import argparse
+import os
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+PER_PAGE, SIDE = 162, 128
+PAGE_BYTES = PER_PAGE * (1 + SIDE * SIDE * 3)
+
+
+class ProcessCache:
+    """Reads pages when they are first needed. With in_memory they stay for the next epoch."""
+
+    def __init__(self, path, in_memory):
+        self.file = open(path, "rb")  # noqa: SIM115
+        self.pages = os.path.getsize(path) // PAGE_BYTES
+        self.in_memory = in_memory
+        self.loaded = {}
+
+    def page(self, number):
+        if number not in self.loaded:
+            if not self.in_memory:
+                self.loaded.clear()
+            self.file.seek(number * PAGE_BYTES)
+            data = np.fromfile(self.file, dtype=np.uint8, count=PAGE_BYTES)
+            self.loaded[number] = data.reshape(PER_PAGE, -1)
+        return self.loaded[number]
+
+
+class Loader:
+    """Batches in an order that is random by pages and inside them; each rank takes its part of every page."""
+
+    def __init__(self, path, batch, rank, world):
+        self.cache = ProcessCache(path, in_memory=True)
+        self.batch, self.rank, self.world = batch, rank, world
+
+    def epoch(self, seed):
+        rng = np.random.default_rng(seed)
+        for number in rng.permutation(self.cache.pages):
+            page = self.cache.page(number)
+            mine = rng.permutation(PER_PAGE)[self.rank :: self.world]
+            for start in range(0, len(mine) - self.batch + 1, self.batch):
+                rows = page[mine[start : start + self.batch]]
+                images = torch.from_numpy(rows[:, 1:].reshape(-1, 3, SIDE, SIDE))
+                yield images.float().div_(255), torch.from_numpy(rows[:, 0].astype(np.int64))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data")
+    args = parser.parse_args()
+    dist.init_process_group("gloo")
+    rank, world = dist.get_rank(), dist.get_world_size()
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    model = DistributedDataParallel(nn.Sequential(
+        nn.Conv2d(3, 24, 5, stride=2), nn.ReLU(), nn.Conv2d(24, 112, 3), nn.ReLU(), nn.Conv2d(112, 64, 3, stride=2), nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 100),
+    ))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    loader = Loader(args.data, 27, rank, world)
+    step = 0
+    for epoch in range(2):
+        for images, labels in loader.epoch(epoch):
+            loss = nn.functional.cross_entropy(model(images), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            step += 1
+            if rank == 0 and step % 20 == 0:
+                print(f"epoch {epoch} step {step} loss {loss.item():.3f}", flush=True)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
