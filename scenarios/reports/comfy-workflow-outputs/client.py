@@ -26,7 +26,8 @@ def main():
     order = [name for name in WORKFLOWS for _ in range(FIRST)]
     while time.monotonic() - begin < SECONDS:
         name = order[seed] if seed < len(order) else list(WORKFLOWS)[seed % 4]
-        prompt = {"workflow": name, "text": f"a photo, number {seed // 5}", "seed": seed, "steps": 20, **WORKFLOWS[name]}
+        text = f"a photo, number {seed // 5}"
+        prompt = {"workflow": name, "text": text, "seed": seed, "steps": 20, **WORKFLOWS[name]}
         answer = post(port, "/prompt", prompt)
         seed += 1
         if seed % 10 == 0:

@@ -34,7 +34,7 @@ class OpenVideo:
     """A container that is open: its file, its index and the decoder's frame pool."""
 
     def __init__(self, path):
-        self.file = open(path, "rb")  # noqa: SIM115
+        self.file = open(path, "rb")
         self.index = []
         while head := self.file.read(4):
             size = int.from_bytes(head, "little")

@@ -34,7 +34,7 @@ class Slide:
     """An opened slide: its file, where its blocks are, and the overview at the lowest magnification."""
 
     def __init__(self, path):
-        self.file = open(path, "rb")  # noqa: SIM115
+        self.file = open(path, "rb")
         self.blocks = []
         while head := self.file.read(4):
             size = int.from_bytes(head, "little")
@@ -78,7 +78,8 @@ def main():
         dataset = ConcatDataset([WsiDataset(p) for p in write_slides(folder)])
         loader = DataLoader(dataset, batch_size=6, num_workers=2)
         encoder = nn.Sequential(
-            nn.Conv2d(3, 48, 3, padding=1), nn.ReLU(), nn.Conv2d(48, 64, 3, padding=1), nn.ReLU(), nn.Conv2d(64, 64, 3, stride=2), nn.ReLU(),
+            nn.Conv2d(3, 48, 3, padding=1), nn.ReLU(), nn.Conv2d(48, 64, 3, padding=1), nn.ReLU(),
+            nn.Conv2d(64, 64, 3, stride=2), nn.ReLU(),
             nn.Conv2d(64, 96, 3, stride=2), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
         ).eval()
         with torch.inference_mode(), open(os.path.join(folder, "embeddings.bin"), "wb") as out:
