@@ -68,7 +68,7 @@ def main():
     step = 0
     for epoch in range(2):
         for images, labels in loader.epoch(epoch):
-            for view in range(5):
+            for view in range(2):
                 crop = images[:, :, 3 * view : 3 * view + 112, 14 - 3 * view : 126 - 3 * view]
                 loss = nn.functional.cross_entropy(model(crop), labels)
                 optimizer.zero_grad()
