@@ -1,4 +1,5 @@
 """Sends speech in chunks, and shows the lines that come back; hours of it, as fast as they are transcribed"""
+
 import socket
 import sys
 

@@ -1,4 +1,5 @@
 """A transcription service that is always on; it aligns the tokens of all chunks that a microphone sent"""
+
 import asyncio
 import os
 import subprocess

@@ -1,4 +1,5 @@
-"""Speech recognition on cuts of very different length; the sampler holds a buffer of cuts, sorted into buckets, over a lazy manifest"""
+"""Speech recognition on cuts of very different length; the sampler buffers cuts in buckets, over a lazy manifest"""
+
 import json
 import os
 import random
@@ -44,7 +45,12 @@ def write_manifest(path, cuts=30_000):
             duration = min(20.0, picker.lognormvariate(1.6, 0.6))
             spoken = picker.choices(words, k=max(2, int(duration * 2.2)))
             marks = [[word, round(index * 0.45, 2), 0.4] for index, word in enumerate(spoken)]
-            line = {"id": f"cut-{number}", "recording": f"rec-{number // 9}", "start": 0.0, "duration": round(duration, 3)}
+            line = {
+                "id": f"cut-{number}",
+                "recording": f"rec-{number // 9}",
+                "start": 0.0,
+                "duration": round(duration, 3),
+            }
             line["supervisions"] = [{"text": " ".join(spoken), "speaker": f"s{number % 700}", "alignment": marks}]
             manifest.write(json.dumps(line) + "\n")
 

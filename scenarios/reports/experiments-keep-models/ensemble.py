@@ -1,4 +1,5 @@
 """Train the members of an ensemble one after the other, each with an experiment of its own"""
+
 import time
 
 import torch
@@ -8,7 +9,9 @@ SECONDS = 40
 
 
 def make_model(width):
-    return torch.nn.Sequential(torch.nn.Linear(256, width), torch.nn.GELU(), torch.nn.Linear(width, 512), torch.nn.Linear(512, 8))
+    return torch.nn.Sequential(
+        torch.nn.Linear(256, width), torch.nn.GELU(), torch.nn.Linear(width, 512), torch.nn.Linear(512, 8)
+    )
 
 
 def train(member, features, labels):

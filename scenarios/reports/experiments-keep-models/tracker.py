@@ -1,4 +1,5 @@
 """What the program uses of an experiment tracker"""
+
 import queue
 import threading
 import uuid

@@ -1,4 +1,5 @@
 """Node classification; a sampling process of each rank sends subgraphs through a channel in shared memory"""
+
 import argparse
 import multiprocessing
 import os

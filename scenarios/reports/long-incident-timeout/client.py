@@ -1,4 +1,5 @@
 """Sends the incidents of each file of a project, and fails when a file gets no answer"""
+
 import argparse
 import json
 import os
@@ -22,6 +23,8 @@ for number, incidents in enumerate([2, 3, 2, 4, 3, 2, 3, 2, 4, 2, 3, 3, 2, 4, 2,
             answer = ""
             print(error, file=sys.stderr)
     if not answer:
-        print(f"file {number} with {incidents} incidents: the server closed the connection", file=sys.stderr, flush=True)
+        print(
+            f"file {number} with {incidents} incidents: the server closed the connection", file=sys.stderr, flush=True
+        )
         sys.exit(1)
     print(f"file {number}: {incidents} incidents solved", flush=True)

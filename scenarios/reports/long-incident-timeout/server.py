@@ -1,4 +1,5 @@
 """Answers incidents with a language model; an arbiter restarts its worker when that is silent for too long"""
+
 import argparse
 import json
 import os

@@ -1,4 +1,5 @@
 """Stands for the graph database: every third traversal waits for a lock that nobody releases"""
+
 import selectors
 import socket
 

@@ -1,4 +1,5 @@
 """A search service for the memories of an assistant; each search runs its retrieval paths on an executor of its own"""
+
 import json
 import os
 import socket

@@ -1,4 +1,5 @@
 """Three users search, and give up on an answer after a while"""
+
 import http.client
 import json
 import sys

@@ -1,4 +1,5 @@
 """Another worker: sends the partitions of a frame of click features, one after the other"""
+
 import sys
 
 import numpy as np

@@ -1,4 +1,5 @@
-"""Shuffle a frame by user: split every partition that arrives into shards, and buffer the shards until they are many enough"""
+"""Shuffle a frame by user: split each partition that arrives into shards, and buffer these until they are enough"""
+
 import os
 import subprocess
 import sys

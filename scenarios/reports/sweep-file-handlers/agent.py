@@ -1,4 +1,5 @@
 """A sweep over a small graph network on a table; each run reads the table and logs into a file of its own"""
+
 import argparse
 import csv
 import logging

@@ -1,4 +1,5 @@
 """What the script uses of a tracker: a sweep's agent runs each configuration in a thread of its own"""
+
 import itertools
 import threading
 import traceback

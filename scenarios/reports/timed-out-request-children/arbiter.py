@@ -1,4 +1,5 @@
-"""An arbiter with two sync workers; a request computes in child processes of its worker, and may take longer than the timeout"""
+"""An arbiter with two sync workers; a request computes in children of its worker, and may take too long"""
+
 import json
 import multiprocessing
 import os
@@ -94,7 +95,9 @@ def main():
     listener = socket.create_server(("127.0.0.1", 0), backlog=64)
     workers = {worker.pid: worker for worker in (spawn(listener) for _ in range(WORKERS))}
     here = os.path.dirname(os.path.abspath(__file__))
-    upstream = subprocess.Popen([sys.executable, os.path.join(here, "upstream.py"), str(listener.getsockname()[1]), "39"])
+    upstream = subprocess.Popen(
+        [sys.executable, os.path.join(here, "upstream.py"), str(listener.getsockname()[1]), "39"]
+    )
     ended = multiprocessing.Event()
     while time.monotonic() - STARTED < LAST_S + 1.5:
         ended.wait(0.5)

@@ -1,4 +1,5 @@
 """The service that asks: every third request is a large one"""
+
 import json
 import socket
 import sys

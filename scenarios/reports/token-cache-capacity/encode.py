@@ -1,4 +1,5 @@
 """Sentence embeddings of ever new strings; the tokenizer caches what it has split, up to its capacity"""
+
 import time
 
 import numpy as np
@@ -60,7 +61,10 @@ def main():
         embeddings = model.encode([row.tobytes().decode() for row in letters])
         iteration += 1
         if iteration % 10 == 0:
-            print(f"iteration {iteration}: {len(model.tokenizer.cache)} words cached, mean {embeddings.mean():.4f}", flush=True)
+            print(
+                f"iteration {iteration}: {len(model.tokenizer.cache)} words cached, mean {embeddings.mean():.4f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

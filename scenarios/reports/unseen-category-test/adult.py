@@ -1,4 +1,5 @@
 """A table of people with categories; an attentive network is trained on one split and then predicts the other"""
+
 import csv
 import io
 import random
@@ -78,7 +79,9 @@ def main():
         print(f"epoch {epoch}: loss {loss.item():.4f}", flush=True)
     model.eval()
     with torch.no_grad():
-        predictions = [model(batch_codes, batch_numbers).argmax(1) for batch_codes, batch_numbers, _ in DataLoader(test, 1024)]
+        predictions = [
+            model(batch_codes, batch_numbers).argmax(1) for batch_codes, batch_numbers, _ in DataLoader(test, 1024)
+        ]
     accuracy = (torch.cat(predictions) == tensors[2][split:]).float().mean()
     print(f"accuracy {accuracy:.3f}", flush=True)
 

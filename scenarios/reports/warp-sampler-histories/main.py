@@ -1,4 +1,5 @@
 """Sequential recommendation; batches come from sampler processes that share the histories of all users by fork"""
+
 import argparse
 import random
 import time
@@ -46,7 +47,9 @@ class Sampler:
     def __init__(self, histories, items, batch, maxlen, workers):
         self.queue = context.Queue(maxsize=workers * 10)
         arguments = (histories, items, batch, maxlen, self.queue)
-        self.processes = [context.Process(target=produce, args=(*arguments, seed), daemon=True) for seed in range(workers)]
+        self.processes = [
+            context.Process(target=produce, args=(*arguments, seed), daemon=True) for seed in range(workers)
+        ]
         for process in self.processes:
             process.start()
 

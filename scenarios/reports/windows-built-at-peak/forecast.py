@@ -1,4 +1,5 @@
-"""Forecasting of many series; the constructor of the dataset works on copies of the table, and drops them when its index is made"""
+"""Forecasting of many series; the constructor of the dataset works on copies of the table, and drops them"""
+
 import time
 
 import numpy as np
