@@ -12,7 +12,7 @@ import posix
 import sys
 from _thread import _local
 from _weakref import ref
-from itertools import cycle, islice
+from itertools import cycle
 
 import _ullage_common as common
 import _ullage_contents as contents
@@ -368,7 +368,7 @@ class Census:
     def _deep(self, heap, hooks):
         """The name below which most of what came hangs, where it is more than when the name was first seen."""
         depths = common.load("depths")
-        spots = list(islice(paths.walk(thread_time() + WALK_S, outermost=True), MOST_DEPTHS))
+        spots = list(paths.walk(thread_time() + WALK_S, outermost=True, most=MOST_DEPTHS))
         # Where there are too many objects for the collector's list, there are for all that the names lead to.
         found, seconds = None, FIRST_DEPTHS_S if self._taken == 1 else DEPTHS_S
         if self._objects:

@@ -58,11 +58,16 @@ def below(heap, spots, least, seconds):
         place, size, shown, _ = heap._data(values[-1])
         if step > 1:  # of very many, some stand for all; then a view counts as what it shows
             place, size, shown = id(values[-1]), shown * step, shown * step
+        gradient = heap.gradient(values[-1])
         values.pop()  # an array cannot be resized as long as another one refers to it
+        also = () if gradient is None else heap._data(gradient)
         while place and owner >= 0:
             one = of[owner]
             one.storages[place] = size
             one.shown += shown
+            if also and also[0]:
+                one.storages[also[0]] = also[1] * step
+                one.shown += also[2] * step
             owner = parents[owner]
     for one in of.values():
         one.bytes += sum(one.storages.values())
@@ -136,11 +141,12 @@ def _some_of(heap, spot, closed, seconds):
         one.objects += sums[at + 2]
     while values:
         owner, value = owners.pop(), values.pop()
-        place, size, shown, _ = heap._data(value)
+        found = [heap._data(part) for part in (value, heap.gradient(value)) if part is not None]
         del value  # an array cannot be resized as long as another one refers to it
-        if place and owner >= 0:
-            places[owner // EACH][place] = size
-            one.shown += shown
+        for place, size, shown, _ in found:
+            if place and owner >= 0:
+                places[owner // EACH][place] = size
+                one.shown += shown
     for run, stored in enumerate(places):
         one.runs[run] += sum(stored.values())
         one.storages += sum(stored.values())

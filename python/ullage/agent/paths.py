@@ -36,6 +36,8 @@ MOST_PARTS = 200  # that are gone into
 MOST_SPOTS = 20_000
 MOST_FRAMES = 100
 MOST_STEPS = 12  # of a name
+INNERMOST = 2  # functions of the program whose names are of a moment
+PASSING = 0.4  # share of the time for what only they lead to
 
 _PASSED_BY = types.ids(
     type(None), bool, int, float, complex, str, range, slice, type(Ellipsis),
@@ -79,16 +81,22 @@ class Root:
         self.name, self.place, self.code, self.module = name, place, code, module
 
 
-def walk(until, many=None, seen=None, suspended=None, outermost=False):
+def walk(until, many=None, seen=None, suspended=None, outermost=False, most=MOST_SPOTS):
     """Spots, nearest first: (object, spot of what holds it, or its Root). `many` gets the ids of objects of C that
-    refer to many others. `suspended`: only what these functions lead to and is not in `seen`. `outermost`: from the
-    names that stay the same longest, and from all of them at once."""
+    refer to many others. `suspended`: only what these functions lead to and is not in `seen`. `outermost`: first from
+    the names that stay the same longest, for most of the time: what a name of a moment leads to as well, such as the
+    newest of a chain, is theirs at each look."""
     seen, count = set() if seen is None else seen, 0
-    every = (_locals(True), _globals(), _locals(False))
+    every, limits = (_locals(True), _globals(), _locals(False)), [(until, most)] * 3
     if outermost:
-        every = (joined(_locals(True, True), _globals(), _locals(False, True)),)
+        lasting, passing = _by_age()
+        others = joined(_locals(True, passing), _locals(False, lasting + passing))
+        every = joined(_locals(True, lasting), _globals()), others
+        limits[0] = until - PASSING * max(0.0, until - thread_time()), int((1 - PASSING) * most)
     array = common.names("numpy").get("ndarray", Array)
-    for roots in every if suspended is None else (_suspended(suspended, True), _suspended(suspended, False)):
+    if suspended is not None:
+        every = _suspended(suspended, True), _suspended(suspended, False)
+    for roots, (limit, most) in zip(every, limits):
         todo = deque([(_stand_in(value, array), root) for value, root in roots])
         while todo:
             spot = todo.popleft()
@@ -98,8 +106,8 @@ def walk(until, many=None, seen=None, suspended=None, outermost=False):
                 continue
             seen.add(key)
             count += 1
-            if count > MOST_SPOTS or count % 64 == 0 and thread_time() > until:
-                return
+            if count > most or count % 64 == 0 and thread_time() > limit:
+                break
             yield spot
             for part in parts(value, many):
                 if id(type(part)) not in _PASSED_BY:
@@ -318,10 +326,10 @@ def is_program_file(file):
     return not any(file.startswith(prefix + version) for prefix in (sys.prefix, sys.base_prefix))
 
 
-def frames():
-    """Running functions of all threads, innermost first, without ours."""
+def frames(innermost=None):
+    """Running functions of all threads, or of these, innermost first, without ours."""
     found = []
-    for frame in list(common.native.frames().values()):
+    for frame in list(common.native.frames().values()) if innermost is None else innermost:
         count = 0
         while frame is not None and count < MOST_FRAMES:
             if not _name_in(frame.f_globals).startswith("_" + _HERE):
@@ -337,10 +345,22 @@ def _root(name, frame):
     return Root(name, place, code, _name_in(frame.f_globals))
 
 
-def _locals(of_program, outermost=False):
-    running = frames()
+def _by_age():
+    """(running functions whose names stay, those of a moment), the outermost first. Of a thread's own program the
+    innermost two come and go."""
+    lasting, passing = [], []
+    # No variable may be left that leads to this very function: a circle, and garbage for whoever counts it.
+    for here in [frames([innermost]) for innermost in list(common.native.frames().values())]:
+        own = 0
+        for frame in here:
+            own += is_program_file(frame.f_code.co_filename)
+            (passing if own <= INNERMOST and frame is not here[-1] else lasting).append(frame)
+    return lasting[::-1], passing[::-1]
+
+
+def _locals(of_program, running=None):
     iterators = []
-    for frame in reversed(running) if outermost else running:
+    for frame in frames() if running is None else running:
         code = frame.f_code
         if is_program_file(code.co_filename) is not of_program:
             continue

@@ -17,6 +17,7 @@ import _ullage_slots as slots
 
 MAX_STEPS = 3000
 FEW, FEWER = 48, 6  # elements that stand for all: of the outermost containers, and of those inside
+ATTRIBUTES = 64  # of an instance
 EACH = 12  # steps that an element of the outermost container may take
 LARGE = 1 << 16  # in one piece: its header alone shares a page with other objects
 SHARED = 64  # references to what belongs to everybody, such as an interned string
@@ -34,6 +35,7 @@ _PASSED_BY = (
     types.CodeType,
     types.FrameType,
 )
+_NOTHING = types.ids(type(None), bool)  # there is one of each
 _METHOD, _OF_OBJECT = type(str.upper), types.namespace(object)["__sizeof__"]
 _LIBRARY = getattr(sys, "stdlib_module_names", ())
 
@@ -85,9 +87,15 @@ def weigh(root, most=MAX_STEPS, seen=None):
         elif tensor is not None and issubclass(kind, tensor):
             _weigh_tensor(value, weight, kind, tensor, totals, seen)
         else:
-            parts = gc.get_referents(value) if gc.is_tracked(value) else ()
             _count(totals, _own_size(value, kind) + 16, weight)
-            todo.extend([(part, weight) for part in parts])
+            for part in gc.get_referents(value) if gc.is_tracked(value) else ():
+                if type(part) is dict and len(part) <= ATTRIBUTES and id(part) not in seen:
+                    # Attributes: no two of them are alike, so that none stands for another.
+                    seen.add(id(part))
+                    _count(totals, dict.__sizeof__(part) + 16, weight)
+                    todo.extend([(one, weight) for one in part.values() if id(type(one)) not in _NOTHING])
+                else:
+                    todo.append((part, weight))
     return {"objects": int(totals[0]), "arrays": int(totals[1]), "tensors": int(totals[2])}
 
 
