@@ -215,13 +215,6 @@ class Contents:
         except Exception:
             return None
 
-    def gradient(self, tensor):
-        """Of a parameter, which holds it where no collector sees it."""
-        try:
-            return tensor.grad if type(tensor) is self.parameter else None
-        except Exception:
-            return None
-
     def base_of(self, array):
         """(place, bytes) of what an array's elements lie in; 0 where that is a file's or another's."""
         base = array
@@ -435,9 +428,9 @@ class Contents:
                     found.by_error += size * (by_error and place not in found.storages)
                     found.storages[place] = size
                     shown[place] = shown.get(place, 0) + visible
-                gradient = self.gradient(part)
+                gradient = tensors.gradient_of(part)
                 if gradient is not None:
-                    todo.append((gradient, by_error))
+                    todo.appendleft((gradient, by_error))  # as near as its parameter
             elif kind is types.TracebackType or kind is types.FrameType:
                 if id(part) not in self._running():
                     parts = [one for one in gc.get_referents(part) if not paths._is_globals(one)]

@@ -58,7 +58,7 @@ def below(heap, spots, least, seconds):
         place, size, shown, _ = heap._data(values[-1])
         if step > 1:  # of very many, some stand for all; then a view counts as what it shows
             place, size, shown = id(values[-1]), shown * step, shown * step
-        gradient = heap.gradient(values[-1])
+        gradient = tensors.gradient_of(values[-1])
         values.pop()  # an array cannot be resized as long as another one refers to it
         also = () if gradient is None else heap._data(gradient)
         while place and owner >= 0:
@@ -141,7 +141,7 @@ def _some_of(heap, spot, closed, seconds):
         one.objects += sums[at + 2]
     while values:
         owner, value = owners.pop(), values.pop()
-        found = [heap._data(part) for part in (value, heap.gradient(value)) if part is not None]
+        found = [heap._data(part) for part in (value, tensors.gradient_of(value)) if part is not None]
         del value  # an array cannot be resized as long as another one refers to it
         for place, size, shown, _ in found:
             if place and owner >= 0:

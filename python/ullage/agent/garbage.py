@@ -45,7 +45,8 @@ def count(heap):
     places, each = {}, 0
     for one in found:
         each += _size(heap, one, places)
-    scale = came / max(1, len(some))
+    # Tuples that may be in the making are not handed out, and no others stand for them.
+    scale = max(1.0, came / MOST)
     looked, garbage = looked + len(some), garbage + len(found)
     size += int((each + sum(places.values())) * scale)
     _known = runs, objects, looked, garbage, size

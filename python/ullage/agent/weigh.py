@@ -144,12 +144,17 @@ def lent_by(base):
 
 def _weigh_tensor(value, weight, kind, tensor, totals, seen):
     _count(totals, object.__sizeof__(value) + 16, weight)
-    if kind is tensor or kind is common.names("torch.nn").get("Parameter"):
-        storage = value.untyped_storage()
-        place = storage.data_ptr() if storage.device.type == "cpu" else 0
-        if place and ("tensor", place) not in seen:
-            seen.add(("tensor", place))
-            totals[2] += weight * storage.nbytes()
+    parameter = kind is common.names("torch.nn").get("Parameter")
+    if kind is tensor or parameter:
+        # A parameter holds its gradient, where no collector sees it.
+        for one in (value, value.grad if parameter else None):
+            if type(one) is not kind and type(one) is not tensor:
+                continue
+            storage = one.untyped_storage()
+            place = storage.data_ptr() if storage.device.type == "cpu" else 0
+            if place and ("tensor", place) not in seen:
+                seen.add(("tensor", place))
+                totals[2] += weight * storage.nbytes()
 
 
 def anonymous():
