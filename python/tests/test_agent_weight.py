@@ -218,3 +218,35 @@ def test_without_its_file_nothing_is_weighed_and_all_goes_on(python, script):
     done, receiver = watched([python, script(program + POOL), "pool", "fork"])
     assert done.stdout == b"190\n" and done.stderr == b""
     assert receiver.of("holds") == [] and len(receiver.of("process")) == 2
+
+
+LENGTHS = """
+import torch
+from torch.utils.data import DataLoader, DistributedSampler, IterableDataset
+COUNT = 1000
+class Global:
+    def __len__(self):
+        return COUNT
+class Named:
+    COUNT = None
+    def __init__(self):
+        self.COUNT = 7
+    def __len__(self):
+        return self.COUNT
+class Called:
+    def __len__(self):
+        return int(COUNT)
+def listed(dataset, **sampler):
+    return w.index_list(DataLoader(dataset, **sampler))
+ranks = DistributedSampler(Called(), num_replicas=3, rank=0)
+say(lengths=[w.length_of(one) for one in (Global(), Named(), Called())],
+    lists=[listed(Global(), shuffle=True), listed(Called(), shuffle=True), listed(Called(), sampler=ranks)])
+"""
+
+
+def test_a_list_of_indices_is_as_long_as_torch_has_counted_or_a_global_says(script):
+    pytest.importorskip("torch")
+    said = told(sys.executable, script, LENGTHS)
+    assert said["lengths"] == [1000, 7, None], "what is called is code of the program's"
+    # torch has asked the dataset itself, and pads to a multiple of the ranks.
+    assert said["lists"] == [1000, None, 1002]

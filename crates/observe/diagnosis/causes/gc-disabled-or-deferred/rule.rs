@@ -1,7 +1,7 @@
 //! Does a run show gc-disabled-or-deferred? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::growth_class::rising;
-use crate::analysis::retainers::{held, is_much, Kind};
+use crate::analysis::retainers::{explained_share, is_much};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
@@ -70,14 +70,10 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
 /// `gc.freeze()` was called again and again while the process grew, and nothing that it can reach holds the growth: what was a
 /// circle when it was frozen is never collected, and no census sees it.
 fn frozen_again(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<Finding> {
-    let mut counted = process.censuses.iter().filter_map(|(at, census)| Some((at, census, census.frozen?)));
-    let mut rose = counted.clone().zip(counted.clone().skip(1)).filter(|(one, next)| next.2 > one.2);
-    rose.next()?;
-    let (_, _, first) = counted.clone().next()?;
-    let (at, census, last) = counted.next_back().filter(|(at, ..)| at.seconds() >= rise.since)?;
-    let held: u64 =
-        Kind::ALL.iter().filter_map(|kind| held(process, rise, *kind)).map(|held| held.explained).sum();
-    if last <= first || held as f64 >= EXPLAINS * census.grown as f64 || !is_much(process, &rise) {
+    let mut counted = process.censuses.iter().filter_map(|(at, census)| Some((at, census.frozen?)));
+    let (_, first) = counted.clone().next()?;
+    let (at, last) = counted.next_back().filter(|(at, _)| at.seconds() >= rise.since)?;
+    if last <= first || explained_share(process, rise) >= EXPLAINS || !is_much(process, &rise) {
         return None;
     }
     let sentence = format!(

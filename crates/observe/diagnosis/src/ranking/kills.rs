@@ -155,6 +155,10 @@ fn times_alike(analysis: &Analysis, finding: &Finding, kill: At) -> f64 {
         let (first, last) = (process.anonymous.first(), process.anonymous.at_or_before(kill));
         first.zip(last).map_or(0.0, |(first, last)| (last.1 - first.1).max(0.0))
     };
-    let all: f64 = analysis.timeline.processes().filter(alike).map(came).sum();
-    (all / came(one)).max(1.0).min(analysis.timeline.processes().filter(alike).count().max(1) as f64)
+    let (own, all) = (came(one), analysis.timeline.processes().filter(alike).map(came).sum::<f64>());
+    // To one that nothing came to the others are not alike.
+    if own <= 0.0 {
+        return 1.0;
+    }
+    (all / own).clamp(1.0, analysis.timeline.processes().filter(alike).count().max(1) as f64)
 }

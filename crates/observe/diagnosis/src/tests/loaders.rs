@@ -807,6 +807,27 @@ fn code_that_is_generated_all_along_is_reported_and_that_of_a_model_is_not() {
 }
 
 #[test]
+fn code_that_was_read_long_before_the_end_goes_on_where_its_memory_does() {
+    let read_until_17 = |anonymous: fn(u64) -> u64| {
+        let mut run = Run::with_trainer();
+        for second in 1..=40u64 {
+            let mut trainer = sized(reading(TRAINER, MAIN, "python"), anonymous(second) * MIB);
+            if [2, 7, 17].contains(&second) {
+                let executable_bytes = Measured::Known(Bytes(14 * second * MIB));
+                trainer.mappings =
+                    Measured::Known(Mappings { count: 700, executable_bytes, ..Mappings::default() });
+            }
+            run.tick(second as f64, main_and([trainer]), |_| {});
+        }
+        run.finish(41.0, Ending::Exited(0));
+        let verdict = run.verdict();
+        of(&verdict, "onednn-primitive-cache-shapes").map(|found| found.severity)
+    };
+    assert_eq!(read_until_17(|t| 100 + 20 * t), Some(Severity::Warning));
+    assert_eq!(read_until_17(|t| 100 + 20 * t.min(18)), Some(Severity::Note), "it came to rest");
+}
+
+#[test]
 fn versions_with_a_late_collector_are_a_hypothesis() {
     for (python, grown, reported) in
         [("3.14.2", 900, true), ("3.14.5", 900, false), ("3.13.1", 900, false), ("3.14.2", 90, false)]
