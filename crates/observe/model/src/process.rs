@@ -88,7 +88,7 @@ impl ProcessMemory {
 }
 
 /// Open descriptors of a process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Descriptors {
     /// All of them.
     pub count: u64,
@@ -97,7 +97,7 @@ pub struct Descriptors {
 }
 
 /// Descriptors by what their links point to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DescriptorKinds {
     /// `/dev/shm/torch_*` or `/torch_*`, deleted or not.
     pub torch_shared: u64,
@@ -109,6 +109,19 @@ pub struct DescriptorKinds {
     pub pipes: u64,
     /// Anonymous inodes, memfds, devices and the rest.
     pub other: u64,
+    /// Where most of `files` are; none where they are everywhere, or the recording is of a version that did not ask.
+    pub most_files: Option<Box<FilesIn>>,
+}
+
+/// Open files in one folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilesIn {
+    /// The folder, with a slash at its end.
+    pub folder: String,
+    /// How many of the process's open files are in it or below.
+    pub count: u64,
+    /// The path of the one with the highest number: as a rule the newest.
+    pub example: String,
 }
 
 /// Mappings of a process, counted line by line in `/proc/PID/maps`.

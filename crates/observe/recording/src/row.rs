@@ -131,6 +131,12 @@ impl RowWriter<'_> {
         }
     }
 
+    pub(crate) fn optional_text(&mut self, value: Option<&str>) {
+        if let Some(Cells::Text(cells)) = self.columns.next() {
+            cells.push(value.map(str::to_owned));
+        }
+    }
+
     pub(crate) fn text(&mut self, value: &str) {
         if let Some(Cells::Text(cells)) = self.columns.next() {
             cells.push(Some(value.to_owned()));

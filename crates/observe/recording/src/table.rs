@@ -182,6 +182,9 @@ pub(crate) static DESCRIPTORS: Table = Table::new(
         u64("sockets"),
         u64("pipes"),
         u64("other"),
+        text("folder"),
+        u64("files_in_folder"),
+        text("example_in_folder"),
     ],
     &[2, 3],
 );

@@ -237,9 +237,9 @@ impl Writer {
                 Some(Placed { tick, position, what: (process.id, mappings) })
             }))?,
             descriptors: self.write(processes().filter_map(
-                |(position, process)| match process.descriptors {
+                |(position, process)| match &process.descriptors {
                     Measured::Known(Descriptors { kinds: Measured::Known(kinds), .. }) => {
-                        Some(Placed { tick, position, what: (process.id, kinds) })
+                        Some(Placed { tick, position, what: (process.id, kinds.clone()) })
                     }
                     _ => None,
                 },

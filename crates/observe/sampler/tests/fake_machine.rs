@@ -155,14 +155,14 @@ fn descriptor_links_are_read_when_the_count_moved() {
     let fake = FakeRoot::new();
     fake.process(10).start(100).write();
     let mut sampler = sampler(&fake);
-    let few = *sampler.tick(seconds(0.0)).sample.processes[0].descriptors.as_known().unwrap();
+    let few = sampler.tick(seconds(0.0)).sample.processes[0].descriptors.as_known().unwrap().clone();
     assert_eq!((few.count, few.kinds), (3, Measured::Missing(Missing::NotAsked)));
     let torch = (0..900).map(|n| format!("/dev/shm/torch_1_2_{n} (deleted)")).collect();
     // In another thread: what this one takes counts as the cost of watching.
     std::thread::scope(|scope| {
         scope.spawn(|| fake.process(10).start(100).descriptors(torch).write()).join().unwrap()
     });
-    let many = *sampler.tick(seconds(1.0)).sample.processes[0].descriptors.as_known().unwrap();
+    let many = sampler.tick(seconds(1.0)).sample.processes[0].descriptors.as_known().unwrap().clone();
     assert_eq!((many.count, many.kinds.known().unwrap().torch_shared), (900, 900));
 }
 

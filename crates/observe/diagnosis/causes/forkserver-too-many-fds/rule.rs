@@ -94,13 +94,13 @@ fn seen(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, Strin
         .descriptors
         .last()
         .filter(|(at, count)| *count + failure.at.since(*at) * SHARED_A_SECOND < FORKSERVER_TENSORS as f64);
-    let Some((at, _, kinds)) = process.kinds else {
+    let Some((at, _, kinds)) = &process.kinds else {
         if few.is_some() {
             return Ok(None);
         }
         return Err(format!("{name} has a forkserver and ended on its own; its descriptors were not read, and it reported no exception"));
     };
-    let age = failure.at.since(at);
+    let (at, age) = (*at, failure.at.since(*at));
     let grown = kinds.torch_shared as f64 + age * SHARED_A_SECOND >= FORKSERVER_TENSORS as f64;
     if kinds.torch_shared < FORKSERVER_TENSORS && !grown {
         return Ok(None);

@@ -63,7 +63,7 @@ fn unheard(analysis: &Analysis) -> Judgement {
     }
     let retainer = analysis.timeline.processes().filter(|process| !process.agent).find(|process| {
         let mapped = process.mappings.map_or(0, |(_, mappings)| mappings.torch_shared);
-        let open = process.kinds.map_or(0, |(_, _, kinds)| kinds.torch_shared);
+        let open = process.kinds.as_ref().map_or(0, |(_, _, kinds)| kinds.torch_shared);
         mapped.max(open) >= UNHEARD_SEGMENTS && !matches!(process.role, Role::LoaderWorker(_))
     });
     retainer.map_or(Judgement::Nothing, |process| {

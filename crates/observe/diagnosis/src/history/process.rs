@@ -256,13 +256,13 @@ impl ProcessHistory {
                 });
             }
         }
-        if let Measured::Known(descriptors) = reading.descriptors {
+        if let Measured::Known(descriptors) = &reading.descriptors {
             self.descriptors.push(at, descriptors.count as f64);
             // As it ends a process closes them all: the fuller table says what filled it.
             let fuller =
-                self.kinds.is_none_or(|(_, before, _)| descriptors.count.saturating_mul(2) >= before);
-            if let (Measured::Known(kinds), true) = (descriptors.kinds, fuller) {
-                self.kinds = Some((at, descriptors.count, kinds));
+                self.kinds.as_ref().is_none_or(|(_, before, _)| descriptors.count.saturating_mul(2) >= *before);
+            if let (Measured::Known(kinds), true) = (&descriptors.kinds, fuller) {
+                self.kinds = Some((at, descriptors.count, kinds.clone()));
             }
         }
         if let Measured::Known(mappings) = reading.mappings {

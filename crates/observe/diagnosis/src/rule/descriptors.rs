@@ -14,6 +14,7 @@ use crate::history::ProcessHistory;
 use crate::rule::finding::{by_failure, finding, proof_of};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
+use ullage_model::process::DescriptorKinds;
 use ullage_model::{At, Evidence, Finding, Fix, ProcessId, Proof};
 
 /// Whose descriptors fill the table.
@@ -66,25 +67,36 @@ fn kinds(failure: &Failure) -> Option<Kinds> {
         }
     }
     let process = failure.process?;
-    let early = process.kinds.is_none_or(|(_, all, _)| all < peak(process) / KINDS_EARLY_PART);
+    let early = process.kinds.as_ref().is_none_or(|(_, all, _)| *all < peak(process) / KINDS_EARLY_PART);
     if let Some(kinds) = early.then(|| kinds_by_mappings(process)).flatten() {
         return Some(kinds);
     }
-    let (at, all, kinds) = process.kinds?;
+    let (at, all, kinds) = process.kinds.as_ref()?;
+    let (at, all) = (*at, *all);
     Some(Kinds {
         torch: kinds.torch_shared,
         all,
         at,
         source: evidence::Source::Process(process.id.pid, "fd"),
         words: format!(
-            "of {} descriptors, {} are torch's shared segments, {} files, {} sockets, {} pipes",
+            "of {} descriptors, {} are torch's shared segments, {} files, {} sockets, {} pipes{}",
             evidence::count(all),
             evidence::count(kinds.torch_shared),
             evidence::count(kinds.files),
             evidence::count(kinds.sockets),
-            evidence::count(kinds.pipes)
+            evidence::count(kinds.pipes),
+            most_files(kinds)
         ),
     })
+}
+
+/// Where most of the files are, and one of them by its name below it.
+fn most_files(kinds: &DescriptorKinds) -> String {
+    let Some(most) = kinds.most_files.as_deref().filter(|_| kinds.files > kinds.torch_shared) else {
+        return String::new();
+    };
+    let example = most.example.strip_prefix(&most.folder).unwrap_or(&most.example);
+    format!("; {} of the files are in {}, such as {example}", evidence::count(most.count), most.folder)
 }
 
 /// What most of the descriptors lead to, where torch's segments are not the most.
@@ -138,8 +150,8 @@ pub(crate) fn lead_to_children(analysis: &Analysis, parent: ProcessId) -> bool {
         Some((counts.fd_places.iter().filter(of).map(|place| place.1).sum::<u64>(), counts.fds?))
     });
     let read = || {
-        let (_, all, kinds) = analysis.timeline.process(parent)?.kinds?;
-        Some((kinds.pipes + kinds.sockets, all))
+        let (_, all, kinds) = analysis.timeline.process(parent)?.kinds.as_ref()?;
+        Some((kinds.pipes + kinds.sockets, *all))
     };
     reported.max_by_key(|(_, all)| *all).or_else(read).is_some_and(|(leads, all)| reaches(MOST, leads, all))
 }

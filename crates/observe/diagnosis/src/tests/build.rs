@@ -3,7 +3,7 @@
 use crate::{diagnose, Timeline};
 use ullage_model::cgroup::{CgroupMemory, CgroupMemoryParts, CgroupPids};
 use ullage_model::host::HostMemory;
-use ullage_model::process::DescriptorKinds;
+use ullage_model::process::{DescriptorKinds, FilesIn};
 use ullage_model::{
     figures, AgentMessage, At, Bytes, CgroupReading, CgroupVersion, ClockTicks, Descriptors, Ending,
     EndingSource, Event, EventKind, Evidence, EvidenceValue, ExceptionReport, FilesystemReading,
@@ -64,7 +64,10 @@ pub(crate) fn reading(pid: i32, parent: i32, comm: &str) -> ProcessReading {
 }
 
 pub(crate) fn with_fds(mut reading: ProcessReading, count: u64, torch: u64) -> ProcessReading {
-    let kinds = DescriptorKinds { torch_shared: torch, files: count - torch, ..DescriptorKinds::default() };
+    let files = count - torch;
+    let example = format!("/w/runs/run-{files}.log");
+    let most_files = Some(Box::new(FilesIn { folder: "/w/runs/".to_owned(), count: files, example }));
+    let kinds = DescriptorKinds { torch_shared: torch, files, most_files, ..DescriptorKinds::default() };
     reading.descriptors = Measured::Known(Descriptors { count, kinds: Measured::Known(kinds) });
     reading
 }

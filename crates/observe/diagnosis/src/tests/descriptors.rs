@@ -88,6 +88,8 @@ fn without_the_agent_count_growth_and_kinds_suffice() {
     assert_eq!(verdict.findings[0].status(), Status::Supported);
     let verdict = unspoken(1024, false, &[(1.0, 12), (5.0, 500), (9.0, 1018)], 9.2).verdict();
     assert_eq!(causes(&verdict), ["fd-leak-files-sockets"]);
+    let said: Vec<_> = verdict.findings[0].evidence.iter().map(|one| one.sentence.as_str()).collect();
+    assert!(said.concat().contains("1,018 of the files are in /w/runs/, such as run-1018.log"), "{said:?}");
 }
 
 /// Links cost more to read than mappings, so that a fast job may end with the latter only.

@@ -4,6 +4,8 @@
 //! 0 -> /dev/pts/0      3 -> socket:[12345]     4 -> pipe:[678]     5 -> /memfd:x (deleted)
 //! 6 -> /dev/shm/torch_8372_1207_0 (deleted)    7 -> anon_inode:[eventpoll]
 //! ```
+//! Of files also: in which folder most are, and one of them.
+//!
 //! The surprise: from kernel 6.2 on the count is the directory's st_size, which needs no right to read the
 //! links; before, every entry has to be listed. Whether it is, was probed on ullage's own (`KernelRoot::live`).
 
@@ -11,7 +13,8 @@ use super::maps::is_torch_segment;
 use crate::error::KernelError;
 use crate::root::{for_each_entry, ProcessDir};
 use rustix::fs::{AtFlags, Mode, OFlags};
-use ullage_model::process::DescriptorKinds;
+use std::collections::HashMap;
+use ullage_model::process::{DescriptorKinds, FilesIn};
 
 /// Adds one link target to `kinds`.
 pub fn parse_descriptor_link(target: &[u8], kinds: &mut DescriptorKinds) {
@@ -26,6 +29,59 @@ pub fn parse_descriptor_link(target: &[u8], kinds: &mut DescriptorKinds) {
     } else {
         kinds.other += 1;
     }
+}
+
+/// Open files by folder: how many, and the one with the highest number.
+#[derive(Default)]
+struct Folders(HashMap<Vec<u8>, (u64, u64, Vec<u8>)>);
+
+impl Folders {
+    /// Adds the file that descriptor `number` leads to.
+    fn add(&mut self, file: &[u8], number: &[u8]) {
+        let Some(slash) = file.iter().rposition(|byte| *byte == b'/') else { return };
+        let number = std::str::from_utf8(number).ok().and_then(|number| number.parse().ok()).unwrap_or(0);
+        if !self.0.contains_key(&file[..slash]) {
+            self.0.insert(file[..slash].to_vec(), Default::default());
+        }
+        let Some((count, newest, path)) = self.0.get_mut(&file[..slash]) else { return };
+        *count += 1;
+        if path.is_empty() || number > *newest {
+            *newest = number;
+            path.clear();
+            path.extend_from_slice(file);
+        }
+    }
+
+    /// The deepest folder that has more than half of `files`.
+    fn most(mut self, files: u64) -> Option<FilesIn> {
+        loop {
+            let (folder, (count, _, newest)) = self.0.iter().max_by_key(|(_, (count, ..))| *count)?;
+            if folder.is_empty() {
+                return None;
+            }
+            if *count > files / 2 {
+                let text = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
+                return Some(FilesIn { folder: text(folder) + "/", count: *count, example: text(newest) });
+            }
+            let mut above = Folders::default();
+            let deepest = self.0.keys().map(|folder| depth(folder)).max()?;
+            for (mut folder, (count, newest, path)) in self.0.drain() {
+                if depth(&folder) == deepest {
+                    folder.truncate(folder.iter().rposition(|byte| *byte == b'/').unwrap_or(0));
+                }
+                let whole = above.0.entry(folder).or_default();
+                whole.0 += count;
+                if whole.2.is_empty() || newest > whole.1 {
+                    (whole.1, whole.2) = (newest, path);
+                }
+            }
+            self = above;
+        }
+    }
+}
+
+fn depth(folder: &[u8]) -> usize {
+    folder.iter().filter(|byte| **byte == b'/').count()
 }
 
 fn is_device(target: &[u8]) -> bool {
@@ -53,8 +109,9 @@ impl ProcessDir {
         let list = self.open_list()?;
         let mut kinds = DescriptorKinds::default();
         let mut left = most;
-        // Long enough for every prefix that tells the kinds apart; longer targets are cut by the kernel.
-        let mut target = [0u8; 64];
+        let mut folders = Folders::default();
+        // Longer targets are cut by the kernel: their kind is known from their beginning, their folder by most of it.
+        let mut target = [0u8; 512];
         let mut name = [0u8; 24];
         for_each_entry(&list, |entry, _| {
             if left == 0 || entry.len() >= name.len() {
@@ -66,10 +123,15 @@ impl ProcessDir {
             let Ok(path) = std::ffi::CStr::from_bytes_until_nul(&name) else { return };
             // A descriptor that was closed meanwhile is not open.
             if let Ok(length) = rustix::fs::readlinkat_raw(&list, path, &mut target[..]) {
+                let before = kinds.files;
                 parse_descriptor_link(&target[..length], &mut kinds);
+                if kinds.files > before {
+                    folders.add(&target[..length], entry);
+                }
             }
         })
         .map_err(|errno| self.error("fd", errno))?;
+        kinds.most_files = folders.most(kinds.files).map(Box::new);
         Ok(kinds)
     }
 
@@ -101,7 +163,36 @@ mod tests {
         ] {
             parse_descriptor_link(target, &mut kinds);
         }
-        assert_eq!(kinds, DescriptorKinds { torch_shared: 2, files: 2, sockets: 1, pipes: 1, other: 4 });
+        let all = DescriptorKinds { torch_shared: 2, files: 2, sockets: 1, pipes: 1, other: 4, most_files: None };
+        assert_eq!(kinds, all);
+    }
+
+    fn most_of(files: &[&str]) -> Option<(String, u64, String)> {
+        let mut folders = Folders::default();
+        for (number, file) in files.iter().enumerate() {
+            folders.add(file.as_bytes(), number.to_string().as_bytes());
+        }
+        let most = folders.most(files.len() as u64)?;
+        Some((most.folder, most.count, most.example))
+    }
+
+    #[test]
+    fn the_folder_of_most_files_is_the_deepest_that_has_them() {
+        let of = |folder: &str, count, newest: &str| Some((folder.to_owned(), count, newest.to_owned()));
+        assert_eq!(most_of(&["/w/a", "/w/b", "/usr/lib/x"]), of("/w/", 2, "/w/b"));
+        // A folder for each run: what they have in common.
+        let runs = ["/w/runs/1/log", "/w/runs/2/log", "/w/runs/3/log", "/usr/lib/x", "/etc/y"];
+        assert_eq!(most_of(&runs), of("/w/runs/", 3, "/w/runs/3/log"));
+        // By number, not by name: the tenth is newer than the ninth.
+        let many: Vec<String> = (0..12).map(|number| format!("/w/{number}")).collect();
+        assert_eq!(most_of(&many.iter().map(String::as_str).collect::<Vec<_>>()), of("/w/", 12, "/w/11"));
+    }
+
+    #[test]
+    fn files_everywhere_have_no_folder() {
+        assert_eq!(most_of(&[]), None);
+        assert_eq!(most_of(&["/a/1", "/b/1", "/c/1", "/d/1"]), None);
+        assert_eq!(most_of(&["/x"]), None, "the root is no answer");
     }
 
     #[test]

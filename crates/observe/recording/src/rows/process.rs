@@ -3,7 +3,7 @@
 use super::Placed;
 use crate::row::{BadRow, Record, RowReader, RowWriter};
 use crate::table::{Table, DESCRIPTORS, MAPPINGS, PROCESSES};
-use ullage_model::process::DescriptorKinds;
+use ullage_model::process::{DescriptorKinds, FilesIn};
 use ullage_model::{
     ClockTicks, Descriptors, Exclusive, Mappings, Measured, Missing, ProcessId, ProcessMemory,
     ProcessReading, ProcessState,
@@ -47,7 +47,7 @@ impl Record for Placed<ProcessReading> {
                 row.nulls(9);
             }
         }
-        row.measured("descriptors", process.descriptors.map(|descriptors| descriptors.count));
+        row.measured("descriptors", process.descriptors.clone().map(|descriptors| descriptors.count));
         if let Measured::Known(Descriptors { kinds: Measured::Missing(why), .. }) = process.descriptors {
             row.absent("descriptor_kinds", why);
         }
@@ -208,18 +208,30 @@ impl Record for Placed<(ProcessId, DescriptorKinds)> {
         row.u64(kinds.sockets);
         row.u64(kinds.pipes);
         row.u64(kinds.other);
+        let most = kinds.most_files.as_deref();
+        row.optional_text(most.map(|most| most.folder.as_str()));
+        row.optional_u64(most.map(|most| most.count));
+        row.optional_text(most.map(|most| most.example.as_str()));
     }
 
     fn decode(row: &mut RowReader<'_>) -> Result<Self, BadRow> {
         let (tick, position) = (row.u64()?, row.u64()?);
         let id = read_id(row)?;
-        let kinds = DescriptorKinds {
+        let mut kinds = DescriptorKinds {
             torch_shared: row.u64()?,
             files: row.u64()?,
             sockets: row.u64()?,
             pipes: row.u64()?,
             other: row.u64()?,
+            most_files: None,
         };
+        // Null where they are everywhere, and in a recording of a version that did not know these columns.
+        if let (Some(folder), Some(count), Some(example)) =
+            (row.optional_text(), row.optional_u64(), row.optional_text())
+        {
+            kinds.most_files =
+                Some(Box::new(FilesIn { folder: folder.to_owned(), count, example: example.to_owned() }));
+        }
         Ok(Placed { tick, position, what: (id, kinds) })
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use ullage_model::cgroup::{CgroupMemory, CgroupMemoryParts, CgroupPids};
 use ullage_model::host::{HostKernel, HostMemory};
-use ullage_model::process::DescriptorKinds;
+use ullage_model::process::{DescriptorKinds, FilesIn};
 use ullage_model::*;
 use ullage_recording::{Recording, Writer};
 
@@ -258,6 +258,9 @@ impl Tape {
                     sockets: t.number(),
                     pipes: t.number(),
                     other: t.number(),
+                    most_files: t.next().is_multiple_of(2).then(|| {
+                        Box::new(FilesIn { folder: "/w/".to_owned(), count: t.number(), example: "/w/a b".to_owned() })
+                    }),
                 }),
             }),
             mappings: self.measured(|t| Mappings {

@@ -49,7 +49,7 @@ pub(crate) fn handles(run: &Run, grown: f64) -> Option<CountedGrowth> {
         };
         let rise = rise(series, loaded(process), least).filter(|rise| rise.ongoing)?;
         let share = rise.by / limit.max(1) as f64;
-        let shared = match process.kinds {
+        let shared = match &process.kinds {
             Some((.., kinds))
                 if class == GrowthClass::FdLeak && kinds.torch_shared as f64 >= MOST * rise.by =>
             {
