@@ -48,7 +48,10 @@ pub(crate) fn rise(series: &Series, start: f64, least: f64) -> Option<Rise> {
     }
     let levels = levels(points, span);
     let (base, top) = (first.1, levels[EIGHTHS - 1]);
-    let by = top.max(last.1) - base;
+    let mut by = top.max(last.1) - base;
+    if top < base + RISEN * by {
+        by = top - base; // the last reading is one of its peaks
+    }
     if by < least {
         return None;
     }
@@ -81,9 +84,24 @@ pub(crate) fn rise(series: &Series, start: f64, least: f64) -> Option<Rise> {
         steps += usize::from(level - highest >= RISE_STEP * by);
         highest = highest.max(level);
     }
-    let ongoing = last.0 - until < RISE_AT_REST * span && steps >= RISE_STEPS;
+    let rested = last.0 - until >= RISE_AT_REST * span && !last_quarter_rises(points, span, levels, by);
+    let ongoing = !rested && steps >= RISE_STEPS;
     let until = if ongoing { last.0 } else { until };
     Some(Rise { since, until, by, per_second: by / (until - since).max(span / 100.0), ongoing })
+}
+
+/// Peaks above a level that rises are early where it comes late. It goes on where the last quarter brought half of what it brings
+/// to a line, to the medians and to the lowest readings alike.
+fn last_quarter_rises(points: &[(f64, f64)], span: f64, levels: [f64; EIGHTHS], by: f64) -> bool {
+    let end = points[0].0 + span;
+    let lowest = |from: f64, to: f64| {
+        let there = points.iter().filter(|(t, _)| (from..=to).contains(t));
+        there.map(|(_, value)| *value).fold(f64::INFINITY, f64::min)
+    };
+    let quarter = LINE_QUARTER * span;
+    let least = MOST * LINE_QUARTER * by;
+    levels[EIGHTHS - 1] - levels[EIGHTHS - 3] >= least
+        && lowest(end - quarter, end) - lowest(end - quarter - quarter, end - quarter) >= least
 }
 
 /// Whether what rose between two times comes to rest: the second half of it brought little of what the first did. A warm-up before
@@ -223,6 +241,26 @@ mod tests {
         let step = |t: f64| if t < 9.0 { 460.0 } else { 720.0 + 37.0 * ((t * 7.0) % 5.0) };
         let rise = of(60, step).unwrap();
         assert!(!rise.ongoing && rise.until <= 12.0, "{rise:?}");
+    }
+
+    #[test]
+    fn what_rises_below_peaks_goes_on() {
+        // What is copied at each step: twice as large for a moment.
+        let peaks = |t: f64| if (t as u32).is_multiple_of(3) { 150.0 } else { 30.0 * ((t * 7.0) % 4.0) };
+        let copied = of(60, |t| 300.0 + 500.0 * (t / 60.0).sqrt() + peaks(t)).unwrap();
+        assert!(copied.ongoing, "{copied:?}");
+        // One that a job had: the reading of each second, MiB.
+        let server = [
+            311, 349, 386, 481, 479, 512, 519, 544, 555, 570, 587, 645, 615, 634, 692, 655, 733, 768, 717,
+            780, 737, 793, 791, 768, 853, 884, 832,
+        ];
+        let server = of(26, |t| f64::from(server[t as usize])).unwrap();
+        assert!(server.ongoing, "{server:?}");
+        // The same peaks above what came to rest.
+        let at_rest = of(60, |t| 300.0 + 500.0 * (t / 20.0).min(1.0) + peaks(t));
+        assert!(at_rest.is_none_or(|rise| !rise.ongoing), "{at_rest:?}");
+        let slower = of(60, |t| 300.0 + 500.0 * (1.0 - (-t / 8.0).exp()) + peaks(t));
+        assert!(slower.is_none_or(|rise| !rise.ongoing), "{slower:?}");
     }
 
     #[test]
