@@ -51,6 +51,7 @@ fn judge_failure(
         (true, _, Some((_, peak))) if reaches(FAR_FROM_LIMIT, peak, limit) => Proof::ReadNearLimit,
         (true, Some(size), _) if size >= limit / 2 || refused => Proof::InPart,
         (true, None, _) if refused => Proof::InPart,
+        (true, Some(_), _) if asked == 0 && only_limit(analysis, failure) => Proof::Consistent,
         (false, _, Some((_, peak))) if reaches(SPACE_AT_LIMIT, peak, limit) => Proof::ReadNearLimit,
         (false, _, Some((at, peak))) if peak >= limit / ADDRESS_SPACE_PART => {
             return Err(format!(
@@ -101,8 +102,28 @@ fn judge_failure(
         let sentence = format!("Only {} of that was memory in use.", evidence::bytes(resident));
         evidence.push(evidence::number("resident memory", resident, "bytes", "VmRSS", failure.at, sentence));
     }
+    if known == Proof::Consistent {
+        let sentence =
+            "How much more it asked for is not known, and no other limit that refuses a mapping was near.";
+        evidence.push(evidence::text(
+            "request",
+            "unknown",
+            failure.agent_source(),
+            Some(failure.at),
+            sentence.into(),
+        ));
+    }
     evidence.extend(sharing::exception_sentence(failure));
     Ok(Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)))))
+}
+
+/// The kernel refused a mapping of a size that nobody knows, and no other limit was near: what one process asks for, up to all
+/// of the machine's memory, is refused for its address space only.
+fn only_limit(analysis: &Analysis, failure: &Failure) -> bool {
+    let refused = failure.symptom() == Symptom::NoMemory
+        && (failure.exception.is_some_and(|seen| seen.report.errno.is_some())
+            || failure.text().contains("Cannot allocate memory"));
+    refused && !failure.in_fork() && analysis.machine().overcommit_memory.known() != Some(2)
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {

@@ -174,7 +174,8 @@ impl<'a> Failure<'a> {
         }
     }
 
-    fn in_fork(&self) -> bool {
+    /// It left through what starts a process or a thread, or nobody knows through what.
+    pub(crate) fn in_fork(&self) -> bool {
         let Some(seen) = self.exception else { return false };
         let near: Vec<_> = seen.report.stack.iter().rev().take(8).collect();
         near.is_empty()

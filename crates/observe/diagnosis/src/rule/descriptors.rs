@@ -15,7 +15,7 @@ use crate::rule::finding::{by_failure, finding, proof_of};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use ullage_model::process::DescriptorKinds;
-use ullage_model::{At, Evidence, Finding, Fix, ProcessId, Proof};
+use ullage_model::{At, Evidence, Finding, Fix, GrowthClass, ProcessId, Proof, Severity};
 
 /// Whose descriptors fill the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,12 +46,32 @@ impl Kinds {
 }
 
 pub(crate) fn judge(analysis: &Analysis, rule: &Rule, owner: Owner) -> Judgement {
-    by_failure(analysis, |failure| match failure.symptom() {
+    let failed = by_failure(analysis, |failure| match failure.symptom() {
         Symptom::NoDescriptors => reported(analysis, rule, failure, owner),
         Symptom::NoDescriptorsOnMachine => machine(analysis, rule, failure, owner),
         _ if failure.unexplained_end() => read(analysis, rule, failure, owner),
         _ => Ok(None),
-    })
+    });
+    match failed {
+        Judgement::Found(_) => failed,
+        _ => filled(analysis, rule, owner).map_or(failed, Judgement::one),
+    }
+}
+
+/// A process filled its table, and no failure of it was seen: a server catches the errors of its threads, and serves nobody.
+fn filled(analysis: &Analysis, rule: &Rule, owner: Owner) -> Option<Finding> {
+    let (growth, _) = analysis.growth.as_ref().filter(|(growth, _)| growth.class == GrowthClass::FdLeak)?;
+    let process = analysis.timeline.process(growth.process.as_ref()?.id)?;
+    let end = Failure {
+        at: process.ended.map_or(process.last_seen, |(at, ..)| at),
+        process: Some(process),
+        exception: None,
+        stack: &[],
+        ending: None,
+        follows: false,
+    };
+    let found = read(analysis, rule, &end, owner).ok().flatten()?;
+    Some(Finding { severity: Severity::Warning, ..found })
 }
 
 fn kinds(failure: &Failure) -> Option<Kinds> {

@@ -4,7 +4,8 @@ use super::build::*;
 use crate::policy::given::SHARED_A_SECOND;
 use crate::Series;
 use ullage_model::{
-    Descriptors, Ending, ExceptionReport, Limit, Measured, Missing, ResourceLimits, Role, Status, Verdict,
+    Descriptors, Ending, ExceptionReport, Limit, Measured, Missing, ResourceLimits, Role, Severity, Status,
+    Verdict,
 };
 
 fn failing(report: ExceptionReport) -> Run {
@@ -90,6 +91,25 @@ fn without_the_agent_count_growth_and_kinds_suffice() {
     assert_eq!(causes(&verdict), ["fd-leak-files-sockets"]);
     let said: Vec<_> = verdict.findings[0].evidence.iter().map(|one| one.sentence.as_str()).collect();
     assert!(said.concat().contains("1,018 of the files are in /w/runs/, such as run-1018.log"), "{said:?}");
+}
+
+#[test]
+fn a_server_that_fills_its_table_and_catches_the_errors_is_found() {
+    let filling = |most: u64| {
+        let mut run = Run::with_trainer();
+        let of = ResourceLimits { open_files: Limit::At(224), ..limits() };
+        run.process(0.2, TRAINER, MAIN, Role::Trainer, of, 1000);
+        for second in 0..20 {
+            let trainer = with_fds(reading(TRAINER, MAIN, "python"), 12 + second * most / 20, 0);
+            run.tick(1.0 + second as f64, vec![reading(MAIN, 1, "python"), trainer], |_| {});
+        }
+        run.ended(20.5, TRAINER, Ending::Signaled(15)).finish(20.7, Ending::Exited(1));
+        run.verdict()
+    };
+    let verdict = filling(218);
+    assert_eq!(causes(&verdict), ["fd-leak-files-sockets"]);
+    assert_eq!(verdict.findings[0].severity, Severity::Warning);
+    assert_eq!(causes(&filling(150)), Vec::<&str>::new(), "it was not full");
 }
 
 /// Links cost more to read than mappings, so that a fast job may end with the latter only.

@@ -1,7 +1,7 @@
 //! max-map-count-exhausted, rlimit-as-virtual-memory and strict-overcommit: four ways to ENOMEM with memory free.
 
 use super::build::*;
-use ullage_model::{At, Ending, Limit, Measured, Role, Severity, Status};
+use ullage_model::{At, Ending, Limit, Measured, Role, Severity, Status, Verdict};
 
 const MMAP: &str =
     "unable to mmap 320 bytes from file </torch_8549_3875816624_63978>: Cannot allocate memory (12)";
@@ -150,6 +150,30 @@ fn an_address_space_at_its_limit_is_distinguished_from_the_mapping_count() {
     .verdict();
     assert_eq!(causes(&verdict), ["rlimit-as-virtual-memory"]);
     assert_eq!(verdict.findings[0].status(), Status::Established);
+}
+
+/// `mmap.mmap` of a data base's largest size: the message has no size, and far less than the limit is in use.
+fn refused_far_from_the_limit(limit: Option<u64>, frame: &str) -> Verdict {
+    let mut run = Run::with_trainer();
+    run.quiet(1.0);
+    let mut report = raised("OSError", "[Errno 12] Cannot allocate memory");
+    report.errno = Some(12);
+    report.stack = vec![frame.into()];
+    report.counts.address_space_limit = limit;
+    report.counts.virtual_size = Some(2 * GIB);
+    run.exception(2.0, TRAINER, report).ended(2.1, TRAINER, Ending::Exited(1)).finish(2.2, Ending::Exited(1));
+    run.verdict()
+}
+
+#[test]
+fn a_mapping_of_unknown_size_points_at_the_only_limit_there_is() {
+    let verdict = refused_far_from_the_limit(Some(16 * GIB), "/job/database.py:15 __init__");
+    assert_eq!(causes(&verdict), ["rlimit-as-virtual-memory"]);
+    assert_eq!(verdict.findings[0].status(), Status::Hypothesis);
+    let without = refused_far_from_the_limit(None, "/job/database.py:15 __init__");
+    assert!(!causes(&without).contains(&"rlimit-as-virtual-memory"));
+    let fork = refused_far_from_the_limit(Some(16 * GIB), "/lib/subprocess.py:1900 _execute_child");
+    assert!(!causes(&fork).contains(&"rlimit-as-virtual-memory"), "a fork is refused for other reasons");
 }
 
 #[test]

@@ -163,7 +163,8 @@ mod tests {
         ] {
             parse_descriptor_link(target, &mut kinds);
         }
-        let all = DescriptorKinds { torch_shared: 2, files: 2, sockets: 1, pipes: 1, other: 4, most_files: None };
+        let all =
+            DescriptorKinds { torch_shared: 2, files: 2, sockets: 1, pipes: 1, other: 4, most_files: None };
         assert_eq!(kinds, all);
     }
 

@@ -259,7 +259,11 @@ impl Tape {
                     pipes: t.number(),
                     other: t.number(),
                     most_files: t.next().is_multiple_of(2).then(|| {
-                        Box::new(FilesIn { folder: "/w/".to_owned(), count: t.number(), example: "/w/a b".to_owned() })
+                        Box::new(FilesIn {
+                            folder: "/w/".to_owned(),
+                            count: t.number(),
+                            example: "/w/a b".to_owned(),
+                        })
                     }),
                 }),
             }),
