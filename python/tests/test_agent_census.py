@@ -80,6 +80,54 @@ def test_what_is_taken_from_at_its_front_while_it_grows_is_told_from_a_collectio
     assert holder(taken(census, 60 * MIB), "waiting")["drained"] is drained
 
 
+def test_hooks_deep_inside_a_model_have_their_whole_name_and_no_dict_around_them_counts(census):
+    torch = pytest.importorskip("torch")
+    model = torch.nn.Sequential(torch.nn.Sequential(torch.nn.Sequential(torch.nn.Sequential(torch.nn.Linear(2, 2)))))
+
+    def register(number):
+        for _ in range(number):
+            hook = functools.partial(print, bytes(MIB))
+            model[0][0][0][0].register_forward_pre_hook(hook, with_kwargs=True)
+
+    register(100)
+    taken(census, 100 * MIB)
+    register(120)
+    found = taken(census, 220 * MIB)["holders"]
+    within = "._modules['0']" * 4
+    assert {one["name"].partition(".")[2] for one in found} == {f"{within[1:]}._forward_pre_hooks"}, found
+
+
+class Reporter:
+    """Takes events from the left, and puts them back: its server refuses them."""
+
+    def __init__(self):
+        self.events = {"media": collections.deque()}
+        self.history = collections.deque()
+
+    def flush(self):
+        waiting = self.events["media"]
+        taken_out = [waiting.popleft() for _ in range(min(8, len(waiting)))]
+        waiting.extendleft(reversed(taken_out))
+
+    def report(self, number):
+        self.events["media"].append(bytes(MIB) + bytes([number]))
+        self.history.append(bytes(MIB) + bytes([number]))
+
+
+def test_a_deque_that_code_takes_from_is_a_queue_though_nobody_gets_to_it(census):
+    reporter = Reporter()
+    for number in range(20):
+        reporter.report(number)
+    taken(census, 40 * MIB)
+    for number in range(20, 50):
+        reporter.report(number)
+        reporter.flush()
+    message = taken(census, 100 * MIB)
+    queue, history = holder(message, "reporter.events['media']"), holder(message, "reporter.history")
+    assert (queue["drained"], queue["taken_from"]) == (False, True)
+    assert (history["drained"], history["taken_from"]) == (False, False)
+
+
 def test_a_list_has_the_name_the_place_and_the_line_of_its_function(census):
     kept = [bytes(MIB) for _ in range(8)]
     taken(census, 8 * MIB)
@@ -374,6 +422,40 @@ def test_views_inside_a_librarys_object_are_seen(census):
     read(range(10, 40))
     found = holder(taken(census, 40 * MIB), "heads")
     assert found["views"] == 1.0 and found["bytes"] >= 38 * MIB and found["own_bytes"] < MIB
+
+
+def test_slices_of_arrow_tables_weigh_what_they_hold(census):
+    arrow = pytest.importorskip("pyarrow")
+    shards = collections.defaultdict(list)
+
+    def split(tables):
+        for _ in range(tables):
+            table = arrow.table({"user": arrow.array(range(1 << 16)), "text": arrow.array(["some text"] * (1 << 16))})
+            for output in range(24):
+                shards[output].append(table.slice(output * 100, 100))
+
+    split(10)
+    each = shards[0][0].get_total_buffer_size()
+    assert each > MIB
+    taken(census, 10 * each)
+    split(30)
+    found = holder(taken(census, 40 * each), "shards[...]")
+    assert found["views"] == 1.0 and abs(found["more_bytes"] - 30 * each) < MIB, (found, each)
+    assert found["own_bytes"] < found["bytes"] / 10, found
+
+
+def test_a_mapped_arrow_table_weighs_nothing(tmp_path):
+    """Of memory that its pool has not handed out: a file's pages, or another library's array."""
+    arrow = pytest.importorskip("pyarrow")
+    table = arrow.table({"user": arrow.array(range(1 << 20))})
+    with arrow.ipc.new_file(str(tmp_path / "file.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    weigh = agent_parts.common(receiver.library()).load("weigh")
+    assert weigh.weigh([table, table.slice(5)])["arrays"] == table.get_total_buffer_size(), "the buffers are there once"
+    del table
+    mapped = arrow.ipc.open_file(arrow.memory_map(str(tmp_path / "file.arrow"))).read_all()
+    assert mapped.get_total_buffer_size() >= 8 * MIB
+    assert weigh.weigh([mapped])["arrays"] == 0
 
 
 def test_what_a_librarys_class_holds_has_its_name(census):

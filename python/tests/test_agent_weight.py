@@ -222,7 +222,7 @@ def test_without_its_file_nothing_is_weighed_and_all_goes_on(python, script):
 
 LENGTHS = """
 import torch
-from torch.utils.data import DataLoader, DistributedSampler, IterableDataset
+from torch.utils.data import DataLoader, DistributedSampler, IterableDataset, RandomSampler
 COUNT = 1000
 class Global:
     def __len__(self):
@@ -236,11 +236,17 @@ class Named:
 class Called:
     def __len__(self):
         return int(COUNT)
+class Joining(list):
+    def __init__(self, *datasets):
+        self.samplers = [RandomSampler(one) for one in datasets] + [RandomSampler(Global(), replacement=True)]
+        self.itself = self
+    __len__ = __bool__ = __iter__ = None
 def listed(dataset, **sampler):
     return w.index_list(DataLoader(dataset, **sampler))
 ranks = DistributedSampler(Called(), num_replicas=3, rank=0)
 say(lengths=[w.length_of(one) for one in (Global(), Named(), Called())],
-    lists=[listed(Global(), shuffle=True), listed(Called(), shuffle=True), listed(Called(), sampler=ranks)])
+    lists=[listed(Global(), shuffle=True), listed(Called(), shuffle=True), listed(Called(), sampler=ranks)],
+    joined=listed(Global(), batch_sampler=Joining(Global(), [0] * 70)))
 """
 
 
@@ -250,3 +256,4 @@ def test_a_list_of_indices_is_as_long_as_torch_has_counted_or_a_global_says(scri
     assert said["lengths"] == [1000, 7, None], "what is called is code of the program's"
     # torch has asked the dataset itself, and pads to a multiple of the ranks.
     assert said["lists"] == [1000, None, 1002]
+    assert said["joined"] == 1070, "of each sampler that another one draws from"

@@ -20,6 +20,7 @@ import _ullage_from_below as from_below
 import _ullage_garbage as garbage
 import _ullage_kinds as types
 import _ullage_paths as paths
+import _ullage_queues as queues
 import _ullage_slots as slots
 from _ullage_common import monotonic, thread_time
 
@@ -203,7 +204,7 @@ class Census:
             names[name] = self._base(filled[key], named[key] or self._sizes.get(name))
             inner[key] = heap.nested(large[key][0])
             ends_before[key] = self._ends.get(key) or self._ends.get(name)
-            ends[key] = ends[name] = contents.ends(large[key][0])
+            ends[key] = ends[name] = queues.ends(large[key][0])
         candidates = []
         for some, bases in ((large, named), (unnamed, self._unnamed)):
             for key, (value, number) in some.items():
@@ -243,8 +244,10 @@ class Census:
             inside["before"] = base[0] if self._taken > 1 else None
             found.append((inside, value, spot))
         found.sort(key=lambda one: -one[0]["more_bytes"] - one[0]["hidden_bytes"])
+        found = [one for one in found if not one[0]["nested"] or not any([_is_within(other, one) for other in found])]
         for inside, value, spot in found[:HOLDERS]:
-            inside["drained"] = contents.is_drained(value, ends_before.get(id(value)))
+            inside["drained"] = queues.is_drained(value, ends_before.get(id(value)))
+            inside["taken_from"] = queues.is_taken_from(value, spot)
             inside.setdefault("name", "")
             if spot is not None:
                 _say_where(hooks, inside, spot, until)
@@ -502,6 +505,16 @@ def _warned_of_circles():
         for key in list(shown) if type(shown) is dict else ():
             if type(key) is tuple and key and type(key[0]) is str and key[0].startswith(CIRCLE):
                 return True
+    return False
+
+
+def _is_within(one, outer):
+    """What grew of a container's elements is most of it one of these, which was found itself."""
+    spot = one[2]
+    while one is not outer and type(spot) is tuple:
+        if spot[0] is outer[1]:
+            return 2 * one[0]["more_bytes"] >= outer[0]["more_bytes"]
+        spot = spot[1]
     return False
 
 

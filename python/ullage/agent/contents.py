@@ -8,9 +8,9 @@ made, so that the oldest one within reach tells how far back it goes.
 import gc
 import sys
 from _collections import deque
-from _weakref import ref
 from itertools import islice
 
+import _ullage_arrow as arrow
 import _ullage_common as common
 import _ullage_kinds as types
 import _ullage_paths as paths
@@ -30,7 +30,6 @@ MOST_TRACEBACKS, FEW_TRACEBACKS = 100_000, 8  # of an exception: those counted, 
 MOST_CACHED = 100_000  # entries of a function's cache
 LONG, MOST_LONG = 32, 8_000  # elements of a container without a name, and how many such, the longest
 PENDING = " (pending)"
-ENDS = 16  # elements
 EVERYWHERE = -1  # in place of the number of a window: in several of them
 _LEAVES = types.ids(str, bytes, bytearray, int, float, complex, bool)
 _SMALL = types.ids(type(None), int, float, complex, bool, types.CodeType, types.ModuleType, types.BuiltinFunctionType)
@@ -69,35 +68,6 @@ def _waits(value, kind):
         return False
     state = types.attribute(value, "_state")
     return type(state) is str and state in ("PENDING", "RUNNING")
-
-
-class Ends:
-    """Of a list or deque: addresses of its first and of its last elements. `which`: refers weakly to the deque."""
-
-    __slots__ = ("first", "last", "which")
-
-    def __init__(self, first, last, which):
-        self.first, self.last, self.which = first, last, which
-
-
-def ends(container):
-    """None of others, and where that cannot be told."""
-    kind = type(container)
-    if kind is not paths.deque and (kind is not list or not slots.complete(container)):
-        return None
-    found = common.native.ends(container, ENDS)
-    return Ends(*found, ref(container) if kind is paths.deque else None) if found is not None else None
-
-
-def is_drained(container, before):
-    """The first elements that it had have left it: what grows all the same is a queue that is emptied too slowly, not a
-    collection. Of one that is not known to be the same, the last are still there, or it may be made anew each time."""
-    kind = type(container)
-    if before is None or kind is not paths.deque and (kind is not list or not slots.complete(container)):
-        return False
-    same = before.which is not None and before.which() is container
-    first, last = [common.native.still(container, some) for some in (before.first, before.last)]
-    return first is not None and 2 * first < len(before.first) and (same or 2 * last > len(before.last))
 
 
 def bound_of(cache):
@@ -155,7 +125,7 @@ class Contents:
         self._of_tensors = types.ids(*self.tensor_types)
         self.parameter = common.names("torch.nn").get("Parameter")
         self.function, self._quiet = torch.get("_FunctionBase"), torch.get("DisableTorchFunction")
-        self.array = common.names("numpy").get("ndarray")
+        self.array, self._of_arrow = common.names("numpy").get("ndarray"), arrow.kinds()
         saved = getattr(torch.get("_autograd"), "SavedTensor", None)
         self.sees_saved = hasattr(saved, "unpack_hook")
         self._frames = None
@@ -187,6 +157,10 @@ class Contents:
 
     def is_tensor(self, value):
         return id(type(value)) in self._of_tensors
+
+    def _is_data(self, value):
+        """A tensor, an array, or a table of Arrow's."""
+        return self.is_tensor(value) or type(value) is self.array or id(type(value)) in self._of_arrow
 
     def length(self, container):
         if self.is_of_c(type(container)):
@@ -270,7 +244,7 @@ class Contents:
 
     def _local(self, part):
         """(place, bytes) of what a function's variable refers to: an instance is more than the function's."""
-        if self.is_tensor(part) or type(part) is self.array:
+        if self._is_data(part):
             return self._data(part)[:2]
         if type(part) is bytes or type(part) is bytearray:
             return id(part), len(part)
@@ -380,7 +354,7 @@ class Contents:
         """(bytes kept, bytes shown, graph, what it is, place -> bytes of what it may share with others, whether most of
         it hangs on an exception)"""
         kind = type(element)
-        if self.is_tensor(element) or kind is self.array:
+        if self._is_data(element):
             place, size, shown, node = self._data(element)
             return size, shown, node, self.label(element), {place: size} if place else {}, False
         more = 0 if key is None else _weight(key, 50, seen)
@@ -419,7 +393,7 @@ class Contents:
             if id(kind) in paths.OF_CONTAINERS and not len(part):
                 continue
             count += 1
-            if self.is_tensor(part) or kind is self.array:
+            if self._is_data(part):
                 place, size, visible, node = self._data(part)
                 found.node = found.node or node
                 if size > largest:
@@ -458,11 +432,15 @@ class Contents:
         if type(value) is self.array:
             place, size = self.base_of(value)
             return place, size, min(size, self.array.nbytes.__get__(value)), None
+        if id(type(value)) in self._of_arrow:
+            return *arrow.data_of(value), None
         place, size = tensors.storage_of(value, shared=True)
         return place, size, tensors.shown_of(value, size), self.grad_fn(value)
 
     def label(self, value):
         name = "ndarray" if type(value) is self.array else "Tensor"
+        if id(type(value)) in self._of_arrow:
+            return types.type_name(type(value))
         try:
             return "%s %s %s" % (name, list(value.shape), str(value.dtype).replace("torch.", ""))
         except Exception:

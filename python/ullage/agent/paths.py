@@ -35,7 +35,7 @@ MANY = 32  # objects to which one of C refers that is a container of its own kin
 MOST_PARTS = 200  # that are gone into
 MOST_SPOTS = 20_000
 MOST_FRAMES = 100
-MOST_STEPS = 12  # of a name
+MOST_STEPS = 40  # of a name: a module inside a module of torch is four further
 INNERMOST = 2  # functions of the program whose names are of a moment
 PASSING = 0.4  # share of the time for what only they lead to
 
@@ -417,10 +417,27 @@ FAR = 80  # steps of byte code that one statement may take
 def line(spot, until):
     """(`train.py:31`, code): where the program adds to it, from the byte code of functions near; ("", None) where none
     does."""
-    name, root, owner, functions = path(spot)
     dis = sys.modules.get("dis")
     if dis is None:  # torch has loaded it; a program without it pays nothing
         return "", None
+    best = None
+    for code, last in codes_with(spot):
+        if thread_time() >= until:
+            break
+        if not all([id(type(one)) in _CONSTANTS for one in code.co_consts]):  # dis would show what the program put in
+            continue
+        found = _adds(dis, code, last)
+        if found is not None and (best is None or found[0] < best[0]):
+            best = found[0], "%s:%d" % (code.co_filename.rpartition("/")[2], found[1]), code
+            if best[0] == 0:
+                break
+    return best[1:] if best else ("", None)
+
+
+def codes_with(spot):
+    """(code, the last name of the spot): code of the program that has this name, of functions on the way to the spot,
+    of running ones, of its class and of its module, with those inside."""
+    name, root, owner, functions = path(spot)
     words = [word for word in name.replace("[", ".[").replace(",", ".").split(".") if word and word[0] != "["]
     last = words[-1].split(" of ")[0].split(" ")[-1] if words else ""
     codes = [function.__code__ for function in functions]
@@ -433,23 +450,15 @@ def line(spot, until):
     if issubclass(type(value), type):
         codes += _codes(types.namespace(value))
     codes += _codes(common.names(root.module or module))
-    best, done = None, set()
-    while codes and len(done) < MOST_CODES and thread_time() < until:
+    done = set()
+    while codes and len(done) < MOST_CODES:
         code = codes.pop(0)
         if id(code) in done:
             continue
         done.add(id(code))
-        if not all([id(type(one)) in _CONSTANTS for one in code.co_consts]):  # dis would show what the program put in
-            continue
         codes += [one for one in code.co_consts if type(one) is types.CodeType]
-        if last not in code.co_names and last not in code.co_varnames + code.co_cellvars + code.co_freevars:
-            continue
-        found = _adds(dis, code, last)
-        if found is not None and (best is None or found[0] < best[0]):
-            best = found[0], "%s:%d" % (code.co_filename.rpartition("/")[2], found[1]), code
-            if best[0] == 0:
-                break
-    return best[1:] if best else ("", None)
+        if last in code.co_names or last in code.co_varnames + code.co_cellvars + code.co_freevars:
+            yield code, last
 
 
 def _codes(names):

@@ -3,7 +3,7 @@ some evenly spread elements stand for all.
 
 The surprise: no code of the program may run here, so that nothing is asked of an object itself. Its type is told by
 type(), what it refers to by gc.get_referents, and sizes, elements and buffers come from the built-in types' own
-functions, whatever a subclass makes of them. Memory that C++ holds for an object (pandas with Arrow) is not seen.
+functions, whatever a subclass makes of them. Of memory that C++ holds for an object, torch's and Arrow's is seen.
 """
 
 import gc
@@ -11,6 +11,7 @@ import sys
 from _collections import deque
 from itertools import _tee_dataobject, chain, cycle, islice
 
+import _ullage_arrow as arrow
 import _ullage_common as common
 import _ullage_kinds as types
 import _ullage_slots as slots
@@ -45,6 +46,7 @@ def weigh(root, most=MAX_STEPS, seen=None):
     reached within `most` steps are left out, and those that are `seen` already, by their ids, which gets those met."""
     totals = [0.0, 0.0, 0.0]
     array, tensor = common.names("numpy").get("ndarray"), common.names("torch").get("Tensor")
+    tables = arrow.kinds()
     seen = set() if seen is None else seen
     todo = deque(((root, 1.0),))
     # As many as can be gone into: an element that is not reached weighs nothing.
@@ -86,6 +88,11 @@ def weigh(root, most=MAX_STEPS, seen=None):
             _weigh_array(value, weight, array, tensor, totals, todo)
         elif tensor is not None and issubclass(kind, tensor):
             _weigh_tensor(value, weight, kind, tensor, totals, seen)
+        elif id(kind) in tables:
+            place, size, _ = arrow.data_of(value)
+            if ("arrow", place) not in seen:
+                seen.add(("arrow", place))
+                _count(totals, size, weight)
         else:
             _count(totals, _own_size(value, kind) + 16, weight)
             for part in gc.get_referents(value) if gc.is_tracked(value) else ():
@@ -168,26 +175,41 @@ def anonymous():
 
 # --- samplers -------------------------------------------------------------------------------------------
 
+MOST_SAMPLERS = 200  # objects that a loader's sampler leads to
+_LISTS_OF = {"RandomSampler": "", "WeightedRandomSampler": "num_samples", "DistributedSampler": "total_size"}
+
 
 def index_list(loader):
-    """Length of the list of Python ints that torch's own samplers make for each epoch."""
+    """Length of the lists of Python ints that torch's own samplers make for each epoch: of those that a sampler of the
+    program's draws from too. None where there is none."""
+    lengths, seen = [], set()
     try:
-        batches = types.attribute(loader, "batch_sampler")
-        sampler = types.attribute(loader if batches is None else batches, "sampler")
-        kind = type(sampler)
-        if types.module_of(kind).startswith("torch.utils.data."):
-            name = types.qualified_name(kind)
-            if name == "RandomSampler" and types.attribute(sampler, "replacement") is False:
-                return _length(types.attribute(sampler, "data_source"))
-            if name == "WeightedRandomSampler":
-                number = types.attribute(sampler, "num_samples")
-                return number if type(number) is int else None
-            if name == "DistributedSampler":  # it has asked its dataset once, and pads to a multiple of the ranks
-                total = types.attribute(sampler, "total_size")
-                return total if type(total) is int else None
+        todo = deque((types.attribute(loader, "batch_sampler"), types.attribute(loader, "sampler")))
+        while todo and len(seen) < MOST_SAMPLERS:
+            one = todo.popleft()
+            kind = type(one)
+            if id(one) in seen or issubclass(kind, _LEAVES + _PASSED_BY):
+                continue
+            seen.add(id(one))
+            if types.module_of(kind).startswith("torch.utils.data.") and types.qualified_name(kind) in _LISTS_OF:
+                lengths.append(_listed_by(one, types.qualified_name(kind)))
+            elif kind is list or kind is tuple:
+                todo.extend(one if len(one) <= FEW else ())
+            else:
+                parts = one if kind is dict else types.attributes_of(one) or {}
+                todo.extend(dict.values(parts) if len(parts) <= ATTRIBUTES else ())
     except Exception:
         pass
-    return None
+    return sum([length for length in lengths if length]) or None
+
+
+def _listed_by(sampler, name):
+    if name == "RandomSampler":
+        drawn_once = types.attribute(sampler, "replacement") is False
+        return _length(types.attribute(sampler, "data_source")) if drawn_once else None
+    # A DistributedSampler has asked its dataset once, and pads to a multiple of the ranks.
+    number = types.attribute(sampler, _LISTS_OF[name])
+    return number if type(number) is int else None
 
 
 _PLAIN_LENGTHS = (list, tuple, dict, set, frozenset, deque, str, bytes, bytearray, range)

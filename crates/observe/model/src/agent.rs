@@ -214,6 +214,13 @@ pub struct Backlog {
     pub age_s: f64,
 }
 
+impl Backlog {
+    /// What waits in it, where its last item stands for all.
+    pub fn bytes(&self) -> u64 {
+        self.item.map_or(0, |item| item.bytes().saturating_mul(self.items))
+    }
+}
+
 /// What `itertools.cycle` and `itertools.tee` keep for later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -79,6 +79,8 @@ pub struct Retainer {
     pub nested: bool,
     /// Its first elements left it while it grew: somebody takes from it.
     pub drained: bool,
+    /// Code of the program takes from its left: a queue, though nobody may take from it now.
+    pub taken_from: bool,
     /// Those are all objects that it leads to, through any number of others.
     pub deep: bool,
     /// What it keeps in memory.

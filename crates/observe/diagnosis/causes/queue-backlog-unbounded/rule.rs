@@ -50,8 +50,7 @@ fn judged(
     at: At,
     backlog: &Backlog,
 ) -> Option<(u64, Finding)> {
-    let item = backlog.item?;
-    let bytes = item.copied_by_pickle().saturating_add(item.tensors).saturating_mul(backlog.items);
+    let bytes = backlog.bytes();
     let made = At::from_seconds((at.seconds() - backlog.age_s).max(0.0));
     let rise = rise(process, made)?;
     // What is shared already lies in no one's anonymous memory.
@@ -74,7 +73,8 @@ fn judged(
         }
         _ => return None,
     };
-    let evidence = vec![length(process, at, backlog, bytes), memory(process, rise)?];
+    let mut evidence = vec![length(process, at, backlog, bytes), memory(process, rise)?];
+    evidence.extend(others(process, at, backlog));
     let known = Proof::SeenInside;
     let mut finding = of_process(analysis, &RULE, severity, known, evidence, process);
     if backlog.of.ends_with("Queue") {
@@ -126,6 +126,21 @@ fn length(process: &ProcessHistory, at: At, backlog: &Backlog, bytes: u64) -> Ev
         Some(maxsize) => evidence::with_limit(evidence, maxsize),
         None => evidence,
     }
+}
+
+/// Items may lie in several of them, as those of a tee do.
+fn others(process: &ProcessHistory, at: At, backlog: &Backlog) -> Option<Evidence> {
+    let others = process.backlogs.iter().map(|(_, other)| other);
+    let others: Vec<&Backlog> =
+        others.filter(|other| other.number != backlog.number && other.bytes() >= NOTE_BYTES).collect();
+    let bytes = others.iter().map(|other| other.bytes()).fold(0, u64::saturating_add);
+    let sentence = format!(
+        "{} more of its queues hold about {}.",
+        evidence::count(others.len() as u64),
+        evidence::bytes(bytes)
+    );
+    let source = evidence::Source::Agent(process.id.pid);
+    (!others.is_empty()).then(|| evidence::number("other queues", bytes, "bytes", source, at, sentence))
 }
 
 fn memory(process: &ProcessHistory, rise: u64) -> Option<Evidence> {

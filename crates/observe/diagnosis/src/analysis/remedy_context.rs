@@ -115,7 +115,7 @@ impl RetainerInCode {
             waiting: match retainers::is_waiting(retainer) {
                 true if retainer.element.starts_with("concurrent.") => Some(Waiting::Futures),
                 true => Some(Waiting::Tasks),
-                false => retainer.drained.then_some(Waiting::Items),
+                false => (retainer.drained || retainer.taken_from).then_some(Waiting::Items),
             },
             length: retainer.length,
             nested: retainer.nested.then(|| Collection::of(&retainer.element)),

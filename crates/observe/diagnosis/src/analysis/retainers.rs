@@ -89,7 +89,7 @@ impl Kind {
             _ if retainer.views >= MOST && retainer.own_bytes.saturating_mul(VIEWS_KEEP) < retainer.bytes => {
                 Kind::View
             }
-            _ if retainer.drained && !retainer.bounded => Kind::Queue,
+            _ if (retainer.drained || retainer.taken_from) && !retainer.bounded => Kind::Queue,
             _ if is_of_callables(retainer) && !is_called_a_cache(retainer) => Kind::Hook,
             _ if is_keyed(retainer) => Kind::Cache,
             _ if retainer.name.contains("closure variable") => Kind::Hook,
@@ -152,7 +152,9 @@ pub(crate) fn is_of_callables(retainer: &Retainer) -> bool {
 }
 
 pub(crate) fn is_hooks(retainer: &Retainer) -> bool {
-    retainer.name.ends_with("_hooks")
+    // Beside torch's hooks lie their options, by the same keys: `_forward_hooks_with_kwargs`.
+    let last = retainer.name.rsplit('.').next().unwrap_or_default();
+    last.contains("_hooks") && !last.contains('[')
 }
 
 /// A process that grew to its end, with all that holds its growth in one way.

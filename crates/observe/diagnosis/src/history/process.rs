@@ -259,8 +259,10 @@ impl ProcessHistory {
         if let Measured::Known(descriptors) = &reading.descriptors {
             self.descriptors.push(at, descriptors.count as f64);
             // As it ends a process closes them all: the fuller table says what filled it.
-            let fuller =
-                self.kinds.as_ref().is_none_or(|(_, before, _)| descriptors.count.saturating_mul(2) >= *before);
+            let fuller = self
+                .kinds
+                .as_ref()
+                .is_none_or(|(_, before, _)| descriptors.count.saturating_mul(2) >= *before);
             if let (Measured::Known(kinds), true) = (&descriptors.kinds, fuller) {
                 self.kinds = Some((at, descriptors.count, kinds.clone()));
             }
@@ -387,6 +389,11 @@ impl ProcessHistory {
             None if self.backlogs.len() < MOST_QUEUES => self.backlogs.push((at, backlog.clone())),
             None => {}
         }
+    }
+
+    /// Bytes that wait in its queues, as far as these said what an item weighs.
+    pub(crate) fn waiting_bytes(&self) -> u64 {
+        self.backlogs.iter().map(|(_, backlog)| backlog.bytes()).fold(0, u64::saturating_add)
     }
 
     /// Pid of the process that started it: an orphan's parent is another one.

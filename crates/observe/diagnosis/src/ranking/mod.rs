@@ -4,6 +4,7 @@
 //! one of the best proof; what is still equal goes by id, so that one recording always gives one answer. A cause
 //! that could not be told is listed only where no fatal one was at least supported.
 
+mod growths;
 mod kills;
 mod refusals;
 mod surroundings;
@@ -38,6 +39,7 @@ pub fn diagnose(run: &RunFacts, timeline: &Timeline) -> Verdict {
     crate::causes::yield_to_others(&analysis, &mut findings);
     crate::ranking::kills::explain(&analysis, &mut findings);
     crate::ranking::refusals::explain(&analysis, &mut findings);
+    crate::ranking::growths::explain(&analysis, &mut findings);
     crate::ranking::surroundings::fit(&analysis, &mut findings);
     let findings = in_order(findings);
     let explained = findings

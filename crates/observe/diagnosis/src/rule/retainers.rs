@@ -22,6 +22,9 @@ use ullage_model::{At, Evidence, Finding, Fix, Proof, Retainer, Role, Severity};
 /// What evidence of processes is called in which the same holds as much, besides the one that a finding is about.
 pub(crate) const ELSEWHERE: &str = "memory held in other processes";
 
+/// How evidence is called of all that a name leads to; the name follows.
+pub(crate) const LEADS_TO: &str = "memory behind ";
+
 /// Holders that are named.
 const MOST_NAMED: usize = 3;
 
@@ -266,7 +269,7 @@ fn retainer_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Evidence {
         _ => format!("{spelt} grew by {}{at}, {from_to}.", evidence::bytes(value)),
     };
     let what = if retainer.name.is_empty() { retainer.type_name.clone() } else { retainer.name.clone() };
-    let what = format!("memory held by {what}");
+    let what = format!("{}{what}", if retainer.deep { LEADS_TO } else { "memory held by " });
     evidence::number(&what, value, "bytes", source(held), held.at, sentence)
 }
 
@@ -305,6 +308,9 @@ fn detail_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Option<Evidenc
         }
         Kind::Queue if retainer.drained => {
             parts.push("its first elements left it meanwhile: it fills faster than it is emptied".into());
+        }
+        Kind::Queue if retainer.taken_from => {
+            parts.push("the program takes elements from its left, and fewer than it adds".into());
         }
         _ => {}
     }

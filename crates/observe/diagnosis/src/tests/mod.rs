@@ -8,6 +8,7 @@ mod corpus;
 mod descriptors;
 mod forecast;
 mod growth_class;
+mod growths;
 mod hours;
 mod kills;
 mod loaders;

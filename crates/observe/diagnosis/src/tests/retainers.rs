@@ -372,6 +372,8 @@ fn what_is_taken_from_at_the_front_is_a_backlog() {
     assert!(fix.command.contains("room.acquire()") && fix.command.contains("self.queue"), "{fix:?}");
     assert!(!causes(&run(steady, census(&[held("collections.deque", false)])))
         .contains(&"queue-backlog-unbounded"));
+    let refused = Retainer { taken_from: true, ..held("collections.deque", false) };
+    assert_eq!(causes(&run(steady, census(&[refused]))), ["queue-backlog-unbounded"]);
     let pending =
         Retainer { element: "_asyncio.Task (pending) with Tensor [3] float32".into(), ..held("set", false) };
     assert_eq!(causes(&run(steady, census(&[pending]))), ["queue-backlog-unbounded"]);

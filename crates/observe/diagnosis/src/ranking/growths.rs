@@ -1,0 +1,54 @@
+//! Of two accounts of one growth, which is nearer to its cause?
+//!
+//! - What malloc holds free below live blocks came with ever more of these: they pin many times their own size, and without them the
+//!   rest would go back. A named growth of the process explains it.
+//! - What a name leads to, through any number of others, is where a growth was seen. A queue whose items nobody takes explains it.
+
+use crate::analysis::Analysis;
+use crate::causes::explains_growth;
+use crate::policy::sizes::MOST;
+use crate::rule::allocators::retained_by_allocator;
+use crate::rule::retainers::LEADS_TO;
+use ullage_model::{EvidenceValue, Finding, ProcessId, Severity, Status};
+
+/// Free memory that lies below blocks in use.
+const BELOW_LIVE: &str = "glibc-dynamic-mmap-threshold";
+const QUEUE: &str = "queue-backlog-unbounded";
+const UNNAMED: &str = "unnamed-growth";
+
+/// Lets the nearer one explain the other.
+pub(crate) fn explain(analysis: &Analysis, findings: &mut [Finding]) {
+    let of = |finding: &Finding| finding.process.as_ref().map(|process| process.id);
+    for farther in 0..findings.len() {
+        let Some(process) = of(&findings[farther]) else { continue };
+        let cause = findings[farther].cause.clone();
+        let pins =
+            |finding: &Finding| explains_growth(&finding.cause) && retained_by_allocator(finding).is_none();
+        let is_pinned = cause == BELOW_LIVE;
+        let is_queued =
+            leads_to(&findings[farther]).is_some_and(|bytes| waiting(analysis, process) >= MOST * bytes);
+        let nearer = findings.iter_mut().find(|finding| {
+            let known = finding.severity > Severity::Note && finding.status() >= Status::Supported;
+            let fits = (is_pinned && pins(finding) && finding.cause != UNNAMED)
+                || (is_queued && finding.cause == QUEUE);
+            known && fits && finding.cause != cause && of(finding) == Some(process)
+        });
+        if let Some(nearer) = nearer.filter(|nearer| !nearer.explains.contains(&cause)) {
+            nearer.explains.push(cause);
+        }
+    }
+}
+
+/// Bytes of what a name leads to, where a finding is of that.
+fn leads_to(finding: &Finding) -> Option<f64> {
+    let first = finding.evidence.first().filter(|evidence| evidence.what.starts_with(LEADS_TO))?;
+    match first.value {
+        EvidenceValue::Number(bytes, _) => Some(bytes),
+        _ => None,
+    }
+}
+
+/// Bytes that wait in the queues of a process.
+fn waiting(analysis: &Analysis, process: ProcessId) -> f64 {
+    analysis.timeline.process(process).map_or(0, |process| process.waiting_bytes()) as f64
+}

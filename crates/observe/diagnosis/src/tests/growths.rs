@@ -1,0 +1,104 @@
+//! Of two accounts of one growth, the nearer to its cause stands first.
+
+use super::build::*;
+use std::collections::BTreeMap;
+use ullage_model::{
+    AgentMessage, Backlog, Bytes, Census, Ending, EventKind, HeldGraph, Measured, ProcessMemory, Retainer,
+    Verdict, Weight,
+};
+
+/// Main grows by 10 MiB a second for 40 s. `said`: what the agent says, and at which second.
+fn verdict_of(said: &[(i32, AgentMessage)]) -> Verdict {
+    let mut run = Run::new();
+    for second in 0..=40 {
+        let at = 1.0 + f64::from(second);
+        let mut reading = reading(MAIN, 1, "python");
+        reading.memory = Measured::Known(ProcessMemory {
+            anonymous: Bytes((200 + 10 * second as u64) * MIB),
+            file: Bytes(100 * MIB),
+            ..ProcessMemory::default()
+        });
+        run.tick(at, vec![reading], |_| {});
+        for (_, message) in said.iter().filter(|(time, _)| *time == second) {
+            run.event(at, EventKind::Agent { id: Some(id(MAIN)), pid: MAIN, message: message.clone() });
+        }
+    }
+    run.finish(41.5, Ending::Exited(0));
+    run.verdict()
+}
+
+fn figures(used: u64, free: u64) -> AgentMessage {
+    let all = [
+        ("anonymous", (used + free) * MIB),
+        ("malloc_used", used * MIB),
+        ("malloc_free", free * MIB),
+        ("malloc_free_main", free * MIB),
+        ("malloc_trimmable", free / 8 * MIB),
+        ("malloc_arenas", 2),
+    ];
+    let figures: BTreeMap<String, f64> =
+        all.iter().map(|(name, value)| ((*name).to_owned(), *value as f64)).collect();
+    AgentMessage::Memory { figures }
+}
+
+fn census(number: u32, more: Census) -> AgentMessage {
+    AgentMessage::Census(Box::new(Census { number, grown: 50 * MIB, sees_saved: true, ..more }))
+}
+
+#[test]
+fn a_graph_that_pins_a_heap_stands_before_what_malloc_holds_free_below_it() {
+    let graph = HeldGraph {
+        name: "positions".into(),
+        operations: 19_000,
+        before: 7_500,
+        more_bytes: 40 * MIB,
+        of_bytes: 60 * MIB,
+        ..HeldGraph::default()
+    };
+    let heap = [(1, figures(150, 10)), (39, figures(260, 340))];
+    let alone = verdict_of(&heap);
+    assert_eq!(causes(&alone), ["glibc-dynamic-mmap-threshold"]);
+    let grows = Census { graphs: vec![graph], grown: 110 * MIB, ..Census::default() };
+    let censuses = [(10, census(1, Census::default())), (20, census(2, grows))];
+    let verdict = verdict_of(&[heap.as_slice(), censuses.as_slice()].concat());
+    assert_eq!(causes(&verdict), ["accumulate-tensors-with-graph", "glibc-dynamic-mmap-threshold"]);
+    assert!(verdict.findings[0].is_cause_of(&verdict.findings[1]), "{verdict:?}");
+}
+
+#[test]
+fn a_queue_that_nobody_empties_stands_before_what_leads_to_it() {
+    let deep = Retainer {
+        name: "task['_children']".into(),
+        place: "run(), runners.py:118".into(),
+        type_name: "list".into(),
+        deep: true,
+        before: Some(4_000),
+        length: 64_000,
+        bytes: 300 * MIB,
+        more_bytes: 200 * MIB,
+        of_bytes: 220 * MIB,
+        ..Retainer::default()
+    };
+    let grows = Census { retainers: vec![deep], grown: 250 * MIB, ..Census::default() };
+    let censuses = [(10, census(1, Census::default())), (30, census(2, grows))];
+    let queue = |number: u32, items: u64| {
+        let item = Some(Weight { arrays: MIB, ..Weight::default() });
+        let backlog = Backlog {
+            number: number.into(),
+            of: "asyncio.Queue".into(),
+            items,
+            maxsize: None,
+            item,
+            age_s: 28.0,
+        };
+        (30, AgentMessage::Backlog(backlog))
+    };
+    let with = |queues: &[(i32, AgentMessage)]| verdict_of(&[censuses.as_slice(), queues].concat());
+    assert_eq!(causes(&with(&[])), ["accumulate-metrics-outputs"]);
+    let verdict = with(&[queue(1, 64), queue(2, 64)]);
+    assert_eq!(causes(&verdict), ["queue-backlog-unbounded", "accumulate-metrics-outputs"]);
+    let said: String = verdict.findings[0].evidence.iter().map(|one| one.sentence.as_str()).collect();
+    assert!(said.contains("1 more of its queues hold about 64 MiB"), "{said}");
+    // A small one besides explains nothing of it.
+    assert_eq!(causes(&with(&[queue(1, 40)]))[0], "accumulate-metrics-outputs");
+}
