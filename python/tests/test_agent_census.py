@@ -102,7 +102,10 @@ class Reporter:
 
     def __init__(self):
         self.events = {"media": collections.deque()}
-        self.history = collections.deque()
+        self.history, self.inbox = collections.deque(), collections.deque()
+
+    def move(self):
+        self.history.append(self.inbox.popleft())
 
     def flush(self):
         waiting = self.events["media"]
@@ -111,7 +114,8 @@ class Reporter:
 
     def report(self, number):
         self.events["media"].append(bytes(MIB) + bytes([number]))
-        self.history.append(bytes(MIB) + bytes([number]))
+        self.inbox.append(bytes(MIB) + bytes([number]))
+        self.move()
 
 
 def test_a_deque_that_code_takes_from_is_a_queue_though_nobody_gets_to_it(census):
@@ -422,40 +426,6 @@ def test_views_inside_a_librarys_object_are_seen(census):
     read(range(10, 40))
     found = holder(taken(census, 40 * MIB), "heads")
     assert found["views"] == 1.0 and found["bytes"] >= 38 * MIB and found["own_bytes"] < MIB
-
-
-def test_slices_of_arrow_tables_weigh_what_they_hold(census):
-    arrow = pytest.importorskip("pyarrow")
-    shards = collections.defaultdict(list)
-
-    def split(tables):
-        for _ in range(tables):
-            table = arrow.table({"user": arrow.array(range(1 << 16)), "text": arrow.array(["some text"] * (1 << 16))})
-            for output in range(24):
-                shards[output].append(table.slice(output * 100, 100))
-
-    split(10)
-    each = shards[0][0].get_total_buffer_size()
-    assert each > MIB
-    taken(census, 10 * each)
-    split(30)
-    found = holder(taken(census, 40 * each), "shards[...]")
-    assert found["views"] == 1.0 and abs(found["more_bytes"] - 30 * each) < MIB, (found, each)
-    assert found["own_bytes"] < found["bytes"] / 10, found
-
-
-def test_a_mapped_arrow_table_weighs_nothing(tmp_path):
-    """Of memory that its pool has not handed out: a file's pages, or another library's array."""
-    arrow = pytest.importorskip("pyarrow")
-    table = arrow.table({"user": arrow.array(range(1 << 20))})
-    with arrow.ipc.new_file(str(tmp_path / "file.arrow"), table.schema) as writer:
-        writer.write_table(table)
-    weigh = agent_parts.common(receiver.library()).load("weigh")
-    assert weigh.weigh([table, table.slice(5)])["arrays"] == table.get_total_buffer_size(), "the buffers are there once"
-    del table
-    mapped = arrow.ipc.open_file(arrow.memory_map(str(tmp_path / "file.arrow"))).read_all()
-    assert mapped.get_total_buffer_size() >= 8 * MIB
-    assert weigh.weigh([mapped])["arrays"] == 0
 
 
 def test_what_a_librarys_class_holds_has_its_name(census):

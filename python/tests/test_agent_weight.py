@@ -222,7 +222,7 @@ def test_without_its_file_nothing_is_weighed_and_all_goes_on(python, script):
 
 LENGTHS = """
 import torch
-from torch.utils.data import DataLoader, DistributedSampler, IterableDataset, RandomSampler
+from torch.utils.data import DataLoader, DistributedSampler, IterableDataset, RandomSampler, Sampler
 COUNT = 1000
 class Global:
     def __len__(self):
@@ -236,17 +236,22 @@ class Named:
 class Called:
     def __len__(self):
         return int(COUNT)
-class Joining(list):
+class Joining(Sampler):
     def __init__(self, *datasets):
         self.samplers = [RandomSampler(one) for one in datasets] + [RandomSampler(Global(), replacement=True)]
-        self.itself = self
+        self.itself, self.trainer = self, Trainer()
     __len__ = __bool__ = __iter__ = None
+class Trainer:
+    def __init__(self):
+        self.loader = DataLoader(Global(), shuffle=True)
+    def __len__(self):
+        return 5
 def listed(dataset, **sampler):
     return w.index_list(DataLoader(dataset, **sampler))
 ranks = DistributedSampler(Called(), num_replicas=3, rank=0)
 say(lengths=[w.length_of(one) for one in (Global(), Named(), Called())],
     lists=[listed(Global(), shuffle=True), listed(Called(), shuffle=True), listed(Called(), sampler=ranks)],
-    joined=listed(Global(), batch_sampler=Joining(Global(), [0] * 70)))
+    joined=listed(Global(), batch_sampler=Joining(Global(), [0] * 70)), apart=listed(Trainer()))
 """
 
 
@@ -257,3 +262,4 @@ def test_a_list_of_indices_is_as_long_as_torch_has_counted_or_a_global_says(scri
     # torch has asked the dataset itself, and pads to a multiple of the ranks.
     assert said["lists"] == [1000, None, 1002]
     assert said["joined"] == 1070, "of each sampler that another one draws from"
+    assert said["apart"] is None, "what is sampled may have loaders of its own"

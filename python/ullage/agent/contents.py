@@ -10,7 +10,6 @@ import sys
 from _collections import deque
 from itertools import islice
 
-import _ullage_arrow as arrow
 import _ullage_common as common
 import _ullage_kinds as types
 import _ullage_paths as paths
@@ -125,7 +124,7 @@ class Contents:
         self._of_tensors = types.ids(*self.tensor_types)
         self.parameter = common.names("torch.nn").get("Parameter")
         self.function, self._quiet = torch.get("_FunctionBase"), torch.get("DisableTorchFunction")
-        self.array, self._of_arrow = common.names("numpy").get("ndarray"), arrow.kinds()
+        self.array = common.names("numpy").get("ndarray")
         saved = getattr(torch.get("_autograd"), "SavedTensor", None)
         self.sees_saved = hasattr(saved, "unpack_hook")
         self._frames = None
@@ -159,8 +158,7 @@ class Contents:
         return id(type(value)) in self._of_tensors
 
     def _is_data(self, value):
-        """A tensor, an array, or a table of Arrow's."""
-        return self.is_tensor(value) or type(value) is self.array or id(type(value)) in self._of_arrow
+        return self.is_tensor(value) or type(value) is self.array
 
     def length(self, container):
         if self.is_of_c(type(container)):
@@ -432,15 +430,11 @@ class Contents:
         if type(value) is self.array:
             place, size = self.base_of(value)
             return place, size, min(size, self.array.nbytes.__get__(value)), None
-        if id(type(value)) in self._of_arrow:
-            return *arrow.data_of(value), None
         place, size = tensors.storage_of(value, shared=True)
         return place, size, tensors.shown_of(value, size), self.grad_fn(value)
 
     def label(self, value):
         name = "ndarray" if type(value) is self.array else "Tensor"
-        if id(type(value)) in self._of_arrow:
-            return types.type_name(type(value))
         try:
             return "%s %s %s" % (name, list(value.shape), str(value.dtype).replace("torch.", ""))
         except Exception:

@@ -22,6 +22,7 @@ FEW = 2000  # tensors and arrays that stand for all
 INNERMOST = 0.7  # of what the heaviest name holds more
 LONG, MOST_LONG = 1000, 6  # elements of a container of which some stand for all, and such containers, the longest
 RUNS, EACH = 16, 4  # elements that stand for all: neighbours may share what they hold, as those of a batch do
+MOST_PASSED = 1_000_000  # elements of a dict, which has none by number
 MOST_BELOW = 60_000  # objects below these: more are not theirs alone
 
 
@@ -109,7 +110,7 @@ class Some:
 
 def sampled(heap, spots, until):
     """Name -> Some, of the longest containers with a name, as far as there is time."""
-    long = [one for one in spots if id(type(one[0])) in _LISTS_AND_DICTS and len(one[0]) >= LONG]
+    long = [one for one in spots if id(type(one[0])) in _LISTS_AND_DICTS and LONG <= len(one[0]) <= _longest(one[0])]
     long.sort(key=lambda one: -len(one[0]))
     closed, found = _names_of_modules(), {}
     for spot in long[:MOST_LONG]:
@@ -122,12 +123,20 @@ def sampled(heap, spots, until):
     return found
 
 
+def _longest(container):
+    """Elements of a list are reached by their number, those of a dict one after the other."""
+    return MOST_PASSED if id(type(container)) in paths.OF_DICTS else sys.maxsize
+
+
 def _some_of(heap, spot, closed, seconds):
     length = len(spot[0])
     places = [length * (2 * run + 1) // (2 * RUNS) + at for run in range(RUNS) for at in range(EACH)]
     if id(type(spot[0])) in paths.OF_DICTS:
-        values = spot[0].values()
-        roots = [one for first in places[::EACH] for one in islice(values, first, first + EACH)]
+        # Not an OrderedDict's own, which look each value up by the hash of its key.
+        values, roots, at = iter(dict.values(spot[0])), [], 0
+        for first in places[::EACH]:
+            roots.extend(islice(values, first - at, first - at + EACH))
+            at = first + EACH
     else:
         roots = [spot[0][place] for place in places]
     found = _gone_through(heap, roots, [-1] * len(roots), [*closed, spot[0]], MOST_BELOW, seconds)

@@ -64,8 +64,6 @@ def look(send, light=False, early=False):
             part(figures)
         except Exception:
             pass
-    if "malloc_free" in figures and _growth is not None:
-        _growth.free(figures["malloc_free"])
     now = monotonic()
     took = thread_time() - began
     if _inherited is not None:
@@ -271,12 +269,6 @@ class _Growth:
         self.modules = len(sys.modules)  # that were loaded at the last look
         self.rising = 0  # looks that found more than all before
         self.began = self.rose = monotonic()
-        self.free_at_first, self.more_free = None, 0  # bytes that malloc holds free
-
-    def free(self, bytes):
-        if self.free_at_first is None:
-            self.free_at_first = bytes
-        self.more_free = max(0, bytes - self.free_at_first)
 
     def add(self, resident, light):
         modules = len(sys.modules)
@@ -302,8 +294,7 @@ def _grows(private, shared, light):
 def _take_census(send, private, now):
     """Says what holds it, where growth goes on."""
     global _census
-    # What malloc holds free between blocks in use, nobody holds; they may pin a multiple of their own size.
-    grown = sum([one.last - one.first - one.more_free for one in (_growth, _shared_growth) if _goes_on(one)])
+    grown = sum([one.last - one.first for one in (_growth, _shared_growth) if _goes_on(one)])
     if not rises() or grown < max(GROWN, GROWN_SHARE * _growth.first) or tensors.begins():
         return
     if _census is None:

@@ -36,6 +36,7 @@ MOST_PARTS = 200  # that are gone into
 MOST_SPOTS = 20_000
 MOST_FRAMES = 100
 MOST_STEPS = 40  # of a name: a module inside a module of torch is four further
+LONG_NAME = 240  # characters: it is not made longer
 INNERMOST = 2  # functions of the program whose names are of a moment
 PASSING = 0.4  # share of the time for what only they lead to
 
@@ -189,6 +190,8 @@ def path(spot):
     root = spot[1]
     name, owner, functions = root.name, "", []
     for number in range(1, min(len(chain), MOST_STEPS)):
+        if len(name) > LONG_NAME:
+            break
         holder, held = chain[number - 1], chain[number]
         kind = type(holder)
         if kind is types.FunctionType:
@@ -424,7 +427,7 @@ def line(spot, until):
     for code, last in codes_with(spot):
         if thread_time() >= until:
             break
-        if not all([id(type(one)) in _CONSTANTS for one in code.co_consts]):  # dis would show what the program put in
+        if not is_plain(code):
             continue
         found = _adds(dis, code, last)
         if found is not None and (best is None or found[0] < best[0]):
@@ -432,6 +435,11 @@ def line(spot, until):
             if best[0] == 0:
                 break
     return best[1:] if best else ("", None)
+
+
+def is_plain(code):
+    """Its constants are what a compiler makes: dis would show what the program put in."""
+    return all([id(type(one)) in _CONSTANTS for one in code.co_consts])
 
 
 def codes_with(spot):

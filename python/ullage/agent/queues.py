@@ -1,5 +1,6 @@
 """Is a collection that grows a queue that is emptied too slowly? Its ends say so, from one census to the next."""
 
+import sys
 from _weakref import ref
 
 import _ullage_common as common
@@ -8,6 +9,9 @@ import _ullage_paths as paths
 import _ullage_slots as slots
 
 ENDS = 16  # elements
+FAR = 5  # instructions
+_NO_STEPS = ("CACHE", "PUSH_NULL", "NOP", "RESUME", "COPY_FREE_VARS", "MAKE_CELL")
+_SUBSCRIPT = ("BINARY_SUBSCR", "BINARY_OP", "LOAD_FAST", "LOAD_DEREF", "LOAD_CONST", "LOAD_SMALL_INT", "LOAD_GLOBAL")
 
 
 class Ends:
@@ -42,11 +46,34 @@ def is_drained(container, before):
 def is_taken_from(container, spot):
     """Code of the program takes elements from the left of a deque of this name, though it may not come to it, or put
     them back: a queue, not a collection."""
-    if type(container) is not paths.deque or container.maxlen is not None or spot is None:
+    dis = sys.modules.get("dis")  # torch has loaded it; a program without it pays nothing
+    if dis is None or type(container) is not paths.deque or container.maxlen is not None or spot is None:
         return False
-    return any([_takes(code) for code, _ in paths.codes_with(spot)])
+    return any([_takes(dis, code, {last}) for code, last in paths.codes_with(spot)])
 
 
-def _takes(code):
-    inside = [one for one in code.co_consts if type(one) is types.CodeType]  # a comprehension's, up to CPython 3.11
-    return "popleft" in code.co_names or any([_takes(one) for one in inside])
+def _takes(dis, code, names, inside=False):
+    """`self.items.popleft()`, `waiting[kind].popleft()`, or the same of a local that was set from one of `names`."""
+    if not paths.is_plain(code):
+        return False
+    names, steps = set(names), [step for step in dis.get_instructions(code) if step.opname not in _NO_STEPS]
+    for place, step in enumerate(steps):
+        if not _loads(step, names):
+            continue
+        for after in steps[place + 1 : place + FAR]:
+            if after.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+                if after.argval == "popleft":
+                    return True
+                break
+            if after.opname.startswith(("STORE_FAST", "STORE_DEREF")):
+                names.add(after.argval[0] if type(after.argval) is tuple else after.argval)
+            if not after.opname.startswith(_SUBSCRIPT):
+                break
+    # A comprehension is code of its own, up to CPython 3.11.
+    nested = [one for one in code.co_consts if type(one) is types.CodeType and not inside]
+    return any([_takes(dis, one, names, inside=True) for one in nested])
+
+
+def _loads(step, names):
+    argument = step.argval if type(step.argval) is tuple else (step.argval,)
+    return "LOAD_" in step.opname and step.opname != "LOAD_CONST" and any([one in names for one in argument])

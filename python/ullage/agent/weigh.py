@@ -3,7 +3,7 @@ some evenly spread elements stand for all.
 
 The surprise: no code of the program may run here, so that nothing is asked of an object itself. Its type is told by
 type(), what it refers to by gc.get_referents, and sizes, elements and buffers come from the built-in types' own
-functions, whatever a subclass makes of them. Of memory that C++ holds for an object, torch's and Arrow's is seen.
+functions, whatever a subclass makes of them. Memory that C++ holds for an object (pandas with Arrow) is not seen.
 """
 
 import gc
@@ -11,7 +11,6 @@ import sys
 from _collections import deque
 from itertools import _tee_dataobject, chain, cycle, islice
 
-import _ullage_arrow as arrow
 import _ullage_common as common
 import _ullage_kinds as types
 import _ullage_slots as slots
@@ -46,7 +45,6 @@ def weigh(root, most=MAX_STEPS, seen=None):
     reached within `most` steps are left out, and those that are `seen` already, by their ids, which gets those met."""
     totals = [0.0, 0.0, 0.0]
     array, tensor = common.names("numpy").get("ndarray"), common.names("torch").get("Tensor")
-    tables = arrow.kinds()
     seen = set() if seen is None else seen
     todo = deque(((root, 1.0),))
     # As many as can be gone into: an element that is not reached weighs nothing.
@@ -88,11 +86,6 @@ def weigh(root, most=MAX_STEPS, seen=None):
             _weigh_array(value, weight, array, tensor, totals, todo)
         elif tensor is not None and issubclass(kind, tensor):
             _weigh_tensor(value, weight, kind, tensor, totals, seen)
-        elif id(kind) in tables:
-            place, size, _ = arrow.data_of(value)
-            if ("arrow", place) not in seen:
-                seen.add(("arrow", place))
-                _count(totals, size, weight)
         else:
             _count(totals, _own_size(value, kind) + 16, weight)
             for part in gc.get_referents(value) if gc.is_tracked(value) else ():
@@ -176,40 +169,38 @@ def anonymous():
 # --- samplers -------------------------------------------------------------------------------------------
 
 MOST_SAMPLERS = 200  # objects that a loader's sampler leads to
-_LISTS_OF = {"RandomSampler": "", "WeightedRandomSampler": "num_samples", "DistributedSampler": "total_size"}
 
 
 def index_list(loader):
     """Length of the lists of Python ints that torch's own samplers make for each epoch: of those that a sampler of the
     program's draws from too. None where there is none."""
-    lengths, seen = [], set()
+    of_torch, of_ranks = common.names("torch.utils.data.sampler"), common.names("torch.utils.data.distributed")
+    sampler, lengths, seen = of_torch.get("Sampler"), [], set()
     try:
         todo = deque((types.attribute(loader, "batch_sampler"), types.attribute(loader, "sampler")))
         while todo and len(seen) < MOST_SAMPLERS:
             one = todo.popleft()
             kind = type(one)
-            if id(one) in seen or issubclass(kind, _LEAVES + _PASSED_BY):
+            if id(one) in seen:
                 continue
             seen.add(id(one))
-            if types.module_of(kind).startswith("torch.utils.data.") and types.qualified_name(kind) in _LISTS_OF:
-                lengths.append(_listed_by(one, types.qualified_name(kind)))
-            elif kind is list or kind is tuple:
-                todo.extend(one if len(one) <= FEW else ())
-            else:
-                parts = one if kind is dict else types.attributes_of(one) or {}
-                todo.extend(dict.values(parts) if len(parts) <= ATTRIBUTES else ())
+            if kind is of_torch.get("RandomSampler"):
+                drawn_once = types.attribute(one, "replacement") is False
+                lengths.append(_length(types.attribute(one, "data_source")) if drawn_once else None)
+            elif kind is of_torch.get("WeightedRandomSampler"):
+                lengths.append(types.attribute(one, "num_samples"))
+            elif kind is of_ranks.get("DistributedSampler"):
+                # It has asked its dataset once, and pads to a multiple of the ranks.
+                lengths.append(types.attribute(one, "total_size"))
+            elif (kind is list or kind is tuple or kind is dict) and len(one) <= FEW:
+                todo.extend(dict.values(one) if kind is dict else one)
+            elif sampler is not None and sampler in types.mro(kind):
+                # Nor what it samples, which may have loaders of its own.
+                parts = types.attributes_of(one)
+                todo.extend(dict.values(parts) if type(parts) is dict and len(parts) <= ATTRIBUTES else ())
     except Exception:
         pass
-    return sum([length for length in lengths if length]) or None
-
-
-def _listed_by(sampler, name):
-    if name == "RandomSampler":
-        drawn_once = types.attribute(sampler, "replacement") is False
-        return _length(types.attribute(sampler, "data_source")) if drawn_once else None
-    # A DistributedSampler has asked its dataset once, and pads to a multiple of the ranks.
-    number = types.attribute(sampler, _LISTS_OF[name])
-    return number if type(number) is int else None
+    return sum([length for length in lengths if type(length) is int]) or None
 
 
 _PLAIN_LENGTHS = (list, tuple, dict, set, frozenset, deque, str, bytes, bytearray, range)
@@ -245,7 +236,8 @@ def _length_by_code(data, kind):
         return None
     counts = names[0] == "len"
     value = data
-    if len(names) == 1 and names[0] not in (types.attributes_of(data) or {}):  # `return LENGTH`
+    own = types.attributes_of(data)
+    if len(names) == 1 and not (type(own) is dict and names[0] in own):  # `return LENGTH`
         value = function.__globals__.get(names[0])
         return value if type(value) is int else None
     if counts and len(names) == 2 and names[1] in function.__globals__:

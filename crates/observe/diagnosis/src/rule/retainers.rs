@@ -7,7 +7,9 @@
 
 use crate::analysis::copies::{starter, Copy};
 use crate::analysis::growth_class::{rising, rising_with_shared, shared_during, still_rises};
-use crate::analysis::retainers::{held, is_hooks, is_keyed, is_much, is_not_live, Kind, RetainedGrowth};
+use crate::analysis::retainers::{
+    held, is_hooks, is_keyed, is_much, is_not_live, part, Kind, RetainedGrowth,
+};
 use crate::analysis::unheld::{line, unheld, Unheld};
 use crate::analysis::{readable, Analysis, RetainerInCode};
 use crate::evidence;
@@ -17,7 +19,7 @@ use crate::policy::sizes::{MOST, NOTE_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use crate::trend::Rise;
-use ullage_model::{At, Evidence, Finding, Fix, Proof, Retainer, Role, Severity};
+use ullage_model::{At, Evidence, Finding, Fix, GrowthClass, Proof, Retainer, Role, Severity};
 
 /// What evidence of processes is called in which the same holds as much, besides the one that a finding is about.
 pub(crate) const ELSEWHERE: &str = "memory held in other processes";
@@ -129,7 +131,7 @@ fn finding(
     let share = held.explained as f64 / held.of.max(1) as f64;
     let hooks =
         held.retainers.iter().any(|one| is_hooks(one) && one.length >= one.before.unwrap_or(0) + HOOKS_MORE);
-    if share < EXPLAINS && !hooks {
+    if share < EXPLAINS && !hooks && in_use_share(held) < EXPLAINS {
         return None;
     }
     let known = match (held.seen, share >= EXPLAINS_MOST) {
@@ -159,6 +161,12 @@ fn finding(
     finding.process = Some(evidence::process_ref(held.process));
     finding.at = Some(At::from_seconds(held.rise.since));
     Some(finding)
+}
+
+/// Of what came and is in use: what malloc holds free below live blocks is nobody's, and may be many times as much.
+fn in_use_share(held: &RetainedGrowth) -> f64 {
+    let free = part(held.process, &held.rise, GrowthClass::FreedButHeld) / held.rise.by.max(1.0);
+    held.explained as f64 / (held.of as f64 * (1.0 - free)).max(1.0)
 }
 
 /// The graph of a tensor retains more than the first container.

@@ -51,8 +51,8 @@ fn a_graph_that_pins_a_heap_stands_before_what_malloc_holds_free_below_it() {
         name: "positions".into(),
         operations: 19_000,
         before: 7_500,
-        more_bytes: 40 * MIB,
-        of_bytes: 60 * MIB,
+        more_bytes: 16 * MIB,
+        of_bytes: 110 * MIB,
         ..HeldGraph::default()
     };
     let heap = [(1, figures(150, 10)), (39, figures(260, 340))];
