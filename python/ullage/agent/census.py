@@ -202,7 +202,8 @@ class Census:
             # A new one under an old name: the program makes it anew each time.
             named[key] = self._lengths.get(key) or self._sizes.get(name)
             names[name] = self._base(filled[key], named[key] or self._sizes.get(name))
-            inner[key] = heap.nested(large[key][0])
+            # Attributes are no elements of each other: each of them counts for itself.
+            inner[key] = 0 if paths.is_of_attributes(spots[number]) else heap.nested(large[key][0])
             ends_before[key] = self._ends.get(key) or self._ends.get(name)
             ends[key] = ends[name] = queues.ends(large[key][0])
         candidates = []

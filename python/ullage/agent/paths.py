@@ -284,6 +284,11 @@ def _attributes_of(value):
     return types.attributes_of(value)
 
 
+def is_of_attributes(spot):
+    """A dict of an instance's attributes."""
+    return type(spot[1]) is tuple and type(spot[0]) is dict and _attributes_of(spot[1][0]) is spot[0]
+
+
 def hooks(spots):
     """Ids of the code of the functions that are hooks of a model."""
     found = set()

@@ -194,7 +194,7 @@ def index_list(loader):
                 lengths.append(types.attribute(one, "total_size"))
             elif (kind is list or kind is tuple or kind is dict) and len(one) <= FEW:
                 todo.extend(dict.values(one) if kind is dict else one)
-            elif sampler is not None and sampler in types.mro(kind):
+            elif sampler is not None and any([base is sampler for base in types.mro(kind)]):
                 # Nor what it samples, which may have loaders of its own.
                 parts = types.attributes_of(one)
                 todo.extend(dict.values(parts) if type(parts) is dict and len(parts) <= ATTRIBUTES else ())
