@@ -375,6 +375,8 @@ def hung(test):
 
 
 def main():
+    # Who was started in the background of a script ignores it, and so would the jobs.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ullage", required=True)
     parser.add_argument("--only", nargs="*", default=[])
