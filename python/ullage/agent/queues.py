@@ -49,7 +49,16 @@ def is_taken_from(container, spot):
     dis = sys.modules.get("dis")  # torch has loaded it; a program without it pays nothing
     if dis is None or type(container) is not paths.deque or container.maxlen is not None or spot is None:
         return False
-    return any([_takes(dis, code, {last}) for code, last in paths.codes_with(spot)])
+    for code, last in paths.codes_with(spot):
+        # Names first: to take code apart costs a thousand times as much.
+        if _mentions(code) and _takes(dis, code, {last}):
+            return True
+    return False
+
+
+def _mentions(code):
+    nested = [one for one in code.co_consts if type(one) is types.CodeType]
+    return any(["popleft" in one.co_names for one in (code, *nested)])
 
 
 def _takes(dis, code, names, inside=False):

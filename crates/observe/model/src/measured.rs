@@ -66,6 +66,14 @@ impl<T> Measured<T> {
         }
     }
 
+    /// The same of a reference to the value.
+    pub fn as_ref(&self) -> Measured<&T> {
+        match self {
+            Measured::Known(value) => Measured::Known(value),
+            Measured::Missing(reason) => Measured::Missing(*reason),
+        }
+    }
+
     /// The same, with the value changed by `f`.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Measured<U> {
         match self {

@@ -104,7 +104,7 @@ fn judge_failure(
     }
     if known == Proof::Consistent {
         let sentence =
-            "How much more it asked for is not known, and no other limit that refuses a mapping was near.";
+            "How much more it asked for is not known, nor was another limit that refuses a mapping seen to be near.";
         evidence.push(evidence::text(
             "request",
             "unknown",
@@ -117,11 +117,11 @@ fn judge_failure(
     Ok(Some(finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)))))
 }
 
-/// The kernel refused a mapping of a size that nobody knows, and no other limit was near: what one process asks for, up to all
-/// of the machine's memory, is refused for its address space only.
+/// The kernel refused a mapping of a size that nobody knows: what one process asks for, up to all of the machine's memory, is
+/// refused for its address space only, where its mappings are few and the kernel lends more than there is.
 fn only_limit(analysis: &Analysis, failure: &Failure) -> bool {
     let refused = failure.symptom() == Symptom::NoMemory
-        && (failure.exception.is_some_and(|seen| seen.report.errno.is_some())
+        && (failure.exception.is_some_and(|seen| seen.report.errno == Some(12))
             || failure.text().contains("Cannot allocate memory"));
     refused && !failure.in_fork() && analysis.machine().overcommit_memory.known() != Some(2)
 }

@@ -152,9 +152,7 @@ pub(crate) fn is_of_callables(retainer: &Retainer) -> bool {
 }
 
 pub(crate) fn is_hooks(retainer: &Retainer) -> bool {
-    // Beside torch's hooks lie their options, by the same keys: `_forward_hooks_with_kwargs`.
-    let last = retainer.name.rsplit('.').next().unwrap_or_default();
-    last.contains("_hooks") && !last.contains('[')
+    retainer.name.ends_with("_hooks")
 }
 
 /// A process that grew to its end, with all that holds its growth in one way.

@@ -163,10 +163,11 @@ fn finding(
     Some(finding)
 }
 
-/// Of what came and is in use: what malloc holds free below live blocks is nobody's, and may be many times as much.
+/// Of what came and is in use: what malloc holds free below live blocks is nobody's, and may be many times as much. Where nearly all
+/// of it is free, what is left is no more than the error of both readings: less than counts as growth is not divided by.
 fn in_use_share(held: &RetainedGrowth) -> f64 {
     let free = part(held.process, &held.rise, GrowthClass::FreedButHeld) / held.rise.by.max(1.0);
-    held.explained as f64 / (held.of as f64 * (1.0 - free)).max(1.0)
+    held.explained as f64 / (held.of as f64 * (1.0 - free)).max(GROWTH_BYTES as f64)
 }
 
 /// The graph of a tensor retains more than the first container.

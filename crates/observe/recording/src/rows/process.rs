@@ -47,7 +47,7 @@ impl Record for Placed<ProcessReading> {
                 row.nulls(9);
             }
         }
-        row.measured("descriptors", process.descriptors.clone().map(|descriptors| descriptors.count));
+        row.measured("descriptors", process.descriptors.as_ref().map(|descriptors| descriptors.count));
         if let Measured::Known(Descriptors { kinds: Measured::Missing(why), .. }) = process.descriptors {
             row.absent("descriptor_kinds", why);
         }
