@@ -70,7 +70,9 @@ def _profiles():
         _profiled = None
         _told.pop("profiler", None)
         return
-    _profiled = _profiled or monotonic()
+    if _profiled is None:
+        _profiled = monotonic()
+        _told["profiler"] = -1, 0.0  # told from its first moment on: a limit may be met within a second
     _more("profiler", int(monotonic() - _profiled))
 
 

@@ -7,6 +7,7 @@ use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::growth::{EXPLAINS, GROWTH_BYTES};
 use crate::policy::sizes::MOST;
+use crate::policy::trends::{COUNTER_AGAIN_S, COUNTER_AGAIN_SHARE};
 use crate::rule::finding::of_process;
 use crate::rule::retainers::growth_sentence;
 use crate::rule::{Judgement, Rule};
@@ -28,21 +29,28 @@ fn judge(analysis: &Analysis) -> Judgement {
     }
 }
 
-/// It recorded for most of the rise, and what came are blocks of native code, and room between them, that nothing else explains.
+/// It recorded while most of the rise came, and what came are blocks of native code, and room between them, that nothing else explains.
 fn recorded(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<Finding> {
     let (at, counter) = process.torch_counters.latest(WHAT)?;
     let since = at.seconds() - counter.count as f64;
-    let most = at.seconds() - since.max(rise.since) >= MOST * (rise.until - rise.since);
+    let until = if sent_later(process, at, counter.count) { at.seconds() } else { rise.until };
+    let held = |at: f64| {
+        process.anonymous.at_or_before(At::from_seconds(at.max(0.0))).map_or(0.0, |(_, bytes)| bytes)
+    };
+    let most = held(until) - held(since.max(rise.since)) >= MOST * rise.by;
     // Its events pin what is freed between them, too.
     let of = |classes: [GrowthClass; 2]| classes.map(|class| part(process, &rise, class)).iter().sum::<f64>();
     let native = of([GrowthClass::LiveNativeBlocks, GrowthClass::FreedButHeld]) >= MOST * rise.by;
     if !most || !native || !is_much(process, &rise) || explained_share(process, rise) >= EXPLAINS {
         return None;
     }
+    let long = match counter.count {
+        0 => "when it was last read".into(),
+        seconds => format!("for at least {} without a break", evidence::seconds(seconds as f64)),
+    };
     let sentence = format!(
-        "A profiler of torch's recorded in {} for at least {} without a break, and keeps each event until it is stopped.",
-        evidence::describe(process),
-        evidence::seconds(counter.count as f64)
+        "A profiler of torch's recorded in {} {long}, and keeps each event until it is stopped.",
+        evidence::describe(process)
     );
     let source = evidence::Source::Agent(process.id.pid);
     let recorded = evidence::text("profiler", "recording", source, Some(at), sentence);
@@ -51,6 +59,12 @@ fn recorded(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option
     finding.at = Some(At::from_seconds(rise.since));
     finding.explains = vec!["glibc-dynamic-mmap-threshold".into()];
     Some(finding)
+}
+
+/// Would the agent have told of it again, had it still recorded at the last reading? A process that is killed is not read again.
+fn sent_later(process: &ProcessHistory, at: At, seconds: u64) -> bool {
+    let again = (COUNTER_AGAIN_SHARE * seconds as f64).clamp(1.0, COUNTER_AGAIN_S);
+    process.memory_readings.all.last().is_some_and(|reading| reading.at - at.seconds() >= again)
 }
 
 fn fixes(_: &RemedyContext) -> Vec<Fix> {

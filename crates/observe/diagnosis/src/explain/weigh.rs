@@ -14,7 +14,7 @@ use crate::policy::given::{DEFAULT_MAPPINGS, PAGE_BYTES};
 use crate::policy::log::{HUGE_REQUEST_BYTES, HUGE_REQUEST_STEPS, NEAR_DEFAULT};
 use crate::rule::Cause;
 use std::collections::BTreeMap;
-use ullage_model::{Evidence, Finding, Proof, Severity};
+use ullage_model::{Evidence, Finding, Fix, Proof, Severity};
 
 /// Findings told.
 const MOST_FINDINGS: usize = 5;
@@ -108,8 +108,7 @@ fn finding(id: &'static str, found: &LogMatch) -> Finding {
         vec![evidence::text("message", &found.text, evidence::Source::Line(found.line), None, sentence)];
     evidence.extend(segment_sentence(id, found));
     if let Some(hint) = found.hint {
-        let sentence = format!("{}.", evidence::capital(hint.trim_end_matches('.')));
-        evidence.push(evidence::text("hint", hint, "catalogue", None, sentence));
+        evidence.push(evidence::text("hint", hint, "known message", None, hint.to_owned()));
     }
     let known = cause(id);
     Finding {
@@ -121,10 +120,15 @@ fn finding(id: &'static str, found: &LogMatch) -> Finding {
         process: None,
         at: None,
         evidence,
-        fixes: known.map(Cause::fixes).unwrap_or_default(),
+        fixes: known.map(Cause::fixes).unwrap_or_default().into_iter().filter(needs_no_recording).collect(),
         explains: Vec::new(),
         beyond_its_process: false,
     }
+}
+
+/// A log has no report to read further in.
+fn needs_no_recording(fix: &Fix) -> bool {
+    !fix.command.starts_with("ullage report")
 }
 
 fn segment_sentence(id: &str, found: &LogMatch) -> Option<Evidence> {

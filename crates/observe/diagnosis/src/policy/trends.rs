@@ -66,6 +66,9 @@ pub(crate) const WARN_AT: f64 = 4.0;
 
 /// A count of the agent is watched for so long. In any run: after 5 s any change is sent (see trend/counter.rs).
 pub(crate) const COUNTER_LASTED_S: f64 = 5.0;
+/// A count is sent again once it is so much more, or has changed after so long, seconds (torch_counts.py).
+pub(crate) const COUNTER_AGAIN_SHARE: f64 = 0.25;
+pub(crate) const COUNTER_AGAIN_S: f64 = 5.0;
 /// It was last sent within this share of the time before the end.
 pub(crate) const COUNTER_LATE: f64 = 0.3;
 /// Of its rise, each half of the time has this share.

@@ -50,13 +50,30 @@ pub(crate) fn explain(analysis: &Analysis, findings: &mut Vec<Finding>) {
         findings.retain(|finding| !is_alike(finding));
     }
     let Some(most) = findings.iter().filter_map(weight).max() else { return };
-    let Some(reason) = findings.iter_mut().find(|finding| weight(finding) == Some(most)) else { return };
+    let Some(reason) = findings.iter().position(|finding| weight(finding) == Some(most)) else { return };
+    let reason = root(findings, reason);
+    let reason = &mut findings[reason];
     reason.severity = reason.severity.max(severity);
     reason.explains.push(kill);
     reason.beyond_its_process = true;
     if !is_alike(reason) {
         findings.retain(|finding| !is_alike(finding));
     }
+}
+
+/// What a finding comes of, where that is known as well: it is why what came of it filled the limit.
+fn root(findings: &[Finding], mut of: usize) -> usize {
+    let explains = |finding: &Finding, of: usize| {
+        finding.severity > Severity::Note
+            && finding.status() >= findings[of].status()
+            && finding.is_cause_of(&findings[of])
+    };
+    // Each at most once: two may explain each other.
+    for _ in 0..findings.len() {
+        let Some(cause) = findings.iter().position(|finding| explains(finding, of)) else { break };
+        of = cause;
+    }
+    of
 }
 
 /// What is said of ranks that hold about as much each, and no more is known.
@@ -116,6 +133,7 @@ fn may_explain(analysis: &Analysis, finding: &Finding, kill: Option<At>) -> bool
     };
     (explains_growth(&finding.cause) || is_killed_at_work(finding))
         && finding.status() >= Status::Supported
+        && kill.is_none_or(|kill| finding.at.is_none_or(|at| at <= kill))
         && kill.is_none_or(|kill| process.is_none_or(|process| lived(process, kill)))
 }
 

@@ -2,8 +2,8 @@
 
 use super::build::*;
 use ullage_model::{
-    AgentMessage, Backlog, Bytes, Census, Collective, Ending, EventKind, LimitKind, Measured, ProcessMemory,
-    ProcessReading, Retainer, Role, Severity, Status, TorchCount, Verdict, Weight,
+    AgentMessage, Backlog, Bytes, Census, Collective, Ending, EventKind, Garbage, LimitKind, LoaderSettings,
+    Measured, ProcessMemory, ProcessReading, Retainer, Role, Severity, Status, TorchCount, Verdict, Weight,
 };
 
 fn sized(pid: i32, anonymous: u64) -> ProcessReading {
@@ -284,6 +284,57 @@ fn a_cache_in_one_worker_stands_for_those_without_a_census() {
     assert_eq!(of(&workers), "unbounded-caches");
     let others = [(Role::LoaderWorker(Some(0)), 320), (Role::Trainer, 320), (Role::Other, 320)];
     assert_ne!(of(&others), "unbounded-caches", "what does other work is another matter");
+}
+
+#[test]
+fn what_garbage_comes_of_stands_before_the_kill_that_it_led_to() {
+    let verdict = killed(&[(Role::Rank(0), 950)], |run| {
+        for at in [3.0, 8.0] {
+            let circles = TorchCount {
+                what: "autograd-circles".into(),
+                count: 8 * at as u64,
+                bytes: Some(50 * at as u64 * MIB),
+                name: "Double".into(),
+            };
+            let garbage = Garbage { objects: 80, inspected: 80, garbage: 77, bytes: 200 * MIB };
+            let census = Census { number: 1, grown: 300 * MIB, garbage: Some(garbage), ..Census::default() };
+            for message in [AgentMessage::TorchCount(circles), AgentMessage::Census(Box::new(census))] {
+                run.event(at, EventKind::Agent { id: Some(id(300)), pid: 300, message });
+            }
+        }
+    });
+    let found = causes(&verdict);
+    assert_eq!(found[0], "autograd-function-ctx-leak", "{:?}", verdict.findings);
+    assert_eq!(verdict.findings[0].severity, Severity::Fatal);
+    assert!(found.contains(&"gc-disabled-or-deferred") && found.contains(&"memcg-oom-kill"), "{found:?}");
+}
+
+#[test]
+fn what_came_only_after_the_kill_is_no_reason_of_it() {
+    let of = |begun: f64| {
+        let verdict = killed(&[(Role::Trainer, 100), (Role::LoaderWorker(Some(0)), 850)], |run| {
+            let loader = LoaderSettings {
+                workers: 1,
+                start_method: Some("spawn".into()),
+                dataset: Some("__main__.Samples".into()),
+                dataset_len: Some(400),
+                ..LoaderSettings::default()
+            };
+            let message = AgentMessage::Loader(Box::new(loader));
+            run.event(1.0, EventKind::Agent { id: Some(id(MAIN)), pid: MAIN, message });
+            let message = AgentMessage::Process {
+                name: "Process-1".into(),
+                target: "torch.utils.data._utils.worker._worker_loop".into(),
+                worker: Some(0),
+                start_method: Some("spawn".into()),
+                anonymous: Some(810 * MIB),
+                dataset: Some(Weight { objects: 800 * MIB, ..Weight::default() }),
+            };
+            run.event(begun, EventKind::Agent { id: Some(id(301)), pid: 301, message });
+        });
+        causes(&verdict)[0].to_owned()
+    };
+    assert_eq!((of(3.0).as_str(), of(9.58).as_str()), ("spawn-forkserver-full-copy", "memcg-oom-kill"));
 }
 
 #[test]

@@ -58,6 +58,16 @@ fn every_file_of_facts_is_read_as_it_is_meant() {
 }
 
 #[test]
+fn what_a_message_means_is_said_in_sentences() {
+    let hints: Vec<&str> = messages().iter().filter_map(|message| message.hint.as_deref()).collect();
+    assert!(hints.len() > 40);
+    for hint in hints {
+        let begins = hint.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit() || "`\"(".contains(c));
+        assert!(begins && hint.ends_with('.') && hint.contains(' '), "{hint}");
+    }
+}
+
+#[test]
 fn every_cause_of_a_message_is_there() {
     assert!(messages().len() > 100);
     for message in messages() {

@@ -31,6 +31,15 @@ fn the_bare_stack_trace_names_the_cause_with_less_certainty() {
 }
 
 #[test]
+fn a_log_has_no_report_to_read_further_in() {
+    for log in ["Killed\n", "UserWarning: resource_tracker: There appear to be 1 leaked semaphore objects to clean up at shutdown\n"] {
+        let findings = explain_log(log.as_bytes()).unwrap().findings;
+        let fixes: Vec<_> = findings.iter().flat_map(|finding| &finding.fixes).collect();
+        assert!(!fixes.is_empty() && fixes.iter().all(|fix| !fix.command.contains("ullage report")), "{log}");
+    }
+}
+
+#[test]
 fn a_huge_request_makes_the_limit_of_mappings_less_likely() {
     let of = |text: &str| {
         explain_log(text.as_bytes())

@@ -163,7 +163,7 @@ fn gradients_that_carry_a_graph_are_named_where_nothing_else_explains_the_growth
 
 #[test]
 fn a_profiler_that_records_all_along_is_named_where_nothing_else_explains_the_growth() {
-    let run = |seconds: u64, tensors: f64, retainers: Vec<Retainer>| {
+    let run_until = |sent: i32, seconds: u64, tensors: f64, retainers: Vec<Retainer>| {
         let profiler =
             TorchCount { what: "profiler".into(), count: seconds, bytes: None, name: String::new() };
         let figures = |at: f64, tensors: f64| {
@@ -191,15 +191,21 @@ fn a_profiler_that_records_all_along_is_named_where_nothing_else_explains_the_gr
                 (10, grown(1, Vec::new())),
                 (20, grown(2, retainers)),
                 (38, figures(38.0, tensors)),
-                (39, AgentMessage::TorchCount(profiler)),
+                (sent, AgentMessage::TorchCount(profiler)),
             ],
         )
     };
+    let run = |seconds, tensors, retainers| run_until(39, seconds, tensors, retainers);
     let verdict = run(38, 0.0, vec![]);
     let (cause, severity, status, said) = one(&verdict);
     assert_eq!((cause, severity, status), ("profiler-and-debug-hooks", Severity::Warning, Status::Supported));
     assert!(said.contains("for at least 38.0 s without a break"), "{said}");
     assert_eq!(causes(&run(5, 0.0, vec![])), ["unnamed-growth"], "a few steps of it");
+    let first = run_until(15, 0, 0.0, vec![]);
+    assert_eq!(first.findings[0].cause, "unnamed-growth", "it was due to be told again");
+    let sent_at = |sent| run_until(sent, 17, 0.0, vec![]).findings[0].cause.clone();
+    assert_eq!(sent_at(35), "profiler-and-debug-hooks", "it was not due to be told again before the end");
+    assert_eq!(sent_at(33), "unnamed-growth", "it was due at the last reading, and recorded no more");
     assert_eq!(causes(&run(38, 370.0, vec![])), ["unnamed-growth"], "tensors are no events");
     assert_eq!(one(&run(38, 0.0, vec![retainer("losses")])).0, "accumulate-metrics-outputs");
 }

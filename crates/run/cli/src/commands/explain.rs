@@ -92,13 +92,15 @@ fn meant(typed: &str) -> anyhow::Result<&'static Cause> {
 
 fn log(arguments: &ExplainArguments, name: &str, reader: impl BufRead) -> anyhow::Result<u8> {
     let verdict = ullage_diagnosis::explain_log(reader).with_context(|| format!("cannot explain {name}"))?;
-    let notes: Vec<String> = verdict
-        .settle
-        .iter()
-        // "Run it under ullage" is the last fix of every finding already.
-        .filter(|command| !command.starts_with("ullage run"))
-        .map(|command| format!("To find out which: {command}"))
-        .collect();
+    let mut notes: Vec<String> = Vec::new();
+    // "Run it under ullage" is the last fix of every finding already.
+    for command in verdict.settle.iter().filter(|command| !command.starts_with("ullage run")) {
+        let note = format!("To find out which: {command}");
+        // Several causes are told apart by one command.
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
     let view = text::LogView {
         source: name,
         lines: verdict.lines,
