@@ -24,6 +24,18 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
             Fix::new("Or call it when the object is done with", "finalizer()"),
         ];
     }
+    if name.is_some_and(|name| name.ends_with("._scheduled")) {
+        return vec![
+            Fix::new(
+                "Cancel each timer when what it is for is done",
+                "timer = loop.call_later(3600, cleanup, key)  # and when it is done with: timer.cancel()",
+            ),
+            Fix::new(
+                "Or let it keep neither the caller's context nor the object",
+                "loop.call_later(3600, cleanup, key, context=contextvars.Context())",
+            ),
+        ];
+    }
     if let Some(retainer) = context.retainer.as_ref().filter(|retainer| retainer.of_callables) {
         let name = retainer.name.as_deref().unwrap_or("callbacks");
         let remove = match retainer.collection {

@@ -210,6 +210,7 @@ impl RemedyContext {
     pub(crate) fn put(&self, value: &str, otherwise: &str) -> String {
         let name = self.retainer_name(otherwise);
         match self.collection() {
+            Some(Collection::Dict) if self.has_lists() => format!("{name}[key].append({value})"),
             Some(Collection::Dict) => format!("{name}[key] = {value}"),
             Some(Collection::Set) => format!("{name}.add({value})"),
             Some(Collection::Tensor | Collection::Array | Collection::DataFrame | Collection::Exception) => {
@@ -222,10 +223,16 @@ impl RemedyContext {
         }
     }
 
+    /// Lists in it grow, and it does not.
+    fn has_lists(&self) -> bool {
+        self.retainer.as_ref().is_some_and(|retainer| retainer.nested == Some(Collection::List))
+    }
+
     /// Code that empties what retains the memory.
     pub(crate) fn empty(&self, otherwise: &str) -> String {
         let name = self.retainer_name(otherwise);
         match self.collection() {
+            Some(Collection::Dict) if self.has_lists() => format!("for one in {name}.values(): one.clear()"),
             Some(Collection::Tensor) => format!("{name} = {name}[:0].clone()"),
             Some(Collection::Array) => format!("{name} = {name}[:0].copy()"),
             Some(Collection::DataFrame) => format!("{name} = {name}.iloc[:0].copy()"),

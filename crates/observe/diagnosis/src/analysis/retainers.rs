@@ -44,6 +44,7 @@ const PENDING: &str = " (pending)";
 pub(crate) const OF_THREADS: &str = "threading.local";
 
 /// What the registry of `weakref.finalize` holds.
+const TIMER: &str = "asyncio.events.TimerHandle";
 const FINALIZER: &str = "weakref.finalize._Info";
 
 impl Kind {
@@ -80,6 +81,8 @@ impl Kind {
             || retainer.element.is_empty()
                 && ["Tensor", "ndarray", "bytes", "bytearray"].iter().any(|kind| retainer.type_name.ends_with(kind));
         match retainer {
+            // The loop of events keeps them until they are due, and they what they call.
+            _ if retainer.element.starts_with(TIMER) => Kind::Hook,
             _ if is_of_a_queue(retainer) || is_waiting(retainer) => Kind::Queue,
             _ if retainer.errors >= MOST => Kind::Error,
             _ if REPEATED.contains(&retainer.type_name.as_str()) => Kind::Cycle,
@@ -110,10 +113,12 @@ fn is_shuffled(process: &ProcessHistory, retainer: &Retainer) -> bool {
 
 /// By a key, by its name, or by all instances of a class. By which way the agent came to it says nothing.
 pub(crate) fn is_keyed(retainer: &Retainer) -> bool {
+    // The number of its keys stands still, and a list of data under each of them grows.
+    let of_lists = retainer.nested && retainer.element.starts_with("list with ");
     let mapping = ["lru_cache", "dict", "set", "frozenset", OF_THREADS]
         .contains(&retainer.type_name.as_str())
         || retainer.type_name.starts_with("collections.") && retainer.type_name != "collections.deque";
-    mapping || is_called_a_cache(retainer) || is_of_a_class(retainer)
+    mapping && !of_lists || is_called_a_cache(retainer) || is_of_a_class(retainer)
 }
 
 fn is_called_a_cache(retainer: &Retainer) -> bool {

@@ -91,6 +91,8 @@ pub(crate) const RECENT_MOST_S: f64 = 60.0;
 pub(crate) const HELD_MORE: f64 = 0.25;
 /// Memory ran out, and this share of it was retained.
 pub(crate) const RETAINED_MUCH: f64 = 0.3;
+/// It grows by what it retains where that stands for this share of its readings, up to the last.
+pub(crate) const RETAINED_LATE: f64 = 1.0 / 3.0;
 /// Threads from which arenas count: fewer share those that every process has.
 pub(crate) const ARENA_THREADS: f64 = 4.0;
 /// What a piece of Python takes where readings came too late to say: between the smallest and most objects.

@@ -35,6 +35,11 @@ pub(crate) fn explain(analysis: &Analysis, findings: &mut [Finding]) {
         });
         if let Some(nearer) = nearer.filter(|nearer| !nearer.explains.contains(&cause)) {
             nearer.explains.push(cause);
+            // What is pinned needs no remedy of its own.
+            let pinned = &mut findings[farther].severity;
+            if is_pinned && *pinned == Severity::Warning {
+                *pinned = Severity::Note;
+            }
         }
     }
 }

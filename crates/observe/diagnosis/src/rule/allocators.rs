@@ -7,7 +7,7 @@ use crate::analysis::retention::Retention;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::Allocator;
-use crate::policy::growth::{ARENA_THREADS, RETAINED_MUCH};
+use crate::policy::growth::{ARENA_THREADS, RETAINED_LATE, RETAINED_MUCH};
 use crate::policy::sizes::{MOST, WARN_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
@@ -39,8 +39,9 @@ pub(crate) fn judge(
     let Some(retention) = analysis.retention_of(allocator) else { return unread(analysis, allocator) };
     let most = analysis.retention.iter().map(|retention| retention.bytes).fold(0.0, f64::max);
     let growing = analysis.growth.as_ref().filter(|(growth, _)| growth.class == GrowthClass::FreedButHeld);
-    let ongoing =
-        growing.is_some_and(|(growth, ongoing)| *ongoing && growth.bytes as f64 >= WARN_BYTES as f64);
+    let ongoing = growing
+        .is_some_and(|(growth, ongoing)| *ongoing && growth.bytes as f64 >= WARN_BYTES as f64)
+        && stands(retention);
     let short =
         analysis.ran_out && retention.bytes >= RETAINED_MUCH * analysis.timeline.memory().peak_bytes as f64;
     let worker = matches!(retention.process.role, Role::LoaderWorker(_));
@@ -78,6 +79,16 @@ pub(crate) fn judge(
         finding.at = Some(since);
     }
     Judgement::one(finding)
+}
+
+/// Most of it was there all through the last third of the readings. What goes back to the kernel now and then only happens to be
+/// high at the end.
+fn stands(retention: &Retention) -> bool {
+    let readings = &retention.process.memory_readings.all;
+    let Some((first, last)) = readings.first().zip(readings.last()) else { return true };
+    let from = last.at - RETAINED_LATE * (last.at - first.at);
+    let least = last.anonymous - MOST * retention.retained.bytes;
+    readings.iter().filter(|reading| reading.at >= from).all(|reading| reading.anonymous >= least)
 }
 
 fn others(retention: &Retention) -> String {

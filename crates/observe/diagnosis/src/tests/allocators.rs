@@ -125,6 +125,29 @@ fn the_heap_that_retains_most_is_named_and_growth_of_it_is_a_warning() {
 }
 
 #[test]
+fn what_goes_back_now_and_then_is_no_growth_where_it_is_high_at_the_end() {
+    let of = |low_at: u64| {
+        let held = |second: u64| if second == low_at { 130 } else { 100 + 5 * second };
+        let mut run = run(|second| main_with(held(second), 50, 3000 + 5 * second));
+        memory_reading(&mut run, 1.2, START);
+        for second in (4..60).step_by(5) {
+            let (anonymous, free) = (held(second), held(second) - 100);
+            let figures = [
+                ("anonymous", anonymous),
+                ("malloc_used", 60),
+                ("malloc_free", free),
+                ("malloc_free_main", free),
+                ("malloc_arenas", 2),
+                ("malloc_trimmable", 20),
+            ];
+            memory_reading(&mut run, second as f64, &figures);
+        }
+        found(&verdict(&mut run), "glibc-dynamic-mmap-threshold").map(|finding| finding.severity)
+    };
+    assert_eq!((of(0), of(49)), (Some(Severity::Warning), Some(Severity::Note)));
+}
+
+#[test]
 fn code_that_is_generated_all_along_is_reported_before_the_heap_that_its_cache_holds_open() {
     let first = |code: fn(u64) -> u64| {
         let mut run = run(|second| {

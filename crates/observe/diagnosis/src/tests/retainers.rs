@@ -263,6 +263,16 @@ fn lists_within_a_dict_that_become_longer_are_shortened() {
     };
     assert!(of("list").starts_with("for one in writer.scalars.values(): del one[:-"), "{}", of("list"));
     assert_eq!(of("set"), "for one in writer.scalars.values(): one.clear()");
+    let outputs = |nested| {
+        let (type_name, element) = ("dict".to_owned(), "list with Tensor [2048, 512] float32".to_owned());
+        let verdict = run(steady, census(&[Retainer { type_name, element, nested, ..retainer("by_name") }]));
+        let finding = &verdict.findings[0];
+        (finding.cause.clone(), finding.fixes[0].command.clone())
+    };
+    let (cause, command) = outputs(true);
+    assert_eq!(cause, "accumulate-metrics-outputs", "tensors are appended under each key");
+    assert!(command.starts_with("for one in by_name.values(): one.clear()"), "{command}");
+    assert_eq!(outputs(false).0, "unbounded-caches", "ever more keys");
 }
 
 #[test]
@@ -306,6 +316,12 @@ fn each_way_to_hold_has_its_rule() {
         one.element = "weakref.finalize._Info with ndarray [512] float64".into();
     });
     assert_eq!(finalizers, "hooks-and-closures-leak");
+    let timers = with(|one| {
+        one.owner = "asyncio.unix_events._UnixSelectorEventLoop".into();
+        (one.name, one.taken_from) = ("self._scheduled".into(), true);
+        one.element = "asyncio.events.TimerHandle".into();
+    });
+    assert_eq!(timers, "hooks-and-closures-leak");
     let traced = with(|one| {
         (one.type_name, one.name, one.element) = ("tracebacks".into(), String::new(), String::new());
         one.errors = 1.0;
