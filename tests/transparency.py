@@ -247,7 +247,7 @@ def ctrl_c(world, terminal):
     script = os.path.join(world.folder, "ctrl_c.py")
     with open(script, "w") as file:
         file.write(
-            "import time\nprint('run'+'ning', flush=True)\ntry: time.sleep(60)\n"
+            "import time\ntry: print('run'+'ning', flush=True); time.sleep(60)\n"
             "except KeyboardInterrupt: print('inter'+'rupted'); raise SystemExit(6)\n"
         )
     terminal.line(world.shell_line(f"{PY} {script}") + "; echo status=$?")
