@@ -63,7 +63,8 @@ fn recorded(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option
 
 /// Would the agent have told of it again, had it still recorded at the last reading? A process that is killed is not read again.
 fn sent_later(process: &ProcessHistory, at: At, seconds: u64) -> bool {
-    let again = (COUNTER_AGAIN_SHARE * seconds as f64).clamp(1.0, COUNTER_AGAIN_S);
+    let more = (COUNTER_AGAIN_SHARE * seconds as f64).ceil();
+    let again = more.clamp(1.0, COUNTER_AGAIN_S);
     process.memory_readings.all.last().is_some_and(|reading| reading.at - at.seconds() >= again)
 }
 

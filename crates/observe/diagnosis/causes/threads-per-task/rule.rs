@@ -85,8 +85,9 @@ fn judged(analysis: &Analysis, process: &ProcessHistory, mut evidence: Vec<Evide
     evidence.extend(stacks(process, at));
     let known = Proof::SeenOutside;
     let mut finding = of_process(analysis, &RULE, Severity::Warning, known, evidence, process);
-    let retainers = process.censuses.iter().flat_map(|(_, census)| &census.retainers);
-    if retainers.into_iter().any(|one| one.type_name == OF_THREADS) {
+    let retainers = process.censuses.last().map(|(_, census)| census.retainers.iter());
+    let most = retainers.and_then(|retainers| retainers.max_by_key(|one| one.more_bytes));
+    if most.is_some_and(|one| one.type_name == OF_THREADS) {
         finding.explains.push("unbounded-caches".into());
     }
     Judgement::one(finding)

@@ -43,8 +43,10 @@ const PENDING: &str = " (pending)";
 /// What a `threading.local` holds for each thread.
 pub(crate) const OF_THREADS: &str = "threading.local";
 
-/// What the registry of `weakref.finalize` holds.
+/// What a loop of events holds until it is due.
 const TIMER: &str = "asyncio.events.TimerHandle";
+
+/// What the registry of `weakref.finalize` holds.
 const FINALIZER: &str = "weakref.finalize._Info";
 
 impl Kind {
@@ -82,7 +84,7 @@ impl Kind {
                 && ["Tensor", "ndarray", "bytes", "bytearray"].iter().any(|kind| retainer.type_name.ends_with(kind));
         match retainer {
             // The loop of events keeps them until they are due, and they what they call.
-            _ if retainer.element.starts_with(TIMER) => Kind::Hook,
+            _ if is_timers(retainer) => Kind::Hook,
             _ if is_of_a_queue(retainer) || is_waiting(retainer) => Kind::Queue,
             _ if retainer.errors >= MOST => Kind::Error,
             _ if REPEATED.contains(&retainer.type_name.as_str()) => Kind::Cycle,
@@ -156,6 +158,12 @@ pub(crate) fn is_of_callables(retainer: &Retainer) -> bool {
         && retainer.type_name != "lru_cache"
 }
 
+/// Callbacks that a loop of events holds until they are due.
+pub(crate) fn is_timers(retainer: &Retainer) -> bool {
+    retainer.element.starts_with(TIMER)
+}
+
+/// Of a module, which lists them by what calls them.
 pub(crate) fn is_hooks(retainer: &Retainer) -> bool {
     retainer.name.ends_with("_hooks")
 }

@@ -14,7 +14,18 @@ use ullage_model::{EvidenceValue, Finding, ProcessId, Severity, Status};
 /// Free memory that lies below blocks in use.
 const BELOW_LIVE: &str = "glibc-dynamic-mmap-threshold";
 const QUEUE: &str = "queue-backlog-unbounded";
-const UNNAMED: &str = "unnamed-growth";
+
+/// Copies of pages, processes, mappings and what has no name: no blocks among others.
+const OF_PAGES: [&str; 8] = [
+    "fork-parent-rewrites",
+    "inductor-compile-workers",
+    "large-preallocation-lazy-touch",
+    "per-rank-copies",
+    "refcount-cow-fork-workers",
+    "spawn-forkserver-full-copy",
+    "thp-always-rss-bloat",
+    "unnamed-growth",
+];
 
 /// Lets the nearer one explain the other.
 pub(crate) fn explain(analysis: &Analysis, findings: &mut [Finding]) {
@@ -22,26 +33,30 @@ pub(crate) fn explain(analysis: &Analysis, findings: &mut [Finding]) {
     for farther in 0..findings.len() {
         let Some(process) = of(&findings[farther]) else { continue };
         let cause = findings[farther].cause.clone();
-        let pins =
-            |finding: &Finding| explains_growth(&finding.cause) && retained_by_allocator(finding).is_none();
         let is_pinned = cause == BELOW_LIVE;
         let is_queued =
             leads_to(&findings[farther]).is_some_and(|bytes| waiting(analysis, process) >= MOST * bytes);
         let nearer = findings.iter_mut().find(|finding| {
             let known = finding.severity > Severity::Note && finding.status() >= Status::Supported;
-            let fits = (is_pinned && pins(finding) && finding.cause != UNNAMED)
-                || (is_queued && finding.cause == QUEUE);
+            let fits = (is_pinned && pins(finding)) || (is_queued && finding.cause == QUEUE);
             known && fits && finding.cause != cause && of(finding) == Some(process)
         });
-        if let Some(nearer) = nearer.filter(|nearer| !nearer.explains.contains(&cause)) {
+        let Some(nearer) = nearer else { continue };
+        if !nearer.explains.contains(&cause) {
             nearer.explains.push(cause);
-            // What is pinned needs no remedy of its own.
-            let pinned = &mut findings[farther].severity;
-            if is_pinned && *pinned == Severity::Warning {
-                *pinned = Severity::Note;
-            }
+        }
+        // What is pinned needs no remedy of its own, unless memory ran out.
+        let pinned = &mut findings[farther].severity;
+        if is_pinned && *pinned == Severity::Warning && !analysis.ran_out {
+            *pinned = Severity::Note;
         }
     }
+}
+
+/// It is of blocks that stay in use, whose names are known.
+fn pins(finding: &Finding) -> bool {
+    let is_other = retained_by_allocator(finding).is_some() || OF_PAGES.contains(&finding.cause.as_str());
+    explains_growth(&finding.cause) && !is_other
 }
 
 /// Bytes of what a name leads to, where a finding is of that.

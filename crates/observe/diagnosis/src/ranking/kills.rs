@@ -15,11 +15,14 @@ use crate::rule::allocators::{retained_by_allocator, JOB_GROWTH};
 use crate::rule::finding::MEANWHILE;
 use crate::rule::retainers::ELSEWHERE;
 use crate::trend::rise;
-use ullage_model::{At, Evidence, EvidenceValue, Finding, Role, Severity, Status, Unit};
+use ullage_model::{At, Evidence, EvidenceValue, Finding, Proof, Role, Severity, Status, Unit};
 
 /// Findings that the kernel, or who acts for it, killed for lack of memory.
 const KILLS: [&str; 5] =
     ["memcg-oom-kill", "invisible-child-oom", "host-oom-kill", "numa-membind-oom", "userspace-oom-daemon"];
+
+/// Copies that were weighed when their worker began, which is their moment.
+const COPIES: &str = "spawn-forkserver-full-copy";
 
 /// Lets what was most of what came explain the first kill: of several, what is known best, then what holds most. Memory that several
 /// processes hold alike is no reason of its own where another one was named.
@@ -51,7 +54,7 @@ pub(crate) fn explain(analysis: &Analysis, findings: &mut Vec<Finding>) {
     }
     let Some(most) = findings.iter().filter_map(weight).max() else { return };
     let Some(reason) = findings.iter().position(|finding| weight(finding) == Some(most)) else { return };
-    let reason = root(findings, reason);
+    let reason = root(findings, reason, |finding| may_explain(analysis, finding, at));
     let reason = &mut findings[reason];
     reason.severity = reason.severity.max(severity);
     reason.explains.push(kill);
@@ -62,18 +65,22 @@ pub(crate) fn explain(analysis: &Analysis, findings: &mut Vec<Finding>) {
 }
 
 /// What a finding comes of, where that is known as well: it is why what came of it filled the limit.
-fn root(findings: &[Finding], mut of: usize) -> usize {
-    let explains = |finding: &Finding, of: usize| {
-        finding.severity > Severity::Note
-            && finding.status() >= findings[of].status()
-            && finding.is_cause_of(&findings[of])
+fn root(findings: &[Finding], of: usize, may: impl Fn(&Finding) -> bool) -> usize {
+    let mut known = vec![of];
+    let explains = |finding: &Finding, of: &Finding| {
+        finding.severity > Severity::Note && finding.status() >= of.status() && finding.is_cause_of(of)
     };
-    // Each at most once: two may explain each other.
-    for _ in 0..findings.len() {
-        let Some(cause) = findings.iter().position(|finding| explains(finding, of)) else { break };
-        of = cause;
+    // Each at most once: two may explain each other, and neither comes before the other.
+    while let Some(last) = known.last() {
+        let of = &findings[*last];
+        let cause = findings
+            .iter()
+            .enumerate()
+            .find(|(at, finding)| !known.contains(at) && explains(finding, of) && may(finding));
+        let Some((cause, _)) = cause else { break };
+        known.push(cause);
     }
-    of
+    known.pop().unwrap_or(of)
 }
 
 /// What is said of ranks that hold about as much each, and no more is known.
@@ -133,8 +140,16 @@ fn may_explain(analysis: &Analysis, finding: &Finding, kill: Option<At>) -> bool
     };
     (explains_growth(&finding.cause) || is_killed_at_work(finding))
         && finding.status() >= Status::Supported
-        && kill.is_none_or(|kill| finding.at.is_none_or(|at| at <= kill))
+        && !kill.is_some_and(|kill| began_later(finding, kill))
         && kill.is_none_or(|kill| process.is_none_or(|process| lived(process, kill)))
+}
+
+/// It is a growth, or copies, that began only after the kill. Where it is not said since when, its moment is that of the last
+/// reading, which may be later in a process that lived on.
+fn began_later(finding: &Finding, kill: At) -> bool {
+    let read = finding.evidence.first().and_then(|evidence| evidence.at);
+    let begins = finding.at != read || (finding.cause == COPIES && finding.proof == Proof::SeenInside);
+    begins && finding.at.is_some_and(|at| at > kill)
 }
 
 /// The most bytes that its evidence speaks of, and when they were read, with those in other processes; limits, and the growth of

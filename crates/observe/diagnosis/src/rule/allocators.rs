@@ -3,15 +3,16 @@
 //! Retained memory is there for the next block, and costs nothing until something else needs it: a note. It is a warning
 //! where it is what the job grows by to its end, or where memory ran out and it was much of it.
 
+use crate::analysis::retained::retained_at;
 use crate::analysis::retention::Retention;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
-use crate::history::Allocator;
+use crate::history::{Allocator, MemoryReading};
 use crate::policy::growth::{ARENA_THREADS, RETAINED_LATE, RETAINED_MUCH};
 use crate::policy::sizes::{MOST, WARN_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, EvidenceValue, Finding, GrowthClass, Proof, Role, Severity, Unit};
+use ullage_model::{Evidence, EvidenceValue, Finding, Growth, GrowthClass, Proof, Role, Severity, Unit};
 
 /// What evidence of the whole job's growth is called: it is not what the allocator retains.
 pub(crate) const JOB_GROWTH: &str = "growth";
@@ -39,9 +40,9 @@ pub(crate) fn judge(
     let Some(retention) = analysis.retention_of(allocator) else { return unread(analysis, allocator) };
     let most = analysis.retention.iter().map(|retention| retention.bytes).fold(0.0, f64::max);
     let growing = analysis.growth.as_ref().filter(|(growth, _)| growth.class == GrowthClass::FreedButHeld);
-    let ongoing = growing
-        .is_some_and(|(growth, ongoing)| *ongoing && growth.bytes as f64 >= WARN_BYTES as f64)
-        && stands(retention);
+    let ongoing = growing.is_some_and(|(growth, ongoing)| {
+        *ongoing && growth.bytes as f64 >= WARN_BYTES as f64 && stands(retention, growth)
+    });
     let short =
         analysis.ran_out && retention.bytes >= RETAINED_MUCH * analysis.timeline.memory().peak_bytes as f64;
     let worker = matches!(retention.process.role, Role::LoaderWorker(_));
@@ -81,14 +82,19 @@ pub(crate) fn judge(
     Judgement::one(finding)
 }
 
-/// Most of it was there all through the last third of the readings. What goes back to the kernel now and then only happens to be
-/// high at the end.
-fn stands(retention: &Retention) -> bool {
-    let readings = &retention.process.memory_readings.all;
-    let Some((first, last)) = readings.first().zip(readings.last()) else { return true };
-    let from = last.at - RETAINED_LATE * (last.at - first.at);
-    let least = last.anonymous - MOST * retention.retained.bytes;
-    readings.iter().filter(|reading| reading.at >= from).all(|reading| reading.anonymous >= least)
+/// Most of it was there, or free, all through the last third of the growth. What goes back to the kernel now and then only happens to
+/// be high at the end; what grows steadily had less before, and most of that free.
+fn stands(retention: &Retention, growth: &Growth) -> bool {
+    let readings = &retention.process.memory_readings;
+    let Some((first, last)) = readings.all.first().zip(readings.all.last()) else { return true };
+    let began = growth.since.map_or(first.at, |since| since.seconds().max(first.at));
+    let from = last.at - RETAINED_LATE * (last.at - began);
+    let much = MOST * retention.retained.bytes;
+    let stood = |reading: &MemoryReading| {
+        reading.anonymous >= last.anonymous - much
+            || retained_at(readings, reading, retention.allocator).is_some_and(|then| then.bytes >= much)
+    };
+    readings.all.iter().filter(|reading| reading.at >= from && reading.malloc.is_some()).all(stood)
 }
 
 fn others(retention: &Retention) -> String {

@@ -8,7 +8,7 @@
 use crate::analysis::copies::{starter, Copy};
 use crate::analysis::growth_class::{rising, rising_with_shared, shared_during, still_rises};
 use crate::analysis::retainers::{
-    held, is_hooks, is_keyed, is_much, is_not_live, part, Kind, RetainedGrowth,
+    held, is_hooks, is_keyed, is_much, is_not_live, is_timers, part, Kind, RetainedGrowth,
 };
 use crate::analysis::unheld::{line, unheld, Unheld};
 use crate::analysis::{readable, Analysis, RetainerInCode};
@@ -184,6 +184,12 @@ fn severity(analysis: &Analysis, held: &RetainedGrowth, share: f64) -> Severity 
     match held.kind {
         _ if bounded && held.kind != Kind::Hook => Severity::Note,
         Kind::Cache if is_persistent_workers(analysis, held) => Severity::Note,
+        // Those that are due later: as many as a loop of events is busy with.
+        Kind::Hook
+            if held.retainers.iter().all(|one| is_timers(one)) && !(much && share >= EXPLAINS_MOST) =>
+        {
+            Severity::Note
+        }
         Kind::Graph if !held.seen => Severity::Note,
         Kind::Graph | Kind::View | Kind::Error | Kind::Hook | Kind::Cycle => Severity::Warning,
         Kind::Queue | Kind::Cache | Kind::Output if much && share >= EXPLAINS_MOST => Severity::Warning,

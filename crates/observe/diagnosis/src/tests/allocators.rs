@@ -147,6 +147,34 @@ fn what_goes_back_now_and_then_is_no_growth_where_it_is_high_at_the_end() {
     assert_eq!((of(0), of(49)), (Some(Severity::Warning), Some(Severity::Note)));
 }
 
+/// A growth by 5 MiB a second from a second on: what of it is free in the first heap and in arenas, in percent.
+fn steady_growth(from: u64, main: u64, arenas: u64) -> Verdict {
+    let came = |second: u64| 5 * second.saturating_sub(from) * SECONDS / (SECONDS - from);
+    let mut run = run(|second| main_with(100 + 2 * came(second), 50, 3000 + 2 * came(second)));
+    memory_reading(&mut run, 1.2, START);
+    for second in (4..60).step_by(3) {
+        let (free_main, free_arenas) = (2 * came(second) * main / 100, 2 * came(second) * arenas / 100);
+        let figures = [
+            ("anonymous", 100 + 2 * came(second)),
+            ("malloc_used", 60 + 2 * came(second) - free_main - free_arenas),
+            ("malloc_free", free_main + free_arenas),
+            ("malloc_free_main", free_main),
+            ("malloc_arenas", 12),
+            ("malloc_trimmable", 20),
+        ];
+        memory_reading(&mut run, second as f64, &figures);
+    }
+    verdict(&mut run)
+}
+
+#[test]
+fn a_steady_growth_is_never_healthy_whatever_part_of_it_is_free_and_in_which_heap() {
+    for (from, main, arenas) in [(0, 55, 0), (0, 90, 0), (0, 50, 45), (35, 90, 0), (40, 60, 35)] {
+        let verdict = steady_growth(from, main, arenas);
+        assert!(!verdict.healthy, "{from} {main} {arenas}: {:?} {:?}", verdict.findings, verdict.growth);
+    }
+}
+
 #[test]
 fn code_that_is_generated_all_along_is_reported_before_the_heap_that_its_cache_holds_open() {
     let first = |code: fn(u64) -> u64| {
@@ -170,13 +198,13 @@ fn code_that_is_generated_all_along_is_reported_before_the_heap_that_its_cache_h
             ],
         );
         let verdict = verdict(&mut run);
-        causes(&verdict).into_iter().map(str::to_owned).collect::<Vec<_>>()
+        let found = verdict.findings.iter().map(|finding| (finding.cause.clone(), finding.severity));
+        found.take(2).collect::<Vec<_>>()
     };
-    assert_eq!(
-        first(|second| 20 * second),
-        ["onednn-primitive-cache-shapes", "glibc-dynamic-mmap-threshold"]
-    );
-    assert_eq!(first(|_| 20), ["glibc-dynamic-mmap-threshold"]);
+    let heap = |severity| ("glibc-dynamic-mmap-threshold".to_owned(), severity);
+    let cache = ("onednn-primitive-cache-shapes".to_owned(), Severity::Warning);
+    assert_eq!(first(|second| 20 * second), [cache, heap(Severity::Note)], "the cache holds it open");
+    assert_eq!(first(|_| 20), [heap(Severity::Warning)]);
 }
 
 #[test]

@@ -338,6 +338,22 @@ fn what_came_only_after_the_kill_is_no_reason_of_it() {
 }
 
 #[test]
+fn what_is_read_later_of_a_process_that_lived_on_explains_the_kill_all_the_same() {
+    let item = Some(Weight { arrays: 10 * MIB, ..Weight::default() });
+    let verdict = killed(&[(Role::LoaderWorker(Some(0)), 100), (Role::Trainer, 850)], |run| {
+        for (at, items) in [(2.0, 16), (4.0, 32), (8.0, 64), (9.58, 80)] {
+            let of = "queue.Queue".into();
+            let backlog = Backlog { number: 1, of, items, maxsize: None, item, age_s: at };
+            let message = AgentMessage::Backlog(backlog);
+            run.event(at, EventKind::Agent { id: Some(id(301)), pid: 301, message });
+        }
+    });
+    assert_eq!(causes(&verdict), ["queue-backlog-unbounded", "memcg-oom-kill"], "{:?}", verdict.findings);
+    assert!(verdict.findings[0].at > verdict.findings[1].at, "{:?}", verdict.findings);
+    assert!(verdict.findings[0].explains.contains(&"memcg-oom-kill".to_owned()));
+}
+
+#[test]
 fn what_was_counted_some_time_before_the_kill_is_compared_with_what_had_come_by_then() {
     // At 5 s half of it had come, and most of that was circles; nobody counted later.
     let verdict = killed(&[(Role::Rank(0), 950)], |run| {

@@ -335,6 +335,24 @@ fn each_way_to_hold_has_its_rule() {
 }
 
 #[test]
+fn timers_that_wait_are_a_warning_only_where_they_are_much() {
+    let timers = Retainer {
+        owner: "asyncio.unix_events._UnixSelectorEventLoop".into(),
+        element: "asyncio.events.TimerHandle".into(),
+        more_bytes: 50 * MIB,
+        of_bytes: 60 * MIB,
+        ..retainer("self._scheduled")
+    };
+    let of = |more: fn(f64) -> u64| {
+        let verdict = run(more, census(std::slice::from_ref(&timers)));
+        let found = verdict.findings.iter().find(|one| one.cause == "hooks-and-closures-leak");
+        found.map(|finding| finding.severity)
+    };
+    assert_eq!(of(|t| (1.5 * t) as u64), Some(Severity::Note), "a loop that is busy");
+    assert_eq!(of(steady), Some(Severity::Warning));
+}
+
+#[test]
 fn an_exception_that_is_raised_again_has_tracebacks() {
     let cached = Retainer {
         type_name: "app.Failed".into(),
