@@ -2,7 +2,7 @@
 
 use super::gloo_and_process_group_growth::explains;
 use crate::analysis::failures::{Failure, Symptom};
-use crate::analysis::retainers::OF_THREADS;
+use crate::analysis::retainers::{is_keyed, OF_THREADS};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
@@ -85,8 +85,10 @@ fn judged(analysis: &Analysis, process: &ProcessHistory, mut evidence: Vec<Evide
     evidence.extend(stacks(process, at));
     let known = Proof::SeenOutside;
     let mut finding = of_process(analysis, &RULE, Severity::Warning, known, evidence, process);
-    let retainers = process.censuses.last().map(|(_, census)| census.retainers.iter());
-    let most = retainers.and_then(|retainers| retainers.max_by_key(|one| one.more_bytes));
+    // One that was cut short may have found nothing.
+    let last = process.censuses.iter().rev().find(|(_, census)| !census.cut || !census.retainers.is_empty());
+    let caches = last.map(|(_, census)| census.retainers.iter().filter(|one| is_keyed(one)));
+    let most = caches.and_then(|caches| caches.max_by_key(|one| one.more_bytes));
     if most.is_some_and(|one| one.type_name == OF_THREADS) {
         finding.explains.push("unbounded-caches".into());
     }

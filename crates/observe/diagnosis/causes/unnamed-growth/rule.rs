@@ -1,20 +1,18 @@
 //! Does a run show unnamed-growth? page.md says what that is, and how it differs from its look-alikes.
 
 use super::large_preallocation_lazy_touch;
-use crate::analysis::growth_class::{began, is_start, least, loaded, rising};
+use crate::analysis::goes_on::{goes_on, stands};
+use crate::analysis::growth_class::{began, is_start, least, rising};
 use crate::analysis::retainers::is_not_live;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
-use crate::history::Series;
 use crate::policy::given::CLOCK_TICKS;
 use crate::policy::growth::{
-    EXPLAINS, GROWTH_WARN_BYTES, GROWTH_WARN_SHARE, UNNAMED_EACH_BYTES, UNNAMED_END_INTERVALS,
-    UNNAMED_GIVEN_BACK, UNNAMED_HALF, UNNAMED_INTERVALS, UNNAMED_LASTED, UNNAMED_LATE, UNNAMED_LATE_READINGS,
-    UNNAMED_LATE_SHARE,
+    EXPLAINS, GROWTH_WARN_BYTES, GROWTH_WARN_SHARE, UNNAMED_EACH_BYTES, UNNAMED_HALF, UNNAMED_LASTED,
 };
 use crate::policy::sizes::MOST;
-use crate::policy::trends::{FORECAST_REACH, GROWTH_LEAST_READINGS, GROWTH_LEAST_S, LEAST_SPAN_S};
+use crate::policy::trends::{FORECAST_REACH, GROWTH_LEAST_S, LEAST_SPAN_S};
 use crate::rule::allocators::retained_by_allocator;
 use crate::rule::finding::of_job;
 use crate::rule::retainers::{growth_sentence, is_without_a_name, line_sentence};
@@ -183,83 +181,14 @@ pub(super) fn grows(analysis: &Analysis, process: &ProcessHistory) -> bool {
 fn growers<'a>(analysis: &Analysis<'a>) -> Vec<Grower<'a>> {
     let mut all: Vec<Grower> = rising(analysis, UNNAMED_EACH_BYTES)
         .into_iter()
-        .filter(|(process, rise)| ongoing(analysis, process, rise) && !is_not_live(process, rise))
+        .filter(|(process, rise)| goes_on(analysis, process, rise))
+        .filter(|(process, rise)| !is_not_live(process, rise) || stands(process, rise))
         .filter(|(process, _)| !large_preallocation_lazy_touch::touches(analysis, process))
         .map(|(process, rise)| Grower { process, rise, by: rise.by - libraries(process, &rise) })
         .filter(|grower| grower.by >= UNNAMED_EACH_BYTES)
         .collect();
     all.sort_by(|a, b| b.by.total_cmp(&a.by));
     all
-}
-
-/// It is no start-up, no phase, and does not flatten.
-fn ongoing(analysis: &Analysis, process: &ProcessHistory, rise: &Rise) -> bool {
-    let private = process.private();
-    let lasted = rise.until - rise.since;
-    let lived = rise.until - loaded(process);
-    let readings = private.points().filter(|(at, _)| at.seconds() >= rise.since).count();
-    let held = private.peak().map_or(0.0, |(_, bytes)| bytes);
-    let late = lasted >= UNNAMED_LATE * lived
-        && readings >= UNNAMED_LATE_READINGS
-        && rise.by >= UNNAMED_LATE_SHARE * held;
-    // What it does so soon after it has loaded is its start, however steadily it rises.
-    if is_start(process, rise.until) {
-        return false;
-    }
-    let stood = process.last_seen.seconds() - rise.until;
-    if stood > UNNAMED_END_INTERVALS * analysis.facts.interval_s.max(apart(&private)) {
-        return false;
-    }
-    if lasted < GROWTH_LEAST_S.max(UNNAMED_INTERVALS * analysis.facts.interval_s)
-        || readings < GROWTH_LEAST_READINGS
-    {
-        return false;
-    }
-    let much = UNNAMED_HALF * (GROWTH_WARN_BYTES as f64).max(GROWTH_WARN_SHARE * held);
-    let flat = |series: &Series| flattens(series, rise.since, rise.until, much);
-    // What comes and goes blurs the readings, and not the most that was ever held, where that rose by enough late.
-    let highest = highest(process);
-    let then = |seconds: f64| highest.at_or_before(At::from_seconds(seconds)).map_or(0.0, |(_, most)| most);
-    let rose_late = then(rise.until) - then(rise.since + lasted / 2.0) >= much;
-    (lasted >= UNNAMED_LASTED * lived || late)
-        && (!flat(&private) || rose_late && !flat(&highest))
-        && !comes_and_goes(process, rise)
-}
-
-/// The most that was resident, but for mapped files.
-fn highest(process: &ProcessHistory) -> Series {
-    let files =
-        |at: At| process.files.at_or_before(at).or(process.files.first()).map_or(0.0, |(_, bytes)| bytes);
-    let mut highest = Series::default();
-    process.high_water.points().for_each(|(at, bytes)| highest.push(at, bytes - files(at)));
-    highest
-}
-
-/// It gave much back in between, and holds no more than it did before: its high-water mark stood still in the second half.
-/// Readings may be further apart than its turns are long, and then show a rise that is none.
-fn comes_and_goes(process: &ProcessHistory, rise: &Rise) -> bool {
-    let private = process.private();
-    let during = private.points().filter(|(at, _)| at.seconds() >= rise.since);
-    let (mut highest, mut fell) = (0.0f64, 0.0f64);
-    for (_, bytes) in during {
-        highest = highest.max(bytes);
-        fell = fell.max(highest - bytes);
-    }
-    let mark =
-        |seconds: f64| process.high_water.at_or_before(At::from_seconds(seconds)).map(|(_, bytes)| bytes);
-    let half = rise.since + (rise.until - rise.since) / 2.0;
-    let came = mark(half).zip(mark(rise.until)).map(|(before, after)| after - before);
-    fell >= UNNAMED_GIVEN_BACK * rise.by && came.is_some_and(|came| came < UNNAMED_GIVEN_BACK * rise.by)
-}
-
-/// Seconds between the last readings: more than the interval on a machine that is busy, or of a job that is large.
-fn apart(private: &Series) -> f64 {
-    let last: Vec<f64> = private.points().map(|(at, _)| at.seconds()).collect();
-    let recent = &last[last.len().saturating_sub(GROWTH_LEAST_READINGS)..];
-    match recent {
-        [first, .., end] => (end - first) / (recent.len() - 1) as f64,
-        _ => 0.0,
-    }
 }
 
 /// Mapped files that came with a rise, without those that are data.

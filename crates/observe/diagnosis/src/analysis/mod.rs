@@ -7,6 +7,7 @@ pub(crate) mod cohort;
 pub(crate) mod copies;
 pub(crate) mod failures;
 pub(crate) mod first_failure;
+pub(crate) mod goes_on;
 pub(crate) mod growth_class;
 pub(crate) mod killed_at_work;
 pub(crate) mod limits;

@@ -28,15 +28,7 @@ pub(crate) struct Retained {
 
 /// What this allocator retained at the last reading; none where it was not asked, or is not there.
 pub(crate) fn retained(readings: &MemoryReadings, allocator: Allocator) -> Option<Retained> {
-    retained_at(readings, readings.all.iter().rfind(|reading| reading.malloc.is_some())?, allocator)
-}
-
-/// The same at one of the readings.
-pub(crate) fn retained_at(
-    readings: &MemoryReadings,
-    reading: &MemoryReading,
-    allocator: Allocator,
-) -> Option<Retained> {
+    let reading = readings.all.iter().rfind(|reading| reading.malloc.is_some())?;
     let malloc = reading.malloc?;
     let room = (reading.anonymous - reading.in_use()).max(0.0);
     let free = malloc.free.min(room);

@@ -91,7 +91,7 @@ pub(crate) const RECENT_MOST_S: f64 = 60.0;
 pub(crate) const HELD_MORE: f64 = 0.25;
 /// Memory ran out, and this share of it was retained.
 pub(crate) const RETAINED_MUCH: f64 = 0.3;
-/// It grows by what it retains where that stands for this share of its readings, up to the last.
+/// It grows by what it retains where much of that stands for this last share of its growth.
 pub(crate) const RETAINED_LATE: f64 = 1.0 / 3.0;
 /// Threads from which arenas count: fewer share those that every process has.
 pub(crate) const ARENA_THREADS: f64 = 4.0;

@@ -6,6 +6,7 @@
 
 use crate::analysis::Analysis;
 use crate::causes::explains_growth;
+use crate::policy::growth::GROWTH_BYTES;
 use crate::policy::sizes::MOST;
 use crate::rule::allocators::retained_by_allocator;
 use crate::rule::retainers::LEADS_TO;
@@ -16,7 +17,7 @@ const BELOW_LIVE: &str = "glibc-dynamic-mmap-threshold";
 const QUEUE: &str = "queue-backlog-unbounded";
 
 /// Copies of pages, processes, mappings and what has no name: no blocks among others.
-const OF_PAGES: [&str; 8] = [
+const OF_PAGES: [&str; 9] = [
     "fork-parent-rewrites",
     "inductor-compile-workers",
     "large-preallocation-lazy-touch",
@@ -24,6 +25,7 @@ const OF_PAGES: [&str; 8] = [
     "refcount-cow-fork-workers",
     "spawn-forkserver-full-copy",
     "thp-always-rss-bloat",
+    "threads-per-task",
     "unnamed-growth",
 ];
 
@@ -56,7 +58,12 @@ pub(crate) fn explain(analysis: &Analysis, findings: &mut [Finding]) {
 /// It is of blocks that stay in use, whose names are known.
 fn pins(finding: &Finding) -> bool {
     let is_other = retained_by_allocator(finding).is_some() || OF_PAGES.contains(&finding.cause.as_str());
-    explains_growth(&finding.cause) && !is_other
+    // Hooks are worth a word however little they are.
+    let is_trifle = finding.evidence.first().is_some_and(|first| match first.value {
+        EvidenceValue::Number(bytes, _) => first.what.ends_with("_hooks") && bytes < GROWTH_BYTES as f64,
+        _ => false,
+    });
+    explains_growth(&finding.cause) && !is_other && !is_trifle
 }
 
 /// Bytes of what a name leads to, where a finding is of that.

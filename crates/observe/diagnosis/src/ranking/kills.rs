@@ -35,6 +35,7 @@ pub(crate) fn explain(analysis: &Analysis, findings: &mut Vec<Finding>) {
     let free: f64 = analysis.retention.iter().map(|retention| retention.bytes).sum();
     let weight = |finding: &Finding| {
         let (bytes, read) = held(analysis, finding, at);
+        let bytes = bytes.min(there(analysis, finding, read, at));
         let came = came.until(read);
         // What an allocator holds free between blocks is a consequence of what is in use, up to as much again.
         let in_use = match retained_by_allocator(finding) {
@@ -150,6 +151,17 @@ fn began_later(finding: &Finding, kill: At) -> bool {
     let read = finding.evidence.first().and_then(|evidence| evidence.at);
     let begins = finding.at != read || (finding.cause == COPIES && finding.proof == Proof::SeenInside);
     begins && finding.at.is_some_and(|at| at > kill)
+}
+
+/// What the process of a finding had at the kill, where its evidence was read later: no more of it can have been there.
+fn there(analysis: &Analysis, finding: &Finding, read: Option<At>, kill: Option<At>) -> u64 {
+    let process = finding.process.as_ref().and_then(|process| analysis.timeline.process(process.id));
+    let (Some(process), Some(kill)) = (process, kill.filter(|kill| read.is_some_and(|read| read > *kill)))
+    else {
+        return u64::MAX;
+    };
+    let then = |series: &Series| series.at_or_before(kill).map_or(0.0, |(_, bytes)| bytes);
+    (then(&process.private()) + then(&process.shared)) as u64
 }
 
 /// The most bytes that its evidence speaks of, and when they were read, with those in other processes; limits, and the growth of

@@ -3,16 +3,20 @@
 //! Retained memory is there for the next block, and costs nothing until something else needs it: a note. It is a warning
 //! where it is what the job grows by to its end, or where memory ran out and it was much of it.
 
-use crate::analysis::retained::retained_at;
+use crate::analysis::goes_on::{settles, stands};
+use crate::analysis::growth_class::rising;
+use crate::analysis::retained::retained;
+use crate::analysis::retainers::is_not_live;
 use crate::analysis::retention::Retention;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
-use crate::history::{Allocator, MemoryReading};
-use crate::policy::growth::{ARENA_THREADS, RETAINED_LATE, RETAINED_MUCH};
+use crate::history::{Allocator, ProcessHistory};
+use crate::policy::growth::{ARENA_THREADS, RETAINED_MUCH};
 use crate::policy::sizes::{MOST, WARN_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, EvidenceValue, Finding, Growth, GrowthClass, Proof, Role, Severity, Unit};
+use crate::trend::Rise;
+use ullage_model::{At, Evidence, EvidenceValue, Finding, GrowthClass, Proof, Severity, Unit};
 
 /// What evidence of the whole job's growth is called: it is not what the allocator retains.
 pub(crate) const JOB_GROWTH: &str = "growth";
@@ -38,19 +42,13 @@ pub(crate) fn judge(
     known: impl Fn(&Retention) -> Vec<Evidence>,
 ) -> Judgement {
     let Some(retention) = analysis.retention_of(allocator) else { return unread(analysis, allocator) };
+    let grower = grower(analysis, retention);
+    let retention = grower.as_ref().map_or(retention, |(grower, _)| grower);
     let most = analysis.retention.iter().map(|retention| retention.bytes).fold(0.0, f64::max);
     let growing = analysis.growth.as_ref().filter(|(growth, _)| growth.class == GrowthClass::FreedButHeld);
-    let ongoing = growing.is_some_and(|(growth, ongoing)| {
-        *ongoing && growth.bytes as f64 >= WARN_BYTES as f64 && stands(retention, growth)
-    });
     let short =
         analysis.ran_out && retention.bytes >= RETAINED_MUCH * analysis.timeline.memory().peak_bytes as f64;
-    let worker = matches!(retention.process.role, Role::LoaderWorker(_));
-    let severity = if short || (ongoing && !worker && retention.bytes >= most) {
-        Severity::Warning
-    } else {
-        Severity::Note
-    };
+    let severity = if short || grower.is_some() { Severity::Warning } else { Severity::Note };
     let pid = retention.process.id.pid;
     let source = evidence::Source::Agent(pid);
     let text = format!("{}{}", sentence(retention), others(retention));
@@ -76,25 +74,32 @@ pub(crate) fn judge(
     let proof = if retention.bytes < MOST * most { Proof::InPart } else { Proof::Estimated };
     let mut finding = of_job(rule, severity, proof, evidence, &context);
     finding.process = Some(evidence::process_ref(retention.process));
-    if let Some(since) = growing.and_then(|(growth, _)| growth.since) {
+    let since = grower.as_ref().map(|(_, rise)| At::from_seconds(rise.since));
+    if let Some(since) = since.or(growing.and_then(|(growth, _)| growth.since)) {
         finding.at = Some(since);
     }
     Judgement::one(finding)
 }
 
-/// Most of it was there, or free, all through the last third of the growth. What goes back to the kernel now and then only happens to
-/// be high at the end; what grows steadily had less before, and most of that free.
-fn stands(retention: &Retention, growth: &Growth) -> bool {
-    let readings = &retention.process.memory_readings;
-    let Some((first, last)) = readings.all.first().zip(readings.all.last()) else { return true };
-    let began = growth.since.map_or(first.at, |since| since.seconds().max(first.at));
-    let from = last.at - RETAINED_LATE * (last.at - began);
-    let much = MOST * retention.retained.bytes;
-    let stood = |reading: &MemoryReading| {
-        reading.anonymous >= last.anonymous - much
-            || retained_at(readings, reading, retention.allocator).is_some_and(|then| then.bytes >= much)
+/// The process that grows to its end by what this allocator retains, most of all allocators in it.
+fn grower<'a>(analysis: &Analysis<'a>, retention: &Retention<'a>) -> Option<(Retention<'a>, Rise)> {
+    let grows = |(process, rise): &(&ProcessHistory, Rise)| {
+        is_not_live(process, rise) && !settles(process, rise) && stands(process, rise)
     };
-    readings.all.iter().filter(|reading| reading.at >= from && reading.malloc.is_some()).all(stood)
+    let retained_most = |process: &'a ProcessHistory| {
+        let of = |allocator| retained(&process.memory_readings, allocator);
+        let own = of(retention.allocator)?;
+        Allocator::ALL
+            .iter()
+            .all(|other| of(*other).is_none_or(|other| other.bytes <= own.bytes))
+            .then_some(own)
+    };
+    let (process, retained, rise) = rising(analysis, WARN_BYTES as f64)
+        .into_iter()
+        .filter(grows)
+        .filter_map(|(process, rise)| Some((process, retained_most(process)?, rise)))
+        .max_by(|a, b| a.2.by.total_cmp(&b.2.by))?;
+    Some((Retention { process, retained, ..*retention }, rise))
 }
 
 fn others(retention: &Retention) -> String {

@@ -338,6 +338,40 @@ fn what_came_only_after_the_kill_is_no_reason_of_it() {
 }
 
 #[test]
+fn a_queue_that_fills_once_its_consumer_was_killed_is_no_reason_of_the_kill() {
+    let mut run = Run::new();
+    run.process(0.5, 300, MAIN, Role::Other, limits(), 1000);
+    run.process(0.5, 301, MAIN, Role::Trainer, limits(), 1000);
+    for second in 1..40u64 {
+        let (consumer, queue) = (880 * second / 9, 20 * second.saturating_sub(10));
+        let mut all = vec![sized(MAIN, 20 * MIB), sized(301, (60 + queue) * MIB)];
+        let before = second < 10;
+        if before {
+            all.push(sized(300, consumer * MIB));
+        }
+        let whole = 80 + queue + if before { consumer } else { 0 };
+        if second == 10 {
+            run.ended(9.5, 300, Ending::Signaled(9));
+        }
+        run.tick(second as f64, all, |sample| {
+            sample.cgroups = vec![group("/job", whole * MIB, GIB, u64::from(!before), second)];
+        });
+        if second % 6 == 0 && queue > 0 {
+            let item = Some(Weight { arrays: 10 * MIB, ..Weight::default() });
+            let (of, age_s) = ("multiprocessing.Queue".into(), second as f64);
+            let backlog = Backlog { number: 1, of, items: queue / 10, maxsize: None, item, age_s };
+            let message = AgentMessage::Backlog(backlog);
+            run.event(second as f64 + 0.1, EventKind::Agent { id: Some(id(301)), pid: 301, message });
+        }
+    }
+    run.finish(40.2, Ending::Exited(1));
+    let verdict = run.verdict();
+    let found = causes(&verdict);
+    assert!(found[0].contains("oom") && found.contains(&"queue-backlog-unbounded"), "{found:?}");
+    assert!(verdict.findings.iter().all(|finding| finding.explains.is_empty()), "{:?}", verdict.findings);
+}
+
+#[test]
 fn what_is_read_later_of_a_process_that_lived_on_explains_the_kill_all_the_same() {
     let item = Some(Weight { arrays: 10 * MIB, ..Weight::default() });
     let verdict = killed(&[(Role::LoaderWorker(Some(0)), 100), (Role::Trainer, 850)], |run| {

@@ -7,6 +7,7 @@ mod copies;
 mod corpus;
 mod descriptors;
 mod forecast;
+mod growing_heaps;
 mod growth_class;
 mod growths;
 mod hours;

@@ -379,7 +379,7 @@ fn a_segment_that_was_filled_is_at_rest_also_where_its_owner_ended_first() {
 }
 
 #[test]
-fn what_is_free_inside_the_allocator_is_not_live() {
+fn what_is_free_inside_an_allocator_of_which_no_more_is_known_is_said_to_be_freed() {
     let mut run = Run::new();
     for at in ticks(60.0, 1.0) {
         run.tick(at, vec![sized(MAIN, 100.0 + 5.0 * at, 50.0, 3000.0 + 5.0 * at)], |_| {});
@@ -390,7 +390,9 @@ fn what_is_free_inside_the_allocator_is_not_live() {
         let message = AgentMessage::Memory { figures: figures.into() };
         run.event(at, EventKind::Agent { id: Some(id(MAIN)), pid: MAIN, message });
     }
-    assert!(!causes(&run.finish(60.2, Ending::Exited(0)).verdict()).contains(&CAUSE));
+    let verdict = run.finish(60.2, Ending::Exited(0)).verdict();
+    assert_eq!(causes(&verdict), [CAUSE]);
+    assert!(verdict.findings[0].title.contains("(freed but held)"), "{}", verdict.findings[0].title);
 }
 
 #[test]
