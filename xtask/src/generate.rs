@@ -186,7 +186,7 @@ fn compared(causes: &[Cause], files: &[File]) -> Result<String, String> {
     Ok(table("OF_FACT", facts) + &table("FIGURES", figures))
 }
 
-/// Families under their headings; a star marks what is known from messages only.
+/// Families under their headings; a star marks what is not detected in a recording.
 fn page(causes: &[Cause], families: &[(&str, &str)]) -> String {
     let mut page = String::new();
     for (name, heading) in families {

@@ -64,7 +64,7 @@ pub struct Cause {
     pub(crate) page: &'static str,
     /// Text of cause.yaml.
     pub(crate) facts: &'static str,
-    /// None where it is known from messages only.
+    /// None where it is not detected in a recording.
     pub(crate) rule: Option<Rule>,
 }
 
@@ -100,8 +100,8 @@ impl Cause {
             .collect()
     }
 
-    /// Whether it is known from messages in logs only, and no rule judges a recording for it.
-    pub fn is_from_messages_only(&self) -> bool {
+    /// Whether no rule judges a recording for it: it has a page, and at most messages in logs.
+    pub fn is_undetected(&self) -> bool {
         self.rule.is_none()
     }
 
@@ -109,7 +109,7 @@ impl Cause {
     pub fn page(&self) -> String {
         let known = match self.rule {
             Some(_) => "",
-            None => "\n\nullage knows this cause from messages in logs only. It does not detect it in a recording.\n",
+            None => "\n\nullage does not detect this cause in a recording.\n",
         };
         format!("{}{known}", self.page)
     }

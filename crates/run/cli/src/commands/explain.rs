@@ -10,7 +10,7 @@ use ullage_report::{json, text};
 
 /// What stands below the list.
 const LIST_END: &str = "
-* known from messages in logs only, not detected in a recording
+* not detected in a recording: a page to read
 
 ullage explain CAUSE shows a cause's page; the beginning of its name is enough.
 ";
@@ -45,7 +45,7 @@ fn list(arguments: &ExplainArguments) -> anyhow::Result<()> {
             .collect();
         return printer::out(&json::text(&serde_json::json!({"schema": 1, "causes": causes})));
     }
-    let star = |cause: &Cause| if cause.is_from_messages_only() { " *" } else { "" };
+    let star = |cause: &Cause| if cause.is_undetected() { " *" } else { "" };
     let families: Vec<_> = ullage_diagnosis::families()
         .iter()
         .map(|heading| text::CauseFamily {
