@@ -137,9 +137,11 @@ fn is_of_a_class(retainer: &Retainer) -> bool {
 /// An attribute of a queue's class, or of an executor's; or such a one itself, as what leads to what grows.
 fn is_of_a_queue(retainer: &Retainer) -> bool {
     let itself = if retainer.deep { retainer.type_name.as_str() } else { "" };
-    ["queue.", "asyncio.", "multiprocessing.", "concurrent."]
-        .iter()
-        .any(|module| retainer.owner.starts_with(module) || itself.starts_with(module))
+    let of = |modules: &[&str]| {
+        modules.iter().any(|module| retainer.owner.starts_with(module) || itself.starts_with(module))
+    };
+    // A manager looks its objects up by their names.
+    of(&["queue.", "asyncio.", "multiprocessing.", "concurrent."]) && !of(&["multiprocessing.managers."])
 }
 
 /// Its elements are tasks or futures that are not done.
@@ -160,7 +162,8 @@ pub(crate) fn is_of_callables(retainer: &Retainer) -> bool {
 
 /// Callbacks that a loop of events holds until they are due.
 pub(crate) fn is_timers(retainer: &Retainer) -> bool {
-    retainer.element.starts_with(TIMER)
+    let of_a_loop = retainer.owner.ends_with("EventLoop") && retainer.name.ends_with("._scheduled");
+    retainer.element.starts_with(TIMER) || of_a_loop
 }
 
 /// Of a module, which lists them by what calls them.

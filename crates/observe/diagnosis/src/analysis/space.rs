@@ -5,7 +5,7 @@ use crate::analysis::run::Run;
 use crate::evidence;
 use crate::history::FilesystemHistory;
 use crate::policy::given::{MADE_A_SECOND, SIGBUS, WRITTEN_A_SECOND};
-use crate::policy::limits::{at_limit, FILESYSTEM_BEFORE_S, JUST_AFTER_S, UNSETTLED_S};
+use crate::policy::limits::{at_limit, DISK_LEFT_BYTES, FILESYSTEM_BEFORE_S, JUST_AFTER_S, UNSETTLED_S};
 use ullage_model::{At, Ending, Evidence, FilesystemUse};
 
 /// The error speaks of a shared segment or of /dev/shm.
@@ -18,6 +18,15 @@ pub(crate) fn about_shm(failure: &Failure) -> bool {
         || path.starts_with("/dev/shm")
         || (path.is_empty()
             && (failure.passes("multiprocessing/shared_memory") || failure.passes("synchronize.py")))
+        || (path.is_empty() && is_no_space(failure) && shm_alone_was_full(failure))
+}
+
+/// An error of a write to an open file names no path: /dev/shm was full at the exception, and the temporary directory was not.
+fn shm_alone_was_full(failure: &Failure) -> bool {
+    failure.counts().is_some_and(|counts| {
+        let (used, size) = (counts.shm_used.unwrap_or(0), counts.shm_size.unwrap_or(u64::MAX));
+        size - used.min(size) < DISK_LEFT_BYTES && counts.tmp_free.is_some_and(|free| free >= DISK_LEFT_BYTES)
+    })
 }
 
 /// The object could not be made: a tmpfs refuses that for inodes only, because an empty file has no page. Bytes

@@ -322,6 +322,16 @@ fn each_way_to_hold_has_its_rule() {
         one.element = "asyncio.events.TimerHandle".into();
     });
     assert_eq!(timers, "hooks-and-closures-leak");
+    let behind_timers = with(|one| {
+        one.owner = "asyncio.unix_events._UnixSelectorEventLoop".into();
+        (one.name, one.deep, one.element) = ("reader._loop._scheduled".into(), true, String::new());
+    });
+    assert_eq!(behind_timers, "hooks-and-closures-leak");
+    let of_a_manager = with(|one| {
+        one.owner = "multiprocessing.managers.Server".into();
+        (one.name, one.type_name, one.element) = ("self.id_to_obj".into(), "dict".into(), "tuple".into());
+    });
+    assert_eq!(of_a_manager, "unbounded-caches");
     let traced = with(|one| {
         (one.type_name, one.name, one.element) = ("tracebacks".into(), String::new(), String::new());
         one.errors = 1.0;

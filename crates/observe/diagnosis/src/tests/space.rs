@@ -46,6 +46,23 @@ fn no_inode_left_is_distinguished_from_no_byte_left() {
 }
 
 #[test]
+fn a_write_that_names_no_path_met_the_filesystem_that_was_full() {
+    let of = |shm_used: u64, tmp_free: u64| {
+        let verdict = enospc("[Errno 28] No space left on device", |counts| {
+            (counts.shm_used, counts.shm_size) = (Some(shm_used), Some(64 * MIB));
+            (counts.shm_inodes_used, counts.shm_inodes) = (Some(4), Some(1 << 20));
+            counts.tmp_free = Some(tmp_free);
+        })
+        .verdict();
+        (causes(&verdict)[0].to_owned(), verdict.findings[0].status())
+    };
+    let shm = ("shm-full-bytes".to_owned(), Status::Established);
+    assert_eq!(of(64 * MIB - 4096, GIB), shm);
+    assert_eq!(of(20 * MIB, 0).0, "disk-full-tmp");
+    assert_eq!(of(64 * MIB, 0).0, "disk-full-tmp", "both are: it is not known which");
+}
+
+#[test]
 fn a_full_disk_is_recognised_by_its_path() {
     let verdict = enospc("[Errno 28] No space left on device: '/tmp/x.bin'", |counts| {
         counts.path = Some("/tmp/x.bin".into());
