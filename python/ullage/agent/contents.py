@@ -23,7 +23,6 @@ PARTS, STEPS = 40, 100  # of an element, and of what it weighs
 TENSORS = 1200  # that stand for all
 GROUPS = 5
 NODES = 400  # of a graph that are looked into
-MANY_NODES = 4000  # that are gone along
 NODE_BYTES = 500  # of one that has saved nothing: `t = t + p` grows a graph by 576 in torch 2.13
 VIEW = 8  # times larger is what a view keeps
 MOST_TRACEBACKS, FEW_TRACEBACKS = 100_000, 8  # of an exception: those counted, and those that stand for all
@@ -479,18 +478,17 @@ class Contents:
                     heap.heappush(todo, (number, len(seen), one))
         return oldest, newest, True
 
-    def _saved(self, node, most=NODES):
-        """(bytes that the nodes before this one saved, how many these are, of which the first NODES were looked into,
-        operations meanwhile), the newest next: these are all that is left of those operations. Nearest first would see
-        a little of very many steps."""
+    def _saved(self, node):
+        """(bytes that the nodes before this one saved, how many these are, operations meanwhile), the newest next:
+        these are all that is left of those operations. Nearest first would see a little of very many steps."""
         seen, places, low, high = {node}, {}, NO_ORDER, 0
         heap = sys.modules.get("_heapq")
         todo, count = [(-self._number(node), 0, node)], 0
-        while todo and count < most and heap is not None:
+        while todo and count < NODES and heap is not None:
             number, _, one = heap.heappop(todo)
             count += 1
             low, high = min(low, -number), max(high, -number)
-            for name in self._fields(type(one)) if count <= NODES else ():
+            for name in self._fields(type(one)):
                 self._place_saved(one, name, places)
             for other in self._next(one):
                 number = self._number(other)
@@ -527,10 +525,9 @@ class Contents:
         return self._saved(node)[0]
 
     def saved(self, node):
-        """Bytes for each operation: of the nodes too, which stay where a backward pass has freed what they saved. Of so
-        many that what other graphs did in between counts among the operations."""
-        size, nodes, operations = self._saved(node, MANY_NODES)
-        return nodes * (size / min(nodes, NODES) + NODE_BYTES) / operations
+        """Bytes for each operation: of the nodes too, which stay where a backward pass has freed what they saved."""
+        size, nodes, operations = self._saved(node)
+        return (size + nodes * NODE_BYTES) / operations
 
     # --- all together -----------------------------------------------------------------------------------
 

@@ -40,7 +40,7 @@ fn reported(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     let mut known = Proof::InPart;
     if let (Some(used), Some(size)) = (counts.shm_used, counts.shm_size) {
         // What was reserved in vain is free again; what is left is less than one such request.
-        if size > 0 && used >= size / 2 {
+        if size > 0 && used >= size / 2 && space::names_shm(failure) {
             known = Proof::SeenInside;
         }
         let sentence = format!(

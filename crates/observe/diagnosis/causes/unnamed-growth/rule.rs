@@ -182,13 +182,19 @@ fn growers<'a>(analysis: &Analysis<'a>) -> Vec<Grower<'a>> {
     let mut all: Vec<Grower> = rising(analysis, UNNAMED_EACH_BYTES)
         .into_iter()
         .filter(|(process, rise)| goes_on(analysis, process, rise))
-        .filter(|(process, rise)| !is_not_live(process, rise) || stands(process, rise))
+        .filter(|(process, rise)| !is_not_live(process, rise) || is_free_growth(analysis, process, rise))
         .filter(|(process, _)| !large_preallocation_lazy_touch::touches(analysis, process))
         .map(|(process, rise)| Grower { process, rise, by: rise.by - libraries(process, &rise) })
         .filter(|grower| grower.by >= UNNAMED_EACH_BYTES)
         .collect();
     all.sort_by(|a, b| b.by.total_cmp(&a.by));
     all
+}
+
+/// What came is free in malloc, and the lows rise with it: a growth as well, unless a loader's worker holds it for the next epoch.
+fn is_free_growth(analysis: &Analysis, process: &ProcessHistory, rise: &Rise) -> bool {
+    let goes_on = analysis.growth.as_ref().is_some_and(|(_, ongoing)| *ongoing);
+    goes_on && !matches!(process.role, Role::LoaderWorker(_)) && stands(process, rise)
 }
 
 /// Mapped files that came with a rise, without those that are data.

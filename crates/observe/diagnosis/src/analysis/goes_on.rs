@@ -64,19 +64,27 @@ fn highest(process: &ProcessHistory) -> Series {
 }
 
 /// It gave much back in between, and holds no more than it did before: its high-water mark stood still in the second half.
-/// Readings may be further apart than its turns are long, and then show a rise that is none.
+/// Readings may be further apart than its turns are long, and then show a rise that is none. A mark from before the rise says
+/// nothing of it.
 fn comes_and_goes(process: &ProcessHistory, rise: &Rise) -> bool {
     let private = process.private();
-    let during = private.points().filter(|(at, _)| at.seconds() >= rise.since);
-    let (mut highest, mut fell) = (0.0f64, 0.0f64);
-    for (_, bytes) in during {
+    let half = (rise.since + rise.until) / 2.0;
+    let (mut highest, mut fell, mut early) = (0.0f64, 0.0f64, 0.0f64);
+    for (at, bytes) in private.points().filter(|(at, _)| at.seconds() >= rise.since) {
         highest = highest.max(bytes);
         fell = fell.max(highest - bytes);
+        if at.seconds() <= half {
+            early = highest;
+        }
     }
     let mark =
         |seconds: f64| process.high_water.at_or_before(At::from_seconds(seconds)).map(|(_, bytes)| bytes);
-    let half = rise.since + (rise.until - rise.since) / 2.0;
-    let came = mark(half).zip(mark(rise.until)).map(|(before, after)| after - before);
+    let is_of_it = mark(rise.since).is_none_or(|before| before < highest);
+    let came = match mark(half).zip(mark(rise.until)) {
+        Some((before, after)) if is_of_it => Some(after - before),
+        Some(_) => Some(highest - early),
+        None => None,
+    };
     fell >= UNNAMED_GIVEN_BACK * rise.by && came.is_some_and(|came| came < UNNAMED_GIVEN_BACK * rise.by)
 }
 
@@ -90,7 +98,8 @@ fn apart(private: &Series) -> f64 {
     }
 }
 
-/// Much of it was there all through its last third. Of what goes back to the kernel now and then, the lows stay where they were.
+/// A third of it was there all through its last third, where a straight line has two. Of what goes back to the kernel now and then,
+/// the lows stay where they were.
 pub(crate) fn stands(process: &ProcessHistory, rise: &Rise) -> bool {
     let private = process.private();
     let before = private.at_or_before(At::from_seconds(rise.since)).or(private.first());
@@ -100,5 +109,5 @@ pub(crate) fn stands(process: &ProcessHistory, rise: &Rise) -> bool {
         .filter(|(at, _)| (late..=rise.until).contains(&at.seconds()))
         .map(|(_, bytes)| bytes)
         .fold(f64::INFINITY, f64::min);
-    lowest - before.map_or(0.0, |(_, bytes)| bytes) >= UNNAMED_HALF * much(process)
+    lowest - before.map_or(0.0, |(_, bytes)| bytes) >= RETAINED_LATE * rise.by
 }

@@ -8,8 +8,17 @@ use crate::policy::given::{MADE_A_SECOND, SIGBUS, WRITTEN_A_SECOND};
 use crate::policy::limits::{at_limit, DISK_LEFT_BYTES, FILESYSTEM_BEFORE_S, JUST_AFTER_S, UNSETTLED_S};
 use ullage_model::{At, Ending, Evidence, FilesystemUse};
 
-/// The error speaks of a shared segment or of /dev/shm.
+/// The error speaks of a shared segment or of /dev/shm, or of nothing, where /dev/shm was full.
 pub(crate) fn about_shm(failure: &Failure) -> bool {
+    names_shm(failure) || (names_nothing(failure) && is_no_space(failure) && shm_alone_was_full(failure))
+}
+
+fn names_nothing(failure: &Failure) -> bool {
+    failure.counts().is_none_or(|counts| counts.path.as_deref().unwrap_or("").is_empty())
+}
+
+/// It speaks of a shared segment or of /dev/shm.
+pub(crate) fn names_shm(failure: &Failure) -> bool {
     let text = failure.text();
     let path = failure.counts().and_then(|counts| counts.path.as_deref()).unwrap_or("");
     ["/dev/shm", "shared memory", "</torch_", "/psm_", "SemLock", "</nccl"]
@@ -18,14 +27,15 @@ pub(crate) fn about_shm(failure: &Failure) -> bool {
         || path.starts_with("/dev/shm")
         || (path.is_empty()
             && (failure.passes("multiprocessing/shared_memory") || failure.passes("synchronize.py")))
-        || (path.is_empty() && is_no_space(failure) && shm_alone_was_full(failure))
 }
 
 /// An error of a write to an open file names no path: /dev/shm was full at the exception, and the temporary directory was not.
 fn shm_alone_was_full(failure: &Failure) -> bool {
     failure.counts().is_some_and(|counts| {
-        let (used, size) = (counts.shm_used.unwrap_or(0), counts.shm_size.unwrap_or(u64::MAX));
-        size - used.min(size) < DISK_LEFT_BYTES && counts.tmp_free.is_some_and(|free| free >= DISK_LEFT_BYTES)
+        let (used, size) = (counts.shm_used.unwrap_or(0), counts.shm_size.unwrap_or(0));
+        size > 0
+            && size - used.min(size) < DISK_LEFT_BYTES
+            && counts.tmp_free.is_some_and(|free| free >= DISK_LEFT_BYTES)
     })
 }
 

@@ -35,7 +35,6 @@ pub(crate) fn explain(analysis: &Analysis, findings: &mut Vec<Finding>) {
     let free: f64 = analysis.retention.iter().map(|retention| retention.bytes).sum();
     let weight = |finding: &Finding| {
         let (bytes, read) = held(analysis, finding, at);
-        let bytes = bytes.min(there(analysis, finding, read, at));
         let came = came.until(read);
         // What an allocator holds free between blocks is a consequence of what is in use, up to as much again.
         let in_use = match retained_by_allocator(finding) {
@@ -167,19 +166,21 @@ fn there(analysis: &Analysis, finding: &Finding, read: Option<At>, kill: Option<
 /// The most bytes that its evidence speaks of, and when they were read, with those in other processes; limits, and the growth of
 /// the whole job, aside. Where nobody looked into other workers, they hold as much of what came to each.
 fn held(analysis: &Analysis, finding: &Finding, kill: Option<At>) -> (u64, Option<At>) {
-    let bytes = |evidence: &&Evidence| match &evidence.value {
+    let of = |evidence: &&Evidence| match &evidence.value {
         EvidenceValue::Number(value, Unit::Bytes) => *value as u64,
         _ => 0,
     };
     let is_own = |evidence: &&Evidence| evidence.limit.is_none() && evidence.what != JOB_GROWTH;
     let (elsewhere, own): (Vec<&Evidence>, Vec<&Evidence>) =
         finding.evidence.iter().filter(is_own).partition(|evidence| evidence.what == ELSEWHERE);
-    let Some(most) = own.into_iter().max_by_key(bytes) else { return (0, None) };
+    let Some(most) = own.into_iter().max_by_key(of) else { return (0, None) };
+    let there = there(analysis, finding, most.at, kill);
+    let bytes = |evidence: &&Evidence| of(evidence).min(there);
     if elsewhere.is_empty() {
         let all = kill.map_or(1.0, |kill| times_alike(analysis, finding, kill));
         return ((all * bytes(&most) as f64) as u64, most.at);
     }
-    (elsewhere.iter().map(bytes).fold(bytes(&most), u64::saturating_add), most.at)
+    (elsewhere.iter().map(of).fold(bytes(&most), u64::saturating_add), most.at)
 }
 
 /// How many times as much as to the worker of a finding came to it and to those that do the same work.

@@ -5,18 +5,18 @@
 
 use crate::analysis::goes_on::{settles, stands};
 use crate::analysis::growth_class::rising;
-use crate::analysis::retained::retained;
+use crate::analysis::retained::{retained, Retained};
 use crate::analysis::retainers::is_not_live;
 use crate::analysis::retention::Retention;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::{Allocator, ProcessHistory};
-use crate::policy::growth::{ARENA_THREADS, RETAINED_MUCH};
+use crate::policy::growth::{ARENA_THREADS, RETAINED_MUCH, UNNAMED_EACH_BYTES};
 use crate::policy::sizes::{MOST, WARN_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use crate::trend::Rise;
-use ullage_model::{At, Evidence, EvidenceValue, Finding, GrowthClass, Proof, Severity, Unit};
+use ullage_model::{At, Evidence, EvidenceValue, Finding, GrowthClass, Proof, Role, Severity, Unit};
 
 /// What evidence of the whole job's growth is called: it is not what the allocator retains.
 pub(crate) const JOB_GROWTH: &str = "growth";
@@ -81,10 +81,13 @@ pub(crate) fn judge(
     Judgement::one(finding)
 }
 
-/// The process that grows to its end by what this allocator retains, most of all allocators in it.
+/// Of the processes that grow to their ends by what this allocator retains, most of all allocators in them, the one that grew
+/// most; where all of them grew by enough, and the job goes on growing. A loader's workers hold what they have freed for the next epoch.
 fn grower<'a>(analysis: &Analysis<'a>, retention: &Retention<'a>) -> Option<(Retention<'a>, Rise)> {
+    analysis.growth.as_ref().filter(|(_, ongoing)| *ongoing)?;
     let grows = |(process, rise): &(&ProcessHistory, Rise)| {
-        is_not_live(process, rise) && !settles(process, rise) && stands(process, rise)
+        let is_worker = matches!(process.role, Role::LoaderWorker(_));
+        !is_worker && is_not_live(process, rise) && !settles(process, rise) && stands(process, rise)
     };
     let retained_most = |process: &'a ProcessHistory| {
         let of = |allocator| retained(&process.memory_readings, allocator);
@@ -94,11 +97,14 @@ fn grower<'a>(analysis: &Analysis<'a>, retention: &Retention<'a>) -> Option<(Ret
             .all(|other| of(*other).is_none_or(|other| other.bytes <= own.bytes))
             .then_some(own)
     };
-    let (process, retained, rise) = rising(analysis, WARN_BYTES as f64)
+    let all: Vec<(&ProcessHistory, Retained, Rise)> = rising(analysis, UNNAMED_EACH_BYTES)
         .into_iter()
         .filter(grows)
         .filter_map(|(process, rise)| Some((process, retained_most(process)?, rise)))
-        .max_by(|a, b| a.2.by.total_cmp(&b.2.by))?;
+        .collect();
+    let by: f64 = all.iter().map(|(_, _, rise)| rise.by).sum();
+    let most = all.into_iter().max_by(|a, b| a.2.by.total_cmp(&b.2.by));
+    let (process, retained, rise) = most.filter(|_| by >= WARN_BYTES as f64)?;
     Some((Retention { process, retained, ..*retention }, rise))
 }
 

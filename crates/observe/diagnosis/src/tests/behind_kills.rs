@@ -240,7 +240,11 @@ fn ranks_that_hold_alike_in_the_midst_of_work_that_was_named_are_no_copies() {
 
 /// A cache that grew by so many MiB in a process.
 fn cache(run: &mut Run, pid: i32, explains: u64, of: u64) {
-    for (at, number) in [(2.0, 1u32), (8.0, 2)] {
+    cache_until(run, pid, explains, of, 8.0);
+}
+
+fn cache_until(run: &mut Run, pid: i32, explains: u64, of: u64, last: f64) {
+    for (at, number) in [(2.0, 1u32), (last, 2)] {
         let retainer = Retainer {
             name: "rows".into(),
             place: "Rows.__getitem__(), train.py:31".into(),
@@ -270,6 +274,12 @@ fn a_cache_in_each_of_several_workers_stands_before_the_kill() {
     let workers: Vec<(Role, u64)> = (0..12).map(|n| (Role::LoaderWorker(Some(n)), 80)).collect();
     let verdict = killed(&workers, |run| (0..12).for_each(|n| cache(run, 300 + n, 60, 70)));
     assert_eq!(causes(&verdict), ["unbounded-caches", "memcg-oom-kill"], "{:?}", verdict.findings);
+    let verdict = killed(&workers, |run| (1..12).for_each(|n| cache_until(run, 300 + n, 60, 70, 9.58)));
+    assert_eq!(
+        causes(&verdict),
+        ["unbounded-caches", "memcg-oom-kill"],
+        "those that lived on were read after it"
+    );
     assert_eq!(verdict.findings[0].severity, Severity::Fatal);
     assert!(verdict.findings[0].explains.contains(&"memcg-oom-kill".to_owned()));
 }

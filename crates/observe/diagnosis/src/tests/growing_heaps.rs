@@ -89,7 +89,7 @@ fn no_heap_alone_is_a_fifth() {
     assert_eq!((two_heaps.healthy, large.healthy), (false, false));
 }
 
-/// One grows to its end by what is free, beside a larger one that comes and goes; and workers of a loader that all grow so.
+/// One grows to its end by what is free, beside a larger one that comes and goes.
 #[test]
 fn the_process_that_grows_is_named_and_not_the_one_that_retains_most() {
     let mut run = Run::new();
@@ -112,21 +112,70 @@ fn the_process_that_grows_is_named_and_not_the_one_that_retains_most() {
         (first.cause.as_str(), first.severity, of),
         ("glibc-dynamic-mmap-threshold", Severity::Warning, Some(300))
     );
+}
 
+#[test]
+fn processes_that_each_grow_a_little_are_a_growth_together_and_a_large_one_is_one_too() {
+    let ranks = |number: i32, base: u64, each: u64| {
+        let mut run = Run::new();
+        for rank in 0..number {
+            run.process(0.1, 300 + rank, MAIN, Role::Rank(rank as u32), limits(), 1000);
+        }
+        for t in 1..=SECONDS {
+            let came = each * t / SECONDS;
+            let all = (0..number).map(|rank| with(300 + rank, base + came)).chain([with(MAIN, 50)]).collect();
+            run.tick(t as f64, all, |_| {});
+            if t % 3 == 1 {
+                (0..number).for_each(|rank| {
+                    said(&mut run, 300 + rank, t as f64 + 0.2, base + came, base / 4 + came * 9 / 10, 0);
+                });
+            }
+        }
+        run.finish(60.5, Ending::Exited(0)).verdict().healthy
+    };
+    assert!(!ranks(16, 200, 250) && !ranks(8, 200, 120), "together");
+    assert!(!ranks(1, 8000, 1500), "beside much that was there before");
+}
+
+#[test]
+fn workers_that_were_ended_long_ago_and_a_peak_at_load_decide_nothing() {
     let mut run = Run::new();
-    for worker in 0..4 {
-        run.process(0.1, 300 + worker as i32, MAIN, Role::LoaderWorker(Some(worker)), limits(), 1000);
+    for pid in 300..304 {
+        run.process(2.0, pid, MAIN, Role::PoolWorker, limits(), 1000);
     }
     for t in 1..=SECONDS {
-        let all = (300..304).map(|pid| with(pid, 200 + 8 * t)).chain([with(MAIN, 200)]).collect();
+        let mut all = vec![with(MAIN, 300)];
+        let workers = 300..304;
+        if (3..=20).contains(&t) {
+            all.extend(workers.clone().map(|pid| with(pid, 100 + 20 * (t - 3))));
+        }
         run.tick(t as f64, all, |_| {});
-        if t % 3 == 1 {
-            (300..304).for_each(|pid| said(&mut run, pid, t as f64 + 0.2, 200 + 8 * t, 7 * t, 0));
+        if (3..=20).contains(&t) && t % 3 == 1 {
+            workers
+                .clone()
+                .for_each(|pid| said(&mut run, pid, t as f64 + 0.2, 100 + 20 * (t - 3), 18 * (t - 3), 0));
+        }
+        if t == 20 {
+            workers.for_each(|pid| {
+                run.ended(20.5, pid, Ending::Signaled(15));
+            });
         }
     }
-    run.finish(60.5, Ending::Exited(0));
-    let verdict = run.verdict();
-    assert_eq!((causes(&verdict)[0], verdict.healthy), ("glibc-dynamic-mmap-threshold", false));
+    assert!(run.finish(60.5, Ending::Exited(0)).verdict().healthy, "a pool of which the job took leave");
+
+    let mut run = Run::new();
+    for t in 1..=SECONDS {
+        let held = if t == 40 { 450 } else { 400 + 20 * t };
+        let mut main = with(MAIN, held);
+        if let Measured::Known(memory) = &mut main.memory {
+            memory.peak_resident = Bytes(4096 * MIB);
+        }
+        run.tick(t as f64, vec![main], |_| {});
+    }
+    assert!(
+        !run.finish(60.5, Ending::Exited(0)).verdict().healthy,
+        "one trim, below a mark that the load had set"
+    );
 }
 
 #[test]

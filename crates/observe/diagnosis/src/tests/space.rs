@@ -56,7 +56,7 @@ fn a_write_that_names_no_path_met_the_filesystem_that_was_full() {
         .verdict();
         (causes(&verdict)[0].to_owned(), verdict.findings[0].status())
     };
-    let shm = ("shm-full-bytes".to_owned(), Status::Established);
+    let shm = ("shm-full-bytes".to_owned(), Status::Supported);
     assert_eq!(of(64 * MIB - 4096, GIB), shm);
     assert_eq!(of(20 * MIB, 0).0, "disk-full-tmp");
     assert_eq!(of(64 * MIB, 0).0, "disk-full-tmp", "both are: it is not known which");
