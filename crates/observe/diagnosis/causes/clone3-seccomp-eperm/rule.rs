@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     let refused = analysis.timeline.cgroups().any(|group| group.refused.growth().unwrap_or(0) > 0);
-    if refused || !analysis.timeline.fork_rejections().is_empty() {
+    if refused || analysis.timeline.fork_rejections().next().is_some() {
         return Judgement::Nothing;
     }
     by_failure(analysis, |failure| {

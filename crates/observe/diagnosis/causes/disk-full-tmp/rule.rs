@@ -16,7 +16,7 @@ const USES: [FilesystemUse; 2] = [FilesystemUse::Temporary, FilesystemUse::Work]
 
 fn judge(analysis: &Analysis) -> Judgement {
     by_failure(analysis, |failure| {
-        let found = if space::is_no_space(failure) && !space::about_shm(failure) {
+        let found = if space::is_no_space(failure) && !space::about_shm_as_read(analysis, failure) {
             reported(analysis, failure)
         } else if failure.symptom() == Symptom::Unwritten {
             let left = failure.counts().and_then(|counts| counts.path_free);

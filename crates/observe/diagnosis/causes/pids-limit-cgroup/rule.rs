@@ -18,7 +18,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         .cgroups()
         .filter(|group| group.refused.growth().unwrap_or(0) > 0 && met(analysis, group))
         .max_by_key(|group| group.refused.growth());
-    let logged = analysis.timeline.fork_rejections().first();
+    let logged = analysis.timeline.fork_rejections().next();
     let failure = cause_of_failure(analysis, refused);
     let mut evidence: Vec<Evidence> =
         refused.map(|group| counter_sentence(analysis, group)).into_iter().collect();

@@ -15,7 +15,7 @@ pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
     by_failure(analysis, |failure| {
-        if space::is_no_space(failure) && space::about_shm(failure) {
+        if space::is_no_space(failure) && space::about_shm_as_read(analysis, failure) {
             Ok(reported(analysis, failure))
         } else if space::is_bus_error(failure) || failure.unexplained_end() {
             read(analysis, failure)
@@ -38,7 +38,9 @@ fn reported(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     }
     let mut evidence = Vec::new();
     let mut known = Proof::InPart;
-    if let (Some(used), Some(size)) = (counts.shm_used, counts.shm_size) {
+    let read = space::fullest(analysis, &[FilesystemUse::Shm], failure, false);
+    let counted = counts.shm_used.zip(counts.shm_size).filter(|_| space::about_shm(failure));
+    if let Some((used, size)) = counted {
         // What was reserved in vain is free again; what is left is less than one such request.
         if size > 0 && used >= size / 2 && space::names_shm(failure) {
             known = Proof::SeenInside;
@@ -51,9 +53,7 @@ fn reported(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
         let met =
             evidence::number("/dev/shm bytes", used, "bytes", failure.agent_source(), failure.at, sentence);
         evidence.push(evidence::with_limit(met, size));
-    } else if let Some((history, at, used, size)) =
-        space::fullest(analysis, &[FilesystemUse::Shm], failure, false)
-    {
+    } else if let Some((history, at, used, size)) = read {
         evidence.push(space::reading(&history.last.path, "bytes", used, size, at, failure.at));
     }
     evidence.extend(sharing::exception_sentence(failure));

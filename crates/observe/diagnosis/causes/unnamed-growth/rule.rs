@@ -337,6 +337,8 @@ enum Why {
     NoSafePoint,
     /// So many censuses named nothing that is enough.
     NotNamed(usize),
+    /// The program let go of most of it.
+    Freed,
 }
 
 fn why_not_found(analysis: &Analysis, grower: &Grower) -> Why {
@@ -349,6 +351,9 @@ fn why_not_found(analysis: &Analysis, grower: &Grower) -> Why {
     let main = analysis.main().and_then(|id| analysis.timeline.process(id));
     let attached =
         analysis.facts.recorder.zip(main).is_some_and(|(recorder, main)| main.born_to() != recorder.pid);
+    if is_not_live(process, &grower.rise) {
+        return Why::Freed;
+    }
     match (process.agent, inspected) {
         (true, 0) => Why::NoSafePoint,
         (true, inspected) => Why::NotNamed(inspected),
@@ -361,7 +366,7 @@ fn why_not_found(analysis: &Analysis, grower: &Grower) -> Why {
 impl Why {
     fn source(self, process: &ProcessHistory) -> evidence::Source {
         match self {
-            Why::NoSafePoint | Why::NotNamed(_) => evidence::Source::Agent(process.id.pid),
+            Why::NoSafePoint | Why::NotNamed(_) | Why::Freed => evidence::Source::Agent(process.id.pid),
             Why::FromOutside | Why::NoAgent | Why::NotInside => evidence::Source::Named(""),
         }
     }
@@ -377,6 +382,9 @@ impl Why {
             }
             Why::NotInside => {
                 format!("No agent was in {} ({}) to name the container.", evidence::describe(process), process.name())
+            }
+            Why::Freed => {
+                "The program freed most of it. malloc holds it free, in no heap so much that one is the cause.".into()
             }
             Why::NoSafePoint => {
                 "The agent found too few moments to inspect it: no loader, optimizer or model was called often enough."
@@ -460,6 +468,13 @@ fn settle(why: &Why, class: Option<GrowthClass>, command: Option<&str>) -> Vec<F
     );
     match (why, class) {
         (Why::FromOutside | Why::NoAgent, _) => vec![inspect, native],
+        (Why::Freed, _) => vec![
+            fix(
+                "Return it at the end of each epoch",
+                "import ctypes\nctypes.CDLL(\"libc.so.6\").malloc_trim(0)".into(),
+            ),
+            fix("Or let threads share two heaps", "export MALLOC_ARENA_MAX=2".into()),
+        ],
         (_, Some(GrowthClass::LiveTensors)) => vec![tensors, native],
         (_, Some(GrowthClass::LivePythonObjects)) => vec![python],
         _ => vec![native, python],

@@ -5,7 +5,9 @@ use crate::analysis::run::Run;
 use crate::evidence;
 use crate::history::FilesystemHistory;
 use crate::policy::given::{MADE_A_SECOND, SIGBUS, WRITTEN_A_SECOND};
-use crate::policy::limits::{at_limit, DISK_LEFT_BYTES, FILESYSTEM_BEFORE_S, JUST_AFTER_S, UNSETTLED_S};
+use crate::policy::limits::{
+    at_limit, reaches, DISK_LEFT_BYTES, FILESYSTEM_BEFORE_S, JUST_AFTER_S, NEAR_LIMIT, UNSETTLED_S,
+};
 use ullage_model::{At, Ending, Evidence, FilesystemUse};
 
 /// The error speaks of a shared segment or of /dev/shm, or of nothing, where /dev/shm was full.
@@ -37,6 +39,16 @@ fn shm_alone_was_full(failure: &Failure) -> bool {
             && size - used.min(size) < DISK_LEFT_BYTES
             && counts.tmp_free.is_some_and(|free| free >= DISK_LEFT_BYTES)
     })
+}
+
+/// The same, by what was read as well: who reports it may have removed what filled it before it could count.
+pub(crate) fn about_shm_as_read(run: &Run, failure: &Failure) -> bool {
+    let near = |used_for: &[FilesystemUse]| {
+        fullest(run, used_for, failure, false)
+            .is_some_and(|(_, _, used, size)| reaches(NEAR_LIMIT, used, size))
+    };
+    let read = || near(&[FilesystemUse::Shm]) && !near(&[FilesystemUse::Temporary, FilesystemUse::Work]);
+    about_shm(failure) || (names_nothing(failure) && is_no_space(failure) && read())
 }
 
 /// The object could not be made: a tmpfs refuses that for inodes only, because an empty file has no page. Bytes

@@ -447,9 +447,19 @@ impl Timeline {
         &self.oom_kills
     }
 
-    /// Cgroups in which the kernel log says that a fork was refused.
-    pub fn fork_rejections(&self) -> &[(At, String)] {
-        &self.fork_rejections
+    /// Cgroups of the job in which the kernel log says that a fork was refused: the log is the whole machine's. Of a job whose
+    /// cgroups could not be read, and of one that sees its own as the root, which path is its own is not known.
+    pub fn fork_rejections(&self) -> impl Iterator<Item = &(At, String)> {
+        self.fork_rejections.iter().filter(|(_, cgroup)| self.may_be_in(cgroup))
+    }
+
+    fn may_be_in(&self, refused: &str) -> bool {
+        let within = |path: &str| {
+            path == "/"
+                || path.strip_prefix(refused).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let counts_tasks = |group: &CgroupHistory| group.last.pids.known().is_some();
+        self.cgroups.is_empty() || self.cgroups().any(|group| counts_tasks(group) && within(&group.last.path))
     }
 
     /// Who else had the machine's memory, as it was looked at.

@@ -95,6 +95,29 @@ fn tmp(used: u64, size: u64) -> FilesystemReading {
 }
 
 #[test]
+fn a_write_that_names_no_path_met_what_was_read_as_full_before_it_was_removed() {
+    let of = |shm_used: u64, tmp_used: u64| {
+        let mut run = Run::with_trainer();
+        run.quiet(1.0);
+        run.tick(2.0, vec![reading(MAIN, 1, "python"), reading(TRAINER, MAIN, "python")], |sample| {
+            sample.filesystems =
+                vec![shm(shm_used * MIB, 64 * MIB, 9, 1 << 20), tmp(tmp_used * MIB, 64 * MIB)];
+        });
+        let mut report = raised("OSError", "[Errno 28] No space left on device");
+        (report.counts.shm_used, report.counts.shm_size) = (Some(0), Some(64 * MIB));
+        report.counts.tmp_free = Some(GIB);
+        run.exception(2.3, TRAINER, report).ended(2.4, TRAINER, Ending::Exited(1));
+        let verdict = run.finish(2.5, Ending::Exited(1)).verdict();
+        (causes(&verdict)[0].to_owned(), sentences(&verdict.findings[0]))
+    };
+    let (cause, said) = of(62, 1);
+    assert_eq!(cause, "shm-full-bytes");
+    assert!(said.contains("62 MiB of 64 MiB"), "{said}");
+    assert_eq!(of(20, 1).0, "disk-full-tmp");
+    assert_eq!(of(62, 62).0, "disk-full-tmp", "which of them is not known");
+}
+
+#[test]
 fn sigbus_goes_with_a_full_shm_and_is_not_reported_with_an_empty_one() {
     let verdict = ends(Ending::Signaled(7), shm(64 * MIB, 64 * MIB, 9, 1000));
     assert_eq!(causes(&verdict), ["shm-full-bytes"]);

@@ -393,6 +393,8 @@ fn what_is_free_inside_an_allocator_of_which_no_more_is_known_is_said_to_be_free
     let verdict = run.finish(60.2, Ending::Exited(0)).verdict();
     assert_eq!(causes(&verdict), [CAUSE]);
     assert!(verdict.findings[0].title.contains("(freed but held)"), "{}", verdict.findings[0].title);
+    assert!(sentences(&verdict.findings[0]).contains("The program freed most of it."));
+    assert!(verdict.findings[0].fixes[0].command.contains("malloc_trim"));
 }
 
 #[test]

@@ -48,6 +48,18 @@ fn the_counter_suffices_without_the_agent_too() {
 }
 
 #[test]
+fn a_fork_that_the_kernel_refused_in_a_cgroup_of_others_says_nothing_of_this_job() {
+    let of = |refused_in: &str| {
+        let mut run = threads_refused(0, Some(40), 38, 1000);
+        run.event(2.05, EventKind::KernelForkRejected { cgroup: refused_in.into() });
+        cannot_start(&mut run, Some(40), 39);
+        causes(&run.verdict()).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(of("/jobs/other"), ["nproc-rlimit"]);
+    assert_eq!(of("/job"), ["pids-limit-cgroup"]);
+}
+
+#[test]
 fn a_counter_at_rest_with_a_users_limit_is_the_user() {
     let mut run = threads_refused(0, Some(40), 38, 1000);
     cannot_start(&mut run, Some(40), 39);
