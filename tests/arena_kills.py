@@ -99,7 +99,7 @@ def trainer(method, point, who, times):
                             say("CORRUPT", "kept", number)
         except RuntimeError as error:
             say("caught", repr(time.monotonic()), type(error.__cause__).__name__)
-            del batches
+            batches = None  # torch tells of a worker at any time, also before there are any
         except (EOFError, OSError, ConnectionError) as error:
             say("caught", repr(time.monotonic()), type(error).__name__)
 
