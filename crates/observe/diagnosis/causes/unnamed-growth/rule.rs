@@ -1,7 +1,7 @@
 //! Does a run show unnamed-growth? page.md says what that is, and how it differs from its look-alikes.
 
 use super::large_preallocation_lazy_touch;
-use crate::analysis::goes_on::{goes_on, stands};
+use crate::analysis::goes_on::goes_on;
 use crate::analysis::growth_class::{began, is_start, least, rising};
 use crate::analysis::retainers::is_not_live;
 use crate::analysis::{Analysis, RemedyContext};
@@ -13,7 +13,7 @@ use crate::policy::growth::{
 };
 use crate::policy::sizes::MOST;
 use crate::policy::trends::{FORECAST_REACH, GROWTH_LEAST_S, LEAST_SPAN_S};
-use crate::rule::allocators::retained_by_allocator;
+use crate::rule::allocators::{is_free_growth, retained_by_allocator};
 use crate::rule::finding::of_job;
 use crate::rule::retainers::{growth_sentence, is_without_a_name, line_sentence};
 use crate::rule::{Judgement, Rule};
@@ -189,12 +189,6 @@ fn growers<'a>(analysis: &Analysis<'a>) -> Vec<Grower<'a>> {
         .collect();
     all.sort_by(|a, b| b.by.total_cmp(&a.by));
     all
-}
-
-/// What came is free in malloc, and the lows rise with it: a growth as well, unless a loader's worker holds it for the next epoch.
-fn is_free_growth(analysis: &Analysis, process: &ProcessHistory, rise: &Rise) -> bool {
-    let goes_on = analysis.growth.as_ref().is_some_and(|(_, ongoing)| *ongoing);
-    goes_on && !matches!(process.role, Role::LoaderWorker(_)) && stands(process, rise)
 }
 
 /// Mapped files that came with a rise, without those that are data.

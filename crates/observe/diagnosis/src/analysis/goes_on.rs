@@ -7,8 +7,9 @@ use super::growth_class::{is_start, loaded};
 use super::run::Run;
 use crate::history::{ProcessHistory, Series};
 use crate::policy::growth::{
-    GROWTH_WARN_BYTES, GROWTH_WARN_SHARE, RETAINED_LATE, UNNAMED_END_INTERVALS, UNNAMED_GIVEN_BACK,
-    UNNAMED_HALF, UNNAMED_INTERVALS, UNNAMED_LASTED, UNNAMED_LATE, UNNAMED_LATE_READINGS, UNNAMED_LATE_SHARE,
+    GROWTH_WARN_BYTES, GROWTH_WARN_SHARE, RETAINED_LATE, RETAINED_STANDS, UNNAMED_END_INTERVALS,
+    UNNAMED_GIVEN_BACK, UNNAMED_HALF, UNNAMED_INTERVALS, UNNAMED_LASTED, UNNAMED_LATE, UNNAMED_LATE_READINGS,
+    UNNAMED_LATE_SHARE,
 };
 use crate::policy::trends::{GROWTH_LEAST_READINGS, GROWTH_LEAST_S};
 use crate::trend::{flattens, Rise};
@@ -109,5 +110,5 @@ pub(crate) fn stands(process: &ProcessHistory, rise: &Rise) -> bool {
         .filter(|(at, _)| (late..=rise.until).contains(&at.seconds()))
         .map(|(_, bytes)| bytes)
         .fold(f64::INFINITY, f64::min);
-    lowest - before.map_or(0.0, |(_, bytes)| bytes) >= RETAINED_LATE * rise.by
+    lowest - before.map_or(0.0, |(_, bytes)| bytes) >= RETAINED_STANDS * rise.by
 }

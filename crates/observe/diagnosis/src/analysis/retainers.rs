@@ -166,7 +166,7 @@ pub(crate) fn is_timers(retainer: &Retainer) -> bool {
     retainer.element.starts_with(TIMER) || of_a_loop
 }
 
-/// Of a module, which lists them by what calls them.
+/// Hooks of a module: the names of torch's dictionaries of them end so.
 pub(crate) fn is_hooks(retainer: &Retainer) -> bool {
     retainer.name.ends_with("_hooks")
 }

@@ -93,6 +93,8 @@ pub(crate) const HELD_MORE: f64 = 0.25;
 pub(crate) const RETAINED_MUCH: f64 = 0.3;
 /// It grows by what it retains where much of that stands for this last share of its growth.
 pub(crate) const RETAINED_LATE: f64 = 1.0 / 3.0;
+/// So much of it: of a straight line two thirds stand all through its last third, and of what goes back next to nothing.
+pub(crate) const RETAINED_STANDS: f64 = 1.0 / 3.0;
 /// Threads from which arenas count: fewer share those that every process has.
 pub(crate) const ARENA_THREADS: f64 = 4.0;
 /// What a piece of Python takes where readings came too late to say: between the smallest and most objects.

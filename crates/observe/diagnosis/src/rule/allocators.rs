@@ -81,13 +81,19 @@ pub(crate) fn judge(
     Judgement::one(finding)
 }
 
+/// What came to a process and is free is a growth: the job goes on growing, and the lows rise with it. A loader's worker holds what
+/// it has freed for the next epoch.
+pub(crate) fn is_free_growth(analysis: &Analysis, process: &ProcessHistory, rise: &Rise) -> bool {
+    let goes_on = analysis.growth.as_ref().is_some_and(|(_, ongoing)| *ongoing);
+    goes_on && !matches!(process.role, Role::LoaderWorker(_)) && stands(process, rise)
+}
+
 /// Of the processes that grow to their ends by what this allocator retains, most of all allocators in them, the one that grew
-/// most; where all of them grew by enough, and the job goes on growing. A loader's workers hold what they have freed for the next epoch.
+/// most; where
+/// all of them grew by enough.
 fn grower<'a>(analysis: &Analysis<'a>, retention: &Retention<'a>) -> Option<(Retention<'a>, Rise)> {
-    analysis.growth.as_ref().filter(|(_, ongoing)| *ongoing)?;
     let grows = |(process, rise): &(&ProcessHistory, Rise)| {
-        let is_worker = matches!(process.role, Role::LoaderWorker(_));
-        !is_worker && is_not_live(process, rise) && !settles(process, rise) && stands(process, rise)
+        is_not_live(process, rise) && !settles(process, rise) && is_free_growth(analysis, process, rise)
     };
     let retained_most = |process: &'a ProcessHistory| {
         let of = |allocator| retained(&process.memory_readings, allocator);
