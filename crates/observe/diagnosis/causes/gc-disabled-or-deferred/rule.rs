@@ -1,7 +1,7 @@
 //! Does a run show gc-disabled-or-deferred? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::growth_class::rising;
-use crate::analysis::retainers::{explained_share, is_much};
+use crate::analysis::retainers::{explained_share, is_much, is_not_live};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
@@ -31,7 +31,8 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
     let (at, census) = process.censuses.last().filter(|(at, _)| at.seconds() >= rise.since)?;
     let garbage = census.garbage.as_ref()?;
     let share = garbage.bytes.min(census.grown) as f64 / census.grown.max(1) as f64;
-    if share < EXPLAINS || garbage.bytes < GROWTH_BYTES / 2 {
+    // What is free now was collected after that census.
+    if share < EXPLAINS || garbage.bytes < GROWTH_BYTES / 2 || is_not_live(process, &rise) {
         return None;
     }
     let known = if share >= EXPLAINS_MOST { Proof::SeenInside } else { Proof::InPart };

@@ -586,6 +586,28 @@ fn garbage_that_nobody_collects_is_named_and_a_little_of_it_is_not() {
 }
 
 #[test]
+fn garbage_that_was_collected_after_the_census_retains_nothing() {
+    let last = |used: f64, free: f64| {
+        let garbage = Garbage { objects: 8000, inspected: 4000, garbage: 3900, bytes: 120 * MIB };
+        let census = Census { number: 2, grown: 150 * MIB, garbage: Some(garbage), ..Census::default() };
+        let figures = |anonymous: f64, used: f64, free: f64| {
+            let figures = [("anonymous", anonymous), ("malloc_used", used), ("malloc_free", free)];
+            AgentMessage::Memory {
+                figures: figures.map(|(name, mib)| (name.to_owned(), mib * MIB as f64)).into(),
+            }
+        };
+        let said = vec![
+            (1, figures(210.0, 40.0, 2.0)),
+            (20, AgentMessage::Census(Box::new(census))),
+            (39, figures(590.0, used, free)),
+        ];
+        verdict_of(steady, said)
+    };
+    assert_eq!(causes(&last(400.0, 22.0)), ["gc-disabled-or-deferred"]);
+    assert!(!causes(&last(60.0, 362.0)).contains(&"gc-disabled-or-deferred"));
+}
+
+#[test]
 fn objects_that_are_frozen_again_and_again_are_named_and_those_frozen_once_are_not() {
     let with = |frozen: [u64; 2], retainers: &[Retainer]| {
         let message = |number: u32| {
