@@ -303,6 +303,26 @@ fn a_few_readings_that_find_it_runnable_do_not_make_the_machine_busy() {
 }
 
 #[test]
+fn loading_takes_a_third_of_a_life_without_what_it_waited_for_a_core() {
+    // Libraries load until 5.4 s, of a life of 9.
+    let loaded = |waited: f64| {
+        let mut run = Run::new();
+        for at in ticks(9.0, 0.2) {
+            let until = at.min(5.4);
+            let mut process = sized(MAIN, 100.0, 50.0 * until, 3000.0);
+            process.run_delay_ns = Measured::Known((waited * until * 1e9) as u64);
+            run.tick(at, vec![process], |_| {});
+        }
+        let timeline = run.timeline();
+        let main = timeline.processes().next().unwrap();
+        crate::analysis::growth_class::loaded(main)
+    };
+    let (alone, beside_others) = (loaded(0.0), loaded(0.7));
+    assert!((2.4..=3.1).contains(&alone), "of a third of 9 s: {alone}");
+    assert!((4.6..=5.4).contains(&beside_others), "of all that it loads: {beside_others}");
+}
+
+#[test]
 fn what_was_freed_before_the_end_was_freed_by_the_work() {
     let freed_before = |seconds: f64| move |t: f64| if t > 12.0 - seconds { 50.0 } else { 50.0 + 40.0 * t };
     is_left_in_peace(&job(12.0, 1.0, freed_before(2.5)), "a large temporary, then nothing for a while");

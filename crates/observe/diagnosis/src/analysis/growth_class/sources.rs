@@ -68,18 +68,17 @@ pub(crate) fn not_done<'a>(run: &Run<'a>) -> Vec<&'a ProcessHistory> {
     there.iter().copied().chain(others).collect()
 }
 
-/// When it had loaded what it needs, seconds.
+/// When it had loaded what it needs, seconds. On a machine that is busy that lasts longer, and the rest of its life may not.
 pub(crate) fn loaded(process: &ProcessHistory) -> f64 {
-    let born = process.first_seen.seconds();
-    let life = process.last_seen.seconds() - born;
+    let born = process.first_seen;
     // A forked process begins with everything.
     if process.facts.as_ref().is_some_and(|facts| facts.forked_from.is_some()) {
-        return born;
+        return born.seconds();
     }
-    let end = born + LOADING_S.min(LOADING_SHARE * life);
-    let points = || process.files.points().map(|(at, bytes)| (at.seconds(), bytes)).filter(|p| p.0 <= end);
-    let Some((_, there)) = points().last() else { return born };
-    points().find(|(_, bytes)| *bytes >= LOADED * there).map_or(born, |(at, _)| at)
+    let longest = LOADING_S.min(LOADING_SHARE * process.unhindered(born, process.last_seen));
+    let points = || process.files.points().take_while(|(at, _)| process.unhindered(born, *at) <= longest);
+    let Some((_, there)) = points().last() else { return born.seconds() };
+    points().find(|(_, bytes)| *bytes >= LOADED * there).map_or(born, |(at, _)| at).seconds()
 }
 
 /// When the job had: that of the process that holds most, of those that were there early.
