@@ -6,7 +6,8 @@ pub(crate) const GROWTH_SHARE: f64 = 0.05;
 /// Of many processes that grow together, each grows by one n-th of that at least.
 pub(crate) const OF_MANY_PART: f64 = 16.0;
 
-/// How long loading libraries may take, of the life of a process: the smaller of both. On a slow disk torch takes as long.
+/// How long loading libraries may take, of the life of a process: the smaller of both, without what it waited for a core. On a slow
+/// disk torch takes as long.
 pub(crate) const LOADING_S: f64 = 15.0;
 pub(crate) const LOADING_SHARE: f64 = 1.0 / 3.0;
 /// Libraries are mapped when so much of them is,

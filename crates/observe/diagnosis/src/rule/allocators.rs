@@ -89,8 +89,7 @@ pub(crate) fn is_free_growth(analysis: &Analysis, process: &ProcessHistory, rise
 }
 
 /// Of the processes that grow to their ends by what this allocator retains, most of all allocators in them, the one that grew
-/// most; where
-/// all of them grew by enough.
+/// most; where all of them grew by enough.
 fn grower<'a>(analysis: &Analysis<'a>, retention: &Retention<'a>) -> Option<(Retention<'a>, Rise)> {
     let grows = |(process, rise): &(&ProcessHistory, Rise)| {
         is_not_live(process, rise) && !settles(process, rise) && is_free_growth(analysis, process, rise)
