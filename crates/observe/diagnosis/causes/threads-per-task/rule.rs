@@ -6,7 +6,9 @@ use crate::analysis::retainers::{is_keyed, OF_THREADS};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
-use crate::policy::counts::{THREADS_LASTED_S, THREADS_MORE, THREADS_REFUSED, THREADS_TIMES, WHOLE_RATE};
+use crate::policy::counts::{
+    THREADS_CAME_S, THREADS_LASTED_S, THREADS_MORE, THREADS_REFUSED, THREADS_TIMES, WHOLE_RATE,
+};
 use crate::rule::finding::of_process;
 use crate::rule::{Judgement, Rule};
 use crate::trend::{trend_of, Trend};
@@ -38,8 +40,14 @@ fn at_refusal(analysis: &Analysis, failure: &Failure) -> Option<(f64, Judgement)
         .filter_map(|other| other.threads.at_or_before(failure.at).filter(|_| other.last_seen >= failure.at))
         .map(|(_, threads)| threads)
         .sum();
-    let of_groups = explains(process, threads - first);
-    if threads - first < THREADS_REFUSED || threads < THREADS_TIMES * first || threads < others || of_groups {
+    let more = threads - first;
+    let of_tasks = more >= THREADS_MORE || came_one_by_one(process, first, threads, failure.at);
+    if more < THREADS_REFUSED
+        || !of_tasks
+        || threads < THREADS_TIMES * first
+        || threads < others
+        || explains(process, more)
+    {
         return None;
     }
     let sentence = format!(
@@ -51,6 +59,15 @@ fn at_refusal(analysis: &Analysis, failure: &Failure) -> Option<(f64, Judgement)
     let source = failure.agent_source();
     let evidence = evidence::number("threads", threads as u64, "threads", source, failure.at, sentence);
     Some((threads, judged(analysis, process, vec![evidence], failure.at)))
+}
+
+/// A pool, and the threads of a library, come at once: no reading finds them half there for long.
+fn came_one_by_one(process: &ProcessHistory, first: f64, last: f64, until: At) -> bool {
+    let (from, to) = (first + (last - first) / 4.0, last - (last - first) / 4.0);
+    let on_the_way =
+        process.threads.points().filter(|(at, threads)| *at <= until && (from..=to).contains(threads));
+    let mut moments = on_the_way.map(|(at, _)| at);
+    moments.next().zip(moments.last()).is_some_and(|(begin, end)| end.since(begin) >= THREADS_CAME_S)
 }
 
 /// Nothing failed yet: they become more and more.

@@ -264,15 +264,26 @@ fn threads_that_become_more_and_more_are_reported_and_a_full_pool_is_not() {
 
 #[test]
 fn a_refused_thread_is_blamed_on_the_process_that_started_many() {
-    for (first, last, found) in [(4, 300, true), (4, 12, false), (200, 210, false)] {
+    for (first, between, last, found) in [
+        (4, &[][..], 300, true),
+        (4, &[], 12, false),
+        (200, &[], 210, false),
+        (1, &[], 38, false),
+        (1, &[20], 38, false),
+        (1, &[10, 15, 20, 25], 38, true),
+    ] {
         let mut run = Run::with_trainer();
         threads(&mut run, 1.0, first);
-        threads(&mut run, 2.0, last);
+        between
+            .iter()
+            .zip(1..)
+            .for_each(|(count, moment)| threads(&mut run, 1.0 + f64::from(moment) / 2.0, *count));
+        threads(&mut run, 4.0, last);
         let mut report = raised("RuntimeError", "can't start new thread");
         report.counts.threads = Some(u64::from(last));
-        run.exception(2.1, TRAINER, report)
-            .ended(2.2, TRAINER, Ending::Exited(1))
-            .finish(2.3, Ending::Exited(1));
+        run.exception(4.1, TRAINER, report)
+            .ended(4.2, TRAINER, Ending::Exited(1))
+            .finish(4.3, Ending::Exited(1));
         let found_here = of(&run.verdict(), "threads-per-task").is_some();
         assert_eq!(found_here, found, "{first} {last}");
     }
