@@ -7,7 +7,8 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::counts::{
-    THREADS_CAME_S, THREADS_LASTED_S, THREADS_MORE, THREADS_REFUSED, THREADS_TIMES, WHOLE_RATE,
+    THREADS_CAME_S, THREADS_LASTED_S, THREADS_MORE, THREADS_REFUSED, THREADS_RISE_END, THREADS_TIMES,
+    WHOLE_RATE,
 };
 use crate::rule::finding::of_process;
 use crate::rule::{Judgement, Rule};
@@ -63,11 +64,12 @@ fn at_refusal(analysis: &Analysis, failure: &Failure) -> Option<(f64, Judgement)
 
 /// A pool, and the threads of a library, come at once: no reading finds them half there for long.
 fn came_one_by_one(process: &ProcessHistory, first: f64, last: f64, until: At) -> bool {
-    let (from, to) = (first + (last - first) / 4.0, last - (last - first) / 4.0);
+    let end = (last - first) * THREADS_RISE_END;
+    let (from, to) = (first + end, last - end);
     let on_the_way =
         process.threads.points().filter(|(at, threads)| *at <= until && (from..=to).contains(threads));
-    let mut moments = on_the_way.map(|(at, _)| at);
-    moments.next().zip(moments.last()).is_some_and(|(begin, end)| end.since(begin) >= THREADS_CAME_S)
+    let mut readings = on_the_way.map(|(at, _)| at);
+    readings.next().zip(readings.last()).is_some_and(|(begin, end)| end.since(begin) >= THREADS_CAME_S)
 }
 
 /// Nothing failed yet: they become more and more.

@@ -277,7 +277,7 @@ fn a_refused_thread_is_blamed_on_the_process_that_started_many() {
         between
             .iter()
             .zip(1..)
-            .for_each(|(count, moment)| threads(&mut run, 1.0 + f64::from(moment) / 2.0, *count));
+            .for_each(|(count, step)| threads(&mut run, 1.0 + f64::from(step) / 2.0, *count));
         threads(&mut run, 4.0, last);
         let mut report = raised("RuntimeError", "can't start new thread");
         report.counts.threads = Some(u64::from(last));
