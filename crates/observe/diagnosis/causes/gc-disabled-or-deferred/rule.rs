@@ -31,8 +31,9 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
     let (at, census) = process.censuses.last().filter(|(at, _)| at.seconds() >= rise.since)?;
     let garbage = census.garbage.as_ref()?;
     let share = garbage.bytes.min(census.grown) as f64 / census.grown.max(1) as f64;
-    // What is free now was collected after that census.
-    if share < EXPLAINS || garbage.bytes < GROWTH_BYTES / 2 || is_not_live(process, &rise) {
+    // What is free now was collected after that census. A program that turned the collector off does that where it ends.
+    let collected = census.collects && is_not_live(process, &rise);
+    if share < EXPLAINS || garbage.bytes < GROWTH_BYTES / 2 || collected {
         return None;
     }
     let known = if share >= EXPLAINS_MOST { Proof::SeenInside } else { Proof::InPart };

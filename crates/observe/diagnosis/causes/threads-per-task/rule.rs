@@ -7,8 +7,8 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::counts::{
-    THREADS_CAME_S, THREADS_LASTED_S, THREADS_MORE, THREADS_REFUSED, THREADS_RISE_END, THREADS_TIMES,
-    WHOLE_RATE,
+    LIBRARY_POOLS, THREADS_CAME_S, THREADS_LASTED_S, THREADS_MORE, THREADS_REFUSED, THREADS_RISE_END,
+    THREADS_TIMES, WHOLE_RATE,
 };
 use crate::rule::finding::of_process;
 use crate::rule::{Judgement, Rule};
@@ -42,7 +42,9 @@ fn at_refusal(analysis: &Analysis, failure: &Failure) -> Option<(f64, Judgement)
         .map(|(_, threads)| threads)
         .sum();
     let more = threads - first;
-    let of_tasks = more >= THREADS_MORE || came_one_by_one(process, first, threads, failure.at);
+    let of_libraries = (LIBRARY_POOLS * u64::from(analysis.machine().cores)) as f64;
+    let of_tasks =
+        more >= THREADS_MORE + of_libraries || came_one_by_one(process, first, threads, failure.at);
     if more < THREADS_REFUSED
         || !of_tasks
         || threads < THREADS_TIMES * first
@@ -62,14 +64,16 @@ fn at_refusal(analysis: &Analysis, failure: &Failure) -> Option<(f64, Judgement)
     Some((threads, judged(analysis, process, vec![evidence], failure.at)))
 }
 
-/// A pool, and the threads of a library, come at once: no reading finds them half there for long.
+/// A pool, and the threads of a library, come at once: while some of them are there, no more come.
 fn came_one_by_one(process: &ProcessHistory, first: f64, last: f64, until: At) -> bool {
     let end = (last - first) * THREADS_RISE_END;
     let (from, to) = (first + end, last - end);
-    let on_the_way =
+    let mut readings =
         process.threads.points().filter(|(at, threads)| *at <= until && (from..=to).contains(threads));
-    let mut readings = on_the_way.map(|(at, _)| at);
-    readings.next().zip(readings.last()).is_some_and(|(begin, end)| end.since(begin) >= THREADS_CAME_S)
+    readings
+        .next()
+        .zip(readings.last())
+        .is_some_and(|(begin, last)| last.0.since(begin.0) >= THREADS_CAME_S && last.1 - begin.1 >= end)
 }
 
 /// Nothing failed yet: they become more and more.

@@ -305,8 +305,10 @@ impl ProcessHistory {
             let at = |when| series.at_or_before(when).or(series.first()).map(|(_, sum)| sum);
             at(to).zip(at(from)).map_or(0.0, |(after, before)| after - before)
         };
-        if self.run_delay.last().is_some() {
-            return between(&self.run_delay);
+        if let Some(((since, before), (read, sum))) = self.run_delay.first().zip(self.run_delay.last()) {
+            // A process is asked while it is young. After that it waits as often, for all that is known.
+            let share = (sum - before) / read.since(since).max(1.0);
+            return between(&self.run_delay) + share.min(1.0) * to.since(from.max(read)).max(0.0);
         }
         let (could, lasted) = (between(&self.runnable), to.since(from));
         if self.cpu.last().is_none() || lasted <= 0.0 {

@@ -6,9 +6,11 @@ pub(crate) const THREADS_MORE: f64 = 100.0;
 pub(crate) const THREADS_LASTED_S: f64 = 10.0;
 /// So many more are enough where the next could not be started.
 pub(crate) const THREADS_REFUSED: f64 = 24.0;
-/// Where they are as many as no pool has, or took this long for the middle of their rise,
+/// Libraries that may each start as many threads as the machine has cores, when they are imported: OpenMP and OpenBLAS.
+pub(crate) const LIBRARY_POOLS: u64 = 2;
+/// Where they are as many as no pool has, or rose for this long through the middle of their rise,
 pub(crate) const THREADS_CAME_S: f64 = 1.0;
-/// which is all of it but this share at either end.
+/// which is all of it but this share at either end, and by that share at least.
 pub(crate) const THREADS_RISE_END: f64 = 0.25;
 /// And they are this many times as many as at first: less is a pool beside those of torch.
 pub(crate) const THREADS_TIMES: f64 = 3.0;

@@ -270,6 +270,7 @@ fn a_refused_thread_is_blamed_on_the_process_that_started_many() {
         (200, &[], 210, false),
         (1, &[], 38, false),
         (1, &[20], 38, false),
+        (1, &[17, 17, 17, 18], 55, false),
         (1, &[10, 15, 20, 25], 38, true),
     ] {
         let mut run = Run::with_trainer();

@@ -587,9 +587,10 @@ fn garbage_that_nobody_collects_is_named_and_a_little_of_it_is_not() {
 
 #[test]
 fn garbage_that_was_collected_after_the_census_retains_nothing() {
-    let last = |used: f64, free: f64| {
+    let last = |collects: bool, used: f64, free: f64| {
         let garbage = Garbage { objects: 8000, inspected: 4000, garbage: 3900, bytes: 120 * MIB };
-        let census = Census { number: 2, grown: 150 * MIB, garbage: Some(garbage), ..Census::default() };
+        let census =
+            Census { number: 2, grown: 150 * MIB, collects, garbage: Some(garbage), ..Census::default() };
         let figures = |anonymous: f64, used: f64, free: f64| {
             let figures = [("anonymous", anonymous), ("malloc_used", used), ("malloc_free", free)];
             AgentMessage::Memory {
@@ -603,8 +604,9 @@ fn garbage_that_was_collected_after_the_census_retains_nothing() {
         ];
         verdict_of(steady, said)
     };
-    assert_eq!(causes(&last(400.0, 22.0)), ["gc-disabled-or-deferred"]);
-    assert!(!causes(&last(60.0, 362.0)).contains(&"gc-disabled-or-deferred"));
+    assert_eq!(causes(&last(true, 400.0, 22.0)), ["gc-disabled-or-deferred"]);
+    assert!(!causes(&last(true, 60.0, 362.0)).contains(&"gc-disabled-or-deferred"));
+    assert_eq!(causes(&last(false, 60.0, 362.0))[0], "gc-disabled-or-deferred", "collected where it ended");
 }
 
 #[test]

@@ -323,6 +323,23 @@ fn loading_takes_a_third_of_a_life_without_what_it_waited_for_a_core() {
 }
 
 #[test]
+fn a_process_waits_for_a_core_as_often_after_it_was_last_asked() {
+    // It is asked for 120 s, of a life of 150, and waits for nine tenths of it. Files come once more at 110 s.
+    let mut run = Run::new();
+    for at in ticks(150.0, 0.5) {
+        let mut process = sized(MAIN, 100.0, if at < 110.0 { (20.0 * at).min(300.0) } else { 340.0 }, 3000.0);
+        if at <= 120.0 {
+            process.run_delay_ns = Measured::Known((0.9 * at * 1e9) as u64);
+        }
+        run.tick(at, vec![process], |_| {});
+    }
+    let timeline = run.timeline();
+    let main = timeline.processes().next().unwrap();
+    let loaded = crate::analysis::growth_class::loaded(main);
+    assert!((10.0..=20.0).contains(&loaded), "a third of a life of 15 s of its own is 50 s: {loaded}");
+}
+
+#[test]
 fn what_was_freed_before_the_end_was_freed_by_the_work() {
     let freed_before = |seconds: f64| move |t: f64| if t > 12.0 - seconds { 50.0 } else { 50.0 + 40.0 * t };
     is_left_in_peace(&job(12.0, 1.0, freed_before(2.5)), "a large temporary, then nothing for a while");
