@@ -8,6 +8,7 @@ where the Python has it.
 """
 
 import argparse
+import contextlib
 import ctypes
 import json
 import mmap
@@ -76,26 +77,33 @@ def started(python, program):
 
 
 def kill_all(job):
-    """Every process of its session, as a container's end does: helpers that would clean up included."""
-    for entry in os.listdir("/proc"):
-        try:
-            if entry.isdigit() and os.getsid(int(entry)) == job.pid:
-                os.kill(int(entry), signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-    # torch_shm_manager makes a session of its own.
-    for entry in os.listdir("/proc"):
-        try:
-            with open(f"/proc/{entry}/comm") as file:
-                mine = entry.isdigit() and file.read().startswith("torch_shm")
-            with open(f"/proc/{entry}/mountinfo") as file:
-                mine = mine and MARK in file.read()
-        except (OSError, ValueError):
-            continue
-        if mine:
-            os.kill(int(entry), signal.SIGKILL)
+    """Every process of it at once, as a container's end does: helpers that would clean up included.
+
+    They are stopped before the first is killed, since a helper that sees its client gone cleans up.
+    """
+    pids = of_session(job.pid) + shm_managers()
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
     job.wait()
     watched.wait_for(lambda: not of_session(job.pid))
+
+
+def shm_managers():
+    """torch_shm_manager makes a session of its own."""
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{entry}/comm") as file:
+                mine = file.read().startswith("torch_shm")
+            with open(f"/proc/{entry}/mountinfo") as file:
+                mine = mine and MARK in file.read()
+        except OSError:
+            continue
+        if mine:
+            found.append(int(entry))
+    return found
 
 
 def of_session(leader):
