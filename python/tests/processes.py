@@ -2,6 +2,7 @@
 
 import os
 import select
+import time
 
 AT_MOST_S = 120  # only a failure takes so long
 
@@ -12,6 +13,15 @@ def alive(pid):
             return file.read().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def until_it_waits(pid):
+    """Until the main thread of a process sleeps: what was sent to it is taken."""
+    while True:
+        with open(f"/proc/{pid}/stat") as file:
+            if file.read().rpartition(")")[2].split()[0] == "S":
+                return
+        time.sleep(0.001)
 
 
 def gone(*pids):

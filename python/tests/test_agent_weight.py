@@ -217,7 +217,8 @@ def test_without_its_file_nothing_is_weighed_and_all_goes_on(python, script):
     program = "import os\nos.remove(os.path.dirname(os.environ['ULLAGE_AGENT_SOCKET']) + '/ullage_weigh.py')\n"
     done, receiver = watched([python, script(program + POOL), "pool", "fork"])
     assert done.stdout == b"190\n" and done.stderr == b""
-    assert receiver.of("holds") == [] and len(receiver.of("process")) == 2
+    # The second worker may be ended before it has begun.
+    assert receiver.of("holds") == [] and 1 <= len(receiver.of("process")) <= 2
 
 
 LENGTHS = """

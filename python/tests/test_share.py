@@ -561,10 +561,10 @@ def test_ctrl_c_stops_the_packing():
     code = """
         import signal, ullage
         data = [[i, "x"] for i in range(200_000)]
-        signal.setitimer(signal.ITIMER_REAL, 0.001)
         def stop(*_): raise KeyboardInterrupt
         signal.signal(signal.SIGALRM, stop)
         try:
+            signal.setitimer(signal.ITIMER_REAL, 0.001)
             while True:
                 ullage.share(data)
         except KeyboardInterrupt:

@@ -71,7 +71,9 @@ def test_a_silent_part_is_killed_and_those_after_it_run(ullage, tmp_path):
     job = side.Job(
         "all", [sys.executable, "-c", PARTS.replace("os.abort()", "import signal; signal.pause()")], ["a", "b"]
     )
-    seen = side.observe(job, "run", ullage("export DIES_AT=a"), str(tmp_path / "job"), 0.5)
+    took = side.observe(job, "plain", "", str(tmp_path / "plain")).took
+    silent_s = max(0.5, side.TIMES_AS_LONG * max(took.values()))
+    seen = side.observe(job, "run", ullage("export DIES_AT=a"), str(tmp_path / "job"), silent_s)
     assert (seen.aspects["a"], seen.aspects["b"]) == ("nothing, hangs", "1")
 
 

@@ -569,7 +569,7 @@ if __name__ == "__main__":
 def test_five_loaders_import_the_main_module_once_and_unpickle_each_dataset_once(script, tmp_path):
     imports, unpickled = tmp_path / "imports", tmp_path / "unpickled"
     command = [sys.executable, script(FIVE), str(imports), str(unpickled)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     expected = [
         [([[10.0 * n + i] * 3 for i in (b, b + 1)], [True, True]) for n in range(5)] for _ in range(2) for b in (0, 2)
     ]
