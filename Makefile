@@ -25,7 +25,7 @@ demo: $(VENV)/installed
 	ULLAGE_HOME=$(CURDIR)/$(DEMO)/runs $(BIN)/ullage run --json $(DEMO)/verdict.json -- $(BIN)/python examples/crash.py; test $$? -eq 1
 	@$(BIN)/python examples/check_demo.py $(DEMO)/verdict.json
 
-# Two that look at what is left in /dev/shm run side by side where one of them may have a /dev/shm of its own.
+# Those that look at what is left in /dev/shm have one of their own where they may: what another kills leaves names there.
 OWN_SHM := $(shell unshare --mount sh tests/own_shm.sh true 2>/dev/null && echo "unshare --mount sh tests/own_shm.sh")
 EMPTY :=
 BESIDE := $(if $(OWN_SHM),+,$(EMPTY) $(EMPTY))
@@ -124,19 +124,19 @@ test-check: install
 	$(BIN)/python tests/check.py --ullage $(BIN)/ullage --python $(BIN)/python
 
 test-arena-kills: install
-	$(BIN)/python tests/arena_kills.py --times 2
+	$(OWN_SHM) $(BIN)/python tests/arena_kills.py --times 2
 
 test-arena-points: install
-	$(BIN)/python tests/arena_kills.py --points --times 1 --methods fork
+	$(OWN_SHM) $(BIN)/python tests/arena_kills.py --points --times 1 --methods fork
 	$(BIN)/python tests/fork_threads.py --forks 60
 
 # Signals, forks, collections, exceptions and kills at random moments of jobs; `make test-all` draws more of them.
 test-faults: install
-	$(BIN)/python tests/faults.py --ullage $(BIN)/ullage --python $(BIN)/python --events 800 --deaths 1
+	$(OWN_SHM) $(BIN)/python tests/faults.py --ullage $(BIN)/ullage --python $(BIN)/python --events 800 --deaths 1
 
 .PHONY: test-faults-all
 test-faults-all: install
-	$(BIN)/python tests/faults.py --ullage $(BIN)/ullage --python $(BIN)/python --events 12000 --deaths 10
+	$(OWN_SHM) $(BIN)/python tests/faults.py --ullage $(BIN)/ullage --python $(BIN)/python --events 12000 --deaths 10
 
 # Every third job with ullage and without; `make test-all` runs them all.
 test-side-by-side: install
