@@ -138,7 +138,9 @@ KINDS = {name[4:].replace("_", "-"): function for name, function in list(globals
 
 def recorded(arguments, kind, folder):
     job = [arguments.python, os.path.abspath(__file__), "--job", kind, f"{folder}/log"]
-    status = watched.start(arguments.ullage, folder, job).wait(timeout=600)
+    # As many ticks as a life has room for, whatever one costs here.
+    often = ["--interval", "200ms", "--watch-cpu", "100"]
+    status = watched.start(arguments.ullage, folder, job, *often).wait(timeout=600)
     if status != 0:
         with open(f"{folder}/out", errors="replace") as file:
             raise RuntimeError(f"status {status}: {file.read()[-500:]}")

@@ -86,6 +86,8 @@ def looked_at(ullage, python, job, how):
     with tempfile.TemporaryDirectory(prefix="ullage-first-") as folder:
         file = pathlib.Path(folder) / "verdict.json"
         environment = {**os.environ, "ULLAGE_HOME": folder, "TMPDIR": folder, "OMP_NUM_THREADS": "1"}
+        # What is said of readings is asked here, not how many this machine affords.
+        environment["ULLAGE_WATCH_CPU"] = "100"
         program = [python, str(JOBS), job]
         if how == "watch":
             with subprocess.Popen(

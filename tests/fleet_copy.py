@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -56,6 +57,7 @@ class Run:
             text=True,
             start_new_session=True,
         )
+        self.said = ""
         assert self.process.stdout.readline() == "began\n"
 
     def recording(self):
@@ -72,11 +74,17 @@ class Run:
         copier = [pid for pid in children if "fleet-copier" in words_of(pid)]
         return [pid for pid in children if pid not in copier], copier
 
+    def says(self, text):
+        """Goes on when ullage has said it."""
+        error = self.process.stderr.fileno()
+        while text not in self.said and select.select([error], [], [], 300)[0] and (more := os.read(error, 65536)):
+            self.said += more.decode()
+
     def end(self):
         """What it prints and its status; and what ullage says."""
         open(self.go, "w").close()
         out, said = self.process.communicate(timeout=120)
-        return ("began\n" + out, self.process.returncode), said
+        return ("began\n" + out, self.process.returncode), self.said + said
 
 
 class Test:
@@ -204,9 +212,9 @@ def killed(test):
     fleet = test.fleet()
     run = Run(test, fleet)
     recording = run.recording()
-    job, (copier,) = run.pids()
     # The copier stands while ullage goes on recording: what it copies then comes after the kill.
     watched.wait_for(lambda: places(fleet))
+    job, (copier,) = run.pids()
     os.kill(copier, signal.SIGSTOP)
     watched.wait_for(lambda: test.samples(recording) >= 5)
     run.process.send_signal(signal.SIGKILL)
@@ -222,7 +230,8 @@ def killed(test):
     fleet = test.fleet()
     run = Run(test, fleet)
     recording = run.recording()
-    watched.wait_for(lambda: places(fleet) and test.samples(os.path.join(fleet, *places(fleet))) >= 4)
+    # In the first second samples come faster than copies.
+    watched.wait_for(lambda: places(fleet) and test.samples(os.path.join(fleet, *places(fleet))) >= 12)
     job, copier = run.pids()
     for pid in (run.process.pid, *copier, *job):
         os.kill(pid, signal.SIGKILL)
@@ -290,6 +299,7 @@ def refused(test):
     for what, fleet in (("a file is in the way", f"{file}/fleet"), ("it cannot be made", "/proc/fleet")):
         run = Run(test, fleet)
         recording = run.recording()
+        run.says("nothing is copied to")
         got, said = run.end()
         noted = said.count(f"nothing is copied to {fleet} (--fleet)")
         test.check(f"{what}: one note at the start, and one at the end", noted == 1 and said.count("the last part") == 1, said)
@@ -308,6 +318,7 @@ def full(test):
                 pass
         run = Run(test, disk)
         recording = run.recording()
+        run.says("nothing is copied to")
         # It is refused several times while the job runs.
         time.sleep(1)
         begun = time.monotonic()

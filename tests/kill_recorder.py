@@ -105,7 +105,8 @@ def once(number, arguments, after, then=None):
         program = f"{folder}/job.py"
         with open(program, "w") as file:
             file.write(JOB)
-        recorder = watched.start(arguments.ullage, folder, [arguments.python, program, f"{folder}/log", str(JOB_S)])
+        job = [arguments.python, program, f"{folder}/log", str(JOB_S)]
+        recorder = watched.start(arguments.ullage, folder, job, "--watch-cpu", "100")  # each second, whatever a tick costs
         if not watched.wait_for(lambda: log_of(folder)):
             recorder.kill()
             return [f"run {number}: the job did not start"], ""

@@ -235,7 +235,7 @@ def seen_live(test, served, node, prometheus, file):
         pass
     if prometheus:
         test.check(f"each of {count} queries of the dashboard returns rows", not left, list(left))
-        up = asked(prometheus, "up == 1")
+        up = until("up", lambda: len(up := asked(prometheus, "up == 1")) >= 1 + bool(node) and up)
         test.check("Prometheus scrapes what it was told to", len(up) == 1 + bool(node), up)
         loaded = json.loads(got(prometheus, "/api/v1/rules"))["data"]["groups"]
         health = {rule["name"]: rule["health"] for group in loaded for rule in group["rules"]}

@@ -106,7 +106,7 @@ def runs(ullage, home):
 
     waits = ("sh", "-c", "echo ready; exec sleep 60")
     yield "exit 3", run("sh", "-c", "exit 3"), 1
-    yield "exit 0", run("sh", "-c", "exit 0"), 2
+    yield "exit 0", run("sh", "-c", "exit 0"), 3  # one of them where it was read before it ended
     yield "interrupted", run(*waits, send=signal.SIGINT), 2
     yield "a Python exception", run(sys.executable, "-c", "raise ValueError('boom')").partition("boom\n")[2], 3
     yield "whole", run("sh", "-c", "exit 3", options=["-v"]), 2

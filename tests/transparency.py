@@ -274,7 +274,8 @@ def ctrl_z_and_fg(world, terminal):
     script = os.path.join(world.folder, "counter.py")
     with open(script, "w") as file:
         file.write(
-            "import time\nfor i in range(400):\n    print('tick', i, flush=True)\n    time.sleep(0.05)\n    if i == 60: break\nraise SystemExit(8)\n"
+            "import signal, time\nover, i = [], 0\nsignal.signal(signal.SIGCONT, lambda *_: over.append(1))\n"
+            "while not over:\n    print('tick', i, flush=True)\n    i += 1\n    time.sleep(0.05)\nraise SystemExit(8)\n"
         )
     terminal.line(world.shell_line(f"{PY} {script}"))
     terminal.wait_for("tick 3")

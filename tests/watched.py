@@ -1,5 +1,6 @@
 """Shared by the programs here: starts `ullage run`, and reads what it recorded."""
 
+import contextlib
 import json
 import os
 import select
@@ -77,15 +78,20 @@ def marked(variable, token):
 
 def unused_names(before):
     """New names in /dev/shm that no process maps; those of other programs of this machine are mapped by them."""
-    new = set(os.listdir("/dev/shm")) - before
+    new = {}
+    for name in set(os.listdir("/dev/shm")) - before:
+        with contextlib.suppress(FileNotFoundError):
+            facts = os.stat(f"/dev/shm/{name}")
+            new[name] = f"{os.major(facts.st_dev):02x}:{os.minor(facts.st_dev):02x}", str(facts.st_ino)
     for pid in filter(str.isdigit, os.listdir("/proc") if new else []):
         try:
             with open(f"/proc/{pid}/maps") as file:
-                maps = file.read()
+                # Not by name: who makes a semaphore maps it under one that glibc removes.
+                mapped = {tuple(line.split(None, 5)[3:5]) for line in file if "/dev/shm/" in line}
         except OSError:
             continue
-        new = {name for name in new if f"/dev/shm/{name}" not in maps}
-    return new & set(os.listdir("/dev/shm"))
+        new = {name: which for name, which in new.items() if which not in mapped}
+    return set(new) & set(os.listdir("/dev/shm"))
 
 
 def wait_for(condition, seconds=300):
