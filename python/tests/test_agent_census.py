@@ -515,6 +515,43 @@ def test_a_graph_with_side_branches_is_gone_back_along(census, kind):
     assert graph["operations"] >= graph["before"] + 900
 
 
+@pytest.mark.parametrize("weights", ["parameter", "frozen", "buffer"])
+def test_a_graph_does_not_weigh_the_weights_of_each_step(census, weights):
+    """They are the model's, and each step's operations save a view of them."""
+    torch = pytest.importorskip("torch")
+    layer = torch.nn.Linear(1000, 1000, bias=False).requires_grad_(weights == "parameter")
+    weight = layer.weight.detach().clone().t() if weights == "buffer" else None
+    first = torch.zeros(1, 1000, requires_grad=True)
+
+    def steps(state, number):
+        for _ in range(number):
+            state = torch.tanh(state @ weight if weight is not None else layer(state))
+        return state
+
+    state = steps(first, 20)
+    taken(census, 10 * MIB)
+    state = steps(state, 600)
+    (graph,) = [one for one in taken(census, 70 * MIB)["graphs"] if one["name"] == "state"]
+    each = graph["more_bytes"] / (graph["operations"] - graph["before"])
+    # tanh saves what it gives, which the product after it saves as well.
+    assert 1000 < each < 6000
+
+
+@pytest.mark.parametrize("kind", ["one large", "many"])
+def test_a_few_of_those_chosen_stand_for_no_more_of_their_kind(census, kind):
+    torch = pytest.importorskip("torch")
+    large = [torch.ones(MIB + number) for number in range(20)]
+    small = [torch.ones(3) for _ in range(6000)]
+    taken(census, 10 * MIB)
+    many = [torch.ones(5, 1000) for _ in range(2000 if kind == "many" else 0)]
+    groups = {one["tensors"]: one for one in taken(census, 70 * MIB)["tensors"]["groups"]}
+    assert not [name for name in groups if name.startswith("[1048")] and len(large) == 20
+    assert ("[5, 1000] float32" in groups) == (kind == "many")
+    if many:
+        assert 1000 < groups["[5, 1000] float32"]["count"] < 4000
+    assert len(small) == 6000
+
+
 def test_gradients_with_a_graph_are_counted_and_torchs_warning_is_seen(census):
     torch = pytest.importorskip("torch")
     weight = torch.nn.Parameter(torch.ones(4, 4))

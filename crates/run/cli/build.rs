@@ -1,4 +1,5 @@
-//! Compiles `python/agent`, the library that the command writes beside the agent's Python files, and lists these files.
+//! Compiles `python/agent`, the library that the command writes beside the agent's Python files, lists these files, and
+//! says what `--version` does of this build.
 //!
 //! With rustc alone: it depends on nothing but std, and cargo has no stable way to put one package's library into
 //! another's binary. The surprise: it is optimised in every profile, because what is put into jobs must be small.
@@ -11,6 +12,35 @@ fn main() {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     library(&out);
     std::fs::write(out.join("agent_parts.rs"), parts()).expect("OUT_DIR can be written");
+    println!("cargo::rustc-env=ULLAGE_VERSION={}", version());
+}
+
+/// The number, the commit where this is a clone, and what it was built for.
+fn version() -> String {
+    let number = std::env::var("CARGO_PKG_VERSION").expect("cargo sets CARGO_PKG_VERSION");
+    let profile = std::env::var("PROFILE").expect("cargo sets PROFILE");
+    let target = std::env::var("TARGET").expect("cargo sets TARGET");
+    let commit = commit().unwrap_or_else(|| "no commit known".into());
+    format!("{number} ({commit}, {profile}, {target})")
+}
+
+/// Of this clone alone: an unpacked archive may lie in a repository of something else.
+fn commit() -> Option<String> {
+    let root = Path::new("../../..");
+    if !root.join(".git").exists() {
+        return None;
+    }
+    let asked = |arguments: &[&str]| {
+        let said = Command::new("git").arg("-C").arg(root).args(arguments).output().ok()?;
+        said.status
+            .success()
+            .then(|| String::from_utf8(said.stdout).ok().map(|text| text.trim().to_owned()))?
+    };
+    // Grows with each commit and each checkout.
+    if let Some(log) = asked(&["rev-parse", "--git-path", "logs/HEAD"]) {
+        println!("cargo::rerun-if-changed={}", root.join(log).display());
+    }
+    asked(&["log", "-1", "--format=%h of %cs"])
 }
 
 /// `PARTS`: what each file of the folder is called in a job, where it shadows no module of the program, and its content.

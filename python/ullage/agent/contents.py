@@ -21,6 +21,7 @@ from _ullage_common import thread_time
 WINDOWS, WINDOW = 3, 32  # elements next to each other often share a storage
 PARTS, STEPS = 40, 100  # of an element, and of what it weighs
 TENSORS = 1200  # that stand for all
+ALIKE = 8  # of these, before they stand for more of their kind than themselves
 GROUPS = 5
 NODES = 400  # of a graph that are looked into
 NODE_BYTES = 500  # of one that has saved nothing: `t = t + p` grows a graph by 576 in torch 2.13
@@ -479,8 +480,9 @@ class Contents:
         return oldest, newest, True
 
     def _saved(self, node):
-        """(bytes that the nodes before this one saved, how many these are, operations meanwhile), the newest next:
-        these are all that is left of those operations. Nearest first would see a little of very many steps."""
+        """(what the nodes before this one saved: place -> (bytes, by the newest of which number, by the oldest),
+        how many these are, operations meanwhile), the newest next: these are all that is left of those operations.
+        Nearest first would see a little of very many steps."""
         seen, places, low, high = {node}, {}, NO_ORDER, 0
         heap = sys.modules.get("_heapq")
         todo, count = [(-self._number(node), 0, node)], 0
@@ -488,14 +490,17 @@ class Contents:
             number, _, one = heap.heappop(todo)
             count += 1
             low, high = min(low, -number), max(high, -number)
+            stored = {}
             for name in self._fields(type(one)):
-                self._place_saved(one, name, places)
+                self._place_saved(one, name, stored)
+            for place, size in stored.items():
+                places[place] = size, places[place][1] if place in places else -number, -number
             for other in self._next(one):
                 number = self._number(other)
                 if number < NO_ORDER and other not in seen:  # those of parameters belong to all graphs
                     seen.add(other)
                     heap.heappush(todo, (-number, len(seen), other))
-        return sum(places.values()), count, max(1, high - low + 1)
+        return places, count, max(1, high - low + 1)
 
     def _fields(self, kind):
         """What it saved, by name; the program's own kinds of node have one for all, and code of the program."""
@@ -516,17 +521,21 @@ class Contents:
                 tensor = one.data
                 if self.is_tensor(tensor) and type(tensor) is not self.parameter:
                     place, size = tensors.storage_of(tensor, shared=True)
-                    if place and not (tensor.requires_grad and tensor.is_leaf):
+                    # Weights belong to the model: a layer saves a view of its own.
+                    whole = tensor if tensor._base is None else tensor._base
+                    if place and type(whole) is not self.parameter and not (whole.requires_grad and whole.is_leaf):
                         places[place] = size
         except Exception:  # freed by a backward pass
             pass
 
     def saved_by(self, node):
-        return self._saved(node)[0]
+        return sum([size for size, _, _ in self._saved(node)[0].values()])
 
     def saved(self, node):
-        """Bytes for each operation: of the nodes too, which stay where a backward pass has freed what they saved."""
-        size, nodes, operations = self._saved(node)
+        """Bytes for each operation: of the nodes too, which stay where a backward pass has freed what they saved. What
+        operations far apart saved alike was there before them."""
+        places, nodes, operations = self._saved(node)
+        size = sum([size for size, newest, oldest in places.values() if newest - oldest <= operations / 2])
         return (size + nodes * NODE_BYTES) / operations
 
     # --- all together -----------------------------------------------------------------------------------
@@ -551,12 +560,15 @@ class Contents:
                 total["views"] += scale
                 total["kept_by_views"] += scale * (size if new else 0)
             key = self.label(one)[7:] + (" with graph" if node is not None else "")
-            group = groups.setdefault(key, [0.0, 0.0])
-            group[0] += scale
-            group[1] += scale * (size if new else 0)
+            group = groups.setdefault(key, [0, 0.0, 0.0])
+            group[0] += 1
+            group[1] += scale
+            group[2] += scale * (size if new else 0)
             total["bytes"] += scale * (size if new else 0)
         named = []
-        groups = {key: (round(count), round(size)) for key, (count, size) in groups.items()}
+        # Which of a few is among those chosen is chance.
+        kept = {key: one for key, one in groups.items() if one[1] < 2 * one[0] or one[0] >= ALIKE}
+        groups = {key: (round(count), round(size)) for key, (_, count, size) in kept.items()}
         for key, (count, size) in groups.items():
             before = groups_before.get(key, (0, 0)) if groups_before else (None, None)
             named.append({"tensors": key, "count": count, "bytes": size})

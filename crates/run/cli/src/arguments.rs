@@ -16,7 +16,7 @@ macro_rules! examples {
 /// Track host memory across a multi-process PyTorch job, warn which limit it will hit next, and name the cause
 /// when it dies.
 #[derive(Debug, Parser)]
-#[command(name = "ullage", version, max_term_width = 100)]
+#[command(name = "ullage", version = env!("ULLAGE_VERSION"), max_term_width = 100)]
 #[command(after_help = examples![
     "ullage run -- python train.py",
     "ullage explain train.log",

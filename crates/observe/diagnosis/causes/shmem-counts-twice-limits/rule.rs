@@ -1,10 +1,12 @@
 //! Does a run show shmem-counts-twice-limits? page.md says what that is, and how it differs from its look-alikes.
 
-use crate::analysis::oom::limiting;
+use crate::analysis::came::Came;
+use crate::analysis::oom::{limiting, Victim};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
-use crate::history::Series;
+use crate::history::{CgroupHistory, Series};
 use crate::policy::machine::UNBOUNDED_PART;
+use crate::policy::sizes::{MOST, WARN_PART};
 use crate::rule::finding::of_job;
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
@@ -19,7 +21,8 @@ fn judge(analysis: &Analysis) -> Judgement {
         let Some((at, shared)) = around(&group.shared) else { continue };
         let anonymous = group.last.memory.as_known().and_then(|memory| memory.parts.known());
         let anonymous = anonymous.map_or(0, |parts| parts.anonymous.0);
-        if shared < limit as f64 / 2.0 || shared < anonymous as f64 {
+        let is_most = shared >= MOST * limit as f64 && shared >= anonymous as f64;
+        if !is_most && !is_most_of_what_came(analysis, group, shared, limit, victim) {
             continue;
         }
         let sentence = format!(
@@ -48,7 +51,7 @@ fn judge(analysis: &Analysis) -> Judgement {
             }
         }
         // Its growth comes before the kill, also where the reading that shows it does not.
-        let crossed = group.shared.points().find(|(_, bytes)| *bytes >= limit as f64 / 2.0);
+        let crossed = group.shared.points().find(|(_, bytes)| *bytes >= MOST * shared);
         let began = match crossed {
             Some((at, _)) if at < victim.at => at,
             _ => group.shared.at_or_before(At(victim.at.0.saturating_sub(1))).map_or(At(0), |(at, _)| at),
@@ -61,6 +64,22 @@ fn judge(analysis: &Analysis) -> Judgement {
         return Judgement::one(finding);
     }
     Judgement::Nothing
+}
+
+/// What was there from the start fills the rest of the limit, and was no reason until the shared memory came.
+fn is_most_of_what_came(
+    analysis: &Analysis,
+    group: &CgroupHistory,
+    shared: f64,
+    limit: u64,
+    victim: &Victim,
+) -> bool {
+    let all = Came::of(analysis, Some(victim.at));
+    let then = |at: At| group.shared.at_or_before(at).map_or(0.0, |(_, bytes)| bytes);
+    let read = victim.last_read_before();
+    // It stays, and may be read after the kill; the rest is gone by then.
+    let (came, since) = (shared - then(all.since()), (shared - then(read)).max(0.0));
+    came * WARN_PART as f64 >= limit as f64 && came > MOST * (all.until(Some(read)) + since)
 }
 
 fn when(at: At, kill: At) -> String {

@@ -3,7 +3,7 @@
 use super::large_preallocation_lazy_touch;
 use crate::analysis::goes_on::goes_on;
 use crate::analysis::growth_class::{began, is_start, least, rising};
-use crate::analysis::retainers::is_not_live;
+use crate::analysis::retainers::{is_not_live, most_private};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
@@ -201,8 +201,7 @@ fn libraries(process: &ProcessHistory, rise: &Rise) -> f64 {
 /// Whether growth is much, or meets a limit that is foreseen: which one. None where it is neither.
 fn together<'c>(analysis: &'c Analysis, all: &[&Grower]) -> Option<Option<&'c LimitState>> {
     let by: f64 = all.iter().map(|grower| grower.by).sum();
-    let held: f64 =
-        all.iter().map(|grower| grower.process.private().peak().map_or(0.0, |(_, bytes)| bytes)).sum();
+    let held = most_private(&all.iter().map(|grower| grower.process).collect::<Vec<_>>());
     let limit = (by > 0.0).then(|| foreseen(analysis, all, by)).flatten();
     let share: f64 = all.iter().map(|grower| grower.by * unwatched(analysis, grower)).sum();
     let much = by >= GROWTH_WARN_BYTES as f64 && share >= GROWTH_WARN_SHARE * held;

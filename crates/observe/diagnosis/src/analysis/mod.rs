@@ -3,6 +3,7 @@
 //!
 //! [`Analysis::of`] is that order. What one part needs of another is an argument, so that none can ask for what comes later.
 
+pub(crate) mod came;
 pub(crate) mod cohort;
 pub(crate) mod copies;
 pub(crate) mod failures;

@@ -9,6 +9,7 @@ use crate::history::ProcessHistory;
 use crate::policy::growth::{GROWTH_WARN_BYTES, GROWTH_WARN_SHARE, VIEWS_KEEP};
 use crate::policy::sizes::MOST;
 use crate::trend::Rise;
+use std::collections::BTreeMap;
 use ullage_model::{At, Census, GrowthClass, HeldGraph, Retainer, Role};
 
 /// How a holder keeps what it keeps.
@@ -115,8 +116,8 @@ fn is_shuffled(process: &ProcessHistory, retainer: &Retainer) -> bool {
 
 /// By a key, by its name, or by all instances of a class. By which way the agent came to it says nothing.
 pub(crate) fn is_keyed(retainer: &Retainer) -> bool {
-    // The number of its keys stands still, and a list of data under each of them grows.
-    let of_lists = retainer.nested && retainer.element.starts_with("list with ");
+    // The number of its keys stands still, and a list under each of them grows.
+    let of_lists = retainer.nested && what(&retainer.element) == "list";
     let mapping = ["lru_cache", "dict", "set", "frozenset", OF_THREADS]
         .contains(&retainer.type_name.as_str())
         || retainer.type_name.starts_with("collections.") && retainer.type_name != "collections.deque";
@@ -295,8 +296,32 @@ fn distinct(retainers: &[&Retainer]) -> u64 {
 
 /// Enough to be a warning where it may be meant to be so.
 pub(crate) fn is_much(process: &ProcessHistory, rise: &Rise) -> bool {
-    let private = process.private().peak().map_or(0.0, |(_, bytes)| bytes);
-    rise.by >= GROWTH_WARN_BYTES as f64 && rise.by >= GROWTH_WARN_SHARE * private
+    are_much([(process, rise)])
+}
+
+/// The same of several processes that grow alike: a job grows by what all of them do.
+pub(crate) fn are_much<'a>(all: impl IntoIterator<Item = (&'a ProcessHistory, &'a Rise)>) -> bool {
+    let (processes, by): (Vec<_>, Vec<f64>) =
+        all.into_iter().map(|(process, rise)| (process, rise.by)).unzip();
+    let by: f64 = by.into_iter().sum();
+    by >= GROWTH_WARN_BYTES as f64 && by >= GROWTH_WARN_SHARE * most_private(&processes)
+}
+
+/// Private memory that they had at most, together. What several were forked with counts once, and as their parent's where it
+/// is one of them.
+pub(crate) fn most_private(all: &[&ProcessHistory]) -> f64 {
+    let (mut own, mut inherited) = (0.0, BTreeMap::new());
+    for process in all {
+        let most = process.private().peak().map_or(0.0, |(_, bytes)| bytes);
+        let began = process.anonymous.first().map_or(0.0, |(_, bytes)| bytes.min(most));
+        let forked_from = process.facts.as_ref().and_then(|facts| facts.forked_from);
+        own += most - forked_from.map_or(0.0, |_| began);
+        if let Some(parent) = forked_from.filter(|parent| all.iter().all(|other| other.id != *parent)) {
+            let of_parent: &mut f64 = inherited.entry(parent).or_default();
+            *of_parent = of_parent.max(began);
+        }
+    }
+    own + inherited.values().sum::<f64>()
 }
 
 /// Most of what came is free inside the allocator.

@@ -4,7 +4,7 @@
 //! The surprise: the least part of a limit may be most of what came. What was there from the start fills the rest, and was no
 //! reason until more came.
 
-use crate::analysis::growth_class::{began, least};
+use crate::analysis::came::Came;
 use crate::analysis::oom::limiting;
 use crate::analysis::Analysis;
 use crate::causes::{explains_growth, is_work, ALIKE};
@@ -14,7 +14,6 @@ use crate::policy::sizes::{MOST, WARN_PART};
 use crate::rule::allocators::{retained_by_allocator, JOB_GROWTH};
 use crate::rule::finding::MEANWHILE;
 use crate::rule::retainers::ELSEWHERE;
-use crate::trend::rise;
 use ullage_model::{At, Evidence, EvidenceValue, Finding, Proof, Role, Severity, Status, Unit};
 
 /// Findings that the kernel, or who acts for it, killed for lack of memory.
@@ -99,36 +98,6 @@ fn room(analysis: &Analysis) -> Option<u64> {
     let of_group = victim.group.filter(|_| !victim.host).and_then(|group| limiting(analysis, group));
     let machine = || analysis.machine().memory_total.known().map(|total| total.0);
     of_group.map(|(_, limit)| limit).or_else(machine)
-}
-
-/// What came to the job before a kill: that by which it still rose then, else all since its programs were loaded.
-struct Came {
-    tree: Series,
-    /// Before it came, seconds and bytes.
-    from: (f64, f64),
-}
-
-impl Came {
-    fn of(analysis: &Analysis, kill: Option<At>) -> Came {
-        let mut tree = Series::default();
-        let readings = analysis.timeline.tree.points();
-        readings
-            .filter(|(at, _)| kill.is_none_or(|kill| *at <= kill))
-            .for_each(|(at, bytes)| tree.push(at, bytes));
-        let began = began(analysis);
-        let rises = rise(&tree, began, least(analysis)).filter(|rise| rise.ongoing);
-        let at = rises.map_or(began, |rise| rise.since);
-        let level = tree.at_or_before(At::from_seconds(at.max(0.0))).or(tree.first());
-        Came { from: (at, level.map_or(0.0, |(_, bytes)| bytes)), tree }
-    }
-
-    /// Until a reading: what was counted then is no part of what came afterwards. Until the kill where it is from before.
-    fn until(&self, reading: Option<At>) -> f64 {
-        let (since, level) = self.from;
-        let then = reading.filter(|at| at.seconds() > since).and_then(|at| self.tree.at_or_before(at));
-        let came = |reading: Option<(At, f64)>| reading.map_or(0.0, |(_, bytes)| bytes - level);
-        Some(came(then)).filter(|came| *came > 0.0).unwrap_or_else(|| came(self.tree.peak()))
-    }
 }
 
 /// It is a growth, or work that took much, known well enough, that had begun by then, of a process that lived then: what one

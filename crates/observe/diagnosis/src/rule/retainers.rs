@@ -8,7 +8,7 @@
 use crate::analysis::copies::{starter, Copy};
 use crate::analysis::growth_class::{rising, rising_with_shared, shared_during, still_rises};
 use crate::analysis::retainers::{
-    held, is_hooks, is_keyed, is_much, is_not_live, is_timers, part, Kind, RetainedGrowth,
+    are_much, held, is_hooks, is_keyed, is_not_live, is_timers, part, Kind, RetainedGrowth,
 };
 use crate::analysis::unheld::{line, unheld, Unheld};
 use crate::analysis::{readable, Analysis, RetainerInCode};
@@ -140,7 +140,7 @@ fn finding(
         // A graph that a backward pass has freed is long and holds nothing: in an older torch it looks the same.
         (false, _) => Proof::Consistent,
     };
-    let severity = severity(analysis, held, share);
+    let severity = severity(analysis, held, same, share);
     // The largest first: its sentence is the headline, and the remedy goes into it.
     let graph_leads = graph_leads(held);
     let mut evidence: Vec<Evidence> = graph_sentence(held).filter(|_| graph_leads).into_iter().collect();
@@ -178,8 +178,8 @@ fn graph_leads(held: &RetainedGrowth) -> bool {
     })
 }
 
-fn severity(analysis: &Analysis, held: &RetainedGrowth, share: f64) -> Severity {
-    let much = is_much(held.process, &held.rise);
+fn severity(analysis: &Analysis, held: &RetainedGrowth, same: &[RetainedGrowth], share: f64) -> Severity {
+    let much = are_much(std::iter::once(held).chain(same).map(|one| (one.process, &one.rise)));
     let bounded = held.retainers.iter().all(|retainer| retainer.bounded) && held.graphs.is_empty();
     match held.kind {
         _ if bounded && held.kind != Kind::Hook => Severity::Note,

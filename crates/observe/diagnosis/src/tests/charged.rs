@@ -48,8 +48,13 @@ fn notes(verdict: &Verdict) -> Vec<&str> {
 
 /// Main is killed for the limit at 3.5 s, with the group holding this at 3 s, and this much shared memory afterwards.
 fn killed(at_the_end: [u64; 4], shared_after: u64) -> Verdict {
+    killed_from([100, 0, 10, 5], at_the_end, shared_after)
+}
+
+/// The same, with the group holding that at first.
+fn killed_from(first: [u64; 4], at_the_end: [u64; 4], shared_after: u64) -> Verdict {
     let mut run = Run::new();
-    tick(&mut run, 1.0, holds([100, 0, 10, 5], kills(0)));
+    tick(&mut run, 1.0, holds(first, kills(0)));
     tick(&mut run, 3.0, holds(at_the_end, kills(0)));
     run.ended(3.5, MAIN, Ending::Signaled(9));
     run.tick(3.6, vec![], |sample| sample.cgroups = vec![holds([0, 0, shared_after, 5], kills(1))]);
@@ -64,6 +69,19 @@ fn a_limit_met_by_shared_memory_is_reported_before_the_kill_and_one_met_by_objec
     assert!(sentences(&verdict.findings[0]).contains("800 MiB of 1 GiB as shared memory"));
     assert_eq!(causes(&killed([980, 0, 20, 10], 20)), ["memcg-oom-kill"]);
     assert_eq!(causes(&killed([100, 880, 20, 10], 20)), ["memcg-oom-kill"], "page cache is no shared memory");
+}
+
+#[test]
+fn shared_memory_that_was_most_of_what_came_is_why_also_where_a_model_holds_more() {
+    let first = |from, end| causes(&killed_from(from, end, 300))[0].to_owned();
+    assert_eq!(first([600, 0, 0, 5], [660, 50, 300, 5]), "shmem-counts-twice-limits");
+    assert_eq!(first([200, 0, 0, 5], [700, 0, 300, 5]), "memcg-oom-kill", "more came that is anonymous");
+    assert_eq!(first([690, 0, 300, 5], [700, 0, 310, 5]), "memcg-oom-kill", "it was there from the start");
+    assert_eq!(
+        first([900, 0, 0, 5], [910, 0, 90, 5]),
+        "shmem-counts-twice-limits",
+        "what is left of the limit"
+    );
 }
 
 #[test]

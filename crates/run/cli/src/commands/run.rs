@@ -26,12 +26,12 @@ use ullage_supervisor::{SpawnSettings, StartError, Supervisor};
 
 /// Runs the job.
 pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
-    let started = Instant::now();
+    let started = Started::now();
     refuse_unwritable(arguments.json.as_deref(), "the verdict", "--json")?;
     refuse_unwritable(arguments.html.as_deref(), "the page", "--html")?;
     let root = KernelRoot::live();
     let command = arguments.job.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let mut facts = run_facts(command, arguments.interval, &root, arguments.keep_arguments);
+    let mut facts = run_facts(command, started, arguments.interval, &root, arguments.keep_arguments);
     facts.memory_max = arguments.memory_max;
     if arguments.fleet.is_some() {
         facts.machine.others.extend(machine::clock());
@@ -91,7 +91,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<u8> {
     };
     let mut sampler = Sampler::new(root, settings, main);
     fleet.iter().for_each(|copier| sampler.ignore(copier.pid()));
-    let mut watch = Watch::new(facts.clone(), started, sampler, writer, budget, arguments.quiet)
+    let mut watch = Watch::new(facts.clone(), started.instant, sampler, writer, budget, arguments.quiet)
         .keeping_arguments(arguments.keep_arguments)
         .measured(arguments.metrics_file.as_deref())
         .announced(recording.as_deref().filter(|_| !arguments.quiet));
@@ -143,9 +143,24 @@ fn disabled() -> bool {
     std::env::var_os(names::ENV_DISABLE).is_some_and(|value| value == "1")
 }
 
+/// The start of a run by both clocks. Read together: what lies between them is an error of every reading's time.
+#[derive(Clone, Copy)]
+pub(super) struct Started {
+    pub(super) instant: Instant,
+    unix: f64,
+}
+
+impl Started {
+    pub(super) fn now() -> Started {
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+        Started { instant: Instant::now(), unix }
+    }
+}
+
 /// What is known of a run before its first reading.
 pub(super) fn run_facts(
     mut command: Vec<String>,
+    started: Started,
     interval_s: f64,
     root: &KernelRoot,
     keep_arguments: bool,
@@ -155,13 +170,12 @@ pub(super) fn run_facts(
         command = secrets::arguments(&command);
         environment.values_mut().for_each(|value| *value = secrets::text(value));
     }
-    let started_unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
     let place = crate::launcher::place(|name| std::env::var(name).ok());
     RunFacts {
         format: ullage_recording::FORMAT,
-        run: ullage_recording::run_id(started_unix, &command, std::process::id()),
+        run: ullage_recording::run_id(started.unix, &command, std::process::id()),
         command,
-        started_unix,
+        started_unix: started.unix,
         main: None,
         recorder: i32::try_from(std::process::id()).ok().and_then(|pid| machine::identity(root, pid)),
         interval_s,

@@ -110,7 +110,7 @@ fn is_ullage_run(command: &[String]) -> bool {
 
 /// A process that runs, and what descends from it.
 fn process(arguments: &WatchArguments, pid: i32) -> anyhow::Result<Watched> {
-    let started = Instant::now();
+    let started = run::Started::now();
     let root = KernelRoot::live();
     let main = machine::identity(&root, pid).with_context(|| {
         format!("no process has the pid {pid} here (other containers have their own pids)")
@@ -118,8 +118,13 @@ fn process(arguments: &WatchArguments, pid: i32) -> anyhow::Result<Watched> {
     let mut supervisor =
         Supervisor::attach(main).with_context(|| format!("process {pid} has just exited, or is a zombie"))?;
     let command = root.process(pid).ok().and_then(|process| process.command_line(&mut Vec::new()).ok());
-    let mut facts =
-        run::run_facts(command.unwrap_or_default(), arguments.interval, &root, arguments.keep_arguments);
+    let mut facts = run::run_facts(
+        command.unwrap_or_default(),
+        started,
+        arguments.interval,
+        &root,
+        arguments.keep_arguments,
+    );
     // They are those of the shell, not of the job.
     facts.environment.clear();
     facts.main = Some(main);
@@ -138,7 +143,7 @@ fn process(arguments: &WatchArguments, pid: i32) -> anyhow::Result<Watched> {
     // The view reads the recording; without one there are lines.
     let directory = writer.as_ref().map(|writer| writer.dir().to_owned()).filter(|_| as_view(arguments));
     let quiet = directory.is_some();
-    let mut watch = Watch::new(facts.clone(), started, sampler, writer, None, quiet)
+    let mut watch = Watch::new(facts.clone(), started.instant, sampler, writer, None, quiet)
         .keeping_arguments(arguments.keep_arguments);
     if !quiet {
         watch = watch.narrated(Narrator::new(facts.clone(), arguments.every));
@@ -147,7 +152,7 @@ fn process(arguments: &WatchArguments, pid: i32) -> anyhow::Result<Watched> {
     for text in not_seen {
         watch.event(EventKind::NotSeen { text });
     }
-    let until = arguments.r#for.map(|seconds| started + Duration::from_secs_f64(seconds));
+    let until = arguments.r#for.map(|seconds| started.instant + Duration::from_secs_f64(seconds));
     let leaves = AtomicBool::new(false);
     // Concluded as soon as the job ends: the view shows how.
     let watching = || {
