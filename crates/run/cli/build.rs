@@ -31,7 +31,8 @@ fn commit() -> Option<String> {
         return None;
     }
     let asked = |arguments: &[&str]| {
-        let said = Command::new("git").arg("-C").arg(root).args(arguments).output().ok()?;
+        let said =
+            Command::new("git").arg("-C").arg(root).args(arguments).env_remove("GIT_DIR").output().ok()?;
         said.status
             .success()
             .then(|| String::from_utf8(said.stdout).ok().map(|text| text.trim().to_owned()))?
@@ -40,7 +41,7 @@ fn commit() -> Option<String> {
     if let Some(log) = asked(&["rev-parse", "--git-path", "logs/HEAD"]) {
         println!("cargo::rerun-if-changed={}", root.join(log).display());
     }
-    asked(&["log", "-1", "--format=%h of %cs"])
+    asked(&["log", "-1", "--abbrev=12", "--format=%h of %cs"])
 }
 
 /// `PARTS`: what each file of the folder is called in a job, where it shadows no module of the program, and its content.

@@ -21,9 +21,10 @@ from _ullage_common import thread_time
 WINDOWS, WINDOW = 3, 32  # elements next to each other often share a storage
 PARTS, STEPS = 40, 100  # of an element, and of what it weighs
 TENSORS = 1200  # that stand for all
-ALIKE = 8  # of these, before they stand for more of their kind than themselves
+CHANCE = 2  # standard errors, by which those of a kind must be more than before: which are chosen is chance
 GROUPS = 5
 NODES = 400  # of a graph that are looked into
+TIMES = 4  # operations that saved the same
 NODE_BYTES = 500  # of one that has saved nothing: `t = t + p` grows a graph by 576 in torch 2.13
 VIEW = 8  # times larger is what a view keeps
 MOST_TRACEBACKS, FEW_TRACEBACKS = 100_000, 8  # of an exception: those counted, and those that stand for all
@@ -480,9 +481,9 @@ class Contents:
         return oldest, newest, True
 
     def _saved(self, node):
-        """(what the nodes before this one saved: place -> (bytes, by the newest of which number, by the oldest),
-        how many these are, operations meanwhile), the newest next: these are all that is left of those operations.
-        Nearest first would see a little of very many steps."""
+        """(what the nodes before this one saved: place -> (bytes, how often, by the newest of which number, by the
+        oldest), how many these are, operations meanwhile), the newest next: these are all that is left of those
+        operations. Nearest first would see a little of very many steps."""
         seen, places, low, high = {node}, {}, NO_ORDER, 0
         heap = sys.modules.get("_heapq")
         todo, count = [(-self._number(node), 0, node)], 0
@@ -494,7 +495,8 @@ class Contents:
             for name in self._fields(type(one)):
                 self._place_saved(one, name, stored)
             for place, size in stored.items():
-                places[place] = size, places[place][1] if place in places else -number, -number
+                _, times, newest, _ = places.get(place, (0, 0, -number, 0))
+                places[place] = size, times + 1, newest, -number
             for other in self._next(one):
                 number = self._number(other)
                 if number < NO_ORDER and other not in seen:  # those of parameters belong to all graphs
@@ -521,22 +523,27 @@ class Contents:
                 tensor = one.data
                 if self.is_tensor(tensor) and type(tensor) is not self.parameter:
                     place, size = tensors.storage_of(tensor, shared=True)
-                    # Weights belong to the model: a layer saves a view of its own.
-                    whole = tensor if tensor._base is None else tensor._base
-                    if place and type(whole) is not self.parameter and not (whole.requires_grad and whole.is_leaf):
+                    # Weights belong to the model: a layer saves a view of its own. Nothing is asked of a subclass.
+                    base = tensor._base
+                    of_model = base is not None and (type(base) is self.parameter or not self.is_tensor(base))
+                    if place and not of_model and not (tensor.requires_grad and tensor.is_leaf):
                         places[place] = size
         except Exception:  # freed by a backward pass
             pass
 
     def saved_by(self, node):
-        return sum([size for size, _, _ in self._saved(node)[0].values()])
+        return sum([size for size, *_ in self._saved(node)[0].values()])
 
     def saved(self, node):
         """Bytes for each operation: of the nodes too, which stay where a backward pass has freed what they saved. What
-        operations far apart saved alike was there before them."""
+        many operations far apart saved, such as a matrix that each step multiplies by, was there before them."""
         places, nodes, operations = self._saved(node)
-        size = sum([size for size, newest, oldest in places.values() if newest - oldest <= operations / 2])
-        return (size + nodes * NODE_BYTES) / operations
+        came = [
+            size
+            for size, times, newest, oldest in places.values()
+            if times < TIMES or newest - oldest <= operations / 2
+        ]
+        return (sum(came) + nodes * NODE_BYTES) / operations
 
     # --- all together -----------------------------------------------------------------------------------
 
@@ -560,17 +567,17 @@ class Contents:
                 total["views"] += scale
                 total["kept_by_views"] += scale * (size if new else 0)
             key = self.label(one)[7:] + (" with graph" if node is not None else "")
-            group = groups.setdefault(key, [0, 0.0, 0.0])
-            group[0] += 1
-            group[1] += scale
-            group[2] += scale * (size if new else 0)
+            group = groups.setdefault(key, [0.0, 0.0, 0.0])
+            group[0] += scale
+            group[1] += scale * (size if new else 0)
+            group[2] += scale * (scale - 1)  # the variance of the count
             total["bytes"] += scale * (size if new else 0)
         named = []
-        # Which of a few is among those chosen is chance.
-        kept = {key: one for key, one in groups.items() if one[1] < 2 * one[0] or one[0] >= ALIKE}
-        groups = {key: (round(count), round(size)) for key, (_, count, size) in kept.items()}
-        for key, (count, size) in groups.items():
-            before = groups_before.get(key, (0, 0)) if groups_before else (None, None)
+        groups = {key: (round(count), round(size), variance) for key, (count, size, variance) in groups.items()}
+        for key, (count, size, variance) in groups.items():
+            before = groups_before.get(key, (0, 0, 0.0)) if groups_before else (None, None, 0.0)
+            if before[0] is not None and count - before[0] < CHANCE * (variance + before[2]) ** 0.5:
+                continue
             named.append({"tensors": key, "count": count, "bytes": size})
             named[-1].update(count_before=before[0], bytes_before=before[1])
         named.sort(key=lambda one: (one["bytes_before"] or 0) - one["bytes"])

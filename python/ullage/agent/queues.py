@@ -10,7 +10,9 @@ import _ullage_slots as slots
 
 ENDS = 16  # elements
 FAR = 5  # instructions
-_NO_STEPS = ("CACHE", "PUSH_NULL", "NOP", "RESUME", "COPY_FREE_VARS", "MAKE_CELL")
+_NO_STEPS = ("CACHE", "PUSH_NULL", "NOP", "RESUME", "COPY_FREE_VARS", "MAKE_CELL", "PRECALL")
+_METHODS = ("LOAD_ATTR", "LOAD_METHOD")
+_CALLS = ("CALL", "CALL_METHOD", "CALL_FUNCTION")
 _SUBSCRIPT = ("BINARY_SUBSCR", "BINARY_OP", "LOAD_FAST", "LOAD_DEREF", "LOAD_CONST", "LOAD_SMALL_INT", "LOAD_GLOBAL")
 
 
@@ -44,21 +46,54 @@ def is_drained(container, before):
 
 
 def is_taken_from(container, spot):
-    """Code of the program takes elements from the left of a deque of this name, though it may not come to it, or put
-    them back: a queue, not a collection."""
+    """Code of the program takes elements from the left of a deque of this name, or by a key that varies from a dict,
+    though it may not come to it, or put them back: a queue, not a collection."""
     dis = sys.modules.get("dis")  # torch has loaded it; a program without it pays nothing
-    if dis is None or type(container) is not paths.deque or container.maxlen is not None or spot is None:
+    if dis is None or spot is None:
+        return False
+    if type(container) is paths.deque and container.maxlen is None:
+        word, takes = "popleft", _takes
+    elif id(type(container)) in paths.OF_DICTS:
+        word, takes = "pop", _takes_by_key
+    else:
         return False
     for code, last in paths.codes_with(spot):
         # Names first: to take code apart costs a thousand times as much.
-        if _mentions(code) and _takes(dis, code, {last}):
+        if _mentions(code, word) and takes(dis, code, {last}):
             return True
     return False
 
 
-def _mentions(code):
+def _mentions(code, word):
     nested = [one for one in code.co_consts if type(one) is types.CodeType]
-    return any(["popleft" in one.co_names for one in (code, *nested)])
+    return any([word in one.co_names for one in (code, *nested)])
+
+
+def _takes_by_key(dis, code, names):
+    """`batch = self.stash.pop(number)`: what it gives is used, other than an entry's that makes room, and the key is no
+    constant as in `options.pop("name")`."""
+    if not paths.is_plain(code):
+        return False
+    steps = [step for step in dis.get_instructions(code) if step.opname not in _NO_STEPS]
+    for place in range(len(steps) - 1):
+        following = steps[place + 1]
+        if _loads(steps[place], names) and following.opname in _METHODS and following.argval == "pop":
+            given, varies = 0, False
+            for at in range(place + 2, len(steps) - 1):
+                step = steps[at]
+                if step.opname in _CALLS:
+                    # With more on the stack it is the call of an argument: `pop(next(iter(cache)))` makes room.
+                    if step.arg == given and varies and steps[at + 1].opname != "POP_TOP":
+                        return True
+                    break
+                if step.opname.startswith("LOAD_") and step.opname not in _METHODS:
+                    given += 2 if type(step.argval) is tuple else 1
+                    varies = varies or step.opname != "LOAD_CONST"
+                elif step.opname.startswith("BINARY_"):
+                    given -= 1
+                elif step.opname != "LOAD_ATTR":
+                    break
+    return False
 
 
 def _takes(dis, code, names, inside=False):
@@ -70,7 +105,7 @@ def _takes(dis, code, names, inside=False):
         if not _loads(step, names):
             continue
         for after in steps[place + 1 : place + FAR]:
-            if after.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            if after.opname in _METHODS:
                 if after.argval == "popleft":
                     return True
                 break

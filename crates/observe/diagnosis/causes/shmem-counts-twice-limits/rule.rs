@@ -74,12 +74,9 @@ fn is_most_of_what_came(
     limit: u64,
     victim: &Victim,
 ) -> bool {
-    let all = Came::of(analysis, Some(victim.at));
-    let then = |at: At| group.shared.at_or_before(at).map_or(0.0, |(_, bytes)| bytes);
-    let read = victim.last_read_before();
-    // It stays, and may be read after the kill; the rest is gone by then.
-    let (came, since) = (shared - then(all.since()), (shared - then(read)).max(0.0));
-    came * WARN_PART as f64 >= limit as f64 && came > MOST * (all.until(Some(read)) + since)
+    let all = Came::of(analysis, Some(group), Some(victim.at));
+    let came = shared - all.before(&group.shared);
+    came * WARN_PART as f64 >= limit as f64 && came > MOST * all.until_full(limit)
 }
 
 fn when(at: At, kill: At) -> String {

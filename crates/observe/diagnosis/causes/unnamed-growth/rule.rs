@@ -201,7 +201,7 @@ fn libraries(process: &ProcessHistory, rise: &Rise) -> f64 {
 /// Whether growth is much, or meets a limit that is foreseen: which one. None where it is neither.
 fn together<'c>(analysis: &'c Analysis, all: &[&Grower]) -> Option<Option<&'c LimitState>> {
     let by: f64 = all.iter().map(|grower| grower.by).sum();
-    let held = most_private(&all.iter().map(|grower| grower.process).collect::<Vec<_>>());
+    let held = most_private(analysis.timeline, &all.iter().map(|grower| grower.process).collect::<Vec<_>>());
     let limit = (by > 0.0).then(|| foreseen(analysis, all, by)).flatten();
     let share: f64 = all.iter().map(|grower| grower.by * unwatched(analysis, grower)).sum();
     let much = by >= GROWTH_WARN_BYTES as f64 && share >= GROWTH_WARN_SHARE * held;

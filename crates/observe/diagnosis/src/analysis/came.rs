@@ -4,7 +4,6 @@
 //! met its limit, it is what that cgroup was charged for, files that the kernel can drop aside.
 
 use super::growth_class::{began, least};
-use super::oom::limiting;
 use super::Analysis;
 use crate::history::{CgroupHistory, Series};
 use crate::trend::rise;
@@ -17,9 +16,8 @@ pub(crate) struct Came {
 }
 
 impl Came {
-    pub(crate) fn of(analysis: &Analysis, kill: Option<At>) -> Came {
-        let victim = analysis.oom_victims.first().filter(|victim| victim.of_cgroup());
-        let group = victim.and_then(|victim| limiting(analysis, victim.group?)).map(|(group, _)| group);
+    /// `group`: whose limit was met, where one was.
+    pub(crate) fn of(analysis: &Analysis, group: Option<&CgroupHistory>, kill: Option<At>) -> Came {
         let mut held = Series::default();
         group
             .and_then(charged)
@@ -30,8 +28,8 @@ impl Came {
         let began = began(analysis);
         let rises = rise(&held, began, least(analysis)).filter(|rise| rise.ongoing);
         let since = rises.map_or(began, |rise| rise.since);
-        let level = held.at_or_before(At::from_seconds(since.max(0.0))).or(held.first());
-        Came { from: (since, level.map_or(0.0, |(_, bytes)| bytes)), held }
+        let level = before(&held, since).map_or(0.0, |(_, bytes)| bytes);
+        Came { from: (since, level), held }
     }
 
     /// Bytes until a reading: what was counted then is no part of what came afterwards. Until the kill where it is from before.
@@ -42,18 +40,27 @@ impl Came {
         Some(came(then)).filter(|came| *came > 0.0).unwrap_or_else(|| came(self.held.peak()))
     }
 
-    /// Before it came.
-    pub(crate) fn since(&self) -> At {
-        At::from_seconds(self.from.0.max(0.0))
+    /// Bytes until a limit was met, whether or not the last of it was read.
+    pub(crate) fn until_full(&self, limit: u64) -> f64 {
+        (limit as f64 - self.from.1).max(self.until(None))
+    }
+
+    /// What a series stood at before it came.
+    pub(crate) fn before(&self, series: &Series) -> f64 {
+        before(series, self.from.0).map_or(0.0, |(_, bytes)| bytes)
     }
 }
 
-/// Without page cache; none where it was not told what it is made of.
+fn before(series: &Series, seconds: f64) -> Option<(At, f64)> {
+    series.at_or_before(At::from_seconds(seconds.max(0.0))).or(series.first())
+}
+
+/// Without page cache, with swap; none where it was not told what it is made of.
 fn charged(group: &CgroupHistory) -> Option<Series> {
     let mut charged = Series::default();
     for (at, cache) in group.cache.points() {
-        let all = group.memory.at_or_before(at).map_or(0.0, |(_, bytes)| bytes);
-        charged.push(at, (all - cache).max(0.0));
+        let then = |series: &Series| series.at_or_before(at).map_or(0.0, |(_, bytes)| bytes);
+        charged.push(at, (then(&group.memory) - cache).max(0.0) + then(&group.swap));
     }
     charged.last().is_some().then_some(charged)
 }

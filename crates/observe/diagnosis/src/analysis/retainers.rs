@@ -5,7 +5,7 @@
 //! once, and what came to rest, is nobody's leak.
 
 use super::growth_class::split::split;
-use crate::history::ProcessHistory;
+use crate::history::{ProcessHistory, Timeline};
 use crate::policy::growth::{GROWTH_WARN_BYTES, GROWTH_WARN_SHARE, VIEWS_KEEP};
 use crate::policy::sizes::MOST;
 use crate::trend::Rise;
@@ -95,8 +95,16 @@ impl Kind {
             _ if retainer.views >= MOST && retainer.own_bytes.saturating_mul(VIEWS_KEEP) < retainer.bytes => {
                 Kind::View
             }
-            _ if (retainer.drained || retainer.taken_from) && !retainer.bounded => Kind::Queue,
+            // A cache takes an entry out to put it back as the newest.
+            _ if (retainer.drained || retainer.taken_from && !is_called_a_cache(retainer))
+                && !retainer.bounded =>
+            {
+                Kind::Queue
+            }
             _ if is_of_callables(retainer) && !is_called_a_cache(retainer) => Kind::Hook,
+            _ if is_of_lists(retainer) && !is_called_a_cache(retainer) && !is_of_a_class(retainer) => {
+                Kind::Output
+            }
             _ if is_keyed(retainer) => Kind::Cache,
             _ if retainer.name.contains("closure variable") => Kind::Hook,
             // Of a module, and no figures: what was looked up, made or met.
@@ -116,12 +124,15 @@ fn is_shuffled(process: &ProcessHistory, retainer: &Retainer) -> bool {
 
 /// By a key, by its name, or by all instances of a class. By which way the agent came to it says nothing.
 pub(crate) fn is_keyed(retainer: &Retainer) -> bool {
-    // The number of its keys stands still, and a list under each of them grows.
-    let of_lists = retainer.nested && what(&retainer.element) == "list";
     let mapping = ["lru_cache", "dict", "set", "frozenset", OF_THREADS]
         .contains(&retainer.type_name.as_str())
         || retainer.type_name.starts_with("collections.") && retainer.type_name != "collections.deque";
-    mapping && !of_lists || is_called_a_cache(retainer) || is_of_a_class(retainer)
+    mapping || is_called_a_cache(retainer) || is_of_a_class(retainer)
+}
+
+/// The number of its keys stands still, and a list under each of them grows.
+fn is_of_lists(retainer: &Retainer) -> bool {
+    retainer.nested && what(&retainer.element) == "list"
 }
 
 fn is_called_a_cache(retainer: &Retainer) -> bool {
@@ -195,6 +206,11 @@ impl RetainedGrowth<'_> {
             (None, Some(graph)) => Some((&graph.name, &graph.line)),
             (None, None) => None,
         }
+    }
+
+    /// It has a name, or a line at which it grows.
+    pub(crate) fn is_known(&self) -> bool {
+        self.line().is_some_and(|(name, line)| !name.is_empty() || !line.is_empty())
     }
 
     pub(crate) fn is_alike(&self, other: &RetainedGrowth) -> bool {
@@ -296,28 +312,34 @@ fn distinct(retainers: &[&Retainer]) -> u64 {
 
 /// Enough to be a warning where it may be meant to be so.
 pub(crate) fn is_much(process: &ProcessHistory, rise: &Rise) -> bool {
-    are_much([(process, rise)])
+    is_much_of(rise.by, process.private().peak().map_or(0.0, |(_, bytes)| bytes))
+}
+
+fn is_much_of(by: f64, private: f64) -> bool {
+    by >= GROWTH_WARN_BYTES as f64 && by >= GROWTH_WARN_SHARE * private
 }
 
 /// The same of several processes that grow alike: a job grows by what all of them do.
-pub(crate) fn are_much<'a>(all: impl IntoIterator<Item = (&'a ProcessHistory, &'a Rise)>) -> bool {
-    let (processes, by): (Vec<_>, Vec<f64>) =
-        all.into_iter().map(|(process, rise)| (process, rise.by)).unzip();
-    let by: f64 = by.into_iter().sum();
-    by >= GROWTH_WARN_BYTES as f64 && by >= GROWTH_WARN_SHARE * most_private(&processes)
+pub(crate) fn are_much(timeline: &Timeline, all: &[(&ProcessHistory, &Rise)]) -> bool {
+    let processes: Vec<&ProcessHistory> = all.iter().map(|(process, _)| *process).collect();
+    is_much_of(all.iter().map(|(_, rise)| rise.by).sum(), most_private(timeline, &processes))
 }
 
 /// Private memory that they had at most, together. What several were forked with counts once, and as their parent's where it
-/// is one of them.
-pub(crate) fn most_private(all: &[&ProcessHistory]) -> f64 {
+/// is one of them; of what a process had when it was first read, no more than its parent had then can be that.
+pub(crate) fn most_private(timeline: &Timeline, all: &[&ProcessHistory]) -> f64 {
     let (mut own, mut inherited) = (0.0, BTreeMap::new());
     for process in all {
         let most = process.private().peak().map_or(0.0, |(_, bytes)| bytes);
-        let began = process.anonymous.first().map_or(0.0, |(_, bytes)| bytes.min(most));
         let forked_from = process.facts.as_ref().and_then(|facts| facts.forked_from);
-        own += most - forked_from.map_or(0.0, |_| began);
-        if let Some(parent) = forked_from.filter(|parent| all.iter().all(|other| other.id != *parent)) {
-            let of_parent: &mut f64 = inherited.entry(parent).or_default();
+        let parent = forked_from.and_then(|parent| timeline.process(parent));
+        let began = parent.zip(process.anonymous.first()).map_or(0.0, |(parent, (at, first))| {
+            let of_parent = parent.anonymous.at_or_before(at).or(parent.anonymous.first());
+            of_parent.map_or(0.0, |(_, bytes)| bytes.min(first).min(most))
+        });
+        own += most - began;
+        if let Some(parent) = parent.filter(|parent| all.iter().all(|other| other.id != parent.id)) {
+            let of_parent: &mut f64 = inherited.entry(parent.id).or_default();
             *of_parent = of_parent.max(began);
         }
     }

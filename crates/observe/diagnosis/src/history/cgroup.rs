@@ -31,6 +31,8 @@ pub struct CgroupHistory {
     pub shared: Series,
     /// Page cache over time, without shared memory, bytes.
     pub cache: Series,
+    /// Swap that it is charged for over time, bytes; empty where that is not counted.
+    pub swap: Series,
     /// Memory of the kernel over time, bytes.
     pub kernel: Series,
     /// The reading with most memory in transparent huge pages: when, these bytes, and all anonymous ones.
@@ -83,6 +85,7 @@ impl CgroupHistory {
             high_hits: Counter::default(),
             shared: Series::default(),
             cache: Series::default(),
+            swap: Series::default(),
             kernel: Series::default(),
             most_huge: None,
             refused: Counter::default(),
@@ -101,6 +104,9 @@ impl CgroupHistory {
             }
             self.limit_hits.read(at, memory.limit_hits);
             self.high_hits.read(at, memory.high_hits);
+            if let Measured::Known(swap) = memory.swap {
+                self.swap.push(at, swap.0 as f64);
+            }
             if let Measured::Known(parts) = memory.parts {
                 self.shared.push(at, parts.shared.0 as f64);
                 self.cache.push(at, parts.file.0.saturating_sub(parts.shared.0) as f64);

@@ -30,7 +30,9 @@ pub(crate) fn explain(analysis: &Analysis, findings: &mut Vec<Finding>) {
         |finding: &&Finding| KILLS.contains(&finding.cause.as_str()) && finding.severity > Severity::Note;
     let kill = findings.iter().find(killed).map(|kill| (kill.cause.clone(), kill.severity, kill.at));
     let Some(((kill, severity, at), room)) = kill.zip(room(analysis)) else { return };
-    let came = Came::of(analysis, at);
+    let victim = analysis.oom_victims.first().filter(|victim| victim.of_cgroup());
+    let group = victim.and_then(|victim| limiting(analysis, victim.group?)).map(|(group, _)| group);
+    let came = Came::of(analysis, group, at);
     let free: f64 = analysis.retention.iter().map(|retention| retention.bytes).sum();
     let weight = |finding: &Finding| {
         let (bytes, read) = held(analysis, finding, at);

@@ -179,7 +179,11 @@ fn graph_leads(held: &RetainedGrowth) -> bool {
 }
 
 fn severity(analysis: &Analysis, held: &RetainedGrowth, same: &[RetainedGrowth], share: f64) -> Severity {
-    let much = are_much(std::iter::once(held).chain(same).map(|one| (one.process, &one.rise)));
+    // Of those without a name or a line nobody knows whether they are the same.
+    let explained = |one: &&RetainedGrowth| one.explained as f64 / one.of.max(1) as f64;
+    let alike = same.iter().filter(|one| held.is_known() && explained(one) >= EXPLAINS_MOST);
+    let all: Vec<_> = std::iter::once(held).chain(alike).map(|one| (one.process, &one.rise)).collect();
+    let much = are_much(analysis.timeline, &all);
     let bounded = held.retainers.iter().all(|retainer| retainer.bounded) && held.graphs.is_empty();
     match held.kind {
         _ if bounded && held.kind != Kind::Hook => Severity::Note,
@@ -325,7 +329,9 @@ fn detail_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Option<Evidenc
             parts.push("its first elements left it meanwhile: it fills faster than it is emptied".into());
         }
         Kind::Queue if retainer.taken_from => {
-            parts.push("the program takes elements from its left, and fewer than it adds".into());
+            let end =
+                if retainer.type_name == "collections.deque" { "from its left" } else { "by their keys" };
+            parts.push(format!("the program takes elements {end}, and fewer than it adds"));
         }
         _ => {}
     }

@@ -73,15 +73,11 @@ fn a_limit_met_by_shared_memory_is_reported_before_the_kill_and_one_met_by_objec
 
 #[test]
 fn shared_memory_that_was_most_of_what_came_is_why_also_where_a_model_holds_more() {
-    let first = |from, end| causes(&killed_from(from, end, 300))[0].to_owned();
+    let first = |from, end| causes(&killed_from(from, end, end[2]))[0].to_owned();
     assert_eq!(first([600, 0, 0, 5], [660, 50, 300, 5]), "shmem-counts-twice-limits");
     assert_eq!(first([200, 0, 0, 5], [700, 0, 300, 5]), "memcg-oom-kill", "more came that is anonymous");
     assert_eq!(first([690, 0, 300, 5], [700, 0, 310, 5]), "memcg-oom-kill", "it was there from the start");
-    assert_eq!(
-        first([900, 0, 0, 5], [910, 0, 90, 5]),
-        "shmem-counts-twice-limits",
-        "what is left of the limit"
-    );
+    assert_eq!(first([400, 0, 0, 5], [450, 0, 300, 5]), "memcg-oom-kill", "nobody read what filled the rest");
 }
 
 #[test]

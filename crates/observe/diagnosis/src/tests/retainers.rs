@@ -311,6 +311,13 @@ fn lists_within_a_dict_that_become_longer_are_shortened() {
     assert_eq!(cause, "accumulate-metrics-outputs", "figures are appended under each key");
     assert!(command.starts_with(shortened), "{command}");
     assert_eq!(of("set"), ("unbounded-caches".into(), shortened.into()));
+    let named = |name: &str| {
+        let (type_name, element) = ("dict".to_owned(), "list".to_owned());
+        let lists = Retainer { type_name, element, nested: true, ..retainer(name) };
+        one(&run(steady, census(&[lists]))).0.to_owned()
+    };
+    assert_eq!(named("step, closure variable stats of step()"), "accumulate-metrics-outputs");
+    assert_eq!(named("self.cache"), "unbounded-caches");
     let outputs = |nested| {
         let (type_name, element) = ("dict".to_owned(), "list with Tensor [2048, 512] float32".to_owned());
         let verdict = run(steady, census(&[Retainer { type_name, element, nested, ..retainer("by_name") }]));
@@ -472,6 +479,12 @@ fn what_is_taken_from_at_the_front_is_a_backlog() {
         .contains(&"queue-backlog-unbounded"));
     let refused = Retainer { taken_from: true, ..held("collections.deque", false) };
     assert_eq!(causes(&run(steady, census(&[refused]))), ["queue-backlog-unbounded"]);
+    let out_of_order = Retainer { taken_from: true, ..held("dict", false) };
+    let verdict = run(steady, census(std::slice::from_ref(&out_of_order)));
+    assert_eq!(one(&verdict).0, "queue-backlog-unbounded");
+    assert!(one(&verdict).3.contains("takes elements by their keys"), "{}", one(&verdict).3);
+    let newest_first = Retainer { name: "self.cache".into(), ..out_of_order };
+    assert_eq!(causes(&run(steady, census(&[newest_first]))), ["unbounded-caches"]);
     let pending =
         Retainer { element: "_asyncio.Task (pending) with Tensor [3] float32".into(), ..held("set", false) };
     assert_eq!(causes(&run(steady, census(&[pending]))), ["queue-backlog-unbounded"]);
