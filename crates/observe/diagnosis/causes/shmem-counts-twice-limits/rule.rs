@@ -74,7 +74,7 @@ fn is_most_of_what_came(
     limit: u64,
     victim: &Victim,
 ) -> bool {
-    let all = Came::of(analysis, Some(group), Some(victim.at));
+    let all = Came::of(analysis, Some(group), Some(victim.last_read_before()));
     let came = shared - all.before(&group.shared);
     came * WARN_PART as f64 >= limit as f64 && came > MOST * all.until_full(limit)
 }

@@ -16,7 +16,7 @@ pub(crate) struct Came {
 }
 
 impl Came {
-    /// `group`: whose limit was met, where one was.
+    /// `group`: whose limit was met, where one was. `kill`: the last reading that may be from before it.
     pub(crate) fn of(analysis: &Analysis, group: Option<&CgroupHistory>, kill: Option<At>) -> Came {
         let mut held = Series::default();
         group
@@ -28,7 +28,11 @@ impl Came {
         let began = began(analysis);
         let rises = rise(&held, began, least(analysis)).filter(|rise| rise.ongoing);
         let since = rises.map_or(began, |rise| rise.since);
-        let level = before(&held, since).map_or(0.0, |(_, bytes)| bytes);
+        // Of a rise in a line that is what the line brought: what came with a bound before it is no part of that.
+        let level = match (rises, held.last()) {
+            (Some(rise), Some((_, last))) => last - rise.by,
+            _ => before(&held, since).map_or(0.0, |(_, bytes)| bytes),
+        };
         Came { from: (since, level), held }
     }
 

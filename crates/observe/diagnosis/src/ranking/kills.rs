@@ -32,7 +32,8 @@ pub(crate) fn explain(analysis: &Analysis, findings: &mut Vec<Finding>) {
     let Some(((kill, severity, at), room)) = kill.zip(room(analysis)) else { return };
     let victim = analysis.oom_victims.first().filter(|victim| victim.of_cgroup());
     let group = victim.and_then(|victim| limiting(analysis, victim.group?)).map(|(group, _)| group);
-    let came = Came::of(analysis, group, at);
+    let read = victim.filter(|_| group.is_some()).map(|victim| victim.last_read_before());
+    let came = Came::of(analysis, group, read.or(at));
     let free: f64 = analysis.retention.iter().map(|retention| retention.bytes).sum();
     let weight = |finding: &Finding| {
         let (bytes, read) = held(analysis, finding, at);
