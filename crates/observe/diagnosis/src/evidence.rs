@@ -36,6 +36,16 @@ pub(crate) fn capital(text: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
+/// `/home/me/train.py:12 main` as `main() (train.py:12)`.
+pub(crate) fn frame(frame: &str) -> String {
+    let (place, function) = frame.rsplit_once(' ').unwrap_or((frame, ""));
+    let place = place.rsplit('/').next().unwrap_or(place);
+    match function {
+        "" | "<module>" => place.to_owned(),
+        _ => format!("{function}() ({place})"),
+    }
+}
+
 /// A count, or bytes.
 pub(crate) fn number(
     what: &str,

@@ -1,6 +1,7 @@
 //! Does a run show memcg-oom-kill? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::cohort::{held_by, Cohort};
+use crate::analysis::killed_at_work::{last_call, LastCall};
 use crate::analysis::oom::{limit, limiting, own_groups, KillSign, Victim};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -65,6 +66,20 @@ fn unreadable(analysis: &Analysis) -> Judgement {
     ))
 }
 
+/// What it was in the midst of: a kill leaves no traceback.
+fn call_sentence(process: &ProcessHistory, kill: At) -> Option<Evidence> {
+    let LastCall { frame, from, came, held } = last_call(process, kill)?;
+    let sentence = format!(
+        "{} of the {} that it held came while it was in {}, called from {}.",
+        evidence::bytes(came as u64),
+        evidence::bytes(held as u64),
+        evidence::frame(frame),
+        evidence::frame(from)
+    );
+    let source = evidence::Source::Agent(process.id.pid);
+    Some(evidence::text("work", frame, source, Some(kill), sentence))
+}
+
 /// The finding for one victim; also used where nobody noticed.
 pub(super) fn killed(analysis: &Analysis, rule: &Rule, victim: &Victim, victims: usize) -> Finding {
     let known = match victim.sign {
@@ -77,6 +92,7 @@ pub(super) fn killed(analysis: &Analysis, rule: &Rule, victim: &Victim, victims:
     // Where the kernel named its victim, that it counted one too is the least news.
     let (first, last) = if line.is_some() { (line, counted) } else { (counted, None) };
     let mut evidence: Vec<Evidence> = first.into_iter().collect();
+    evidence.extend(victim.process.and_then(|process| call_sentence(process, victim.at)));
     // What is read after a kill is what the kill left.
     let before = victim.last_read_before();
     let budget = limiting.and_then(|(_, limit)| own_budget(analysis, limit));

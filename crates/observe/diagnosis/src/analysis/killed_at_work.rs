@@ -91,3 +91,33 @@ const WAITING: [&str; 5] =
 fn waits(stack: &[String]) -> bool {
     stack.last().is_some_and(|innermost| WAITING.iter().any(|module| innermost.contains(module)))
 }
+
+/// The innermost call in which most of what a killed process held came to it.
+pub(crate) struct LastCall<'a> {
+    /// `path:line function` of the call, and of where it was called from.
+    pub(crate) frame: &'a str,
+    pub(crate) from: &'a str,
+    /// Bytes that came meanwhile, and that it held.
+    pub(crate) came: f64,
+    pub(crate) held: f64,
+}
+
+/// Of the main thread; none where it was in many, as one that leaks over many steps.
+pub(crate) fn last_call(process: &ProcessHistory, kill: At) -> Option<LastCall<'_>> {
+    let works: Vec<_> = process.works.iter().filter(|(at, _)| *at <= kill).collect();
+    let (at, stacks) = works.last()?;
+    let stack = stacks.first().filter(|stack| kill.since(*at) <= LAST_SECONDS_S && !waits(stack))?;
+    let private = process.private();
+    let held = private.points().filter(|(at, _)| *at <= kill).map(|(_, bytes)| bytes).fold(0.0, f64::max);
+    (1..stack.len()).rev().find_map(|depth| {
+        let within =
+            |stacks: &[Vec<String>]| stacks.first().is_some_and(|one| one.starts_with(&stack[..=depth]));
+        let begun = works.iter().rposition(|(_, stacks)| !within(stacks)).map(|place| works[place].0);
+        let before = begun.and_then(|at| private.at_or_before(at)).or(private.first())?.1;
+        let came = held - before;
+        // A comprehension is a call of its own, up to CPython 3.11.
+        let from =
+            stack[..depth].iter().rposition(|frame| frame.ends_with(" <module>") || !frame.ends_with('>'))?;
+        (came >= MOST * held).then(|| LastCall { frame: &stack[depth], from: &stack[from], came, held })
+    })
+}

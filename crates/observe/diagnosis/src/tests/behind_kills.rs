@@ -186,6 +186,23 @@ fn the_work_in_which_most_came_stands_before_the_kill() {
 }
 
 #[test]
+fn a_kill_says_in_which_call_most_came() {
+    let said = |collects: u32| {
+        let verdict = killed(&[(Role::Trainer, 900)], |run| {
+            works(run, 300, 1..collects, &["/job/train.py:31 step"]);
+            works(run, 300, collects..10, &["/job/rows.py:9 collect"]);
+        });
+        assert_eq!(causes(&verdict), ["memcg-oom-kill"]);
+        sentences(&verdict.findings[0])
+    };
+    let call = "600 MiB of the 900 MiB that it held came while it was in collect() (rows.py:9), called from resume() (train.py:22).";
+    assert!(said(4).contains(call), "{}", said(4));
+    let outer = "800 MiB of the 900 MiB that it held came while it was in resume() (train.py:22), called from train.py:40.";
+    assert!(said(8).contains(outer), "{}", said(8));
+    assert!(!sentences(&killed(&[(Role::Trainer, 900)], |_| {}).findings[0]).contains("came while"));
+}
+
+#[test]
 fn work_that_is_over_or_brought_little_or_goes_on_all_the_time_is_no_reason_of_a_kill() {
     let causes_of = |more: &dyn Fn(&mut Run)| causes(&killed(&[(Role::Trainer, 900)], more))[0].to_owned();
     let steps = ["/job/train.py:31 step"];
