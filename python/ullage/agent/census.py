@@ -29,6 +29,7 @@ MORE_SHARE = 0.1
 APART_S = 2.0  # the first two; then half of the time that has passed, and as long as the budget wants
 MOST_BLOCKS = 2_000_000  # of Python's memory: with more, the collector's list is left alone
 LINE_S = 0.004
+TAKEN_S = 0.002  # at least, to see whether code takes from a container
 WALK_S, HOLDERS_S, GRAPHS_S = 0.02, 0.02, 0.1  # of the processor, for each part
 FIRST_S = 0.002  # for a graph that was not met before
 LIBRARIES_S, REFERRERS_S, SUSPENDED_S = 0.01, 0.04, 0.01
@@ -248,7 +249,7 @@ class Census:
         found = [one for one in found if not one[0]["nested"] or not any([_is_within(other, one) for other in found])]
         for inside, value, spot in found[:HOLDERS]:
             inside["drained"] = queues.is_drained(value, ends_before.get(id(value)))
-            inside["taken_from"] = queues.is_taken_from(value, spot)
+            inside["taken_from"] = queues.is_taken_from(value, spot, max(until, thread_time() + TAKEN_S))
             inside.setdefault("name", "")
             if spot is not None:
                 _say_where(hooks, inside, spot, until)

@@ -23,6 +23,7 @@ PARTS, STEPS = 40, 100  # of an element, and of what it weighs
 TENSORS = 1200  # that stand for all
 CHANCE = 2  # standard errors, by which those of a kind must be more than before: which are chosen is chance
 GROUPS = 5
+UNSEEN = 3  # of a kind that are passed by one time in twenty
 NODES = 400  # of a graph that are looked into
 TIMES = 4  # operations that saved the same
 NODE_BYTES = 500  # of one that has saved nothing: `t = t + p` grows a graph by 576 in torch 2.13
@@ -567,15 +568,18 @@ class Contents:
                 total["views"] += scale
                 total["kept_by_views"] += scale * (size if new else 0)
             key = self.label(one)[7:] + (" with graph" if node is not None else "")
-            group = groups.setdefault(key, [0.0, 0.0, 0.0])
+            group = groups.setdefault(key, [0.0, 0.0, 0.0, 0])
             group[0] += scale
             group[1] += scale * (size if new else 0)
             group[2] += scale * (scale - 1)  # the variance of the count
+            group[3] += 1
             total["bytes"] += scale * (size if new else 0)
         named = []
-        groups = {key: (round(count), round(size), variance) for key, (count, size, variance) in groups.items()}
-        for key, (count, size, variance) in groups.items():
-            before = groups_before.get(key, (0, 0, 0.0)) if groups_before else (None, None, 0.0)
+        groups = {key: (round(one[0]), round(one[1]), *one[2:]) for key, one in groups.items()}
+        for key, (count, size, variance, number) in groups.items():
+            # Of a kind of which none was chosen before, some were there for all that is known.
+            unseen = 0, 0, UNSEEN * variance / number
+            before = groups_before.get(key, unseen) if groups_before else (None, None, 0.0)
             if before[0] is not None and count - before[0] < CHANCE * (variance + before[2]) ** 0.5:
                 continue
             named.append({"tensors": key, "count": count, "bytes": size})

@@ -7,9 +7,12 @@ import _ullage_common as common
 import _ullage_kinds as types
 import _ullage_paths as paths
 import _ullage_slots as slots
+from _ullage_common import thread_time
 
 ENDS = 16  # elements
 FAR = 5  # instructions
+BACK = 12  # instructions within which a cache puts back what it has taken out
+LONGEST = 8000  # bytes of code that are taken apart at a time: some 10 ms
 _NO_STEPS = ("CACHE", "PUSH_NULL", "NOP", "RESUME", "COPY_FREE_VARS", "MAKE_CELL", "PRECALL")
 _METHODS = ("LOAD_ATTR", "LOAD_METHOD")
 _CALLS = ("CALL", "CALL_METHOD", "CALL_FUNCTION")
@@ -45,7 +48,7 @@ def is_drained(container, before):
     return first is not None and 2 * first < len(before.first) and (same or 2 * last > len(before.last))
 
 
-def is_taken_from(container, spot):
+def is_taken_from(container, spot, until):
     """Code of the program takes elements from the left of a deque of this name, or by a key that varies from a dict,
     though it may not come to it, or put them back: a queue, not a collection."""
     dis = sys.modules.get("dis")  # torch has loaded it; a program without it pays nothing
@@ -59,7 +62,9 @@ def is_taken_from(container, spot):
         return False
     for code, last in paths.codes_with(spot):
         # Names first: to take code apart costs a thousand times as much.
-        if _mentions(code, word) and takes(dis, code, {last}):
+        if thread_time() > until:
+            break
+        if len(code.co_code) <= LONGEST and _mentions(code, word) and takes(dis, code, {last}):
             return True
     return False
 
@@ -78,17 +83,18 @@ def _takes_by_key(dis, code, names):
     for place in range(len(steps) - 1):
         following = steps[place + 1]
         if _loads(steps[place], names) and following.opname in _METHODS and following.argval == "pop":
-            given, varies = 0, False
+            given, varies = 0, None
             for at in range(place + 2, len(steps) - 1):
                 step = steps[at]
                 if step.opname in _CALLS:
                     # With more on the stack it is the call of an argument: `pop(next(iter(cache)))` makes room.
-                    if step.arg == given and varies and steps[at + 1].opname != "POP_TOP":
+                    used = step.arg == given and varies and steps[at + 1].opname != "POP_TOP"
+                    if used and not any([one.opname == "STORE_SUBSCR" for one in steps[at : at + BACK]]):
                         return True
                     break
                 if step.opname.startswith("LOAD_") and step.opname not in _METHODS:
                     given += 2 if type(step.argval) is tuple else 1
-                    varies = varies or step.opname != "LOAD_CONST"
+                    varies = step.opname not in ("LOAD_CONST", "LOAD_SMALL_INT") if varies is None else varies
                 elif step.opname.startswith("BINARY_"):
                     given -= 1
                 elif step.opname != "LOAD_ATTR":

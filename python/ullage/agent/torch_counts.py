@@ -275,7 +275,7 @@ def on_distributed(module):
 def _collective(*_):
     global _spent
     frame = common.caller()
-    began = monotonic()
+    began, used = monotonic(), thread_time()
     try:
         if _spent > common.BUDGET * (began - _began + 1.0):
             return
@@ -294,7 +294,7 @@ def _collective(*_):
             agent.send({"kind": "collective", "of": name, "line": _line(frame), "ranks": ranks, "object": weight})
     except Exception:
         pass
-    _spent += monotonic() - began
+    _spent += thread_time() - used
 
 
 def _line(frame):

@@ -92,7 +92,10 @@ pub(super) fn killed(analysis: &Analysis, rule: &Rule, victim: &Victim, victims:
     // Where the kernel named its victim, that it counted one too is the least news.
     let (first, last) = if line.is_some() { (line, counted) } else { (counted, None) };
     let mut evidence: Vec<Evidence> = first.into_iter().collect();
-    evidence.extend(victim.process.and_then(|process| call_sentence(process, victim.at)));
+    let mut call = victim.process.and_then(|process| call_sentence(process, victim.at));
+    if !evidence.is_empty() {
+        evidence.extend(call.take());
+    }
     // What is read after a kill is what the kill left.
     let before = victim.last_read_before();
     let budget = limiting.and_then(|(_, limit)| own_budget(analysis, limit));
@@ -114,6 +117,7 @@ pub(super) fn killed(analysis: &Analysis, rule: &Rule, victim: &Victim, victims:
         }
         evidence.extend(parts_sentence(group, before));
     }
+    evidence.extend(call);
     evidence.extend(victim.process.and_then(|process| process_sentence(process, victim, before)));
     evidence.extend(largest_sentence(analysis, victim, before));
     evidence.extend(last);

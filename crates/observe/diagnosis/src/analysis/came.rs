@@ -29,10 +29,9 @@ impl Came {
         let rises = rise(&held, began, least(analysis)).filter(|rise| rise.ongoing);
         let since = rises.map_or(began, |rise| rise.since);
         // Of a rise in a line that is what the line brought: what came with a bound before it is no part of that.
-        let level = match (rises, held.last()) {
-            (Some(rise), Some((_, last))) => last - rise.by,
-            _ => before(&held, since).map_or(0.0, |(_, bytes)| bytes),
-        };
+        let base = before(&held, since).map_or(0.0, |(_, bytes)| bytes);
+        let top = rises.and_then(|rise| held.at_or_before(At::from_seconds(rise.until)));
+        let level = rises.zip(top).map_or(base, |(rise, (_, top))| base.max(top - rise.by));
         Came { from: (since, level), held }
     }
 

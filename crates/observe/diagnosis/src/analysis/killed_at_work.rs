@@ -102,18 +102,21 @@ pub(crate) struct LastCall<'a> {
     pub(crate) held: f64,
 }
 
-/// Of the main thread; none where it was in many, as one that leaks over many steps.
+/// Of the main thread; none where it was in many, as one that leaks over many steps. What came before the first look that found it
+/// in the call may be another's.
 pub(crate) fn last_call(process: &ProcessHistory, kill: At) -> Option<LastCall<'_>> {
     let works: Vec<_> = process.works.iter().filter(|(at, _)| *at <= kill).collect();
     let (at, stacks) = works.last()?;
     let stack = stacks.first().filter(|stack| kill.since(*at) <= LAST_SECONDS_S && !waits(stack))?;
     let private = process.private();
-    let held = private.points().filter(|(at, _)| *at <= kill).map(|(_, bytes)| bytes).fold(0.0, f64::max);
     (1..stack.len()).rev().find_map(|depth| {
         let within =
             |stacks: &[Vec<String>]| stacks.first().is_some_and(|one| one.starts_with(&stack[..=depth]));
-        let begun = works.iter().rposition(|(_, stacks)| !within(stacks)).map(|place| works[place].0);
-        let before = begun.and_then(|at| private.at_or_before(at)).or(private.first())?.1;
+        let outside = works.iter().rposition(|(_, stacks)| !within(stacks)).map_or(0, |place| place + 1);
+        let begun = works.get(outside)?.0;
+        // Of a long run old readings are few.
+        let (_, before) = private.at_or_before(begun).filter(|(at, _)| begun.since(*at) <= LAST_SECONDS_S)?;
+        let (_, held) = private.peak_between(begun, kill)?;
         let came = held - before;
         // A comprehension is a call of its own, up to CPython 3.11.
         let from =

@@ -95,12 +95,7 @@ impl Kind {
             _ if retainer.views >= MOST && retainer.own_bytes.saturating_mul(VIEWS_KEEP) < retainer.bytes => {
                 Kind::View
             }
-            // A cache takes an entry out to put it back as the newest.
-            _ if (retainer.drained || retainer.taken_from && !is_called_a_cache(retainer))
-                && !retainer.bounded =>
-            {
-                Kind::Queue
-            }
+            _ if (retainer.drained || may_wait(retainer)) && !retainer.bounded => Kind::Queue,
             _ if is_of_callables(retainer) && !is_called_a_cache(retainer) => Kind::Hook,
             _ if is_of_lists(retainer) && !is_called_a_cache(retainer) && !is_of_a_class(retainer) => {
                 Kind::Output
@@ -152,8 +147,16 @@ fn is_of_a_queue(retainer: &Retainer) -> bool {
     let of = |modules: &[&str]| {
         modules.iter().any(|module| retainer.owner.starts_with(module) || itself.starts_with(module))
     };
-    // A manager looks its objects up by their names.
-    of(&["queue.", "asyncio.", "multiprocessing.", "concurrent."]) && !of(&["multiprocessing.managers."])
+    // A manager looks its objects up by their names, and a process holds what it was started with.
+    let others = ["multiprocessing.managers.", "multiprocessing.process.", "multiprocessing.context."];
+    of(&["queue.", "asyncio.", "multiprocessing.", "concurrent."]) && !of(&others)
+}
+
+/// Code of the program takes elements from it. So it does from a dict of listeners, and from one of lists, which is read by its
+/// keys; and a cache takes an entry out to put it back as the newest.
+fn may_wait(retainer: &Retainer) -> bool {
+    let is_other = retainer.nested || is_of_callables(retainer) || is_called_a_cache(retainer);
+    retainer.taken_from && (retainer.type_name == "collections.deque" || !is_other)
 }
 
 /// Its elements are tasks or futures that are not done.

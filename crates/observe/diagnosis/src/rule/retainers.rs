@@ -331,7 +331,7 @@ fn detail_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Option<Evidenc
         Kind::Queue if retainer.taken_from => {
             let end =
                 if retainer.type_name == "collections.deque" { "from its left" } else { "by their keys" };
-            parts.push(format!("the program takes elements {end}, and fewer than it adds"));
+            parts.push(format!("the program has code that takes elements {end}"));
         }
         _ => {}
     }

@@ -195,7 +195,7 @@ fn a_kill_says_in_which_call_most_came() {
         assert_eq!(causes(&verdict), ["memcg-oom-kill"]);
         sentences(&verdict.findings[0])
     };
-    let call = "600 MiB of the 900 MiB that it held came while it was in collect() (rows.py:9), called from resume() (train.py:22).";
+    let call = "500 MiB of the 900 MiB that it held came while it was in collect() (rows.py:9), called from resume() (train.py:22).";
     assert!(said(4).contains(call), "{}", said(4));
     let outer = "800 MiB of the 900 MiB that it held came while it was in resume() (train.py:22), called from train.py:40.";
     assert!(said(8).contains(outer), "{}", said(8));

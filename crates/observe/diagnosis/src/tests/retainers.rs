@@ -387,6 +387,11 @@ fn each_way_to_hold_has_its_rule() {
         (one.name, one.type_name, one.element) = ("self.id_to_obj".into(), "dict".into(), "tuple".into());
     });
     assert_eq!(of_a_manager, "unbounded-caches");
+    let of_a_process = with(|one| {
+        one.owner = "multiprocessing.context.ForkProcess".into();
+        (one.name, one.deep) = ("process._args[3].dataset".into(), true);
+    });
+    assert_eq!(of_a_process, "accumulate-metrics-outputs");
     let traced = with(|one| {
         (one.type_name, one.name, one.element) = ("tracebacks".into(), String::new(), String::new());
         one.errors = 1.0;
@@ -483,6 +488,10 @@ fn what_is_taken_from_at_the_front_is_a_backlog() {
     let verdict = run(steady, census(std::slice::from_ref(&out_of_order)));
     assert_eq!(one(&verdict).0, "queue-backlog-unbounded");
     assert!(one(&verdict).3.contains("takes elements by their keys"), "{}", one(&verdict).3);
+    let listeners = Retainer { element: "function".into(), ..out_of_order.clone() };
+    assert_eq!(causes(&run(steady, census(&[listeners]))), ["hooks-and-closures-leak"]);
+    let by_name = Retainer { element: "list".into(), nested: true, ..out_of_order.clone() };
+    assert_eq!(causes(&run(steady, census(&[by_name]))), ["accumulate-metrics-outputs"]);
     let newest_first = Retainer { name: "self.cache".into(), ..out_of_order };
     assert_eq!(causes(&run(steady, census(&[newest_first]))), ["unbounded-caches"]);
     let pending =
