@@ -211,6 +211,11 @@ impl RetainedGrowth<'_> {
         }
     }
 
+    /// Of what came, the part that it explains.
+    pub(crate) fn share(&self) -> f64 {
+        self.explained as f64 / self.of.max(1) as f64
+    }
+
     /// It has a name, or a line at which it grows.
     pub(crate) fn is_known(&self) -> bool {
         self.line().is_some_and(|(name, line)| !name.is_empty() || !line.is_empty())
@@ -231,20 +236,19 @@ pub(crate) fn held(process: &ProcessHistory, rise: Rise, kind: Kind) -> Option<R
         later_was_cut = census.cut;
         counts
     });
-    let share = |held: &RetainedGrowth| held.explained as f64 / held.of.max(1) as f64;
     reported
         .filter_map(|(at, census)| {
             let mut held = held_by(process, rise, kind, (*at, census))?;
             held.of = held.of.saturating_add(last.grown.saturating_sub(census.grown));
             Some(held)
         })
-        .max_by(|a, b| share(a).total_cmp(&share(b)))
+        .max_by(|a, b| a.share().total_cmp(&b.share()))
 }
 
 /// Of the growth of a process, the largest share that holders of one kind explain.
 pub(crate) fn explained_share(process: &ProcessHistory, rise: Rise) -> f64 {
     let held = Kind::ALL.into_iter().filter_map(|kind| held(process, rise, kind));
-    held.map(|held| held.explained as f64 / held.of.max(1) as f64).fold(0.0, f64::max)
+    held.map(|held| held.share()).fold(0.0, f64::max)
 }
 
 fn held_by<'a>(

@@ -128,7 +128,7 @@ fn finding(
     held: &RetainedGrowth,
     same: &[RetainedGrowth],
 ) -> Option<Finding> {
-    let share = held.explained as f64 / held.of.max(1) as f64;
+    let share = held.share();
     let hooks =
         held.retainers.iter().any(|one| is_hooks(one) && one.length >= one.before.unwrap_or(0) + HOOKS_MORE);
     if share < EXPLAINS && !hooks && in_use_share(held) < EXPLAINS {
@@ -180,8 +180,7 @@ fn graph_leads(held: &RetainedGrowth) -> bool {
 
 fn severity(analysis: &Analysis, held: &RetainedGrowth, same: &[RetainedGrowth], share: f64) -> Severity {
     // Of those without a name or a line nobody knows whether they are the same.
-    let explained = |one: &&RetainedGrowth| one.explained as f64 / one.of.max(1) as f64;
-    let alike = same.iter().filter(|one| held.is_known() && explained(one) >= EXPLAINS_MOST);
+    let alike = same.iter().filter(|one| held.is_known() && one.share() >= EXPLAINS_MOST);
     let all: Vec<_> = std::iter::once(held).chain(alike).map(|one| (one.process, &one.rise)).collect();
     let much = are_much(analysis.timeline, &all);
     let bounded = held.retainers.iter().all(|retainer| retainer.bounded) && held.graphs.is_empty();
