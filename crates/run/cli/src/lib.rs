@@ -33,6 +33,8 @@ pub mod size;
 pub mod snapshot_file;
 pub mod terminal;
 pub mod terminal_cells;
+#[cfg(test)]
+pub mod test_programs;
 pub mod verdict_file;
 pub mod viewer;
 pub mod warnings;

@@ -202,7 +202,6 @@ fn said(command: &mut Command) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
     use ullage_diagnosis::{diagnose, Timeline};
     use ullage_model::{Outcome, Proof};
@@ -284,8 +283,7 @@ mod tests {
             let asked = place.folder.path().join("asked");
             for (name, says) in [("squeue", comment), ("scontrol", "")] {
                 let script = format!("#!/bin/sh\necho {name} \"$@\" >> {}\necho '{says}'\n", asked.display());
-                let file = place.file(name, &script);
-                std::fs::set_permissions(file, PermissionsExt::from_mode(0o755)).unwrap();
+                crate::test_programs::write(&place.folder.path().join(name), &script);
             }
             let path = format!("{}:/usr/bin:/bin", place.folder.path().display());
             place.variables = vec![("SLURM_JOB_ID", "4711".into()), ("PATH", path.into())];

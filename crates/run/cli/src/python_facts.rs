@@ -132,12 +132,7 @@ mod tests {
     fn python(script: &str) -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("python");
-        // Written by another process: a descriptor that is open for writing here is inherited by what other tests start just
-        // then, and execve(2) refuses the file with ETXTBSY until those have executed.
-        let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" >\"$0\" && chmod 755 \"$0\"";
-        let written =
-            std::process::Command::new("/bin/sh").args(["-c", write]).arg(&path).arg(script).status();
-        assert!(written.unwrap().success());
+        crate::test_programs::write(&path, &format!("#!/bin/sh\n{script}\n"));
         (folder, path)
     }
 

@@ -189,10 +189,11 @@ mod tests {
         let path = file.to_str().unwrap();
         assert!(matches!(error_of(&[path]), StartError::NotExecutable { .. }));
         assert!(matches!(error_of(&[folder.path().to_str().unwrap()]), StartError::NotExecutable { .. }));
-        std::fs::write(&file, "#!/no/such/interpreter\n").unwrap();
-        let mut rights = std::fs::metadata(&file).unwrap().permissions();
-        std::os::unix::fs::PermissionsExt::set_mode(&mut rights, 0o755);
-        std::fs::set_permissions(&file, rights).unwrap();
+        // Written by another process: what other tests fork just then inherits a descriptor that is open for writing here,
+        // and execve(2) refuses the file with ETXTBSY until those have executed.
+        let write = "echo '#!/no/such/interpreter' >\"$0\" && chmod 755 \"$0\"";
+        let written = Command::new("/bin/sh").args(["-c", write, path]).status();
+        assert!(written.unwrap().success());
         let error = error_of(&[path]);
         assert!(error.to_string().contains("interpreter"), "{error}");
     }
