@@ -149,12 +149,16 @@ def _say_work(send, resident):
 
 
 def _stack(frame):
-    """The innermost functions of a thread, the outermost of them first, as failure.py spells them; none of ours."""
+    """The innermost functions of a thread, the outermost of them first, as failure.py spells them; none of ours. With
+    parentheses: what the innermost one calls that is of C, at the line where it does."""
     functions = []
     while frame is not None and len(functions) < FRAMES:
         code = frame.f_code
         name = dict.get(frame.f_globals, "__name__")
         if type(name) is not str or not name.startswith("_ullage_"):
+            called = common.load("calls").called(code, frame.f_lasti) if not functions else None
+            if called is not None:
+                functions.append("%s:%s %s()" % (code.co_filename[-NAME:], frame.f_lineno, called))
             functions.append("%s:%s %s" % (code.co_filename[-NAME:], frame.f_lineno, code.co_name[:NAME]))
         frame = frame.f_back
     functions.reverse()

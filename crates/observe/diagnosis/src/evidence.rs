@@ -36,13 +36,13 @@ pub(crate) fn capital(text: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// `/home/me/train.py:12 main` as `main() (train.py:12)`.
+/// `/home/me/train.py:12 main` as `main() (train.py:12)`; of what it calls that is of C, the frame has the parentheses.
 pub(crate) fn frame(frame: &str) -> String {
     let (place, function) = frame.rsplit_once(' ').unwrap_or((frame, ""));
     let place = place.rsplit('/').next().unwrap_or(place);
     match function {
         "" | "<module>" => place.to_owned(),
-        _ => format!("{function}() ({place})"),
+        _ => format!("{}() ({place})", function.trim_end_matches("()")),
     }
 }
 

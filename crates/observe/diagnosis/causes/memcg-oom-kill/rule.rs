@@ -68,7 +68,7 @@ fn unreadable(analysis: &Analysis) -> Judgement {
 
 /// What it was in the midst of: a kill leaves no traceback.
 fn call_sentence(process: &ProcessHistory, kill: At) -> Option<Evidence> {
-    let LastCall { frame, from, came, held } = last_call(process, kill)?;
+    let LastCall { frame, from, came, held, .. } = last_call(process, kill)?;
     let sentence = format!(
         "{} of the {} that it held came while it was in {}, called from {}.",
         evidence::bytes(came as u64),

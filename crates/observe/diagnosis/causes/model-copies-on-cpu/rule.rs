@@ -16,6 +16,7 @@ fn copies(failure: &Failure) -> bool {
     failure.calls("torch/_tensor.py", &["__deepcopy__"])
         || failure.calls("torch/nn/parameter.py", &["__deepcopy__"])
         || failure.calls("torch/storage.py", &["__deepcopy__", "clone"])
+        || failure.calls_native(&["clone"])
         || failure.calls("torch/optim/swa_utils.py", &["__init__", "update_parameters"])
 }
 

@@ -6,13 +6,15 @@
 use super::growth_class::{began, least};
 use super::Analysis;
 use crate::history::{CgroupHistory, Series};
-use crate::trend::rise;
+use crate::trend::{rested_at, rise};
 use ullage_model::At;
 
 pub(crate) struct Came {
     held: Series,
     /// Before it came, seconds and bytes.
     from: (f64, f64),
+    /// Bytes at which it was at rest before.
+    rested: Option<f64>,
 }
 
 impl Came {
@@ -32,7 +34,9 @@ impl Came {
         let base = before(&held, since).map_or(0.0, |(_, bytes)| bytes);
         let top = rises.and_then(|rise| held.at_or_before(At::from_seconds(rise.until)));
         let level = rises.zip(top).map_or(base, |(rise, (_, top))| base.max(top - rise.by));
-        Came { from: (since, level), held }
+        let end = held.last().map(|(at, _)| at);
+        let rested = end.and_then(|end| Some(rested_at(&held, At::from_seconds(began), end)?.1));
+        Came { from: (since, level), rested, held }
     }
 
     /// Bytes until a reading: what was counted then is no part of what came afterwards. Until the kill where it is from before.
@@ -41,6 +45,11 @@ impl Came {
         let then = reading.filter(|at| at.seconds() > since).and_then(|at| self.held.at_or_before(at));
         let came = |reading: Option<(At, f64)>| reading.map_or(0.0, |(_, bytes)| bytes - level);
         Some(came(then)).filter(|came| *came > 0.0).unwrap_or_else(|| came(self.held.peak()))
+    }
+
+    /// Bytes since it was at rest, where it was: what a piece of work that has begun since can have brought.
+    pub(crate) fn since_rest(&self) -> Option<f64> {
+        Some(self.held.peak()?.1 - self.rested?)
     }
 
     /// Bytes until a limit was met, whether or not the last of it was read.

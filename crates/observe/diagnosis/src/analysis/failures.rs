@@ -199,6 +199,15 @@ impl<'a> Failure<'a> {
         })
     }
 
+    /// What the innermost frame calls that is of C is one of these: `tolist`, or `orjson.loads` of a module of that name.
+    pub(crate) fn calls_native(&self, functions: &[&str]) -> bool {
+        let innermost = self.stack.last().and_then(|frame| frame.rsplit_once(' ')?.1.strip_suffix("()"));
+        innermost.is_some_and(|called| {
+            let name = called.rsplit('.').next();
+            functions.iter().any(|function| called == *function || name == Some(*function))
+        })
+    }
+
     /// Counts at the moment of the exception.
     pub(crate) fn counts(&self) -> Option<&'a CountsAtFailure> {
         self.exception.map(|seen| &seen.report.counts)

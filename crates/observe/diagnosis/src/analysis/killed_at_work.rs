@@ -4,13 +4,17 @@
 //! The surprise: a program is always in the midst of something, and most of it is no reason. So a piece of work counts only
 //! where it was under way at each of the last moments that were told, and most of what the process held came meanwhile; not
 //! where a loader fetches a sample by it, which it does all the time; and in another thread than the main one only where that
-//! one waits, since nobody knows otherwise which of the two the memory came to.
+//! one waits, since nobody knows otherwise which of the two the memory came to. Or where one call was under way, begun late,
+//! and within it most came during the work, as where a function copies all of its tensors, then writes them.
+//!
+//! What a process held is what came to it since it last was at rest.
 
 use super::failures::Failure;
 use super::oom::Victim;
-use crate::history::{ProcessHistory, Timeline};
+use crate::history::{ProcessHistory, Series, Timeline};
 use crate::policy::limits::LAST_SECONDS_S;
 use crate::policy::sizes::MOST;
+use crate::trend::rested_at;
 use ullage_model::At;
 
 /// A process that was killed, or beside which another one was that does the same.
@@ -23,6 +27,8 @@ pub(crate) struct KilledAtWork<'a> {
     pub(crate) held: f64,
     /// Bytes that came to others, each in the midst of the same.
     pub(crate) elsewhere: f64,
+    /// The call in which it did the work.
+    pub(crate) within: Option<LastCall<'a>>,
 }
 
 /// The first kill in the midst of a piece of work.
@@ -51,9 +57,54 @@ fn in_the_midst<'a>(
     at_work: &impl Fn(&Failure) -> bool,
 ) -> Option<KilledAtWork<'a>> {
     let works: Vec<_> = process.works.iter().filter(|(at, _)| *at <= kill).collect();
-    let failure = |at: At, stack: &'a Vec<String>| {
+    let last = works.last().filter(|(at, _)| kill.since(*at) <= LAST_SECONDS_S)?;
+    let private = process.private();
+    let held = private.points().filter(|(at, _)| *at <= kill).map(|(_, bytes)| bytes).fold(0.0, f64::max);
+    let at_each_of_the_last = || {
+        let failure = during(process, last, at_work)?;
+        let begun = works.iter().rposition(|work| during(process, work, at_work).is_none());
+        let begun = begun.map(|place| works[place].0);
+        let before = begun.and_then(|at| private.at_or_before(at)).or(private.first())?.1;
+        let came = held - before;
+        let within = None;
+        (came >= MOST * rise(process, &private, begun, kill, held)).then_some((failure, came, within))
+    };
+    let within_a_call = || {
+        let call = innermost_call(process, kill)?;
+        let late = kill.since(call.begun) <= call.begun.since(process.first_seen);
+        let moments = works.iter().filter(|(at, _)| late && *at >= call.begun);
+        let until = moments.clone().skip(1).map(|(at, _)| *at).chain([kill]);
+        let parts = moments.zip(until).filter_map(|(work, until)| {
+            let more = private.peak_between(work.0, until)?.1 - private.at_or_before(work.0)?.1;
+            Some((during(process, work, at_work)?, more.max(0.0)))
+        });
+        let parts: Vec<_> = parts.collect();
+        let came: f64 = parts.iter().map(|(_, more)| more).sum();
+        let failure = parts.into_iter().next()?.0;
+        (came >= MOST * call.came).then_some((failure, came, Some(call)))
+    };
+    let (failure, came, within) = at_each_of_the_last().or_else(within_a_call)?;
+    Some(KilledAtWork {
+        failure: Failure { at: kill, ..failure },
+        process,
+        came,
+        held,
+        elsewhere: 0.0,
+        within,
+    })
+}
+
+/// A thread of a process was at work then.
+fn during<'a>(
+    process: &'a ProcessHistory,
+    (at, stacks): &'a (At, Vec<Vec<String>>),
+    at_work: &impl Fn(&Failure) -> bool,
+) -> Option<Failure<'a>> {
+    let main_waits = stacks.first().is_some_and(|stack| waits(stack));
+    let count = if main_waits { stacks.len() } else { 1 };
+    stacks.iter().take(count).find_map(|stack| {
         let failure = Failure {
-            at,
+            at: *at,
             process: Some(process),
             exception: None,
             stack,
@@ -62,25 +113,14 @@ fn in_the_midst<'a>(
         };
         let fetches = failure.passes("torch/utils/data/_utils/fetch.py");
         (!fetches && at_work(&failure)).then_some(failure)
-    };
-    let during = |(at, stacks): &&'a (At, Vec<Vec<String>>)| {
-        let main_waits = stacks.first().is_some_and(|stack| waits(stack));
-        let count = if main_waits { stacks.len() } else { 1 };
-        stacks.iter().take(count).find_map(|stack| failure(*at, stack))
-    };
-    let last = works.last().filter(|(at, _)| kill.since(*at) <= LAST_SECONDS_S)?;
-    let begun = works.iter().rposition(|work| during(work).is_none()).map(|place| works[place].0);
-    let private = process.private();
-    let held = private.points().filter(|(at, _)| *at <= kill).map(|(_, bytes)| bytes).fold(0.0, f64::max);
-    let before = begun.and_then(|at| private.at_or_before(at)).or(private.first())?.1;
-    let failure = Failure { at: kill, ..during(last)? };
-    (held - before >= MOST * held).then_some(KilledAtWork {
-        failure,
-        process,
-        came: held - before,
-        held,
-        elsewhere: 0.0,
     })
+}
+
+/// Bytes that came to a process by its kill: what came since it was at rest, where what is asked about has begun since, else all
+/// that it held.
+fn rise(process: &ProcessHistory, private: &Series, begun: Option<At>, kill: At, held: f64) -> f64 {
+    let rest = rested_at(private, process.first_seen, kill);
+    held - rest.filter(|(until, _)| begun.is_some_and(|begun| begun >= *until)).map_or(0.0, |rest| rest.1)
 }
 
 /// Modules in which a thread stands that waits for another one, or for a file.
@@ -97,6 +137,8 @@ pub(crate) struct LastCall<'a> {
     /// `path:line function` of the call, and of where it was called from.
     pub(crate) frame: &'a str,
     pub(crate) from: &'a str,
+    /// When it was first found in it.
+    pub(crate) begun: At,
     /// Bytes that came meanwhile, and that it held.
     pub(crate) came: f64,
     pub(crate) held: f64,
@@ -104,10 +146,17 @@ pub(crate) struct LastCall<'a> {
 
 /// Of the main thread; none where it was in many, as one that leaks over many steps. What came before the first look that found it
 /// in the call may be another's.
+/// None where that one waits: another thread's call is why.
 pub(crate) fn last_call(process: &ProcessHistory, kill: At) -> Option<LastCall<'_>> {
+    let waited =
+        process.works.iter().rfind(|(at, _)| *at <= kill)?.1.first().is_some_and(|stack| waits(stack));
+    innermost_call(process, kill).filter(|_| !waited)
+}
+
+fn innermost_call(process: &ProcessHistory, kill: At) -> Option<LastCall<'_>> {
     let works: Vec<_> = process.works.iter().filter(|(at, _)| *at <= kill).collect();
     let (at, stacks) = works.last()?;
-    let stack = stacks.first().filter(|stack| kill.since(*at) <= LAST_SECONDS_S && !waits(stack))?;
+    let stack = stacks.first().filter(|_| kill.since(*at) <= LAST_SECONDS_S)?;
     let private = process.private();
     (1..stack.len()).rev().find_map(|depth| {
         let within =
@@ -121,6 +170,13 @@ pub(crate) fn last_call(process: &ProcessHistory, kill: At) -> Option<LastCall<'
         // A comprehension is a call of its own, up to CPython 3.11.
         let from =
             stack[..depth].iter().rposition(|frame| frame.ends_with(" <module>") || !frame.ends_with('>'))?;
-        (came >= MOST * held).then(|| LastCall { frame: &stack[depth], from: &stack[from], came, held })
+        let (frame, from) = (&stack[depth], &stack[from]);
+        (came >= MOST * rise(process, &private, Some(begun), kill, held)).then_some(LastCall {
+            frame,
+            from,
+            begun,
+            came,
+            held,
+        })
     })
 }

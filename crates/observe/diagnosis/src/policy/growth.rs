@@ -142,3 +142,9 @@ pub(crate) const WORKER_LASTED: f64 = 0.5;
 pub(crate) const WORKER_THERE_S: f64 = 2.0;
 /// Python 3.14: rise of private memory between two collections that is worth a word.
 pub(crate) const UNCOLLECTED_BYTES: u64 = 512 << 20;
+
+/// A figure that rose to its end was at rest before where, in this part of its life,
+pub(crate) const REST_FROM: f64 = 0.25;
+pub(crate) const REST_UNTIL: f64 = 0.6;
+/// it swung by at most this share of what came later.
+pub(crate) const REST_SWING: f64 = 0.2;

@@ -37,7 +37,7 @@ pub(crate) fn explain(analysis: &Analysis, findings: &mut Vec<Finding>) {
     let free: f64 = analysis.retention.iter().map(|retention| retention.bytes).sum();
     let weight = |finding: &Finding| {
         let (bytes, read) = held(analysis, finding, at);
-        let came = came.until(read);
+        let came = came.since_rest().filter(|_| is_killed_at_work(finding)).unwrap_or(came.until(read));
         // What an allocator holds free between blocks is a consequence of what is in use, up to as much again.
         let in_use = match retained_by_allocator(finding) {
             Some(_) => came,

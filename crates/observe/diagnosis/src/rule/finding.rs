@@ -159,14 +159,21 @@ fn killed_in(
     killed: &KilledAtWork,
     more: Option<Evidence>,
 ) -> Finding {
-    let KilledAtWork { failure, process, came, held, elsewhere } = killed;
+    let KilledAtWork { failure, process, came, held, elsewhere, within } = killed;
     let frame = failure.stack.first().map_or("unknown", |frame| frame.as_str());
-    let sentence = format!(
-        "{} was {doing} when the kernel killed for lack of memory: {} of the {} that it held came meanwhile. It was called from {frame}.",
-        evidence::capital(&evidence::describe(process)),
-        evidence::bytes(*came as u64),
-        evidence::bytes(*held as u64)
-    );
+    let subject = evidence::capital(&evidence::describe(process));
+    let [came_of_it, held] = [came, held].map(|bytes| evidence::bytes(*bytes as u64));
+    let sentence = match within {
+        None => format!(
+            "{subject} was {doing} when the kernel killed for lack of memory: {came_of_it} of the {held} that it held came meanwhile. It was called from {frame}."
+        ),
+        Some(call) => format!(
+            "{subject} was in {}, called from {}, when the kernel killed for lack of memory: {} of the {held} that it held came meanwhile, {came_of_it} of it while {doing}.",
+            evidence::frame(call.frame),
+            evidence::frame(call.from),
+            evidence::bytes(call.came as u64)
+        ),
+    };
     let source = evidence::Source::Agent(process.id.pid);
     let work = evidence::number(MEANWHILE, *came as u64, "bytes", source, failure.at, sentence);
     let others = (*elsewhere > 0.0).then(|| {

@@ -185,6 +185,64 @@ fn the_work_in_which_most_came_stands_before_the_kill() {
     assert!(causes(&killed(&ranks, loading(301))).contains(&"checkpoint-load-copies"));
 }
 
+/// A trainer that rests at 400 MiB until it comes to 600 in the last two of nine seconds, with its stacks each second.
+fn spike(stacks: impl Fn(u32) -> Vec<Vec<String>>) -> Verdict {
+    let mut run = Run::new();
+    run.process(0.5, 300, MAIN, Role::Trainer, limits(), 1000);
+    for half in 1..19u32 {
+        let held = [460, 560, 600].get((half as usize).wrapping_sub(15)).copied().unwrap_or(400) * MIB;
+        let at = f64::from(half) / 2.0;
+        run.tick(at, vec![sized(MAIN, 20 * MIB), sized(300, held)], |sample| {
+            sample.cgroups = vec![group("/job", held + 20 * MIB, 640 * MIB, 0, u64::from(half))];
+        });
+        let message = AgentMessage::Work { stacks: stacks(half) };
+        run.event(at + 0.1, EventKind::Agent { id: Some(id(300)), pid: 300, message });
+    }
+    run.ended(9.3, 300, Ending::Signaled(9));
+    run.tick(9.4, vec![sized(MAIN, 20 * MIB)], |sample| {
+        sample.cgroups = vec![group("/job", 25 * MIB, 640 * MIB, 1, 20)];
+    });
+    run.finish(9.6, Ending::Exited(1));
+    run.verdict()
+}
+
+fn stack(frames: &[&str]) -> Vec<String> {
+    frames.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn what_came_since_a_job_was_at_rest_is_what_its_work_brought() {
+    let step = stack(&["/job/train.py:40 <module>", "/job/train.py:31 step"]);
+    let save = ["/job/train.py:44 <module>", "/job/writer.py:9 execute", "/job/writer.py:27 preload"];
+    let copies = stack(&[&save[..], &["/job/writer.py:27 bucket.clone()"]].concat());
+    let waits =
+        stack(&["/job/train.py:44 <module>", "/job/writer.py:9 execute", "/lib/threading.py:327 wait"]);
+    let saves = stack(&["/lib/torch/serialization.py:960 save"]);
+    let verdict = spike(|half| match half {
+        ..15 => vec![step.clone()],
+        15 | 16 => vec![copies.clone()],
+        _ => vec![waits.clone(), saves.clone()],
+    });
+    assert_eq!(causes(&verdict), ["model-copies-on-cpu", "memcg-oom-kill"]);
+    let said = sentences(&verdict.findings[0]);
+    let wanted = "was in execute() (writer.py:9), called from train.py:44, when the kernel killed for lack of memory: \
+                  140 MiB of the 600 MiB that it held came meanwhile, 140 MiB of it while copying whole tensors";
+    assert!(said.contains(wanted), "{said}");
+    // The same copies in each step, all along, are no reason that more came at last.
+    let always = spike(|_| vec![copies.clone()]);
+    assert_eq!(causes(&always)[0], "memcg-oom-kill");
+    // Lists made of arrays by a function of C.
+    let lists =
+        stack(&["/job/train.py:40 <module>", "/job/data.py:27 to_dict", "/job/data.py:27 values.tolist()"]);
+    let verdict = spike(|half| vec![if half < 15 { step.clone() } else { lists.clone() }]);
+    assert_eq!(causes(&verdict), ["numpy-object-pandas-conversion", "memcg-oom-kill"]);
+    let kill = sentences(&verdict.findings[1]);
+    assert!(
+        kill.contains("came while it was in values.tolist() (data.py:27), called from to_dict()"),
+        "{kill}"
+    );
+}
+
 #[test]
 fn a_kill_says_in_which_call_most_came() {
     let said = |collects: u32| {

@@ -4,8 +4,10 @@ pub(crate) mod counter;
 pub(crate) mod forecast;
 mod line_fit;
 mod reach;
+mod rest;
 mod rise;
 
 pub(crate) use line_fit::{trend_of, LineFit, Trend};
 pub(crate) use reach::{reach, representative_reading, Reach};
+pub(crate) use rest::rested_at;
 pub(crate) use rise::{flattens, rise, Rise};

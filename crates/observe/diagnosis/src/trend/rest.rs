@@ -1,0 +1,50 @@
+//! At which level did a figure rest before it rose to its end?
+
+use crate::history::Series;
+use crate::policy::growth::{REST_FROM, REST_SWING, REST_UNTIL};
+use ullage_model::At;
+
+/// Until when, and its highest reading then: in the middle of its life it swung little beside what came afterwards. None of what
+/// rose all the time, or swung as far.
+pub(crate) fn rested_at(series: &Series, since: At, until: At) -> Option<(At, f64)> {
+    let span = until.since(since);
+    let part = |share: f64| At::from_seconds(since.seconds() + share * span);
+    let (_, highest) = series.peak_between(part(REST_FROM), part(REST_UNTIL))?;
+    let (_, top) = series.peak_between(part(REST_UNTIL), until)?;
+    let readings = series.points().filter(|(at, _)| (part(REST_FROM)..=part(REST_UNTIL)).contains(at));
+    let lowest = readings.map(|(_, value)| value).fold(f64::INFINITY, f64::min);
+    (top > highest && highest - lowest <= REST_SWING * (top - highest)).then_some((part(REST_UNTIL), highest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rested(readings: &[f64]) -> Option<f64> {
+        let mut series = Series::default();
+        readings
+            .iter()
+            .enumerate()
+            .for_each(|(second, value)| series.push(At::from_seconds(second as f64), *value));
+        rested_at(&series, At::from_seconds(0.0), At::from_seconds((readings.len() - 1) as f64))
+            .map(|rest| rest.1)
+    }
+
+    #[test]
+    fn what_rests_and_then_rises_rested_at_its_highest_reading_until_then() {
+        assert_eq!(rested(&[0.0, 40.0, 40.0, 41.0, 40.0, 40.0, 41.0, 40.0, 40.0, 60.0, 80.0]), Some(41.0));
+        assert_eq!(rested(&[0.0, 40.0, 40.0, 40.0, 40.0, 40.0, 40.0, 40.0, 40.0, 40.0, 90.0]), Some(40.0));
+    }
+
+    #[test]
+    fn what_rises_or_swings_all_the_time_or_is_not_known_did_not_rest() {
+        assert_eq!(rested(&[0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 100.0]), None);
+        assert_eq!(rested(&[0.0, 40.0, 70.0, 40.0, 70.0, 40.0, 70.0, 40.0, 70.0, 40.0, 80.0]), None);
+        assert_eq!(
+            rested(&[0.0, 80.0, 40.0, 40.0, 40.0, 40.0, 40.0, 40.0, 40.0, 40.0, 40.0]),
+            None,
+            "nothing came"
+        );
+        assert_eq!(rested(&[]), None);
+    }
+}
