@@ -972,6 +972,60 @@ def test_elements_that_are_filled_one_after_the_other_are_seen_among_very_many_o
     assert found["views"] == 0.0 and found["of_bytes"] == 100 * MIB
 
 
+class Record:
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+
+def test_the_callbacks_of_a_future_that_never_ends_are_told_by_its_name(census, monkeypatch):
+    depths = agent_parts.common(receiver.library()).load("depths")
+    monkeypatch.setattr(depths, "MOST", 30_000)
+    loop = asyncio.new_event_loop()
+    never = loop.create_future()
+
+    def wait(number):
+        records = [Record(bytes([number % 256]) * 4_000) for _ in range(10)]
+        never.add_done_callback(lambda _: records)
+
+    try:
+        for number in range(100):
+            wait(number)
+        taken(census, 0)
+        for number in range(2_000):
+            wait(number)
+        # Never gone through before there was too much: what was added stands at the end of its list.
+        (found,) = [one for one in taken(census, 80 * MIB)["holders"] if one.get("deep")]
+    finally:
+        loop.close()
+    assert found["name"] == "never" and found["owner"] == "_asyncio.Future"
+    assert abs(found["more_bytes"] - 2_000 * 10 * 4_000) < 12 * MIB and found["of_bytes"] == 80 * MIB
+
+
+class Pooled:
+    def __init__(self):
+        self.queries, self.others = [], []
+
+
+def test_one_attribute_of_many_instances_counts_as_a_whole(census):
+    pool = {number: Pooled() for number in range(10)}
+
+    def ask(some):
+        for one in pool.values():
+            one.queries.extend([{"sql": bytes(100_000)} for _ in range(some)])
+
+    ask(20)
+    taken(census, 0)
+    ask(30)
+    module = sys.modules["_ullage_census"]
+    module.MOST_WEIGHED = 6  # there is no time for all: the others count by their elements
+    (found,) = [one for one in taken(census, 30 * MIB)["holders"] if one["name"].endswith(".queries")]
+    assert found["owner"].endswith("Pooled") and found["alike"] == 10
+    assert (found["length"], found["before"]) == (500, 200)
+    assert abs(found["more_bytes"] - 10 * 30 * 100_000) < 3 * MIB
+
+
 def test_gradients_are_weighed_with_their_parameters(census):
     torch = pytest.importorskip("torch")
     models = {}

@@ -105,6 +105,8 @@ class Double(torch.autograd.Function):
         y = 2 * x
         if sys.argv[1] == "attribute":
             ctx.y = y
+        elif sys.argv[1] == "tuple":
+            ctx.cache = x, y
         elif sys.argv[1] == "input":
             ctx.x = x
         else:
@@ -118,15 +120,16 @@ while not heard():
     y = Double.apply(weight).sum()
     y.backward()
     kept.append(bytes(MIB := 1 << 20))
-    if sys.argv[1] != "attribute":
+    if sys.argv[1] not in ("attribute", "tuple"):
         kept.append(y)  # the graph lives, and holds no circle
     time.sleep(0.1)
 """
 
 
-def test_contexts_that_hold_what_they_made_are_counted(script):
+@pytest.mark.parametrize("how", ["attribute", "tuple"])
+def test_contexts_that_hold_what_they_made_are_counted(script, how):
     held = several(1, "kept", what="autograd-circles", name="Double")
-    done, receiver = run(script, CONTEXTS, "attribute", until=held)
+    done, receiver = run(script, CONTEXTS, how, until=held)
     assert done.returncode == 0, done.stderr
     told = [message for message in receiver.of("kept") if message["what"] == "autograd-circles"]
     assert told[-1]["name"] == "Double" and told[-1]["count"] >= 8

@@ -23,6 +23,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 
@@ -54,17 +55,19 @@ def recorded(command, arguments, expect, verdict, environment, scratch):
     whole = [*command[0], arguments.ullage, "run", "--json", verdict]
     if arguments.no_agent or expect.get("agent") == "false":
         whole.append("--no-agent")
-    ended = subprocess.run(
-        [*whole, "--", *command[1]],
-        env=environment,
-        cwd=scratch,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=LONGEST_S,
-    )
-    return ended.returncode, ended.stderr
+    # Files, not pipes: what a job leaves behind would hold those open.
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile("w+", errors="replace") as screen:
+        ended = subprocess.run(
+            [*whole, "--", *command[1]],
+            env=environment,
+            cwd=scratch,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=screen,
+            timeout=LONGEST_S,
+        )
+        screen.seek(0)
+        return ended.returncode, screen.read()
 
 
 def watched(command, arguments, verdict, environment, scratch):

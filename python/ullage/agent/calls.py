@@ -7,6 +7,8 @@ has returned, so that what is named is what is called, or was just now.
 
 import sys
 
+import _ullage_common as common
+
 LONGEST = 8000  # bytes of code that are taken apart
 NAMES, NAME = 2, 100  # of `torch.utils.dlpack.from_dlpack` the last ones
 
@@ -14,16 +16,15 @@ NAMES, NAME = 2, 100  # of `torch.utils.dlpack.from_dlpack` the last ones
 def called(code, at):
     """`numpy.concatenate` or `values.tolist`, for the offset of a frame's last instruction; None where it is no call,
     or one of what has no name."""
-    dis = sys.modules.get("dis")  # torch has loaded it; a program without it pays nothing
-    if dis is None or not hasattr(code, "co_positions"):
+    opnames = common.names("dis").get("opname")  # torch has loaded it; a program without it pays nothing
+    if type(opnames) is not list or len(opnames) < 256 or not hasattr(code, "co_positions"):
         return None
     raw = code.co_code
     if not 0 <= at < len(raw) <= LONGEST:
         return None
-    cache = dis.opmap["CACHE"]
-    while at > 0 and raw[at] == cache:
+    while at > 0 and opnames[raw[at]] == "CACHE":
         at -= 2
-    if not dis.opname[raw[at]].startswith(("CALL", "PRECALL")):
+    if not opnames[raw[at]].startswith(("CALL", "PRECALL")):
         return None
     places = list(code.co_positions())
     begin, end = _ends(places[at // 2])
@@ -31,7 +32,7 @@ def called(code, at):
         return None
     names, extended = {}, 0
     for offset in range(0, at, 2):
-        opname, argument = dis.opname[raw[offset]], extended | raw[offset + 1]
+        opname, argument = opnames[raw[offset]], extended | raw[offset + 1]
         extended = argument << 8 if opname == "EXTENDED_ARG" else 0
         first, last = _ends(places[offset // 2])
         if first == begin and last < end and opname not in _OF_NO_VALUE:

@@ -21,6 +21,7 @@ MOST_NAMED = 60  # the heaviest
 FEW = 2000  # tensors and arrays that stand for all
 INNERMOST = 0.7  # of what the heaviest name holds more
 LONG, MOST_LONG = 1000, 6  # elements of a container of which some stand for all, and such containers, the longest
+GREW = 1.25  # times as long as when it was first seen
 RUNS, EACH = 16, 4  # elements that stand for all: neighbours may share what they hold, as those of a batch do
 MOST_PASSED = 1_000_000  # elements of a dict, which has none by number
 MOST_BELOW = 60_000  # objects below these: more are not theirs alone
@@ -106,6 +107,17 @@ class Some:
         for more than the second of those that came."""
         came = sorted([max(0, now - then) for now, then in zip(self.runs, before)])
         return int(sum([min(size, came[-2]) for size in came]) * self.scale)
+
+    def until(self, length):
+        """(runs, objects) of the first elements, of a container to which is added at its end."""
+        last = len(self.spot[0])
+        first = [size if last * (2 * run + 1) // (2 * RUNS) < length else 0 for run, size in enumerate(self.runs)]
+        return first, self.objects * length // max(1, last)
+
+
+def grew(container, length):
+    """It was so long when it was first seen."""
+    return len(container) >= max(LONG, GREW * length)
 
 
 def sampled(heap, spots, until):

@@ -144,8 +144,14 @@ def _say_work(send, resident):
     if resident - _worked < max(CAME, CAME_SHARE * _worked):
         return
     _worked = resident
-    stacks = [_stack(one) for one in reversed(list(common.native.frames().values()))]  # the main thread is the oldest
-    send({"kind": "work", "stacks": [one for one in stacks if one][:THREADS]})
+    stacks = []
+    for frame in reversed(list(common.native.frames().values())):  # the main thread is the oldest
+        stack = _stack(frame)
+        if stack:
+            stacks.append(stack)
+        if len(stacks) == THREADS:
+            break
+    send({"kind": "work", "stacks": stacks})
 
 
 def _stack(frame):
@@ -156,13 +162,20 @@ def _stack(frame):
         code = frame.f_code
         name = dict.get(frame.f_globals, "__name__")
         if type(name) is not str or not name.startswith("_ullage_"):
-            called = common.load("calls").called(code, frame.f_lasti) if not functions else None
+            called = _called(code, frame.f_lasti) if not functions else None
             if called is not None:
                 functions.append("%s:%s %s()" % (code.co_filename[-NAME:], frame.f_lineno, called))
             functions.append("%s:%s %s" % (code.co_filename[-NAME:], frame.f_lineno, code.co_name[:NAME]))
         frame = frame.f_back
     functions.reverse()
     return functions
+
+
+def _called(code, at):
+    try:
+        return common.load("calls").called(code, at)
+    except Exception:
+        return None  # the functions are told all the same
 
 
 def _read(path, most=4096):

@@ -26,6 +26,7 @@ OBJECT = 1 << 20  # bytes, times ranks: less is not worth a word
 OBJECT_STEPS = 300
 MANY_CIRCLES = 8
 CIRCLES_S = 0.4
+FEW_PARTS = 32  # of what a context holds
 MOST_YOUNG = 100_000  # objects that wait for the collector: of more, those in the middle stand for all
 LEAST_BUFFERED = 64  # samples
 FEW = 8  # of them that are compared
@@ -126,9 +127,14 @@ def _circles():
 
 
 def _holds(context, tensor):
+    """As an attribute, or in a small tuple, list or dict that is one."""
     for part in gc.get_referents(context):
-        if any([value is tensor for value in part.values()]) if type(part) is dict else part is tensor:
-            return True
+        values = list(part.values()) if type(part) is dict else [part]
+        for value in values:
+            kind = type(value)
+            few = (kind is tuple or kind is list or kind is dict) and len(value) <= FEW_PARTS
+            if value is tensor or few and any([one is tensor for one in gc.get_referents(value)]):
+                return True
     return False
 
 

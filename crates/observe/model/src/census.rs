@@ -103,6 +103,8 @@ pub struct Retainer {
     pub by_hook: bool,
     /// It was made with a greatest length.
     pub bounded: bool,
+    /// Of so many instances the same attribute, and the figures those of all; 0 of one.
+    pub alike: u64,
 }
 
 /// A tensor under a name whose graph reaches further back than before.

@@ -36,6 +36,19 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
             ),
         ];
     }
+    if context.retainer.as_ref().is_some_and(|retainer| retainer.is_future) {
+        let name = name.unwrap_or("future");
+        return vec![
+            Fix::new(
+                "Remove each callback when what it was added for is done",
+                format!("{name}.remove_done_callback(callback)"),
+            ),
+            Fix::new(
+                "Or wait for both, which adds and removes them",
+                format!("await asyncio.wait([task, {name}], return_when=asyncio.FIRST_COMPLETED)"),
+            ),
+        ];
+    }
     if let Some(retainer) = context.retainer.as_ref().filter(|retainer| retainer.of_callables) {
         let name = retainer.name.as_deref().unwrap_or("callbacks");
         let remove = match retainer.collection {

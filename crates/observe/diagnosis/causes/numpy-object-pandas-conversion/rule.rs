@@ -20,7 +20,7 @@ fn converts(failure: &Failure) -> bool {
         || failure.calls("pandas/io/parsers/readers.py", &["read_csv", "read_table"])
         || failure.calls_native(&["tolist", "to_pylist", "to_pydict", "orjson.loads", "ujson.loads"])
             // A list of indices is a cause of its own.
-            && !failure.passes("torch/utils/data/sampler.py")
+            && !failure.passes("torch/utils/data/")
         || failure.calls("pandas/core/frame.py", &["from_records", "to_dict", "to_records"])
         // numpy's own words; pandas hands them on.
         || failure.text().contains("and data type object")

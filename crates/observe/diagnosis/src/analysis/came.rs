@@ -49,7 +49,8 @@ impl Came {
 
     /// Bytes since it was at rest, where it was: what a piece of work that has begun since can have brought.
     pub(crate) fn since_rest(&self) -> Option<f64> {
-        Some(self.held.peak()?.1 - self.rested?)
+        let (end, _) = self.held.last()?;
+        Some(self.held.highest_before(end)?.1 - self.rested?)
     }
 
     /// Bytes until a limit was met, whether or not the last of it was read.

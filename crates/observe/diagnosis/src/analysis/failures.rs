@@ -199,6 +199,11 @@ impl<'a> Failure<'a> {
         })
     }
 
+    /// The innermost frame is that of a function of C, which only the agent's work has.
+    pub(crate) fn is_native(&self) -> bool {
+        self.stack.last().is_some_and(|frame| frame.ends_with("()"))
+    }
+
     /// What the innermost frame calls that is of C is one of these: `tolist`, or `orjson.loads` of a module of that name.
     pub(crate) fn calls_native(&self, functions: &[&str]) -> bool {
         let innermost = self.stack.last().and_then(|frame| frame.rsplit_once(' ')?.1.strip_suffix("()"));

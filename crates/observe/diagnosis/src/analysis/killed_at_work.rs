@@ -4,14 +4,14 @@
 //! The surprise: a program is always in the midst of something, and most of it is no reason. So a piece of work counts only
 //! where it was under way at each of the last moments that were told, and most of what the process held came meanwhile; not
 //! where a loader fetches a sample by it, which it does all the time; and in another thread than the main one only where that
-//! one waits, since nobody knows otherwise which of the two the memory came to. Or where one call was under way, begun late,
-//! and within it most came during the work, as where a function copies all of its tensors, then writes them.
+//! one waits, since nobody knows otherwise which of the two the memory came to.
 //!
-//! What a process held is what came to it since it last was at rest.
+//! Or where a process that had been steady was, for the first time, in a call in which most of what came since came during the
+//! work, as in a function that copies all of its tensors and then writes them.
 
 use super::failures::Failure;
 use super::oom::Victim;
-use crate::history::{ProcessHistory, Series, Timeline};
+use crate::history::{ProcessHistory, Timeline};
 use crate::policy::limits::LAST_SECONDS_S;
 use crate::policy::sizes::MOST;
 use crate::trend::rested_at;
@@ -59,39 +59,61 @@ fn in_the_midst<'a>(
     let works: Vec<_> = process.works.iter().filter(|(at, _)| *at <= kill).collect();
     let last = works.last().filter(|(at, _)| kill.since(*at) <= LAST_SECONDS_S)?;
     let private = process.private();
-    let held = private.points().filter(|(at, _)| *at <= kill).map(|(_, bytes)| bytes).fold(0.0, f64::max);
+    let (_, held) = private.highest_before(kill)?;
     let at_each_of_the_last = || {
         let failure = during(process, last, at_work)?;
-        let begun = works.iter().rposition(|work| during(process, work, at_work).is_none());
-        let begun = begun.map(|place| works[place].0);
-        let before = begun.and_then(|at| private.at_or_before(at)).or(private.first())?.1;
+        let outside = works.iter().rposition(|work| during(process, work, at_work).is_none());
+        let (_, before) = private.at_or_before(works[outside.unwrap_or(0)].0).or(private.first())?;
+        let looks = works.len() - outside.map_or(0, |outside| outside + 1);
         let came = held - before;
-        let within = None;
-        (came >= MOST * rise(process, &private, begun, kill, held)).then_some((failure, came, within))
+        (came >= MOST * held && certain(&failure, looks)).then_some((failure, came, None))
     };
-    let within_a_call = || {
-        let call = innermost_call(process, kill)?;
-        let late = kill.since(call.begun) <= call.begun.since(process.first_seen);
-        let moments = works.iter().filter(|(at, _)| late && *at >= call.begun);
-        let until = moments.clone().skip(1).map(|(at, _)| *at).chain([kill]);
-        let parts = moments.zip(until).filter_map(|(work, until)| {
-            let more = private.peak_between(work.0, until)?.1 - private.at_or_before(work.0)?.1;
-            Some((during(process, work, at_work)?, more.max(0.0)))
-        });
-        let parts: Vec<_> = parts.collect();
-        let came: f64 = parts.iter().map(|(_, more)| more).sum();
-        let failure = parts.into_iter().next()?.0;
-        (came >= MOST * call.came).then_some((failure, came, Some(call)))
-    };
-    let (failure, came, within) = at_each_of_the_last().or_else(within_a_call)?;
-    Some(KilledAtWork {
-        failure: Failure { at: kill, ..failure },
-        process,
-        came,
-        held,
-        elsewhere: 0.0,
-        within,
-    })
+    let (failure, came, within) =
+        at_each_of_the_last().or_else(|| within_a_call(process, &works, kill, at_work))?;
+    let failure = Failure { at: kill, ..failure };
+    Some(KilledAtWork { failure, process, came, held, elsewhere: 0.0, within })
+}
+
+type Within<'a> = (Failure<'a>, f64, Option<LastCall<'a>>);
+
+/// A process that had been steady was in one call, and most of what came there came in the midst of the work.
+fn within_a_call<'a>(
+    process: &'a ProcessHistory,
+    works: &[&'a (At, Vec<Vec<String>>)],
+    kill: At,
+    at_work: &impl Fn(&Failure) -> bool,
+) -> Option<Within<'a>> {
+    let call = innermost_call(process, kill, true)?;
+    let (before, meanwhile) = works.split_at(works.iter().position(|(at, _)| *at >= call.begun)?);
+    let called = |stack: &Vec<String>| stack.iter().any(|frame| is_same_function(frame, call.frame));
+    if before.iter().any(|(_, stacks)| stacks.iter().any(called)) {
+        return None; // it went well before
+    }
+    let private = process.private();
+    let mut highest = private.at_or_before(call.begun)?.1;
+    let (mut came, mut looks, mut first) = (0.0, 0, None);
+    let until = meanwhile.iter().skip(1).map(|(at, _)| *at).chain([kill]);
+    for (work, until) in meanwhile.iter().zip(until) {
+        let level = private.peak_between(work.0, until).map_or(highest, |(_, level)| level.max(highest));
+        if let Some(failure) = during(process, work, at_work) {
+            came += level - highest;
+            looks += 1;
+            first.get_or_insert(failure);
+        }
+        highest = level;
+    }
+    let failure = first?;
+    // A loop over batches copies and lists what it keeps: what it is kept in is the reason.
+    let batches =
+        |stack: &Vec<String>| stack.iter().any(|frame| frame.contains("torch/nn/modules/module.py:"));
+    let over_batches = || meanwhile.iter().any(|(_, stacks)| stacks.iter().any(batches));
+    let counts = certain(&failure, looks) && !(failure.is_native() && over_batches());
+    (came >= MOST * call.came && counts).then_some((failure, came, Some(call)))
+}
+
+/// A function of C is named a little after it has returned as well: one look may have come too late.
+fn certain(failure: &Failure, looks: usize) -> bool {
+    looks > 1 || !failure.is_native()
 }
 
 /// A thread of a process was at work then.
@@ -116,13 +138,6 @@ fn during<'a>(
     })
 }
 
-/// Bytes that came to a process by its kill: what came since it was at rest, where what is asked about has begun since, else all
-/// that it held.
-fn rise(process: &ProcessHistory, private: &Series, begun: Option<At>, kill: At, held: f64) -> f64 {
-    let rest = rested_at(private, process.first_seen, kill);
-    held - rest.filter(|(until, _)| begun.is_some_and(|begun| begun >= *until)).map_or(0.0, |rest| rest.1)
-}
-
 /// Modules in which a thread stands that waits for another one, or for a file.
 const WAITING: [&str; 5] =
     ["/threading.py:", "/queue.py:", "/selectors.py:", "/concurrent/futures/", "/connection.py:"];
@@ -145,38 +160,51 @@ pub(crate) struct LastCall<'a> {
 }
 
 /// Of the main thread; none where it was in many, as one that leaks over many steps. What came before the first look that found it
-/// in the call may be another's.
-/// None where that one waits: another thread's call is why.
+/// in the call may be another's. None where that one waits: another thread's call is why.
 pub(crate) fn last_call(process: &ProcessHistory, kill: At) -> Option<LastCall<'_>> {
     let waited =
         process.works.iter().rfind(|(at, _)| *at <= kill)?.1.first().is_some_and(|stack| waits(stack));
-    innermost_call(process, kill).filter(|_| !waited)
+    let of_steady = || innermost_call(process, kill, true);
+    innermost_call(process, kill, false).or_else(of_steady).filter(|_| !waited)
 }
 
-fn innermost_call(process: &ProcessHistory, kill: At) -> Option<LastCall<'_>> {
+/// `steady`: of what came since it was steady, in a call that began since; else of all that it held.
+fn innermost_call(process: &ProcessHistory, kill: At, steady: bool) -> Option<LastCall<'_>> {
     let works: Vec<_> = process.works.iter().filter(|(at, _)| *at <= kill).collect();
     let (at, stacks) = works.last()?;
     let stack = stacks.first().filter(|_| kill.since(*at) <= LAST_SECONDS_S)?;
     let private = process.private();
+    let rest = if steady { Some(rested_at(&private, process.first_seen, kill)?) } else { None };
     (1..stack.len()).rev().find_map(|depth| {
-        let within =
-            |stacks: &[Vec<String>]| stacks.first().is_some_and(|one| one.starts_with(&stack[..=depth]));
+        let within = |stacks: &[Vec<String>]| {
+            stacks.first().is_some_and(|one| {
+                one.starts_with(&stack[..depth])
+                    && one.get(depth).is_some_and(|frame| is_same_function(frame, &stack[depth]))
+            })
+        };
         let outside = works.iter().rposition(|(_, stacks)| !within(stacks)).map_or(0, |place| place + 1);
         let begun = works.get(outside)?.0;
         // Of a long run old readings are few.
         let (_, before) = private.at_or_before(begun).filter(|(at, _)| begun.since(*at) <= LAST_SECONDS_S)?;
         let (_, held) = private.peak_between(begun, kill)?;
         let came = held - before;
+        let rise = match rest {
+            Some((until, level)) => (begun >= until).then_some(held - level)?,
+            None => held,
+        };
         // A comprehension is a call of its own, up to CPython 3.11.
         let from =
             stack[..depth].iter().rposition(|frame| frame.ends_with(" <module>") || !frame.ends_with('>'))?;
         let (frame, from) = (&stack[depth], &stack[from]);
-        (came >= MOST * rise(process, &private, Some(begun), kill, held)).then_some(LastCall {
-            frame,
-            from,
-            begun,
-            came,
-            held,
-        })
+        (came > 0.0 && came >= MOST * rise).then_some(LastCall { frame, from, begun, came, held })
     })
+}
+
+/// Of the same file, at whatever line.
+fn is_same_function(one: &str, other: &str) -> bool {
+    let parts = |frame: &str| {
+        let (place, function) = frame.rsplit_once(' ')?;
+        Some((place.rsplit_once(':')?.0.to_owned(), function.to_owned()))
+    };
+    one == other || parts(one).is_some_and(|parts_of| parts(other) == Some(parts_of))
 }

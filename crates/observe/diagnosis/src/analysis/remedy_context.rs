@@ -46,6 +46,8 @@ pub(crate) struct RetainerInCode {
     pub(crate) of_others: bool,
     /// It retains functions that are called back.
     pub(crate) of_callables: bool,
+    /// It is a future, which retains what it calls when it is done.
+    pub(crate) is_future: bool,
     /// Elements that it had.
     pub(crate) length: u64,
     pub(crate) waiting: Option<Waiting>,
@@ -110,6 +112,7 @@ impl RetainerInCode {
             },
             of_arrays: arrays(&retainer.element) || arrays(&retainer.type_name),
             of_callables: retainers::is_of_callables(retainer),
+            is_future: retainers::is_future(retainer),
             of_others: !retainer.element.is_empty()
                 && !["Tensor", "Parameter", "ndarray"].iter().any(|name| retainer.element.contains(name)),
             waiting: match retainers::is_waiting(retainer) {
@@ -130,6 +133,7 @@ impl RetainerInCode {
             of_arrays: false,
             of_others: false,
             of_callables: false,
+            is_future: false,
             waiting: None,
             length: 0,
             nested: None,

@@ -85,7 +85,7 @@ impl Kind {
                 && ["Tensor", "ndarray", "bytes", "bytearray"].iter().any(|kind| retainer.type_name.ends_with(kind));
         match retainer {
             // The loop of events keeps them until they are due, and they what they call.
-            _ if is_timers(retainer) => Kind::Hook,
+            _ if is_timers(retainer) || is_future(retainer) => Kind::Hook,
             _ if is_of_a_queue(retainer) || is_waiting(retainer) => Kind::Queue,
             _ if retainer.errors >= MOST => Kind::Error,
             _ if REPEATED.contains(&retainer.type_name.as_str()) => Kind::Cycle,
@@ -150,6 +150,15 @@ fn is_of_a_queue(retainer: &Retainer) -> bool {
     // A manager looks its objects up by their names, and a process holds what it was started with.
     let others = ["multiprocessing.managers.", "multiprocessing.process.", "multiprocessing.context."];
     of(&["queue.", "asyncio.", "multiprocessing.", "concurrent."]) && !of(&others)
+}
+
+/// A future is given one result: what it leads to grows by what is called when it is done.
+pub(crate) fn is_future(retainer: &Retainer) -> bool {
+    let is = |class: &str| {
+        ["_asyncio.Future", "asyncio.futures.Future", "concurrent.futures._base.Future"].contains(&class)
+    };
+    let callbacks = retainer.owner == "_asyncio.Future" || retainer.name.ends_with("_callbacks");
+    retainer.deep && is(&retainer.type_name) || is(&retainer.owner) && callbacks
 }
 
 /// Code of the program takes elements from it. So it does from a dict of listeners, and from one of lists, which is read by its

@@ -146,5 +146,7 @@ pub(crate) const UNCOLLECTED_BYTES: u64 = 512 << 20;
 /// A figure that rose to its end was at rest before where, in this part of its life,
 pub(crate) const REST_FROM: f64 = 0.25;
 pub(crate) const REST_UNTIL: f64 = 0.6;
+/// read so many times,
+pub(crate) const REST_READINGS: usize = 4;
 /// it swung by at most this share of what came later.
 pub(crate) const REST_SWING: f64 = 0.2;

@@ -12,7 +12,7 @@ use crate::history::{ProcessHistory, Series};
 use crate::policy::limits::KILL_SLACK_S;
 use crate::policy::sizes::{MOST, WARN_PART};
 use crate::rule::allocators::{retained_by_allocator, JOB_GROWTH};
-use crate::rule::finding::MEANWHILE;
+use crate::rule::finding::{IN_A_CALL, MEANWHILE};
 use crate::rule::retainers::ELSEWHERE;
 use ullage_model::{At, Evidence, EvidenceValue, Finding, Proof, Role, Severity, Status, Unit};
 
@@ -37,7 +37,7 @@ pub(crate) fn explain(analysis: &Analysis, findings: &mut Vec<Finding>) {
     let free: f64 = analysis.retention.iter().map(|retention| retention.bytes).sum();
     let weight = |finding: &Finding| {
         let (bytes, read) = held(analysis, finding, at);
-        let came = came.since_rest().filter(|_| is_killed_at_work(finding)).unwrap_or(came.until(read));
+        let came = came.since_rest().filter(|_| is_in_a_call(finding)).unwrap_or(came.until(read));
         // What an allocator holds free between blocks is a consequence of what is in use, up to as much again.
         let in_use = match retained_by_allocator(finding) {
             Some(_) => came,
@@ -45,7 +45,7 @@ pub(crate) fn explain(analysis: &Analysis, findings: &mut Vec<Finding>) {
         };
         let most = bytes as f64 >= MOST * in_use && bytes.saturating_mul(WARN_PART) >= room;
         let filled = most && may_explain(analysis, finding, at);
-        filled.then_some((!is_alike(finding), finding.status(), bytes))
+        filled.then_some((!is_alike(finding), finding.status(), !is_in_a_call(finding), bytes))
     };
     // Ranks that do the same work hold alike, and the work is why.
     let is_known = |finding: &Finding| {
@@ -92,7 +92,12 @@ fn is_alike(finding: &Finding) -> bool {
 
 /// What a process that was killed was in the midst of.
 fn is_killed_at_work(finding: &Finding) -> bool {
-    finding.evidence.first().is_some_and(|evidence| evidence.what == MEANWHILE)
+    finding.evidence.first().is_some_and(|evidence| evidence.what == MEANWHILE) || is_in_a_call(finding)
+}
+
+/// In a call, having been steady. What a process retains is a reason before it: in a call that goes over data, both are there.
+fn is_in_a_call(finding: &Finding) -> bool {
+    finding.evidence.first().is_some_and(|evidence| evidence.what == IN_A_CALL)
 }
 
 /// Bytes that were there to be filled: of the cgroup, else of the machine.
@@ -148,7 +153,7 @@ fn held(analysis: &Analysis, finding: &Finding, kill: Option<At>) -> (u64, Optio
     let Some(most) = own.into_iter().max_by_key(of) else { return (0, None) };
     let there = there(analysis, finding, most.at, kill);
     let bytes = |evidence: &&Evidence| of(evidence).min(there);
-    if elsewhere.is_empty() {
+    if elsewhere.is_empty() && !is_in_a_call(finding) {
         let all = kill.map_or(1.0, |kill| times_alike(analysis, finding, kill));
         return ((all * bytes(&most) as f64) as u64, most.at);
     }

@@ -150,6 +150,8 @@ pub(crate) fn no_memory_in(
 
 /// What evidence of work is called in which a process was killed.
 pub(crate) const MEANWHILE: &str = "memory that came meanwhile";
+/// Within one call, to a process that had been steady.
+pub(crate) const IN_A_CALL: &str = "memory that came in a call";
 
 /// What a process was in the midst of when the kernel killed it.
 fn killed_in(
@@ -162,6 +164,7 @@ fn killed_in(
     let KilledAtWork { failure, process, came, held, elsewhere, within } = killed;
     let frame = failure.stack.first().map_or("unknown", |frame| frame.as_str());
     let subject = evidence::capital(&evidence::describe(process));
+    let held = within.as_ref().map_or(held, |call| &call.held);
     let [came_of_it, held] = [came, held].map(|bytes| evidence::bytes(*bytes as u64));
     let sentence = match within {
         None => format!(
@@ -175,7 +178,8 @@ fn killed_in(
         ),
     };
     let source = evidence::Source::Agent(process.id.pid);
-    let work = evidence::number(MEANWHILE, *came as u64, "bytes", source, failure.at, sentence);
+    let what = if within.is_some() { IN_A_CALL } else { MEANWHILE };
+    let work = evidence::number(what, *came as u64, "bytes", source, failure.at, sentence);
     let others = (*elsewhere > 0.0).then(|| {
         let sentence = format!(
             "{} came to other processes in the midst of the same.",

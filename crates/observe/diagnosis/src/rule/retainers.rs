@@ -295,7 +295,11 @@ fn retainer_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Evidence {
 fn detail_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Option<Evidence> {
     let mut parts = Vec::new();
     if !retainer.owner.is_empty() {
-        parts.push(format!("it is an attribute of {}", retainer.owner));
+        let instances = match retainer.alike {
+            0 | 1 => String::new(),
+            alike => format!("{} instances of ", evidence::count(alike)),
+        };
+        parts.push(format!("it is an attribute of {instances}{}", retainer.owner));
     }
     if retainer.type_name == "lru_cache" && !retainer.line.is_empty() {
         parts.push(format!("it was made at {}", retainer.line));

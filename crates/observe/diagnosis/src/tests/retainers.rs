@@ -382,6 +382,16 @@ fn each_way_to_hold_has_its_rule() {
         (one.name, one.deep, one.element) = ("reader._loop._scheduled".into(), true, String::new());
     });
     assert_eq!(behind_timers, "hooks-and-closures-leak");
+    let behind_a_future = with(|one| {
+        (one.name, one.deep, one.element) = ("self.error_future".into(), true, String::new());
+        one.type_name = "_asyncio.Future".into();
+    });
+    assert_eq!(behind_a_future, "hooks-and-closures-leak");
+    let of_a_future = with(|one| {
+        (one.name, one.owner) = ("self.error_future._callbacks".into(), "asyncio.futures.Future".into());
+        one.element = "tuple".into();
+    });
+    assert_eq!(of_a_future, "hooks-and-closures-leak");
     let of_a_manager = with(|one| {
         one.owner = "multiprocessing.managers.Server".into();
         (one.name, one.type_name, one.element) = ("self.id_to_obj".into(), "dict".into(), "tuple".into());

@@ -1,19 +1,21 @@
 //! At which level did a figure rest before it rose to its end?
 
 use crate::history::Series;
-use crate::policy::growth::{REST_FROM, REST_SWING, REST_UNTIL};
+use crate::policy::growth::{REST_FROM, REST_READINGS, REST_SWING, REST_UNTIL};
 use ullage_model::At;
 
-/// Until when, and its highest reading then: in the middle of its life it swung little beside what came afterwards. None of what
-/// rose all the time, or swung as far.
+/// Until when, and its highest reading then: in the middle of its life it swung little beside what it has come to at its end. None
+/// of what rose all the time, swung as far, went back, or was read too seldom for that.
 pub(crate) fn rested_at(series: &Series, since: At, until: At) -> Option<(At, f64)> {
     let span = until.since(since);
     let part = |share: f64| At::from_seconds(since.seconds() + share * span);
     let (_, highest) = series.peak_between(part(REST_FROM), part(REST_UNTIL))?;
-    let (_, top) = series.peak_between(part(REST_UNTIL), until)?;
-    let readings = series.points().filter(|(at, _)| (part(REST_FROM)..=part(REST_UNTIL)).contains(at));
-    let lowest = readings.map(|(_, value)| value).fold(f64::INFINITY, f64::min);
-    (top > highest && highest - lowest <= REST_SWING * (top - highest)).then_some((part(REST_UNTIL), highest))
+    let (_, top) = series.highest_before(until)?;
+    let inside = |at: At| (part(REST_FROM)..=part(REST_UNTIL)).contains(&at);
+    let readings: Vec<f64> = series.points().filter(|(at, _)| inside(*at)).map(|(_, value)| value).collect();
+    let lowest = readings.iter().copied().fold(f64::INFINITY, f64::min);
+    (readings.len() >= REST_READINGS && top > highest && highest - lowest <= REST_SWING * (top - highest))
+        .then_some((part(REST_UNTIL), highest))
 }
 
 #[cfg(test)]
@@ -45,6 +47,14 @@ mod tests {
             None,
             "nothing came"
         );
+        assert_eq!(
+            rested(&[
+                0.0, 40.0, 40.0, 40.0, 40.0, 40.0, 40.0, 90.0, 41.0, 40.0, 40.0, 40.0, 40.0, 40.0, 40.0
+            ]),
+            None,
+            "went back"
+        );
+        assert_eq!(rested(&[0.0, 40.0, 40.0, 90.0]), None, "read too seldom");
         assert_eq!(rested(&[]), None);
     }
 }
