@@ -433,6 +433,22 @@ def test_a_list_that_was_made_beforehand_grows_by_what_is_put_into_it(census):
     assert abs(found["more_bytes"] - 20 * MIB) < MIB
 
 
+def test_lists_of_empty_lists_grow_by_what_takes_their_places(census):
+    boxes = [[[] for _ in range(300)] for _ in range(80)]
+
+    def detect(images):
+        for image in images:
+            for of_class in boxes:
+                of_class[image] = bytes(5_000)
+
+    detect(range(20))
+    taken(census, 8 * MIB)
+    detect(range(20, 120))
+    found = holder(taken(census, 48 * MIB), "boxes")
+    assert found["nested"] and found["type"] == "list"
+    assert 0.8 < found["more_bytes"] / (80 * 100 * 5_000) < 1.4
+
+
 def test_an_array_of_objects_grows_by_what_is_put_into_it(census):
     numpy = pytest.importorskip("numpy")
     features = numpy.empty(1000, dtype=object)
@@ -972,6 +988,11 @@ def test_elements_that_are_filled_one_after_the_other_are_seen_among_very_many_o
     assert found["views"] == 0.0 and found["of_bytes"] == 100 * MIB
 
 
+class Pooled:
+    def __init__(self):
+        self.queries, self.others = [], []
+
+
 class Record:
     __slots__ = ("value",)
 
@@ -982,12 +1003,12 @@ class Record:
 def test_the_callbacks_of_a_future_that_never_ends_are_told_by_its_name(census, monkeypatch):
     depths = agent_parts.common(receiver.library()).load("depths")
     monkeypatch.setattr(depths, "MOST", 30_000)
-    loop = asyncio.new_event_loop()
-    never = loop.create_future()
+    loop, coordinator = asyncio.new_event_loop(), Pooled()
+    coordinator.never = loop.create_future()
 
     def wait(number):
         records = [Record(bytes([number % 256]) * 4_000) for _ in range(10)]
-        never.add_done_callback(lambda _: records)
+        coordinator.never.add_done_callback(lambda _: records)
 
     try:
         for number in range(100):
@@ -999,13 +1020,8 @@ def test_the_callbacks_of_a_future_that_never_ends_are_told_by_its_name(census, 
         (found,) = [one for one in taken(census, 80 * MIB)["holders"] if one.get("deep")]
     finally:
         loop.close()
-    assert found["name"] == "never" and found["owner"] == "_asyncio.Future"
+    assert found["name"] == "coordinator.never" and found["owner"] == "_asyncio.Future"
     assert abs(found["more_bytes"] - 2_000 * 10 * 4_000) < 12 * MIB and found["of_bytes"] == 80 * MIB
-
-
-class Pooled:
-    def __init__(self):
-        self.queries, self.others = [], []
 
 
 def test_one_attribute_of_many_instances_counts_as_a_whole(census):

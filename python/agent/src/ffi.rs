@@ -163,6 +163,7 @@ extern "C-unwind" {
 
     pub(crate) static mut _Py_NoneStruct: PyObject;
     pub(crate) static mut PyCFunction_Type: PyObject;
+    pub(crate) static mut PyList_Type: PyObject;
     pub(crate) static PyExc_TypeError: Object;
 }
 

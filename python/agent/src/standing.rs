@@ -110,8 +110,9 @@ unsafe fn of_list(list: Object, place: usize) -> Object {
     unsafe { ffi::PyList_GetItem(list, place as Size) }
 }
 
-/// `filled(container, most)`: how many elements of a list are not None, and at most `most` of them, evenly spread. With
-/// `(address, count)` in place of the list, of an array of objects.
+/// `filled(container, most)`: how many elements of a list are neither None nor an empty list, both of which stand where
+/// something will be put, and at most `most` of them, evenly spread. With `(address, count)` in place of the list, of an
+/// array of objects.
 // SAFETY: called by CPython, which holds the lock and the arguments.
 pub(crate) unsafe extern "C-unwind" fn filled(_module: Object, arguments: Object) -> Object {
     // SAFETY: the lock is held throughout; what is handed out is counted as it is put into the list. The caller holds
@@ -133,7 +134,9 @@ pub(crate) unsafe extern "C-unwind" fn filled(_module: Object, arguments: Object
         let element = |place| if of_array { *address.add(place) } else { of_list(container, place) };
         let is_filled = |place: &usize| {
             let one = element(*place);
-            !one.is_null() && one != none
+            let is_empty =
+                |one: Object| (*one).kind == &raw mut ffi::PyList_Type && ffi::PyObject_Size(one) == 0;
+            !one.is_null() && one != none && !is_empty(one)
         };
         // By a power of two: the same elements are looked at after it has become longer.
         let step = (length / MOST_READ + 1).next_power_of_two();

@@ -14,6 +14,7 @@ from _thread import _local
 from _weakref import ref
 from itertools import cycle
 
+import _ullage_alike as alike
 import _ullage_common as common
 import _ullage_contents as contents
 import _ullage_from_below as from_below
@@ -249,7 +250,7 @@ class Census:
             found.append((inside, value, spot))
         found.sort(key=lambda one: -one[0]["more_bytes"] - one[0]["hidden_bytes"])
         found = [one for one in found if not one[0]["nested"] or not any([_is_within(other, one) for other in found])]
-        found = _together(
+        found = alike.together(
             found, [(*one, spots[one[1]]) for one in left + candidates[MOST_WEIGHED:] if one[1] is not None]
         )
         for inside, value, spot in found[:HOLDERS]:
@@ -520,47 +521,6 @@ def _warned_of_circles():
     return False
 
 
-def _together(found, left):
-    """One attribute of many instances, each of which holds a small part, counts as a whole; `left`: of which there was
-    no time to weigh all, by how many elements they grew."""
-    groups = {}
-    for one in found:
-        groups.setdefault(_attribute(one[2], one[0]["type"], one[0]["nested"]) or id(one[1]), []).append(one)
-    added = dict([(key, 0) for key, some in groups.items() if type(key) is tuple and len(some) > 1])
-    alike = dict([(key, len(groups[key])) for key in added])
-    for value, _, base, length, nested, spot in left if added else ():
-        key = _attribute(spot, types.type_name(type(value)), nested)
-        if key in added:
-            added[key] += length - base[0]
-            alike[key] += 1
-    together = []
-    for key, some in groups.items():
-        if key in added:
-            # By a name that begins in a running function, which works with it.
-            inside, value, spot = max(some, key=lambda one: paths.path(one[2])[1].code is not None)
-            sums = dict([(part, sum([one[0][part] or 0 for one in some])) for part in (*_SUMMED, "before")])
-            more = sums["length"] - sums["before"]
-            scale = (more + added[key]) / max(1, more)
-            sums.update([(part, int(sums[part] * scale)) for part in _SUMMED])
-            sums["before"] = int(sums["before"] * scale) if inside["before"] is not None else None
-            sums["of_bytes"] = max([one[0]["of_bytes"] for one in some])
-            some = [(dict(inside, alike=alike[key], **sums), value, spot)]
-        together += some
-    together.sort(key=lambda one: -one[0]["more_bytes"] - one[0]["hidden_bytes"])
-    return together
-
-
-_SUMMED = ("length", "bytes", "own_bytes", "more_bytes", "hidden_bytes")
-
-
-def _attribute(spot, kind, nested):
-    """The class whose attribute it is, that attribute and its type; None of what is no attribute of an instance."""
-    if spot is None or nested:
-        return None
-    name, _, owner, _ = paths.path(spot)
-    return (owner, name.rpartition(".")[2], kind) if owner else None
-
-
 def _is_within(one, outer):
     """What grew of a container's elements is most of it one of these, which was found itself."""
     spot = one[2]
@@ -603,7 +563,7 @@ def _future_of(spot):
 def _say_where(hooks, one, spot, until):
     name, root, owner, functions = paths.path(spot)
     line, code = paths.line(spot, max(until, thread_time() + LINE_S))
-    one.update(name=name, place=root.place, owner=owner or _future_of(spot), line=line, by_hook=id(code) in hooks)
+    one.update(name=name, place=root.place, owner=_future_of(spot) or owner, line=line, by_hook=id(code) in hooks)
     if one["type"] == "lru_cache":
         function = types.attribute(spot[1][0], "__wrapped__")
         if type(function) is types.FunctionType:

@@ -18,6 +18,7 @@ import _ullage_tensors as tensors
 import _ullage_weigh as weigh
 from _ullage_common import thread_time
 
+MOST_FILLED = 10_000  # elements of an element that are counted by whether something was put there
 WINDOWS, WINDOW = 3, 32  # elements next to each other often share a storage
 PARTS, STEPS = 40, 100  # of an element, and of what it weighs
 TENSORS = 1200  # that stand for all
@@ -143,8 +144,8 @@ class Contents:
         return own, long, number, some, number_apart
 
     def elements(self, container, most=0):
-        """(how many elements are not None, some of these, evenly spread): a list or an array that was made as long as
-        it will be grows by what is put into it. None where that is not counted."""
+        """(how many elements are neither None nor an empty list, some of these, evenly spread): a list or an array that
+        was made as long as it will be grows by what is put into it. None where that is not counted."""
         kind = type(container)
         if kind is list:
             return common.native.filled(container, most)
@@ -176,7 +177,9 @@ class Contents:
         for window in windows:
             looked += len(window)
             for _, element in window:
-                if id(type(element)) in paths.OF_CONTAINERS:
+                if type(element) is list and len(element) <= MOST_FILLED:
+                    inner += common.native.filled(element, 0)[0]
+                elif id(type(element)) in paths.OF_CONTAINERS:
                     inner += len(element)
         return inner * length // max(1, looked)
 
@@ -327,7 +330,7 @@ class Contents:
         return id(kind) not in paths.OF_CONTAINERS and kind is not self.array
 
     def _windows(self, container, kind):
-        """(elements that are not None, some of them, each behind its key: in a row, at the beginning, in the middle and
+        """(elements that are there, some of them, each behind its key: in a row, at the beginning, in the middle and
         at the end; of what has no order, or is filled here and there, some)"""
         if self.is_of_c(kind):
             length, some = common.native.referents(container, WINDOWS * WINDOW)

@@ -64,9 +64,9 @@ fn in_the_midst<'a>(
         let failure = during(process, last, at_work)?;
         let outside = works.iter().rposition(|work| during(process, work, at_work).is_none());
         let (_, before) = private.at_or_before(works[outside.unwrap_or(0)].0).or(private.first())?;
-        let looks = works.len() - outside.map_or(0, |outside| outside + 1);
+        let times = works.len() - outside.map_or(0, |outside| outside + 1);
         let came = held - before;
-        (came >= MOST * held && certain(&failure, looks)).then_some((failure, came, None))
+        (came >= MOST * held && certain(&failure, times)).then_some((failure, came, None))
     };
     let (failure, came, within) =
         at_each_of_the_last().or_else(|| within_a_call(process, &works, kill, at_work))?;
@@ -91,13 +91,13 @@ fn within_a_call<'a>(
     }
     let private = process.private();
     let mut highest = private.at_or_before(call.begun)?.1;
-    let (mut came, mut looks, mut first) = (0.0, 0, None);
+    let (mut came, mut times, mut first) = (0.0, 0, None);
     let until = meanwhile.iter().skip(1).map(|(at, _)| *at).chain([kill]);
     for (work, until) in meanwhile.iter().zip(until) {
         let level = private.peak_between(work.0, until).map_or(highest, |(_, level)| level.max(highest));
         if let Some(failure) = during(process, work, at_work) {
             came += level - highest;
-            looks += 1;
+            times += 1;
             first.get_or_insert(failure);
         }
         highest = level;
@@ -107,13 +107,13 @@ fn within_a_call<'a>(
     let batches =
         |stack: &Vec<String>| stack.iter().any(|frame| frame.contains("torch/nn/modules/module.py:"));
     let over_batches = || meanwhile.iter().any(|(_, stacks)| stacks.iter().any(batches));
-    let counts = certain(&failure, looks) && !(failure.is_native() && over_batches());
+    let counts = certain(&failure, times) && !(failure.is_native() && over_batches());
     (came >= MOST * call.came && counts).then_some((failure, came, Some(call)))
 }
 
 /// A function of C is named a little after it has returned as well: one look may have come too late.
-fn certain(failure: &Failure, looks: usize) -> bool {
-    looks > 1 || !failure.is_native()
+fn certain(failure: &Failure, times: usize) -> bool {
+    times > 1 || !failure.is_native()
 }
 
 /// A thread of a process was at work then.

@@ -102,8 +102,8 @@ impl Kind {
             }
             _ if is_keyed(retainer) => Kind::Cache,
             _ if retainer.name.contains("closure variable") => Kind::Hook,
-            // Of a module, and no figures: what was looked up, made or met.
-            _ if !of_data && retainer.place.is_empty() => Kind::Cache,
+            // Of a module, and no figures: what was looked up, made or met. Not what each of many instances lists.
+            _ if !of_data && retainer.place.is_empty() && retainer.alike < 2 => Kind::Cache,
             _ => Kind::Output,
         }
     }

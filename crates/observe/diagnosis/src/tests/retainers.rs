@@ -382,6 +382,11 @@ fn each_way_to_hold_has_its_rule() {
         (one.name, one.deep, one.element) = ("reader._loop._scheduled".into(), true, String::new());
     });
     assert_eq!(behind_timers, "hooks-and-closures-leak");
+    let of_many = with(|one| {
+        (one.name, one.owner) = ("orm.connections.local[...].queries".into(), "orm.Database".into());
+        (one.place, one.element, one.alike) = (String::new(), "dict".into(), 10);
+    });
+    assert_eq!(of_many, "accumulate-metrics-outputs");
     let behind_a_future = with(|one| {
         (one.name, one.deep, one.element) = ("self.error_future".into(), true, String::new());
         one.type_name = "_asyncio.Future".into();
