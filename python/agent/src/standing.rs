@@ -11,6 +11,8 @@ use std::ptr::null_mut;
 
 /// Elements of a container that are looked at; of more, every n-th stands for all.
 const MOST_READ: usize = 1 << 15;
+/// Elements that say what the others are.
+const FEW: usize = 16;
 /// A prime number, larger than any step.
 const ODD: usize = 15_485_863;
 
@@ -132,11 +134,15 @@ pub(crate) unsafe extern "C-unwind" fn filled(_module: Object, arguments: Object
         }
         let none = &raw mut ffi::_Py_NoneStruct;
         let element = |place| if of_array { *address.add(place) } else { of_list(container, place) };
+        let is_list = |one: Object| (*one).kind == &raw mut ffi::PyList_Type;
+        // Each element that is asked for its type is read from memory: where these are no lists, the others are not asked.
+        let of_lists = (0..length).step_by(length / FEW + 1).any(|place| {
+            let one = element(place);
+            !one.is_null() && is_list(one)
+        });
         let is_filled = |place: &usize| {
             let one = element(*place);
-            let is_empty =
-                |one: Object| (*one).kind == &raw mut ffi::PyList_Type && ffi::PyObject_Size(one) == 0;
-            !one.is_null() && one != none && !is_empty(one)
+            !one.is_null() && one != none && !(of_lists && is_list(one) && ffi::PyObject_Size(one) == 0)
         };
         // By a power of two: the same elements are looked at after it has become longer.
         let step = (length / MOST_READ + 1).next_power_of_two();

@@ -8,39 +8,64 @@ import _ullage_paths as paths
 _SUMMED = ("length", "bytes", "own_bytes", "more_bytes", "hidden_bytes")
 
 
-def together(found, left):
-    """One attribute of many instances, each of which holds a small part, counts as a whole; `left`: of which there was
-    no time to weigh all, by how many elements they grew."""
+def together(found, others, known):
+    """One attribute of many instances, each of which holds a small part, counts as a whole. `others`: (container, its
+    spot, by how many elements it grew, whether it was weighed and found light) of those that are not `found`; where
+    there was no time to weigh one, it weighs as those that were. `known`: ids of containers that were there before;
+    instances that come and go do not grow."""
     groups = {}
     for one in found:
-        groups.setdefault(_attribute(one[2], one[0]["type"], one[0]["nested"]) or id(one[1]), []).append(one)
-    added = dict([(key, 0) for key, some in groups.items() if type(key) is tuple and len(some) > 1])
-    numbers = dict([(key, len(groups[key])) for key in added])
-    for value, _, base, length, nested, spot in left if added else ():
-        key = _attribute(spot, types.type_name(type(value)), nested)
-        if key in added:
-            added[key] += length - base[0]
+        key = _attribute(one[1], one[2]) if id(one[1]) in known and not one[0]["nested"] else None
+        groups.setdefault(key or id(one[1]), []).append(one)
+    several = [key for key, some in groups.items() if type(key) is tuple and len(some) > 1 and not _share(some)]
+    more = dict([(key, [0, 0]) for key in several])  # elements that the light ones grew by, and those not weighed
+    numbers = dict([(key, len(groups[key])) for key in several])
+    wanted = {key[:2] for key in several}
+    for value, spot, grew, light in others if several else ():
+        key = _attribute(value, spot, wanted) if id(value) in known else None
+        if key in more:
+            more[key][0 if light else 1] += grew
             numbers[key] += 1
-    all_of_them = []
+    result = []
     for key, some in groups.items():
-        if key in added:
-            # By a name that begins in a running function, which works with it.
-            inside, value, spot = max(some, key=lambda one: paths.path(one[2])[1].code is not None)
-            sums = dict([(part, sum([one[0][part] or 0 for one in some])) for part in (*_SUMMED, "before")])
-            more = sums["length"] - sums["before"]
-            scale = (more + added[key]) / max(1, more)
-            sums.update([(part, int(sums[part] * scale)) for part in _SUMMED])
-            sums["before"] = int(sums["before"] * scale) if inside["before"] is not None else None
-            sums["of_bytes"] = max([one[0]["of_bytes"] for one in some])
-            some = [(dict(inside, alike=numbers[key], **sums), value, spot)]
-        all_of_them += some
-    all_of_them.sort(key=lambda one: -one[0]["more_bytes"] - one[0]["hidden_bytes"])
-    return all_of_them
+        result += [_sum(some, *more[key], numbers[key])] if key in more else some
+    result.sort(key=lambda one: -one[0]["more_bytes"] - one[0]["hidden_bytes"])
+    return result
 
 
-def _attribute(spot, kind, nested):
-    """The class whose attribute it is, that attribute and its type; None of what is no attribute of an instance."""
-    if spot is None or nested:
+def _sum(some, light, left, number):
+    # By a name that begins in a running function, which works with it.
+    inside, value, spot = max(some, key=lambda one: paths.path(one[2])[1].code is not None)
+    sums = dict([(part, sum([one[0][part] or 0 for one in some])) for part in (*_SUMMED, "before")])
+    weighed = max(1, sums["length"] - sums["before"] + light)
+    sums = dict([(part, int(size * (weighed + left) / weighed)) for part, size in sums.items()])
+    sums["of_bytes"] = max([one[0]["of_bytes"] for one in some])
+    # What several of them refer to was counted for each.
+    twice = max(0, sums["more_bytes"] - sums["of_bytes"])
+    for part in ("bytes", "own_bytes", "more_bytes"):
+        sums[part] = max(inside[part], sums[part] - twice)
+    if inside["before"] is None:
+        sums["before"] = None
+    return dict(inside, alike=number, **sums), value, spot
+
+
+def _share(some):
+    """Instances that list the same objects hold them once."""
+    last = [id(one[1][-1]) for one in some if id(type(one[1])) in paths.OF_LISTS and len(one[1])]
+    return len(set(last)) < len(last)
+
+
+def _attribute(value, spot, wanted=None):
+    """The type of a container, the class whose attribute it is, and which; None of what is no attribute itself."""
+    holder = spot[1] if spot is not None and type(spot[1]) is tuple else None
+    if holder is None:
         return None
-    name, _, owner, _ = paths.path(spot)
-    return (owner, name.rpartition(".")[2], kind) if owner else None
+    if paths.is_of_attributes(holder):
+        names, holder = holder[0], holder[1]
+    else:
+        names = paths._attributes_of(holder[0])
+    key = types.type_name(type(value)), id(type(holder[0]))
+    if names is None or issubclass(type(holder[0]), type) or wanted is not None and key not in wanted:
+        return None
+    name = paths._key(names, value)
+    return (*key, name) if name else None

@@ -48,6 +48,7 @@ LARGE = 1 << 20
 WORTH = 256 << 10
 MOST_WEIGHED = 40
 MOST_NAMED = 100
+MOST_OTHERS = 1000  # containers that grew, and are only asked for the attribute that they are
 HOLDERS, GRAPHS = 6, 3
 HOOKS = 16  # of a module, more than before
 OPERATIONS = 100  # by which a graph reaches further back
@@ -213,25 +214,30 @@ class Census:
             for key, (value, number) in some.items():
                 base = bases.get(key) or self._lengths.get(key)
                 within, length = self._nested.get(key), inner.get(key, 0)
-                if base is not None and filled[key] - base[0] >= LEAST_MORE and self._grown > base[1]:
-                    candidates.append((value, number, base, filled[key], False))
-                elif within is not None and length - within[0] > NESTED_MORE * length and self._grown > within[1]:
+                grew = base is not None and filled[key] - base[0] >= LEAST_MORE and self._grown > base[1]
+                deeper = within is not None and length - within[0] > NESTED_MORE * length and self._grown > within[1]
+                # One more place that is taken does not hide what came to all the others.
+                if deeper and (not grew or (length - within[0]) * filled[key] > (filled[key] - base[0]) * length):
                     candidates.append((value, number, within, length, True))
+                elif grew:
+                    candidates.append((value, number, base, filled[key], False))
                 elif base is None and number is not None and self._taken == 1:
                     candidates.append((value, number, (0, 0), filled[key], False))
         self._nested = {key: self._base(length, self._nested.get(key)) for key, length in inner.items()}
         self._ends = ends
         candidates.sort(key=lambda one: (one[1] is None, one[2][0] - one[3]))
-        found, left = [], []
-        for candidate in candidates[:MOST_WEIGHED]:
-            value, number, base, length, nested = candidate
-            if thread_time() > until:
-                self._cut = True
-                left.append(candidate)
+        found, others = [], []
+        for place, (value, number, base, length, nested) in enumerate(candidates):
+            spot = None if number is None else spots[number]
+            if place >= MOST_WEIGHED or thread_time() > until:
+                self._cut = self._cut or place < MOST_WEIGHED
+                if spot is not None and not nested:
+                    others.append((value, spot, length - base[0], False))
+                if len(others) >= MOST_OTHERS:
+                    break
                 continue
             if number is None and not slots.complete(value):
                 continue
-            spot = None if number is None else spots[number]
             cache = _cache_of(spot)
             inside = heap.into(value, type(value), cache)
             more = (length - base[0]) / max(1, length)
@@ -241,6 +247,8 @@ class Census:
             is_hook = self._taken > 1 and type(value) is paths.OrderedDict and spot is not None
             is_hook = is_hook and length - base[0] >= HOOKS and paths.path(spot)[0].endswith("_hooks")
             if inside["more_bytes"] + inside["hidden_bytes"] < (WORTH if self._taken > 1 else LARGE) and not is_hook:
+                if spot is not None and not nested:
+                    others.append((value, spot, length - base[0], True))
                 continue
             bounded = type(value) is paths.deque and value.maxlen is not None
             bounded = bounded or cache is not None and _fits(contents.bound_of(cache), inside["bytes"] / max(1, length))
@@ -250,9 +258,7 @@ class Census:
             found.append((inside, value, spot))
         found.sort(key=lambda one: -one[0]["more_bytes"] - one[0]["hidden_bytes"])
         found = [one for one in found if not one[0]["nested"] or not any([_is_within(other, one) for other in found])]
-        found = alike.together(
-            found, [(*one, spots[one[1]]) for one in left + candidates[MOST_WEIGHED:] if one[1] is not None]
-        )
+        found = alike.together(found, others, self._lengths)
         for inside, value, spot in found[:HOLDERS]:
             inside["drained"] = queues.is_drained(value, ends_before.get(id(value)))
             inside["taken_from"] = queues.is_taken_from(value, spot, max(until, thread_time() + TAKEN_S))
@@ -423,7 +429,9 @@ class Census:
             kept = base is not None and base[1] <= self._grown and base[2] == one.scale
             self._runs[name] = self._runs[key] = base if kept else (one.runs, self._grown, one.scale, one.objects)
             length = self._lengths.get(key)
-            if not kept and length is not None and depths.grew(one.spot[0], length[0]) and length[1] < self._grown:
+            # Where places are free, it says nothing of those that are taken.
+            full = length is not None and heap.length(one.spot[0]) == len(one.spot[0])
+            if not kept and full and depths.grew(one.spot[0], length[0]) and length[1] < self._grown:
                 # Never gone through so far: what was added since it was first seen stands at its end.
                 runs, objects = one.until(length[0])
                 base, kept = (runs, length[1], one.scale, objects), True
@@ -554,10 +562,12 @@ def _kind(value, spot):
 
 
 def _future_of(spot):
-    """The class of the future whose callbacks these are, where no attribute leads to them."""
-    kind = type(spot[1][0]) if type(spot[1]) is tuple else None
-    is_one = kind is not None and kind is common.names("_asyncio").get("Future")
-    return types.type_name(kind) if is_one else ""
+    """The class of the future whose callbacks these are, which no attribute leads to; one that is done has none."""
+    kind = common.names("_asyncio").get("Future")
+    for one in (spot[0], spot[1][0] if type(spot[1]) is tuple else None):
+        if kind is not None and type(one) is kind and contents.waits(one, kind):
+            return types.type_name(kind)
+    return ""
 
 
 def _say_where(hooks, one, spot, until):

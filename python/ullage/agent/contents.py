@@ -62,7 +62,11 @@ def _weight(value, most, seen):
     return sum(weigh.weigh(value, most, seen).values())
 
 
-def _waits(value, kind):
+def _is_free(element):
+    return element is None or type(element) is list and not element
+
+
+def waits(value, kind):
     """A task of asyncio's or a future that is not done, as it calls that itself."""
     state = types.of_class(kind, "_state")
     if type(state) is types.GetSetDescriptorType and types.module_of(state.__objclass__) == "_asyncio":
@@ -335,16 +339,18 @@ class Contents:
         if self.is_of_c(kind):
             length, some = common.native.referents(container, WINDOWS * WINDOW)
             return length, [[(None, one) for one in some]]
-        length = len(container) if kind is not self.array else container.size
-        counted = self.elements(container, WINDOWS * WINDOW)
-        if counted is not None and (counted[0] < length or kind is self.array):
+        length, most = len(container) if kind is not self.array else container.size, WINDOWS * WINDOW
+        counted = self.elements(container, most)
+        if counted is not None and (2 * counted[0] < length or kind is self.array):
             return counted[0], [[(None, one) for one in counted[1]]]
-        most = WINDOWS * WINDOW
         try:
             if id(kind) in paths.OF_LISTS or kind is paths.deque:
                 starts = sorted({number * max(0, length - WINDOW) // (WINDOWS - 1) for number in range(WINDOWS)})
                 ends = [(start, min(length, start + WINDOW)) for start in starts] if length > most else [(0, length)]
-                return length, [[(None, container[place]) for place in range(*end)] for end in ends]
+                windows = [[(None, container[place]) for place in range(*end)] for end in ends]
+                if counted is None or counted[0] == length:
+                    return length, windows
+                return counted[0], [[one for one in window if not _is_free(one[1])] for window in windows]
             if id(kind) in paths.OF_DICTS:
                 items = dict.items(container)
                 if length <= most:
@@ -367,7 +373,7 @@ class Contents:
             size = kind.__sizeof__(element)
             return size + more, size + more, None, types.type_name(kind), {}, False
         found = self._inside(element, key if keyed else None, holder)
-        label = types.type_name(kind) + (PENDING if _waits(element, kind) else "")
+        label = types.type_name(kind) + (PENDING if waits(element, kind) else "")
         if found.best is not None and not issubclass(kind, BaseException):
             label += " with " + self.label(found.best)
         size = max(_weight(element, STEPS, seen) + more + found.in_frames, sum(found.storages.values()))

@@ -38,6 +38,15 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     }
     if context.retainer.as_ref().is_some_and(|retainer| retainer.is_future) {
         let name = name.unwrap_or("future");
+        if let Some(name) = name.strip_suffix("._done_callbacks") {
+            return vec![Fix::new(
+                "Add one callback for all, and remove from what it calls each that is done",
+                format!(
+                    "{name}.add_done_callback(lambda future: [call(future) for call in waiting.values()])"
+                ),
+            )];
+        }
+        let name = name.strip_suffix("._callbacks").unwrap_or(name);
         return vec![
             Fix::new(
                 "Remove each callback when what it was added for is done",

@@ -152,13 +152,11 @@ fn is_of_a_queue(retainer: &Retainer) -> bool {
     of(&["queue.", "asyncio.", "multiprocessing.", "concurrent."]) && !of(&others)
 }
 
-/// A future is given one result: what it leads to grows by what is called when it is done.
+/// Of a future what is called when it is done: the agent says so of that of C while it waits.
 pub(crate) fn is_future(retainer: &Retainer) -> bool {
-    let is = |class: &str| {
-        ["_asyncio.Future", "asyncio.futures.Future", "concurrent.futures._base.Future"].contains(&class)
-    };
-    let callbacks = retainer.owner == "_asyncio.Future" || retainer.name.ends_with("_callbacks");
-    retainer.deep && is(&retainer.type_name) || is(&retainer.owner) && callbacks
+    let of_python = ["asyncio.futures.Future", "concurrent.futures._base.Future"];
+    retainer.owner == "_asyncio.Future"
+        || of_python.contains(&retainer.owner.as_str()) && retainer.name.ends_with("_callbacks")
 }
 
 /// Code of the program takes elements from it. So it does from a dict of listeners, and from one of lists, which is read by its

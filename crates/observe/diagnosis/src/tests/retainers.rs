@@ -389,7 +389,7 @@ fn each_way_to_hold_has_its_rule() {
     assert_eq!(of_many, "accumulate-metrics-outputs");
     let behind_a_future = with(|one| {
         (one.name, one.deep, one.element) = ("self.error_future".into(), true, String::new());
-        one.type_name = "_asyncio.Future".into();
+        one.owner = "_asyncio.Future".into();
     });
     assert_eq!(behind_a_future, "hooks-and-closures-leak");
     let of_a_future = with(|one| {
