@@ -258,7 +258,7 @@ class Census:
             found.append((inside, value, spot))
         found.sort(key=lambda one: -one[0]["more_bytes"] - one[0]["hidden_bytes"])
         found = [one for one in found if not one[0]["nested"] or not any([_is_within(other, one) for other in found])]
-        found = alike.together(found, others, self._lengths)
+        found = alike.together(found, others, self._lengths.keys() | self._unnamed.keys())
         for inside, value, spot in found[:HOLDERS]:
             inside["drained"] = queues.is_drained(value, ends_before.get(id(value)))
             inside["taken_from"] = queues.is_taken_from(value, spot, max(until, thread_time() + TAKEN_S))
