@@ -159,8 +159,8 @@ pub(crate) struct LastCall<'a> {
     pub(crate) held: f64,
 }
 
-/// Of the main thread; none where it was in many, as one that leaks over many steps. What came before the first look that found it
-/// in the call may be another's. None where that one waits: another thread's call is why.
+/// Of the main thread: of one that leaks over many steps it is the function around them. What came before the first look that found
+/// it in the call may be another's. None where that one waits: another thread's call is why.
 pub(crate) fn last_call(process: &ProcessHistory, kill: At) -> Option<LastCall<'_>> {
     let waited =
         process.works.iter().rfind(|(at, _)| *at <= kill)?.1.first().is_some_and(|stack| waits(stack));
@@ -202,9 +202,9 @@ fn innermost_call(process: &ProcessHistory, kill: At, steady: bool) -> Option<La
 
 /// Of the same file, at whatever line.
 fn is_same_function(one: &str, other: &str) -> bool {
-    let parts = |frame: &str| {
-        let (place, function) = frame.rsplit_once(' ')?;
-        Some((place.rsplit_once(':')?.0.to_owned(), function.to_owned()))
+    let parts = |frame| {
+        let (place, function) = str::rsplit_once(frame, ' ')?;
+        Some((place.rsplit_once(':')?.0, function))
     };
-    one == other || parts(one).is_some_and(|parts_of| parts(other) == Some(parts_of))
+    one == other || (parts(one).is_some() && parts(one) == parts(other))
 }
