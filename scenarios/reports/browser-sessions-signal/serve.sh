@@ -1,0 +1,14 @@
+#!/bin/bash
+# Serves the app, and opens its page again and again
+python=$1
+here=$(cd "$(dirname "$0")" && pwd) || exit 1
+export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+mkfifo port || exit 1
+"$python" "$here/server.py" port &
+server=$!
+read -r number < port
+"$python" "$here/browsers.py" "$number"
+status=$?
+kill -TERM "$server"
+wait "$server"
+exit "$status"
