@@ -28,7 +28,7 @@ mod tests {
             .iter()
             .enumerate()
             .for_each(|(second, value)| series.push(At::from_seconds(second as f64), *value));
-        rested_at(&series, At::from_seconds(0.0), At::from_seconds((readings.len() - 1) as f64))
+        rested_at(&series, At::from_seconds(0.0), At::from_seconds(readings.len().saturating_sub(1) as f64))
             .map(|rest| rest.1)
     }
 
