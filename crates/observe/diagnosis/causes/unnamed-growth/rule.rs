@@ -100,7 +100,8 @@ fn may_explain_shared(finding: &Finding) -> bool {
 }
 
 /// Takes it back where other findings explain so much of the growth that the rest is no story, and where a failure does that
-/// ended the run. `is_growth`: whether a cause is a growth of private memory.
+/// ended the run, or the process that grew: a kill says more of it, also where the run went on. `is_growth`: whether a cause is a
+/// growth of private memory.
 pub(super) fn yield_to_others(
     analysis: &Analysis,
     findings: &mut Vec<Finding>,
@@ -137,7 +138,11 @@ pub(super) fn yield_to_others(
         .iter()
         .filter(|grower| {
             let explains = |finding: &Finding| explains(finding, grower.process, grower.by, &all);
-            !findings.iter().any(|finding| is_growth(&finding.cause) && explains(finding))
+            let was_killed = analysis
+                .oom_victims
+                .iter()
+                .any(|victim| victim.process.is_some_and(|process| process.id == grower.process.id));
+            !was_killed && !findings.iter().any(|finding| is_growth(&finding.cause) && explains(finding))
         })
         .collect();
     if findings.iter().any(fatal) || together(analysis, &rest).is_none() {

@@ -8,6 +8,7 @@ use ullage_model::{
 
 const CAUSE: &str = "unnamed-growth";
 const TRACKER: i32 = 101;
+const HELPER: i32 = 300;
 
 /// Between 0 and 1, the same for the same number.
 fn noise(number: f64, seed: u64) -> f64 {
@@ -623,4 +624,29 @@ fn the_address_space_is_a_limit_of_the_process_that_grows() {
         run.tick(at, vec![sized(MAIN, 100.0 + at, 100.0, 3100.0 + at)], |_| {});
     }
     is_reported(&run.finish(60.2, Ending::Exited(0)).verdict(), "140 MiB of address space left");
+}
+
+/// A helper that grows by 560 MiB in 20 seconds.
+fn helper_that_grows() -> Run {
+    let mut run = Run::new();
+    run.process(0.2, HELPER, MAIN, Role::Helper, limits(), 1000);
+    for at in ticks(20.0, 1.0) {
+        let grown = 20.0 + 28.0 * at;
+        run.tick(at, vec![reading(MAIN, 1, "python"), sized(HELPER, grown, 10.0, 900.0 + grown)], |sample| {
+            sample.cgroups = vec![group("/job", ((40.0 + grown) * MIB as f64) as u64, 620 * MIB, 0, 0)];
+        });
+    }
+    run
+}
+
+#[test]
+fn what_grew_until_the_kernel_killed_it_is_told_by_the_kill_alone_though_the_job_ends_well() {
+    let mut killed = helper_that_grows();
+    killed.ended(20.2, HELPER, Ending::Signaled(9));
+    killed.tick(20.5, vec![reading(MAIN, 1, "python")], |sample| {
+        sample.cgroups = vec![group("/job", 40 * MIB, 620 * MIB, 1, 90)];
+    });
+    assert_eq!(causes(&killed.finish(21.0, Ending::Exited(0)).verdict()), ["invisible-child-oom"]);
+    let lived = helper_that_grows().finish(20.2, Ending::Exited(0)).verdict();
+    assert_eq!(causes(&lived), [CAUSE]);
 }
