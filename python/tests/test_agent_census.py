@@ -7,6 +7,7 @@ import concurrent.futures
 import ctypes
 import functools
 import gc
+import heapq
 import itertools
 import pathlib
 import random
@@ -166,6 +167,91 @@ def test_a_dict_whose_entries_code_takes_and_uses_is_a_queue(census):
         name: holder(message, f"reorderer.{name}")["taken_from"] for name in vars(reorderer) if name != "next_number"
     }
     assert found == {"stash": True, "known": False, "options": False, "recent": False}
+
+
+class Operations:
+    """In flight by their numbers; those of a step that fails are never taken."""
+
+    def __init__(self):
+        self.handles, self.number = {}, 0
+
+    def start(self):
+        self.number += 1
+        self.handles[self.number] = [bytes(MIB), self.number]
+        return self.number
+
+    def finish(self, number):
+        print(len(self.handles.pop(number)))
+
+    def step(self, fails=False):
+        numbers = [self.start() for _ in range(6)]
+        for number in numbers if not fails else ():
+            self.finish(number)
+
+
+@pytest.mark.parametrize("in_flight", [0, 3])
+def test_a_dict_whose_first_entries_stay_while_later_ones_go_is_no_queue(census, in_flight):
+    pytest.importorskip("torch")  # it has loaded dis
+    operations = Operations()
+    for number in range(8):
+        operations.step(fails=number % 3 == 0)
+    numbers = [operations.start() for _ in range(in_flight)]
+    taken(census, (18 + in_flight) * MIB)
+    for number in numbers:
+        operations.finish(number)
+    for number in range(8):
+        operations.step(fails=number % 3 == 0)
+    found = holder(taken(census, 36 * MIB), "operations.handles")
+    assert (found["length"], found["taken_from"]) == (36, False)
+
+
+@pytest.mark.parametrize("taken_each", [0, 1])
+def test_a_dict_of_which_nothing_is_taken_any_more_or_what_came_first_is_a_queue(census, taken_each):
+    pytest.importorskip("torch")
+    operations = Operations()
+    for _ in range(24):
+        operations.start()
+    taken(census, 24 * MIB)
+    for number in range(1, 25):
+        operations.start()
+        for _ in range(taken_each):
+            operations.start()
+            operations.finish(number)
+    assert holder(taken(census, 48 * MIB), "operations.handles")["taken_from"] is True
+
+
+class Timer:
+    """The later of what it is asked for waits for its time; the best of what it saw is kept."""
+
+    def __init__(self):
+        self.waiting, self.best, self.aliased = [], [], []
+
+    def call_at(self, when, what):
+        heapq.heappush(self.waiting, (when, what))
+        heapq.heappush(self.best, (-when, what))
+        heapq.heappush(self.aliased, (when, what + b"0"))
+
+    def due(self, now):
+        while self.waiting and self.waiting[0][0] <= now:
+            yield heapq.heappop(self.waiting)[1]
+        later = self.aliased
+        while later and later[0][0] <= now:
+            yield heapq.heappop(later)[1]
+        self.worst = heapq.nsmallest(1, self.best)
+
+
+def test_a_heap_that_code_takes_the_least_of_is_a_queue(census):
+    pytest.importorskip("torch")
+    timer = Timer()
+    for number in range(20):
+        timer.call_at(1000 + number, bytes(MIB) + bytes([number]))
+    taken(census, 40 * MIB)
+    for number in range(20, 50):
+        timer.call_at(1000 + number, bytes(MIB) + bytes([number]))
+        assert list(timer.due(number)) == []
+    message = taken(census, 100 * MIB)
+    found = {name: holder(message, f"timer.{name}")["taken_from"] for name in ("waiting", "best", "aliased")}
+    assert found == {"waiting": True, "best": False, "aliased": True}
 
 
 def test_a_list_has_the_name_the_place_and_the_line_of_its_function(census):
@@ -1040,6 +1126,90 @@ def test_one_attribute_of_many_instances_counts_as_a_whole(census):
     assert found["owner"].endswith("Pooled") and found["alike"] == 10
     assert (found["length"], found["before"]) == (500, 200)
     assert abs(found["more_bytes"] - 10 * 30 * 100_000) < 3 * MIB
+
+
+def counted_alike(census, pool, fill):
+    """What is said of `queries` of all of a pool after 20 elements each and 30 more."""
+    for more in (20, 30):
+        for _ in range(more):
+            fill(list(pool.values()))
+        message = taken(census, 0 if more == 20 else 30 * MIB)
+    return [one for one in message["holders"] if one["name"].endswith(".queries")]
+
+
+def test_what_all_instances_list_is_held_once(census):
+    def publish(pool):
+        message = bytes(MIB)
+        for one in pool:
+            one.queries.append(message)
+
+    found = counted_alike(census, {number: Pooled() for number in range(10)}, publish)
+    assert found and not any([one.get("alike") for one in found])
+
+
+@pytest.mark.parametrize("common", [None, 7])
+def test_a_small_value_at_the_end_of_all_is_nothing_that_they_share(census, common):
+    def ask(pool):
+        for one in pool:
+            one.queries[-1:] = [{"sql": bytes(100_000)}, common]
+
+    (found,) = counted_alike(census, {number: Pooled() for number in range(10)}, ask)
+    assert found["alike"] == 10
+
+
+def test_results_of_one_step_keep_its_graph_once(census):
+    torch = pytest.importorskip("torch")
+    weight = torch.ones(1 << 16, requires_grad=True)
+
+    def step(pool):
+        hidden = (weight * 1.5).exp()
+        for one in pool:
+            one.queries.append(hidden.sum())
+
+    (found,) = counted_alike(census, {number: Pooled() for number in range(8)}, step)
+    assert found["alike"] == 8
+    assert 10 * MIB < found["more_bytes"] + found["hidden_bytes"] <= 31 * MIB
+
+
+def test_instances_that_were_unnamed_at_the_last_census_are_compared_with_themselves(census):
+    pool = [Pooled() for _ in range(60)]
+    for number, one in enumerate(pool):
+        one.queries.extend([bytes(10_000) for _ in range(600 if number % 3 else 40)])
+    taken(census, 0)
+    for _ in range(7):  # others of them are gone to
+        pool.append(Pooled())
+        pool[-1].queries.extend([bytes(10_000) for _ in range(40)])
+        holders = taken(census, 30 * MIB * len(pool))["holders"]
+        assert not [one["name"] for one in holders if one["name"].endswith(".queries")]
+
+
+def test_a_dict_of_lists_of_any_length_grows_by_itself(census):
+    index, choose = {}, random.Random(3)
+
+    def read(number):
+        for text in range(number):
+            index[len(index)] = [bytes(1000) + bytes([text % 256]) for _ in range(choose.randrange(50, 150))]
+
+    read(200)
+    taken(census, 20 * MIB)
+    for step in range(1, 6):
+        read(200)
+        assert holder(taken(census, 20 * MIB * (step + 1)), "index")["nested"] is False
+
+
+@pytest.mark.parametrize("until", [0.8, 0.55, 0.98])
+def test_a_list_that_is_filled_in_order_weighs_what_was_put_there(census, until):
+    rows = [None] * 1000
+
+    def fill(begin, end):
+        for place in range(begin, end):
+            rows[place] = bytes(100_000)
+
+    fill(0, 100)
+    taken(census, 0)
+    fill(100, int(until * 1000))
+    found = holder(taken(census, 100 * MIB), "rows")
+    assert abs(found["more_bytes"] - (until * 1000 - 100) * 100_000) < 0.1 * until * 1000 * 100_000
 
 
 def test_gradients_are_weighed_with_their_parameters(census):

@@ -1,8 +1,9 @@
-//! Has a list or deque been taken from at its front? Its first and last elements, by their addresses, and whether they are still
-//! there. Nothing is counted: elements may lie in pages that a forked process shares.
+//! Has a list, deque or dict been taken from at its front? Its first and last elements, by their addresses, and whether they are
+//! still there. Nothing is counted: elements may lie in pages that a forked process shares.
 
 use crate::ffi::{self, Object, Size};
 use crate::large;
+use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
 
 struct Visits<'a>(&'a mut dyn FnMut(usize));
@@ -28,30 +29,30 @@ unsafe fn each<'a>(module: Object, container: Object, take: &'a mut (dyn FnMut(u
     }
 }
 
-/// `ends(container, most)`: at most so many addresses of a list's or deque's first elements, and of its last. None where that
-/// cannot be had.
+/// `ends(container, most)`: at most so many addresses of a list's or deque's first elements, and of its last; of a dict's, those of
+/// keys and values. None where that cannot be had.
 // SAFETY: called by CPython, which holds the lock and the arguments.
 pub(crate) unsafe extern "C-unwind" fn ends(module: Object, arguments: Object) -> Object {
     // SAFETY: the lock is held throughout, and no Python code runs.
     unsafe {
         let container = ffi::PyTuple_GetItem(arguments, 0);
         let most = ffi::PyLong_AsLong(ffi::PyTuple_GetItem(arguments, 1)).max(0) as usize;
-        let length = ffi::PyObject_Size(container).max(0) as usize;
-        let (mut near, mut far, mut number) = (Vec::new(), Vec::new(), 0);
+        let (mut near, mut far) = (Vec::new(), VecDeque::new());
         let was_visited = each(module, container, &mut |part| {
-            if number < most {
+            if near.len() < most {
                 near.push(part);
             }
-            if number + most >= length {
-                far.push(part);
+            if far.len() == most {
+                far.pop_front();
             }
-            number += 1;
+            far.push_back(part);
         });
+        let far = Vec::from(far);
         ffi::PyErr_Clear();
         if !was_visited {
             return ffi::none();
         }
-        // A list is visited from its end on, a deque from its front.
+        // A list is visited from its end on, the others from their front.
         let (first, last) = match ffi::PyType_GetFlags((*container).kind) & large::IS_LIST {
             0 => (near, far),
             _ => (far, near),

@@ -11,8 +11,10 @@ use std::ptr::null_mut;
 
 /// Elements of a container that are looked at; of more, every n-th stands for all.
 const MOST_READ: usize = 1 << 15;
+/// The same where each is read from memory to know its type.
+const MOST_ASKED: usize = 1 << 12;
 /// Elements that say what the others are.
-const FEW: usize = 16;
+const FEW: usize = 64;
 /// A prime number, larger than any step.
 const ODD: usize = 15_485_863;
 
@@ -145,7 +147,8 @@ pub(crate) unsafe extern "C-unwind" fn filled(_module: Object, arguments: Object
             !one.is_null() && one != none && !(of_lists && is_list(one) && ffi::PyObject_Size(one) == 0)
         };
         // By a power of two: the same elements are looked at after it has become longer.
-        let step = (length / MOST_READ + 1).next_power_of_two();
+        let most_read = if of_lists { MOST_ASKED } else { MOST_READ };
+        let step = (length / most_read + 1).next_power_of_two();
         let count = (0..length).step_by(step).filter(is_filled).count();
         let some = ffi::PyList_New(0);
         if !some.is_null() && most > 0 {

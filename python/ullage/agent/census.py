@@ -202,11 +202,13 @@ class Census:
         filled = self._filled
         for key, (_, number) in sorted(large.items(), key=lambda one: -filled[one[0]])[:MOST_NAMED]:
             name = paths.name(spots[number])
-            # A new one under an old name: the program makes it anew each time.
-            named[key] = self._lengths.get(key) or self._sizes.get(name)
-            names[name] = self._base(filled[key], named[key] or self._sizes.get(name))
+            # A new one under an old name: the program makes it anew each time. Many share one that goes through `[...]`.
+            base = self._lengths.get(key) or self._unnamed.get(key)
+            named[key] = base or (None if "[...]" in name else self._sizes.get(name))
+            names[name] = self._base(filled[key], named[key])
             # Attributes are no elements of each other: each of them counts for itself.
-            inner[key] = 0 if paths.is_of_attributes(spots[number]) else heap.nested(large[key][0])
+            if thread_time() <= until and not paths.is_of_attributes(spots[number]):
+                inner[key] = heap.nested(large[key][0])
             ends_before[key] = self._ends.get(key) or self._ends.get(name)
             ends[key] = ends[name] = queues.ends(large[key][0])
         candidates = []
@@ -216,14 +218,16 @@ class Census:
                 within, length = self._nested.get(key), inner.get(key, 0)
                 grew = base is not None and filled[key] - base[0] >= LEAST_MORE and self._grown > base[1]
                 deeper = within is not None and length - within[0] > NESTED_MORE * length and self._grown > within[1]
-                # One more place that is taken does not hide what came to all the others.
-                if deeper and (not grew or (length - within[0]) * filled[key] > (filled[key] - base[0]) * length):
+                # One more place that is taken does not hide what came to all the others; what those that are new have is
+                # theirs, more in some than in others.
+                if deeper and (not grew or (length - within[0]) * filled[key] > 2 * (filled[key] - base[0]) * length):
                     candidates.append((value, number, within, length, True))
                 elif grew:
                     candidates.append((value, number, base, filled[key], False))
                 elif base is None and number is not None and self._taken == 1:
                     candidates.append((value, number, (0, 0), filled[key], False))
-        self._nested = {key: self._base(length, self._nested.get(key)) for key, length in inner.items()}
+        kept = {key: base for key, base in self._nested.items() if key in large}
+        self._nested = {**kept, **{key: self._base(length, kept.get(key)) for key, length in inner.items()}}
         self._ends = ends
         candidates.sort(key=lambda one: (one[1] is None, one[2][0] - one[3]))
         found, others = [], []
@@ -258,10 +262,11 @@ class Census:
             found.append((inside, value, spot))
         found.sort(key=lambda one: -one[0]["more_bytes"] - one[0]["hidden_bytes"])
         found = [one for one in found if not one[0]["nested"] or not any([_is_within(other, one) for other in found])]
-        found = alike.together(found, others, self._lengths.keys() | self._unnamed.keys())
+        found = alike.together(found, others, (self._lengths, self._unnamed))
         for inside, value, spot in found[:HOLDERS]:
-            inside["drained"] = queues.is_drained(value, ends_before.get(id(value)))
-            inside["taken_from"] = queues.is_taken_from(value, spot, max(until, thread_time() + TAKEN_S))
+            before, taken_until = ends_before.get(id(value)), max(until, thread_time() + TAKEN_S)
+            inside["drained"] = queues.is_drained(value, before)
+            inside["taken_from"] = queues.is_taken_from(value, spot, before, taken_until)
             inside.setdefault("name", "")
             if spot is not None:
                 _say_where(hooks, inside, spot, until)

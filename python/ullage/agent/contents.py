@@ -148,15 +148,15 @@ class Contents:
         return own, long, number, some, number_apart
 
     def elements(self, container, most=0):
-        """(how many elements are neither None nor an empty list, some of these, evenly spread): a list or an array that
-        was made as long as it will be grows by what is put into it. None where that is not counted."""
+        """(how many elements of a list or array were put there: neither None nor an empty list; some of them, evenly
+        spread). None where that is not counted."""
         kind = type(container)
         if kind is list:
             return common.native.filled(container, most)
         if self.is_of_objects(container):
             facts = self.array.__dict__["__array_interface__"].__get__(container)
-            contiguous = facts["strides"] is None
-            return common.native.filled(container, most, facts["data"][0], container.size) if contiguous else None
+            if facts["strides"] is None:
+                return common.native.filled(container, most, facts["data"][0], container.size)
         return None
 
     def is_of_objects(self, value):
@@ -329,8 +329,7 @@ class Contents:
             before = seen
         return common
 
-    def is_of_c(self, kind):
-        """Neither a container of Python's nor an array."""
+    def is_of_c(self, kind):  # neither a container of Python's nor an array
         return id(kind) not in paths.OF_CONTAINERS and kind is not self.array
 
     def _windows(self, container, kind):
@@ -339,18 +338,19 @@ class Contents:
         if self.is_of_c(kind):
             length, some = common.native.referents(container, WINDOWS * WINDOW)
             return length, [[(None, one) for one in some]]
-        length, most = len(container) if kind is not self.array else container.size, WINDOWS * WINDOW
+        length, most = container.size if kind is self.array else len(container), WINDOWS * WINDOW
         counted = self.elements(container, most)
         if counted is not None and (2 * counted[0] < length or kind is self.array):
             return counted[0], [[(None, one) for one in counted[1]]]
         try:
             if id(kind) in paths.OF_LISTS or kind is paths.deque:
-                starts = sorted({number * max(0, length - WINDOW) // (WINDOWS - 1) for number in range(WINDOWS)})
-                ends = [(start, min(length, start + WINDOW)) for start in starts] if length > most else [(0, length)]
-                windows = [[(None, container[place]) for place in range(*end)] for end in ends]
+                size = WINDOW if length > most else length
+                starts = sorted({number * (length - size) // (WINDOWS - 1) for number in range(WINDOWS)})
+                windows = [[(None, container[place]) for place in range(start, start + size)] for start in starts]
                 if counted is None or counted[0] == length:
                     return length, windows
-                return counted[0], [[one for one in window if not _is_free(one[1])] for window in windows]
+                there = [[one for one in window if not _is_free(one[1])] for window in windows]
+                return counted[0], [some for some in there if some] or [[(None, one) for one in counted[1]]]
             if id(kind) in paths.OF_DICTS:
                 items = dict.items(container)
                 if length <= most:

@@ -20,7 +20,7 @@ _SUBSCRIPT = ("BINARY_SUBSCR", "BINARY_OP", "LOAD_FAST", "LOAD_DEREF", "LOAD_CON
 
 
 class Ends:
-    """Of a list or deque: addresses of its first and of its last elements. `which`: refers weakly to the deque."""
+    """Of a list, deque or dict: addresses of its first and of its last elements. `which`: refers weakly to the deque."""
 
     __slots__ = ("first", "last", "which")
 
@@ -31,7 +31,7 @@ class Ends:
 def ends(container):
     """None of others, and where that cannot be told."""
     kind = type(container)
-    if kind is not paths.deque and (kind is not list or not slots.complete(container)):
+    if kind is not dict and kind is not paths.deque and (kind is not list or not slots.complete(container)):
         return None
     found = common.native.ends(container, ENDS)
     return Ends(*found, ref(container) if kind is paths.deque else None) if found is not None else None
@@ -48,15 +48,17 @@ def is_drained(container, before):
     return first is not None and 2 * first < len(before.first) and (same or 2 * last > len(before.last))
 
 
-def is_taken_from(container, spot, until):
-    """Code of the program takes elements from the left of a deque of this name, or by a key that varies from a dict,
-    though it may not come to it, or put them back: a queue, not a collection."""
+def is_taken_from(container, spot, before, until):
+    """Code of the program takes elements from the left of a deque of this name, the least of a heap, or by a key that
+    varies from a dict, though it may not come to it, or put them back: a queue, not a collection."""
     dis = sys.modules.get("dis")  # torch has loaded it; a program without it pays nothing
     if dis is None or spot is None:
         return False
     if type(container) is paths.deque and container.maxlen is None:
         word, takes = "popleft", _takes
-    elif id(type(container)) in paths.OF_DICTS:
+    elif type(container) is list:
+        word, takes = "heappop", _takes_least
+    elif id(type(container)) in paths.OF_DICTS and not _is_left_behind(container, before):
         word, takes = "pop", _takes_by_key
     else:
         return False
@@ -67,6 +69,23 @@ def is_taken_from(container, spot, until):
         if len(code.co_code) <= LONGEST and _mentions(code, word) and takes(dis, code, {last}):
             return True
     return False
+
+
+def _is_left_behind(entries, before):
+    """What came first is there as before, and what came after it was taken: nobody takes those that are left."""
+    now = None if before is None else ends(entries)
+    if now is None or len(before.first) < 4 or not set(before.first) <= set(now.first):
+        return False
+    return common.native.still(entries, before.last) != len(before.last) or _has_gaps(entries)
+
+
+def _has_gaps(entries):
+    """Of entries that are numbered as they come, most were taken between those that are left."""
+    try:
+        first, last = next(iter(entries)), next(reversed(entries))
+    except (RuntimeError, StopIteration):  # another thread was there
+        return False
+    return type(first) is int and type(last) is int and last - first >= 2 * len(entries)
 
 
 def _mentions(code, word):
@@ -99,6 +118,25 @@ def _takes_by_key(dis, code, names):
                     given -= 1
                 elif step.opname != "LOAD_ATTR":
                     break
+    return False
+
+
+def _takes_least(dis, code, names):
+    """`heapq.heappop(self.items)`, or the same of a local that was set from one of `names`."""
+    if not paths.is_plain(code):
+        return False
+    names, steps = set(names), [step for step in dis.get_instructions(code) if step.opname not in _NO_STEPS]
+    for place, step in enumerate(steps):
+        following = steps[place + 1 : place + FAR]
+        if _loads(step, names) and following and following[0].opname.startswith(("STORE_FAST", "STORE_DEREF")):
+            stored = following[0].argval
+            names.add(stored[0] if type(stored) is tuple else stored)
+        if "LOAD_" in step.opname and step.argval == "heappop":
+            for after in following:
+                if after.opname in _CALLS:
+                    break
+                if _loads(after, names):
+                    return True
     return False
 
 
