@@ -202,7 +202,7 @@ class Census:
         filled = self._filled
         for key, (_, number) in sorted(large.items(), key=lambda one: -filled[one[0]])[:MOST_NAMED]:
             name = paths.name(spots[number])
-            # A new one under an old name: the program makes it anew each time. Many share one that goes through `[...]`.
+            # A new one under an old name: the program makes it anew each time. Many share one with `[...]`.
             base = self._lengths.get(key) or self._unnamed.get(key)
             named[key] = base or (None if "[...]" in name else self._sizes.get(name))
             names[name] = self._base(filled[key], named[key])
@@ -218,8 +218,7 @@ class Census:
                 within, length = self._nested.get(key), inner.get(key, 0)
                 grew = base is not None and filled[key] - base[0] >= LEAST_MORE and self._grown > base[1]
                 deeper = within is not None and length - within[0] > NESTED_MORE * length and self._grown > within[1]
-                # One more place that is taken does not hide what came to all the others; what those that are new have is
-                # theirs, more in some than in others.
+                # One more place that is taken does not hide what came to all the others. New ones differ in length.
                 if deeper and (not grew or (length - within[0]) * filled[key] > 2 * (filled[key] - base[0]) * length):
                     candidates.append((value, number, within, length, True))
                 elif grew:

@@ -20,7 +20,7 @@ _SUBSCRIPT = ("BINARY_SUBSCR", "BINARY_OP", "LOAD_FAST", "LOAD_DEREF", "LOAD_CON
 
 
 class Ends:
-    """Of a list, deque or dict: addresses of its first and of its last elements. `which`: refers weakly to the deque."""
+    """Of a list, deque or dict: addresses of its first and its last elements. `which`: refers weakly to the deque."""
 
     __slots__ = ("first", "last", "which")
 

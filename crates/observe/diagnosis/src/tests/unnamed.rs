@@ -640,7 +640,7 @@ fn helper_that_grows() -> Run {
 }
 
 #[test]
-fn what_grew_until_the_kernel_killed_it_is_told_by_the_kill_alone_though_the_job_ends_well() {
+fn of_a_helper_that_grew_until_the_kernel_killed_it_the_kill_alone_is_reported() {
     let mut killed = helper_that_grows();
     killed.ended(20.2, HELPER, Ending::Signaled(9));
     killed.tick(20.5, vec![reading(MAIN, 1, "python")], |sample| {
