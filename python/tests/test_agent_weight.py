@@ -181,7 +181,36 @@ def test_a_pools_workers_tell_their_large_globals(python, script, kind, method):
         message for message in receiver.of("process") if "pool" in message["target"] or "futures" in message["target"]
     ]
     assert {"anonymous" in message for message in began} == {method != "fork"}
+    assert not any("arguments" in message for message in began)
     assert all(1 << 20 < message["anonymous"] < 100 << 20 for message in began if method != "fork")
+
+
+GIVEN = """
+import functools, multiprocessing, sys
+class Env:
+    def __init__(self, table, seed):
+        self.table, self.seed = table, seed
+    def run(self, again):
+        sys.exit(len(self.table) + len(again["table"]) != 8_192)
+if __name__ == "__main__":
+    context = multiprocessing.get_context(sys.argv[1])
+    table = [bytes([number % 256]) * 1024 for number in range(4096)]
+    again = [bytes([number % 255]) * 1024 for number in range(4096)]
+    one = context.Process(target=Env(table, 1).run, args=({"table": again},))
+    one.start()
+    one.join()
+    print(one.exitcode)
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_process_that_was_not_forked_weighs_its_target_and_its_arguments(python, script, method):
+    done, receiver = watched([python, script(GIVEN), method])
+    assert done.stdout == b"0\n" and done.stderr == b"", done.stderr
+    (began,) = [message for message in receiver.of("process") if message["target"].endswith("Env.run")]
+    assert ("arguments" in began) == (method != "fork")
+    if method != "fork":
+        assert sum(began["arguments"].values()) == pytest.approx(8192 * (1024 + 33 + 8), rel=0.05)
 
 
 POOL_FAILURES = """

@@ -55,9 +55,9 @@ def _process_begins():
         "worker": _argument(target, process, "_worker_loop", "worker_id", int),
         "start_method": method,
     }
-    if method != "fork":
-        _weigh_arguments(target, process, message)
     of_pool = name in ("worker", "_process_worker") and where in ("multiprocessing.pool", "concurrent.futures.process")
+    if method != "fork":
+        _weigh_arguments(target, process, message, of_pool)
     if of_pool and common.replaces(b"POOLS"):
         _watch_results(types.attribute(process, "_args")[1])
     finalize = sys.modules["multiprocessing.util"].Finalize
@@ -104,8 +104,9 @@ def _argument(target, process, function, name, kind=None):
     return value if kind is None or type(value) is kind else None
 
 
-def _weigh_arguments(target, process, message):
-    """A process that was not forked has its own of everything: all of it is there before its target runs."""
+def _weigh_arguments(target, process, message, of_pool):
+    """A process that was not forked has its own of everything: all of it is there before its target runs. What a
+    pool's worker is given is its queues, and what its globals come from."""
     try:
         weigh = common.load("weigh")
         message["anonymous"] = weigh.anonymous()
@@ -115,6 +116,11 @@ def _weigh_arguments(target, process, message):
             dataset = holder[0]
         if dataset is not None:
             message["dataset"] = weigh.weigh(dataset)
+        elif not of_pool:
+            given = [types.attribute(process, name) for name in ("_target", "_args", "_kwargs")]
+            if type(given[0]) is types.MethodType:
+                given[0] = given[0].__self__
+            message["arguments"] = weigh.weigh(given)
     except Exception:
         pass
 

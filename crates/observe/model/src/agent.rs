@@ -54,6 +54,10 @@ pub enum AgentMessage {
         /// What the dataset of a loader worker weighs here, before its first item. Not told by forked processes.
         #[serde(default)]
         dataset: Option<Weight>,
+        /// What any other process was given weighs here: its target and arguments, before it runs. Not told by forked
+        /// processes.
+        #[serde(default)]
+        arguments: Option<Weight>,
     },
     /// Large globals of the program's own modules in a worker of a Pool or an executor, after a task of it.
     Holds {

@@ -380,6 +380,7 @@ mod tests {
                 start_method: None,
                 anonymous: None,
                 dataset: None,
+                arguments: None,
             })
         };
         assert_eq!(

@@ -284,6 +284,7 @@ fn the_agent_decides_a_role_and_exec_makes_another_program() {
         start_method: Some("fork".into()),
         anonymous: None,
         dataset: None,
+        arguments: None,
     };
     sampler.agent_said(11, &worker);
     let events = sampler.tick(seconds(1.0)).events;

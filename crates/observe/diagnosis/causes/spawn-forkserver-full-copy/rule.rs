@@ -11,7 +11,7 @@ use crate::policy::memory::{DATASET_BYTES, HOLDS_COPY};
 use crate::rule::finding::of_job;
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Evidence, Fix, LoaderSettings, Proof, Role, Severity, Weight};
+use ullage_model::{Evidence, Finding, Fix, LoaderSettings, Proof, Role, Severity, Weight};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -29,7 +29,9 @@ fn judge(analysis: &Analysis) -> Judgement {
         .collect();
     let copies = at_once(copies);
     let whole = sum(&copies);
-    let Some(most) = copies.iter().max_by_key(|copy| copy.bytes) else { return from_outside(analysis) };
+    let Some(most) = copies.iter().max_by_key(|copy| copy.bytes) else {
+        return sent(analysis).map_or_else(|| from_outside(analysis), Judgement::one);
+    };
     let Some(severity) = severity(analysis, whole, analysis.timeline.memory().peak_bytes) else {
         return Judgement::Nothing;
     };
@@ -42,6 +44,46 @@ fn judge(analysis: &Analysis) -> Judgement {
     let mut finding = of_job(&RULE, severity, known, evidence, &analysis.remedy_context_of(starter));
     finding.process = Some(evidence::process_ref(starter.unwrap_or(most.process)));
     Judgement::one(finding)
+}
+
+/// Several processes that are no loader's each unpickled much of what they were given: its target, and its arguments. Ranks are
+/// per-rank-copies, and what a pool's workers were given becomes their globals.
+fn sent(analysis: &Analysis) -> Option<Finding> {
+    let is_other =
+        |process: &&ProcessHistory| matches!(process.role, Role::Trainer | Role::Other | Role::Helper);
+    let copies = analysis.timeline.processes().filter(is_other).filter_map(|process| {
+        let begun = process.begun.filter(|_| started_empty(analysis, process))?;
+        let bytes = begun.arguments?.copied_by_pickle();
+        let fits = reaches(HOLDS_COPY, begun.anonymous?, bytes);
+        (bytes >= DATASET_BYTES && fits).then_some(Copy { process, bytes, error: 0, at: begun.at })
+    });
+    let copies = at_once(copies.collect());
+    let whole = sum(&copies);
+    let most = copies.iter().filter(|_| copies.len() > 1).max_by_key(|copy| copy.bytes)?;
+    let severity = severity(analysis, whole, analysis.timeline.memory().peak_bytes)?;
+    let starter = starter(analysis, &copies);
+    let number = evidence::count(copies.len() as u64);
+    let sizes = format!("{} each, {} in all", evidence::bytes(most.bytes), evidence::bytes(whole));
+    let sentence =
+        format!("{number} processes hold a copy of what they were given as they started: {sizes}.");
+    let source = evidence::Source::Agents(most.process.id.pid);
+    let mut evidence = vec![evidence::number("saved by sharing", whole, "bytes", source, most.at, sentence)];
+    evidence.extend(step_sentence(most));
+    let context = analysis.remedy_context_of(starter);
+    let mut finding = of_job(&RULE, severity, Proof::SeenInside, evidence, &context);
+    finding.title = format!("{number} processes each unpickled the data that they were given: {sizes}");
+    finding.process = Some(evidence::process_ref(starter.unwrap_or(most.process)));
+    finding.fixes = vec![
+        Fix::new(
+            "Give them a path and not the data: what stands in args is pickled for each of them",
+            "numpy.save(\"data.npy\", data)\nProcess(target=work, args=(\"data.npy\",))  # numpy.load(path, mmap_mode=\"r\") in work",
+        ),
+        Fix::new(
+            "Or share it: all of them then read one packed copy (lists, dicts, strings, numbers, arrays, tensors)",
+            "import ullage\nProcess(target=work, args=(ullage.share(data),))",
+        ),
+    ];
+    Some(finding)
 }
 
 /// A worker's copy of the dataset, and whether it was weighed in the worker.
@@ -91,9 +133,10 @@ fn step_sentence(most: &Copy) -> Option<Evidence> {
     let before = begun.anonymous?;
     let (_, last) = most.process.anonymous.last()?;
     let sentence = format!(
-        "{} had {} of anonymous memory before its first item, imports included, and {} at the end.",
+        "{} had {} of anonymous memory before {}, imports included, and {} at the end.",
         evidence::describe(most.process),
         evidence::bytes(before),
+        if begun.dataset.is_some() { "its first item" } else { "its target ran" },
         evidence::bytes(last as u64)
     );
     let source = evidence::Source::Agent(most.process.id.pid);

@@ -49,6 +49,8 @@ pub struct Begun {
     pub anonymous: Option<u64>,
     /// A loader worker's own copy of the dataset.
     pub dataset: Option<Weight>,
+    /// Any other process's own copy of its target and arguments.
+    pub arguments: Option<Weight>,
 }
 
 /// One process.

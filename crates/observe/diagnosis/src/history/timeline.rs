@@ -318,9 +318,10 @@ impl Timeline {
             history.agent = true;
             match &message {
                 AgentMessage::Loader(settings) => history.makes_loader(at, (**settings).clone()),
-                AgentMessage::Process { start_method, anonymous, dataset, .. } => {
+                AgentMessage::Process { start_method, anonymous, dataset, arguments, .. } => {
                     history.started_by = start_method.clone();
-                    history.begun = Some(Begun { at, anonymous: *anonymous, dataset: *dataset });
+                    let (dataset, arguments) = (*dataset, *arguments);
+                    history.begun = Some(Begun { at, anonymous: *anonymous, dataset, arguments });
                 }
                 AgentMessage::Holds { globals } => history.holds = globals.clone(),
                 AgentMessage::Exception(report) => {

@@ -117,6 +117,7 @@ fn what_was_sent_to_a_spawned_process_is_there_in_its_sender_too() {
         start_method: Some("spawn".into()),
         anonymous: Some(100 * MIB),
         dataset: None,
+        arguments: None,
     };
     run.event(1.0, EventKind::Agent { id: Some(id(300)), pid: 300, message: begun });
     for second in 1..10u64 {
@@ -414,6 +415,7 @@ fn what_came_only_after_the_kill_is_no_reason_of_it() {
                 start_method: Some("spawn".into()),
                 anonymous: Some(810 * MIB),
                 dataset: Some(Weight { objects: 800 * MIB, ..Weight::default() }),
+                arguments: None,
             };
             run.event(begun, EventKind::Agent { id: Some(id(301)), pid: 301, message });
         });

@@ -48,6 +48,7 @@ fn begins(target: &str, method: &str, anonymous: Option<u64>, dataset: Option<We
         start_method: Some(method.into()),
         anonymous,
         dataset,
+        arguments: None,
     }
 }
 
@@ -428,4 +429,53 @@ fn a_global_that_was_inherited_or_mapped_is_no_copy() {
         "filled before the fork"
     );
     assert!(pool("spawn", 16 * MIB, 17 * MIB, [Some("aa"); 4]).findings.is_empty(), "not its own memory");
+}
+
+/// Main, of 300 MiB, and so many processes of this role and start method that were given 100 MiB each.
+fn given(role: &Role, method: &str, number: i32) -> Verdict {
+    let mut run = Run::new();
+    let sized = |pid: i32, mib: u64| {
+        let mut process = reading(pid, MAIN, "python");
+        if let Measured::Known(memory) = &mut process.memory {
+            memory.anonymous = Bytes(mib * MIB);
+        }
+        process
+    };
+    for pid in 300..300 + number {
+        run.process(0.5, pid, MAIN, role.clone(), limits(), 1000);
+        let mut message = begins("envs.worker", method, Some(130 * MIB), None);
+        if let AgentMessage::Process { arguments, .. } = &mut message {
+            *arguments = Some(Weight { arrays: 100 * MIB, ..Weight::default() });
+        }
+        run.event(1.0, EventKind::Agent { id: Some(id(pid)), pid, message });
+    }
+    for second in 1..8 {
+        let all = (300..300 + number).map(|pid| sized(pid, 140));
+        run.tick(f64::from(second), std::iter::once(sized(MAIN, 300)).chain(all).collect(), |_| {});
+    }
+    run.finish(8.0, Ending::Exited(0)).verdict()
+}
+
+#[test]
+fn what_processes_of_spawn_were_given_is_there_once_for_each_of_them() {
+    let verdict = given(&Role::Trainer, "forkserver", 6);
+    assert_eq!(causes(&verdict), ["spawn-forkserver-full-copy"]);
+    let first = &verdict.findings[0];
+    assert_eq!((first.severity, first.status()), (Severity::Warning, Status::Established));
+    assert_eq!(
+        first.title,
+        "6 processes each unpickled the data that they were given: 100 MiB each, 600 MiB in all"
+    );
+}
+
+#[test]
+fn one_process_forked_ones_ranks_and_workers_of_a_pool_hold_no_copies_of_arguments() {
+    for (role, method, number) in [
+        (Role::Trainer, "spawn", 1),
+        (Role::Trainer, "fork", 6),
+        (Role::Rank(1), "spawn", 6),
+        (Role::PoolWorker, "spawn", 6),
+    ] {
+        assert_eq!(causes(&given(&role, method, number)), Vec::<&str>::new(), "{role:?} {method}");
+    }
 }

@@ -504,6 +504,7 @@ fn of_siblings(second: f64) -> Verdict {
             start_method: Some("fork".into()),
             anonymous: None,
             dataset: None,
+            arguments: None,
         };
         run.event(0.2, EventKind::Agent { id: Some(id(pid)), pid, message: began });
     }
