@@ -172,11 +172,11 @@ def test_a_dict_whose_entries_code_takes_and_uses_is_a_queue(census):
 class Operations:
     """In flight by their numbers; those of a step that fails are never taken."""
 
-    def __init__(self):
-        self.handles, self.number = {}, 0
+    def __init__(self, apart=1):
+        self.handles, self.number, self.apart = {}, 0, apart
 
     def start(self):
-        self.number += 1
+        self.number += self.apart
         self.handles[self.number] = [bytes(MIB), self.number]
         return self.number
 
@@ -205,10 +205,10 @@ def test_a_dict_whose_first_entries_stay_while_later_ones_go_is_no_queue(census,
     assert (found["length"], found["taken_from"]) == (36, False)
 
 
-@pytest.mark.parametrize("taken_each", [0, 1])
-def test_a_dict_of_which_nothing_is_taken_any_more_or_what_came_first_is_a_queue(census, taken_each):
+@pytest.mark.parametrize(("taken_each", "apart"), [(0, 1), (0, 32), (1, 1)])
+def test_a_dict_of_which_nothing_is_taken_any_more_or_what_came_first_is_a_queue(census, taken_each, apart):
     pytest.importorskip("torch")
-    operations = Operations()
+    operations = Operations(apart)
     for _ in range(24):
         operations.start()
     taken(census, 24 * MIB)
@@ -229,6 +229,8 @@ class Timer:
     def call_at(self, when, what):
         heapq.heappush(self.waiting, (when, what))
         heapq.heappush(self.best, (-when, what))
+        if len(self.best) > 1000:
+            heapq.heappop(self.best)
         heapq.heappush(self.aliased, (when, what + b"0"))
 
     def due(self, now):
@@ -1135,6 +1137,27 @@ def counted_alike(census, pool, fill):
             fill(list(pool.values()))
         message = taken(census, 0 if more == 20 else 30 * MIB)
     return [one for one in message["holders"] if one["name"].endswith(".queries")]
+
+
+class Odd(type):
+    def __eq__(cls, other):
+        raise SystemExit("code of the program runs")
+
+    __hash__ = type.__hash__
+
+
+class Row(metaclass=Odd):
+    def __init__(self):
+        self.values = bytes(100_000)
+
+
+def test_types_of_elements_are_not_asked_whether_they_are_equal(census):
+    (found,) = counted_alike(
+        census,
+        {number: Pooled() for number in range(10)},
+        lambda pool: [one.queries.append(Row()) for one in pool],
+    )
+    assert found["alike"] == 10
 
 
 def test_what_all_instances_list_is_held_once(census):

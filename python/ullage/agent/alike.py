@@ -6,7 +6,7 @@ import _ullage_kinds as types
 import _ullage_paths as paths
 
 _SUMMED = ("length", "bytes", "own_bytes", "more_bytes", "hidden_bytes")
-_SMALL = (bool, int, float, complex)  # one object may stand for many equal ones
+_SMALL = types.ids(bool, int, float, complex)  # one object may stand for many equal ones
 
 
 def together(found, others, known):
@@ -63,7 +63,7 @@ def _came(one):
 
 def _share(some):
     """Instances that list the same objects hold them once."""
-    last = [id(one) for one in [_last(one[1]) for one in some] if one is not None and type(one) not in _SMALL]
+    last = [id(one) for one in [_last(one[1]) for one in some] if one is not None and id(type(one)) not in _SMALL]
     return 2 * len([one for one in last if last.count(one) > 1]) > len(last)
 
 

@@ -210,7 +210,7 @@ class Census:
             if thread_time() <= until and not paths.is_of_attributes(spots[number]):
                 inner[key] = heap.nested(large[key][0])
             ends_before[key] = self._ends.get(key) or self._ends.get(name)
-            ends[key] = ends[name] = queues.ends(large[key][0])
+            ends[key] = ends[name] = queues.ends(large[key][0]) if thread_time() <= until else None
         candidates = []
         for some, bases in ((large, named), (unnamed, self._unnamed)):
             for key, (value, number) in some.items():

@@ -2,6 +2,7 @@
 
 import sys
 from _weakref import ref
+from itertools import islice
 
 import _ullage_common as common
 import _ullage_kinds as types
@@ -58,7 +59,7 @@ def is_taken_from(container, spot, before, until):
         word, takes = "popleft", _takes
     elif type(container) is list:
         word, takes = "heappop", _takes_least
-    elif id(type(container)) in paths.OF_DICTS and not _is_left_behind(container, before):
+    elif id(type(container)) in paths.OF_DICTS:
         word, takes = "pop", _takes_by_key
     else:
         return False
@@ -67,7 +68,7 @@ def is_taken_from(container, spot, before, until):
         if thread_time() > until:
             break
         if len(code.co_code) <= LONGEST and _mentions(code, word) and takes(dis, code, {last}):
-            return True
+            return word != "pop" or not _is_left_behind(container, before)
     return False
 
 
@@ -82,10 +83,14 @@ def _is_left_behind(entries, before):
 def _has_gaps(entries):
     """Of entries that are numbered as they come, most were taken between those that are left."""
     try:
-        first, last = next(iter(entries)), next(reversed(entries))
+        first, last = list(islice(entries, ENDS)), next(reversed(entries))
     except (RuntimeError, StopIteration):  # another thread was there
         return False
-    return type(first) is int and type(last) is int and last - first >= 2 * len(entries)
+    if not all([type(key) is int for key in (*first, last)]):
+        return False
+    # Offsets and the numbers of one rank of many go by larger steps.
+    step = min([after - key for key, after in zip(first, first[1:])], default=0)
+    return step > 0 and last - first[0] >= 2 * step * len(entries)
 
 
 def _mentions(code, word):
@@ -132,11 +137,11 @@ def _takes_least(dis, code, names):
             stored = following[0].argval
             names.add(stored[0] if type(stored) is tuple else stored)
         if "LOAD_" in step.opname and step.argval == "heappop":
-            for after in following:
-                if after.opname in _CALLS:
-                    break
-                if _loads(after, names):
-                    return True
+            calls = [at for at, after in enumerate(following) if after.opname in _CALLS]
+            # One that is thrown away makes room: the best are kept.
+            used = calls and steps[place + calls[0] + 2].opname != "POP_TOP"
+            if used and any([_loads(after, names) for after in following[: calls[0]]]):
+                return True
     return False
 
 

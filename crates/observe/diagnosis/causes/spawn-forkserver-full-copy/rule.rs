@@ -7,10 +7,11 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::limits::reaches;
-use crate::policy::memory::{DATASET_BYTES, HOLDS_COPY};
+use crate::policy::memory::{DATASET_BYTES, HOLDS_COPY, RANKS_ALIKE};
 use crate::rule::finding::of_job;
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
+use std::collections::BTreeMap;
 use ullage_model::{Evidence, Finding, Fix, LoaderSettings, Proof, Role, Severity, Weight};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
@@ -33,7 +34,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         return sent(analysis).map_or_else(|| from_outside(analysis), Judgement::one);
     };
     let Some(severity) = severity(analysis, whole, analysis.timeline.memory().peak_bytes) else {
-        return Judgement::Nothing;
+        return sent(analysis).map_or(Judgement::Nothing, Judgement::one);
     };
     let starter = starter(analysis, &copies);
     let loader = starter.and_then(|starter| starter.heaviest.as_ref());
@@ -46,31 +47,41 @@ fn judge(analysis: &Analysis) -> Judgement {
     Judgement::one(finding)
 }
 
-/// Several processes that are no loader's each unpickled much of what they were given: its target, and its arguments. Ranks are
-/// per-rank-copies, and what a pool's workers were given becomes their globals.
+/// Several processes of one parent, none a loader's, each unpickled about as much of what they were given: target and arguments.
+/// Whether it is the same nobody compared. Ranks, and who makes a loader of it, are per-rank-copies, and what a pool's workers were
+/// given becomes their globals.
 fn sent(analysis: &Analysis) -> Option<Finding> {
     let is_other =
         |process: &&ProcessHistory| matches!(process.role, Role::Trainer | Role::Other | Role::Helper);
-    let copies = analysis.timeline.processes().filter(is_other).filter_map(|process| {
-        let begun = process.begun.filter(|_| started_empty(analysis, process))?;
-        let bytes = begun.arguments?.copied_by_pickle();
-        let fits = reaches(HOLDS_COPY, begun.anonymous?, bytes);
-        (bytes >= DATASET_BYTES && fits).then_some(Copy { process, bytes, error: 0, at: begun.at })
+    let loads =
+        |process: &ProcessHistory| process.heaviest.as_ref().is_some_and(|loader| loader.weight.is_some());
+    let mut given: BTreeMap<i32, Vec<Copy>> = BTreeMap::new();
+    for process in analysis.timeline.processes().filter(is_other).filter(|process| !loads(process)) {
+        let Some(begun) = process.begun.filter(|_| started_empty(analysis, process)) else { continue };
+        let Some((weight, held)) = begun.arguments.zip(begun.anonymous) else { continue };
+        let bytes = weight.copied_by_pickle();
+        if bytes >= DATASET_BYTES && reaches(HOLDS_COPY, held, bytes) {
+            given.entry(process.born_to()).or_default().push(Copy { process, bytes, error: 0, at: begun.at });
+        }
+    }
+    let alike = given.into_values().filter_map(|copies| {
+        let most = copies.iter().map(|copy| copy.bytes).max()?;
+        let alike = copies.into_iter().filter(|copy| reaches(RANKS_ALIKE, copy.bytes, most));
+        Some(at_once(alike.collect())).filter(|copies| copies.len() > 1)
     });
-    let copies = at_once(copies.collect());
+    let copies = alike.max_by_key(|copies| sum(copies))?;
     let whole = sum(&copies);
-    let most = copies.iter().filter(|_| copies.len() > 1).max_by_key(|copy| copy.bytes)?;
+    let most = copies.iter().max_by_key(|copy| copy.bytes)?;
     let severity = severity(analysis, whole, analysis.timeline.memory().peak_bytes)?;
     let starter = starter(analysis, &copies);
     let number = evidence::count(copies.len() as u64);
     let sizes = format!("{} each, {} in all", evidence::bytes(most.bytes), evidence::bytes(whole));
-    let sentence =
-        format!("{number} processes hold a copy of what they were given as they started: {sizes}.");
+    let sentence = format!("{number} processes each hold what they were given as they started: {sizes}.");
     let source = evidence::Source::Agents(most.process.id.pid);
     let mut evidence = vec![evidence::number("saved by sharing", whole, "bytes", source, most.at, sentence)];
     evidence.extend(step_sentence(most));
     let context = analysis.remedy_context_of(starter);
-    let mut finding = of_job(&RULE, severity, Proof::SeenInside, evidence, &context);
+    let mut finding = of_job(&RULE, severity, Proof::Estimated, evidence, &context);
     finding.title = format!("{number} processes each unpickled the data that they were given: {sizes}");
     finding.process = Some(evidence::process_ref(starter.unwrap_or(most.process)));
     finding.fixes = vec![

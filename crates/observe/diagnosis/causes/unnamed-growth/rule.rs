@@ -19,8 +19,8 @@ use crate::rule::retainers::{growth_sentence, is_without_a_name, line_sentence};
 use crate::rule::{Judgement, Rule};
 use crate::trend::{flattens, rise, Rise};
 use ullage_model::{
-    At, Evidence, Finding, Fix, GrowthClass, LimitKind, LimitState, OutcomeKind, Proof, Role, Severity,
-    Status, TensorGroup,
+    At, Evidence, Finding, Fix, GrowthClass, LimitKind, LimitState, OutcomeKind, ProcessId, Proof, Role,
+    Severity, Status, TensorGroup,
 };
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
@@ -138,10 +138,13 @@ pub(super) fn yield_to_others(
         .iter()
         .filter(|grower| {
             let explains = |finding: &Finding| explains(finding, grower.process, grower.by, &all);
-            let was_killed = analysis
-                .oom_victims
-                .iter()
-                .any(|victim| victim.process.is_some_and(|process| process.id == grower.process.id));
+            let is_it = |id: ProcessId| id == grower.process.id;
+            let mut victims = analysis.oom_victims.iter().filter_map(|victim| victim.process);
+            let is_reported = |finding: &Finding| {
+                let of_it = finding.process.as_ref().is_some_and(|process| is_it(process.id));
+                finding.cause != ID && finding.severity > Severity::Note && of_it
+            };
+            let was_killed = victims.any(|victim| is_it(victim.id)) && findings.iter().any(is_reported);
             !was_killed && !findings.iter().any(|finding| is_growth(&finding.cause) && explains(finding))
         })
         .collect();

@@ -332,8 +332,11 @@ fn detail_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Option<Evidenc
             parts.push("its first elements left it meanwhile: it fills faster than it is emptied".into());
         }
         Kind::Queue if retainer.taken_from => {
-            let end =
-                if retainer.type_name == "collections.deque" { "from its left" } else { "by their keys" };
+            let end = match retainer.type_name.as_str() {
+                "collections.deque" => "from its left",
+                "list" => "by heapq.heappop",
+                _ => "by their keys",
+            };
             parts.push(format!("the program has code that takes elements {end}"));
         }
         _ => {}

@@ -461,7 +461,7 @@ fn what_processes_of_spawn_were_given_is_there_once_for_each_of_them() {
     let verdict = given(&Role::Trainer, "forkserver", 6);
     assert_eq!(causes(&verdict), ["spawn-forkserver-full-copy"]);
     let first = &verdict.findings[0];
-    assert_eq!((first.severity, first.status()), (Severity::Warning, Status::Established));
+    assert_eq!((first.severity, first.status()), (Severity::Warning, Status::Supported));
     assert_eq!(
         first.title,
         "6 processes each unpickled the data that they were given: 100 MiB each, 600 MiB in all"
