@@ -186,7 +186,7 @@ def test_a_pools_workers_tell_their_large_globals(python, script, kind, method):
 
 
 GIVEN = """
-import functools, multiprocessing, sys
+import multiprocessing, sys
 class Env:
     def __init__(self, table, seed):
         self.table, self.seed = table, seed
