@@ -38,15 +38,20 @@ test:
 
 # What `make test` leaves out because it takes long.
 test-all:
-	@$(PYTHON) tests/parts.py "$(MAKE)" $(PARTS:test-side-by-side=test-side-by-side-all) test-batches test-faults-all test-two-machines test-fleet growth
+	@$(PYTHON) tests/parts.py "$(MAKE)" $(PARTS:test-side-by-side=test-side-by-side-all) test-python-thorough test-batches test-arena-kills-all test-faults-all test-two-machines test-fleet growth
 
 # One profile, so that what the command needs is compiled once.
 test-rust:
-	$(CARGO) test --workspace --exclude ullage-native --release --no-fail-fast
+	$(CARGO) test --workspace --exclude ullage-native --release --no-fail-fast --lib --bins --tests
 
 # Every order of the arena's atomics.
 test-loom:
 	$(CARGO) test --release -p ullage-arena --lib --features loom
+
+# What takes long in them: the founding crash under each start method, workers of spawn, faults seeded in the arena.
+.PHONY: test-python-thorough
+test-python-thorough: install
+	ULLAGE_TEST_EXAMPLES=1000 $(BIN)/python -m pytest -n $(TOGETHER) --dist worksteal -m thorough
 
 test-python: install
 	$(BIN)/python -m pytest -n $(TOGETHER) --dist worksteal
@@ -124,7 +129,11 @@ test-check: install
 	$(BIN)/python tests/check.py --ullage $(BIN)/ullage --python $(BIN)/python
 
 test-arena-kills: install
-	$(OWN_SHM) $(BIN)/python tests/arena_kills.py --times 2
+	$(OWN_SHM) $(BIN)/python tests/arena_kills.py --times 1
+
+.PHONY: test-arena-kills-all
+test-arena-kills-all: install
+	$(OWN_SHM) $(BIN)/python tests/arena_kills.py --times 10
 
 test-arena-points: install
 	$(OWN_SHM) $(BIN)/python tests/arena_kills.py --points --times 1 --methods fork

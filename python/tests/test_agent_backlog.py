@@ -98,7 +98,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("workers", [pytest.param(0, marks=pytest.mark.thorough), 1])
 @pytest.mark.parametrize("kind", ["cycle", "tee", "forever"])
 def test_what_iterators_keep_is_told_at_the_end(script, kind, workers):
     pytest.importorskip("torch")

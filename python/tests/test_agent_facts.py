@@ -33,7 +33,7 @@ def test_as_a_program_it_prints_what_it_knows_before_it_imports_anything(python)
         assert second["torch.version"] == {"missing": "not installed"}
 
 
-@pytest.mark.parametrize("ends", ["", "\nos.kill(os.getpid(), 9)"])
+@pytest.mark.parametrize("ends", [pytest.param("", marks=pytest.mark.thorough), "\nos.kill(os.getpid(), 9)"])
 def test_a_program_with_torch_tells_it_once_and_before_it_can_be_killed(python, script, ends):
     if not has_torch(python):
         pytest.skip("no torch")

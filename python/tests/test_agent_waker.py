@@ -200,7 +200,7 @@ def test_a_loop_of_one_thread_is_looked_into_where_it_allocates(python, script):
     assert ended.returncode == 0 and receiver.of("memory"), ended.stderr
 
 
-@pytest.mark.parametrize("size", ["large", "small"])
+@pytest.mark.parametrize("size", ["large", pytest.param("small", marks=pytest.mark.thorough)])
 def test_what_a_loop_of_one_thread_fills_has_a_name(script, size):
     ended, receiver = watched([sys.executable, script(COMPUTES), size], until=several(2, "census"))
     assert ended.returncode == 0, ended.stderr

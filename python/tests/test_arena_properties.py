@@ -31,7 +31,7 @@ import ullage.torch as transport  # noqa: E402
 from ullage import _native, _pickling, _shipping  # noqa: E402
 from ullage._context import Queue, arena  # noqa: E402
 
-EXAMPLES = int(os.environ.get("ULLAGE_TEST_EXAMPLES", "300"))
+EXAMPLES = int(os.environ.get("ULLAGE_TEST_EXAMPLES", "150"))
 COMMON = {
     "deadline": None,
     "database": None,
@@ -1146,6 +1146,7 @@ def found_by_the_properties(examples, shipped):
     return run(check_twice, ShippedWay) if shipped else run(check, QueueWay)
 
 
+@pytest.mark.thorough
 def test_every_seeded_fault_is_found(capsys):
     for shipped in (False, True):
         assert not found_by_the_properties(150, shipped), "nothing is wrong yet"

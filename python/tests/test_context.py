@@ -28,6 +28,8 @@ from ullage._context import Event, Queue  # noqa: E402
 from ullage.errors import Error, WorkerDied  # noqa: E402
 
 METHODS = ["fork", "spawn", "forkserver"]
+# Each worker of spawn imports torch anew, three seconds of a core: what depends little on how it was started.
+MOSTLY = ["fork", pytest.param("spawn", marks=pytest.mark.thorough), "forkserver"]
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
@@ -126,7 +128,7 @@ def loader(dataset, method, **settings):
     return torch.utils.data.DataLoader(dataset, multiprocessing_context=ullage.context(method), **settings)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", MOSTLY)
 def test_batches_are_those_of_a_loader_without_workers(method):
     dataset = Rows(300)
     plain = list(torch.utils.data.DataLoader(dataset, batch_size=7))
@@ -144,7 +146,7 @@ def test_every_kind_of_tensor_arrives_as_it_was_sent(method):
     assert whole[300] == -1 and second[0] == -1, "they share a storage, as before"
 
 
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@pytest.mark.parametrize("method", MOSTLY[1:])
 def test_many_tensors_need_one_mapping_and_no_descriptors(method):
     dataset = Tensors(3000)
     before = len(os.listdir("/proc/self/fd"))
@@ -331,7 +333,7 @@ class Nameless(torch.utils.data.Dataset):
         return multiprocessing.current_process().name.rstrip("0123456789")
 
 
-@pytest.mark.parametrize("chosen", [None, "fork", "spawn", "forkserver", multiprocessing.get_context()])
+@pytest.mark.parametrize("chosen", [None, *MOSTLY, multiprocessing.get_context()])
 @pytest.mark.parametrize("method", [None, "zygote"])
 def test_workers_have_the_names_that_they_have_without(chosen, method):
     def names():
@@ -474,7 +476,7 @@ class Epochs(torch.utils.data.Dataset):
         return self.epoch
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", MOSTLY)
 def test_a_change_of_the_dataset_reaches_the_next_workers(method):
     dataset = Epochs()
     batches = loader(dataset, method, batch_size=None, num_workers=1)
@@ -637,7 +639,7 @@ def _set_event(event, answers):
     answers.put(event.is_set())
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", MOSTLY)
 def test_events_and_queues_work_between_processes(method):
     context = ullage.context(method)
     event, answers = context.Event(), context.Queue()

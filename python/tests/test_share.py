@@ -638,7 +638,7 @@ OBJECTS = strategies.recursive(
 )
 
 
-@hypothesis.settings(max_examples=int(os.environ.get("ULLAGE_TEST_EXAMPLES", "300")), deadline=None)
+@hypothesis.settings(max_examples=int(os.environ.get("ULLAGE_TEST_EXAMPLES", "150")), deadline=None)
 @hypothesis.given(strategies.lists(OBJECTS, max_size=12), strategies.data())
 def test_any_object_reads_back(rows, data):
     shared = ullage.share(rows)

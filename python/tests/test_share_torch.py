@@ -126,7 +126,9 @@ ROWS = [{"x": torch.full((4,), float(i)), "label": i, "name": f"row {i}"} for i 
 
 @pytest.mark.parametrize(
     "method, ours",
-    [(method, ours) for method in ("fork", "spawn", "forkserver") for ours in (True, False)] + [("zygote", True)],
+    [(method, ours) for method in ("fork", "forkserver") for ours in (True, False)]
+    + [pytest.param("spawn", ours, marks=pytest.mark.thorough) for ours in (True, False)]
+    + [("zygote", True)],
 )
 def test_loaders(method, ours):
     context = ullage.context(method) if ours else method
@@ -137,7 +139,7 @@ def test_loaders(method, ours):
         assert same(seen, torch.arange(100))
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.thorough)])
 def test_a_loader_over_shared_data_itself(method):
     shared = ullage.share([{"x": row["x"], "label": row["label"]} for row in ROWS])
     loader = DataLoader(shared, batch_size=10, num_workers=1, multiprocessing_context=ullage.context(method))

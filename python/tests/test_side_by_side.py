@@ -16,7 +16,7 @@ from ullage import _pickling  # noqa: E402
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@pytest.mark.parametrize(("method", "each"), [("fork", 1), ("spawn", 3)])
+@pytest.mark.parametrize(("method", "each"), [("fork", 1), pytest.param("spawn", 3, marks=pytest.mark.thorough)])
 def test_batches_and_datasets_arrive_as_torch_hands_them_over(method, each):
     names = list(side.KINDS)[::each]
     count, differences = side.compare(method, names)

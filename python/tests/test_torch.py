@@ -47,7 +47,7 @@ def max_map_count():
 
 
 @pytest.mark.skipif(max_map_count() > 70_000, reason=f"vm.max_map_count is {max_map_count()}: 70,000 tensors fit")
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@pytest.mark.parametrize("method", [pytest.param("spawn", marks=pytest.mark.thorough), "forkserver"])
 def test_mappings_run_out(method):
     said = crash(70_000, method, "file_system")
     counts = said["counts"]
@@ -57,6 +57,7 @@ def test_mappings_run_out(method):
     assert said["stack"][-1].endswith("_share_filename_cpu_")
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(max_map_count() > 70_000, reason=f"vm.max_map_count is {max_map_count()}: 70,000 tensors fit")
 def test_the_crash_under_ullage_process_gives_the_same_finding(tmp_path, monkeypatch):
     monkeypatch.setenv("ULLAGE_HOME", str(tmp_path))
@@ -112,7 +113,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.thorough), "forkserver"])
 def test_a_loader_tells_what_its_dataset_weighs_and_workers_that_were_not_forked_their_copy(script, method):
     done, receiver = watched([sys.executable, "-W", "ignore", script(LOADER), method])
     assert done.stdout == b"10000000\n" * 2, done.stderr.decode()

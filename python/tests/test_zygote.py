@@ -521,7 +521,7 @@ def test_a_zygote_that_fails_to_start_is_an_error_that_says_why(what, words):
 
 
 @pytest.mark.parametrize("what, words", [("thread", r"2 threads run in it.*\("), ("cuda", "initialised CUDA")])
-@pytest.mark.parametrize("otherwise", [None, "spawn"])
+@pytest.mark.parametrize("otherwise", [None, pytest.param("spawn", marks=pytest.mark.thorough)])
 def test_a_zygote_that_must_not_fork_says_why_and_the_programs_own_method_is_kept(what, words, otherwise, monkeypatch):
     monkeypatch.setattr(trainer, "_refused", False)
     context = ullage.context("zygote", otherwise)

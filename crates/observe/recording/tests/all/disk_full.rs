@@ -1,9 +1,6 @@
 //! A full or read-only disk: what does not fit is left out and told, what comes when there is room again is recorded.
-#![allow(clippy::unwrap_used, missing_docs)]
 
-mod common;
-
-use common::{ended, image, replayed, run, sample, samples};
+use crate::common::{ended, image, replayed, run, sample, samples};
 use std::path::Path;
 use std::process::Command;
 use ullage_model::{Event, EventKind, Item};
@@ -88,8 +85,7 @@ fn inside_a_small_disk() {
 #[test]
 fn a_full_disk_costs_the_samples_that_find_no_room_and_nothing_else() {
     let home = tempfile::tempdir().unwrap();
-    let script =
-        r#"mount -t tmpfs -o size=1m tmpfs "$1" && exec "$2" --exact inside_a_small_disk --nocapture"#;
+    let script = r#"mount -t tmpfs -o size=1m tmpfs "$1" && exec "$2" --exact disk_full::inside_a_small_disk --nocapture"#;
     let output = Command::new("unshare")
         .args(["--mount", "--", "sh", "-c", script, "sh"])
         .arg(home.path())

@@ -1,9 +1,6 @@
 //! What was written comes back the same: open, killed, closed, repaired, rolled often or never.
-#![allow(clippy::unwrap_used, missing_docs)]
 
-mod common;
-
-use common::{ended, image, replayed, run, write, Tape};
+use crate::common::{self, ended, image, replayed, run, write, Tape};
 use proptest::prelude::*;
 use std::os::unix::fs::PermissionsExt;
 use ullage_model::Item;

@@ -1,9 +1,6 @@
 //! What is exported is what a replay shows, a file a table, whatever state the recording is in.
-#![allow(clippy::unwrap_used, missing_docs)]
 
-mod common;
-
-use common::{image, replayed, run, samples, write};
+use crate::common::{image, replayed, run, samples, write};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 use std::fs::File;

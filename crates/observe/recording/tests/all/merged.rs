@@ -1,9 +1,6 @@
 //! Small parts become large ones, and at no moment of that is a row lost or read twice.
-#![allow(clippy::unwrap_used, missing_docs)]
 
-mod common;
-
-use common::{ended, image, replayed, run, sample, samples, write};
+use crate::common::{ended, image, replayed, run, sample, samples, write};
 use std::collections::BTreeMap;
 use std::path::Path;
 use ullage_recording::{repair, Recording, Writer};

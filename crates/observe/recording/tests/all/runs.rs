@@ -1,9 +1,6 @@
 //! Listing, finding and removing recordings.
-#![allow(clippy::unwrap_used, missing_docs)]
 
-mod common;
-
-use common::{ended, run, write};
+use crate::common::{ended, run, write};
 use std::path::Path;
 use ullage_model::{RunFacts, RunId};
 use ullage_recording::{beyond, find, list_runs, remove, FindError, RemoveError, RunState, Writer};

@@ -1,9 +1,6 @@
 //! Format 1 stays readable: a recording made by its first version reads as it did then.
-#![allow(clippy::unwrap_used, missing_docs)]
 
-mod common;
-
-use common::{ended, event, image, replayed, run, sample};
+use crate::common::{ended, event, image, replayed, run, sample};
 use std::path::{Path, PathBuf};
 use ullage_model::{Item, RunFacts};
 use ullage_recording::{Recording, Writer};

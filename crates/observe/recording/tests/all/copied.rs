@@ -1,9 +1,6 @@
 //! The copy of a recording says at every moment what the recording said when it was last brought up to date.
-#![allow(clippy::unwrap_used, missing_docs)]
 
-mod common;
-
-use common::{ended, event, replayed, run, sample, samples, write};
+use crate::common::{ended, event, replayed, run, sample, samples, write};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;

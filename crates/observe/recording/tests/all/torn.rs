@@ -1,9 +1,6 @@
 //! A recording cut or damaged anywhere opens, says what is wrong, and never panics.
-#![allow(clippy::unwrap_used, missing_docs)]
 
-mod common;
-
-use common::{image, replayed, samples, write};
+use crate::common::{self, image, replayed, samples, write};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -1,9 +1,6 @@
 //! A reader that comes again gets each sample and event once, whatever the writer did in between.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{ended, event, run, sample};
+use crate::common::{self, ended, event, run, sample};
 use proptest::prelude::*;
 use ullage_model::Item;
 use ullage_recording::{Follower, Writer};

@@ -1,9 +1,6 @@
 //! A writer killed at random moments, again and again: the recording opens and misses at most the last sample.
-#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
-mod common;
-
-use common::{ended, event, replayed, run, sample, samples};
+use crate::common::{ended, event, replayed, run, sample, samples};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -104,7 +101,7 @@ fn listing(dir: &Path) -> Vec<(OsString, u64)> {
 
 fn start(test: &str, dir: &Path) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
+        .args(["--exact", &format!("killed::{test}"), "--nocapture"])
         .env(DIRECTORY, dir)
         .stdout(Stdio::piped())
         .spawn()
