@@ -203,6 +203,41 @@ if __name__ == "__main__":
 """
 
 
+OF_ITS_OWN = """
+import multiprocessing
+multiprocessing.set_start_method("spawn")
+class Closed:  # as cloudpickle makes a function of its closure
+    def __init__(self, texts):
+        self.texts = texts
+    def __reduce__(self):
+        return closed, (self.texts,)
+class Box:
+    def __init__(self, function):
+        self.function = function
+def closed(texts):
+    return Box(lambda: len(texts))
+class Worker(multiprocessing.Process):
+    def __init__(self, texts, other):
+        super().__init__()
+        self.texts, self._other = texts, other
+    def run(self):
+        raise SystemExit(len(self.texts) + self._other.function() != 8192)
+if __name__ == "__main__":
+    one, other = ([bytes([number % by]) * 1024 for number in range(4096)] for by in (256, 255))
+    worker = Worker(one, Closed(other))
+    worker.start()
+    worker.join()
+    print(worker.exitcode)
+"""
+
+
+def test_what_a_processs_own_class_and_its_closures_hold_is_weighed(python, script):
+    done, receiver = watched([python, script(OF_ITS_OWN)])
+    assert done.stdout == b"0\n" and done.stderr == b"", done.stderr
+    (began,) = receiver.of("process")
+    assert sum(began["arguments"].values()) == pytest.approx(8192 * (1024 + 33 + 8), rel=0.05)
+
+
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_a_process_that_was_not_forked_weighs_its_target_and_its_arguments(python, script, method):
     done, receiver = watched([python, script(GIVEN), method])

@@ -117,10 +117,12 @@ def _weigh_arguments(target, process, message, of_pool):
         if dataset is not None:
             message["dataset"] = weigh.weigh(dataset)
         elif not of_pool:
-            given = [types.attribute(process, name) for name in ("_target", "_args", "_kwargs")]
-            if type(given[0]) is types.MethodType:
-                given[0] = given[0].__self__
-            message["arguments"] = weigh.weigh(given)
+            # A class of the program's own holds what it was given in attributes; BaseProcess's hold target and arguments.
+            given = list(dict.values(types.attributes_of(process)))
+            bound = types.attribute(process, "_target")
+            if type(bound) is types.MethodType:
+                given.append(bound.__self__)
+            message["arguments"] = weigh.weigh(given, closures=True)
     except Exception:
         pass
 

@@ -40,9 +40,10 @@ _METHOD, _OF_OBJECT = type(str.upper), types.namespace(object)["__sizeof__"]
 _LIBRARY = getattr(sys, "stdlib_module_names", ())
 
 
-def weigh(root, most=MAX_STEPS, seen=None):
+def weigh(root, most=MAX_STEPS, seen=None, closures=False):
     """Bytes: `objects` of Python in small pieces, `arrays` in large ones, `tensors` of torch. Parts that were not
-    reached within `most` steps are left out, and those that are `seen` already, by their ids, which gets those met."""
+    reached within `most` steps are left out, and those that are `seen` already, by their ids, which gets those met.
+    `closures`: with what functions have closed over, as those that cloudpickle sends; a callback's leads to anything."""
     totals = [0.0, 0.0, 0.0]
     array, tensor = common.names("numpy").get("ndarray"), common.names("torch").get("Tensor")
     seen = set() if seen is None else seen
@@ -53,6 +54,9 @@ def weigh(root, most=MAX_STEPS, seen=None):
         most -= 1
         value, weight = todo.popleft()
         kind = type(value)
+        if closures and kind is types.FunctionType and id(value) not in seen:
+            seen.add(id(value))
+            todo.extend([(cell, weight) for cell in value.__closure__ or ()])
         if issubclass(kind, _PASSED_BY) or id(value) in seen:
             continue
         seen.add(id(value))

@@ -37,7 +37,7 @@ struct Grower<'a> {
 fn judge(analysis: &Analysis) -> Judgement {
     let all = growers(analysis);
     match (together(analysis, &all.iter().collect::<Vec<_>>()), all.first()) {
-        (Some(limit), Some(_)) => Judgement::one(finding(analysis, &all, limit)),
+        (Some(limit), Some(_)) => Judgement::one(finding(analysis, &all.iter().collect::<Vec<_>>(), limit)),
         _ => shared(analysis).map_or(Judgement::Nothing, Judgement::one),
     }
 }
@@ -148,8 +148,17 @@ pub(super) fn yield_to_others(
             !was_killed && !findings.iter().any(|finding| is_growth(&finding.cause) && explains(finding))
         })
         .collect();
-    if findings.iter().any(fatal) || together(analysis, &rest).is_none() {
-        findings.retain(|finding| finding.cause != ID);
+    match together(analysis, &rest).filter(|_| !findings.iter().any(fatal)) {
+        None => findings.retain(|finding| finding.cause != ID),
+        // What is left is told by those that are left.
+        Some(limit) if rest.len() < all.len() => {
+            for one in findings.iter_mut().filter(|finding| finding.cause == ID) {
+                let of_rest = self::finding(analysis, &rest, limit);
+                let (cause, explains) = (std::mem::take(&mut one.cause), std::mem::take(&mut one.explains));
+                *one = Finding { cause, explains, headline: of_rest.title.clone(), ..of_rest };
+            }
+        }
+        Some(_) => {}
     }
 }
 
@@ -241,9 +250,9 @@ fn foreseen<'c>(analysis: &'c Analysis, all: &[&Grower], by: f64) -> Option<&'c 
         .map(|(state, _)| state)
 }
 
-fn finding(analysis: &Analysis, all: &[Grower], limit: Option<&LimitState>) -> Finding {
+fn finding(analysis: &Analysis, all: &[&Grower], limit: Option<&LimitState>) -> Finding {
     let rate: f64 = all.iter().map(|grower| grower.by / (grower.rise.until - grower.rise.since)).sum();
-    let first = &all[0];
+    let first = all[0];
     let mut evidence: Vec<Evidence> = line_sentence(first.process, first.rise).into_iter().collect();
     evidence.extend(tensors_sentence(first));
     evidence.push(growth_sentence(first.process, &first.rise));
@@ -290,7 +299,7 @@ fn deadline(limit: &LimitState, rate: f64) -> Option<String> {
     Some(format!("; {} of {} full in {left}", limit.kind.name(), limit.scope))
 }
 
-fn others_sentence(all: &[Grower]) -> Option<Evidence> {
+fn others_sentence(all: &[&Grower]) -> Option<Evidence> {
     let (first, others) = all.split_first()?;
     let bytes = others.iter().map(|grower| grower.by).sum::<f64>() as u64;
     let sentence = format!(
@@ -334,6 +343,8 @@ enum Why {
     NoAgent,
     /// It was there, and not in this process.
     NotInside,
+    /// No agent can be: it is no Python.
+    NotPython,
     /// It found no moment for a second census.
     NoSafePoint,
     /// So many censuses named nothing that is enough.
@@ -358,6 +369,7 @@ fn why_not_found(analysis: &Analysis, grower: &Grower) -> Why {
     match (process.agent, inspected) {
         (true, 0) => Why::NoSafePoint,
         (true, inspected) => Why::NotNamed(inspected),
+        (false, _) if analysis.facts.agent && !process.is_python() => Why::NotPython,
         (false, _) if attached && !analysis.facts.agent => Why::FromOutside,
         (false, _) if !analysis.facts.agent => Why::NoAgent,
         (false, _) => Why::NotInside,
@@ -368,7 +380,7 @@ impl Why {
     fn source(self, process: &ProcessHistory) -> evidence::Source {
         match self {
             Why::NoSafePoint | Why::NotNamed(_) | Why::Freed => evidence::Source::Agent(process.id.pid),
-            Why::FromOutside | Why::NoAgent | Why::NotInside => evidence::Source::Named(""),
+            Why::FromOutside | Why::NoAgent | Why::NotInside | Why::NotPython => evidence::Source::Named(""),
         }
     }
 
@@ -383,6 +395,9 @@ impl Why {
             }
             Why::NotInside => {
                 format!("No agent was in {} ({}) to name the container.", evidence::describe(process), process.name())
+            }
+            Why::NotPython => {
+                format!("{} ({}) is no Python program: no agent can look inside.", evidence::describe(process), process.name())
             }
             Why::Freed => {
                 "The program freed most of it. malloc holds it free, in no heap so much that one is the cause.".into()
@@ -467,7 +482,12 @@ fn settle(why: &Why, class: Option<GrowthClass>, command: Option<&str>) -> Vec<F
          print(collections.Counter(tuple(o.shape) for o in gc.get_objects() if isinstance(o, torch.Tensor)).most_common(5))"
             .into(),
     );
+    let heap = fix(
+        "Start that program under heaptrack",
+        "heaptrack PROGRAM\nheaptrack_print --print-leaks 1 heaptrack.PROGRAM.*  # who allocated what was never freed".into(),
+    );
     match (why, class) {
+        (Why::NotPython, _) => vec![heap],
         (Why::FromOutside | Why::NoAgent, _) => vec![inspect, native],
         (Why::Freed, _) => vec![
             fix(

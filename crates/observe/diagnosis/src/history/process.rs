@@ -405,6 +405,16 @@ impl ProcessHistory {
         self.facts.as_ref().map_or(self.parent, |facts| facts.parent)
     }
 
+    /// Whether it may run Python: by its command line, where that is known, its name, or since an agent is in it.
+    pub(crate) fn is_python(&self) -> bool {
+        let python = |path: &str| {
+            let name = path.rsplit('/').next().unwrap_or_default();
+            name.starts_with("python") || name.starts_with("pypy")
+        };
+        let first = self.facts.as_ref().and_then(|facts| facts.command_line.first());
+        self.agent || python(self.name()) || first.is_none_or(|first| python(first))
+    }
+
     /// `comm`, as last read.
     pub fn name(&self) -> &str {
         match (&self.last, &self.facts) {

@@ -3,7 +3,7 @@
 use super::build::*;
 use ullage_model::{
     AgentMessage, Bytes, Census, ClockTicks, Ending, EventKind, Limit, LoaderSettings, Measured,
-    ProcessReading, ProcessState, Retainer, Role, Severity, Verdict,
+    ProcessFacts, ProcessReading, ProcessState, Retainer, Role, Severity, Verdict,
 };
 
 const CAUSE: &str = "unnamed-growth";
@@ -627,27 +627,83 @@ fn the_address_space_is_a_limit_of_the_process_that_grows() {
     is_reported(&run.finish(60.2, Ending::Exited(0)).verdict(), "140 MiB of address space left");
 }
 
-/// A helper that grows by 560 MiB in 20 seconds.
-fn helper_that_grows() -> Run {
+/// A helper that grows by 560 MiB in 20 seconds, beside a main that grows by so many MiB a second.
+fn helper_that_grows(main: f64) -> Run {
     let mut run = Run::new();
     run.process(0.2, HELPER, MAIN, Role::Helper, limits(), 1000);
     for at in ticks(20.0, 1.0) {
         let grown = 20.0 + 28.0 * at;
-        run.tick(at, vec![reading(MAIN, 1, "python"), sized(HELPER, grown, 10.0, 900.0 + grown)], |sample| {
-            sample.cgroups = vec![group("/job", ((40.0 + grown) * MIB as f64) as u64, 620 * MIB, 0, 0)];
-        });
+        let own = 40.0 + main * at;
+        run.tick(
+            at,
+            vec![sized(MAIN, own, 10.0, 900.0 + own), sized(HELPER, grown, 10.0, 900.0 + grown)],
+            |sample| {
+                sample.cgroups = vec![group("/job", ((40.0 + grown) * MIB as f64) as u64, 620 * MIB, 0, 0)];
+            },
+        );
     }
     run
 }
 
 #[test]
 fn of_a_helper_that_grew_until_the_kernel_killed_it_the_kill_alone_is_reported() {
-    let mut killed = helper_that_grows();
+    let mut killed = helper_that_grows(0.0);
     killed.ended(20.2, HELPER, Ending::Signaled(9));
     killed.tick(20.5, vec![reading(MAIN, 1, "python")], |sample| {
         sample.cgroups = vec![group("/job", 40 * MIB, 620 * MIB, 1, 90)];
     });
     assert_eq!(causes(&killed.finish(21.0, Ending::Exited(0)).verdict()), ["invisible-child-oom"]);
-    let lived = helper_that_grows().finish(20.2, Ending::Exited(0)).verdict();
+    let lived = helper_that_grows(0.0).finish(20.2, Ending::Exited(0)).verdict();
     assert_eq!(causes(&lived), [CAUSE]);
+}
+
+#[test]
+fn of_two_that_grew_and_one_that_was_killed_the_other_is_told() {
+    let mut killed = helper_that_grows(12.0);
+    killed.ended(20.2, HELPER, Ending::Signaled(9));
+    killed.tick(20.5, vec![sized(MAIN, 286.0, 10.0, 1186.0)], |sample| {
+        sample.cgroups = vec![group("/job", 40 * MIB, 620 * MIB, 1, 90)];
+    });
+    let verdict = killed.finish(21.0, Ending::Exited(0)).verdict();
+    let other = verdict
+        .findings
+        .iter()
+        .find(|finding| finding.cause == CAUSE)
+        .unwrap_or_else(|| panic!("{:?}", causes(&verdict)));
+    assert!(other.title.contains("by 12 MiB a second"), "{}", other.title);
+    assert_eq!(other.process.as_ref().map(|process| process.id.pid), Some(MAIN));
+    assert!(!sentences(other).contains("other process"), "{}", sentences(other));
+}
+
+#[test]
+fn of_a_program_of_another_language_it_is_said_that_no_agent_can_look_inside() {
+    for (name, other) in [("evaluator", true), ("python3.12", false)] {
+        let mut run = Run::new();
+        run.facts.agent = true;
+        let facts = ProcessFacts {
+            id: id(HELPER),
+            parent: MAIN,
+            uid: Measured::Known(1000),
+            command_line: vec![format!("/opt/bin/{name}"), "--games".into()],
+            comm: name.into(),
+            limits: Measured::Known(limits()),
+            cgroups: vec!["0::/job".into()],
+            role: Role::Helper,
+            seccomp: Measured::default(),
+            cores_allowed: Measured::default(),
+            forked_from: None,
+        };
+        run.event(0.2, EventKind::ProcessSeen { facts: Box::new(facts) });
+        for at in ticks(20.0, 1.0) {
+            let grown = 20.0 + 28.0 * at;
+            let mut helper = sized(HELPER, grown, 10.0, 900.0 + grown);
+            helper.comm = name.into();
+            run.tick(at, vec![sized(MAIN, 40.0, 10.0, 940.0), helper], |_| {});
+        }
+        let verdict = run.finish(20.2, Ending::Exited(0)).verdict();
+        is_reported(&verdict, name);
+        let finding = &verdict.findings[0];
+        assert_eq!(sentences(finding).contains("is no Python program"), other, "{}", sentences(finding));
+        assert_eq!(finding.fixes[0].command.contains("heaptrack"), other);
+    }
 }
