@@ -209,8 +209,9 @@ class Census:
             # Attributes are no elements of each other: each of them counts for itself.
             if thread_time() <= until and not paths.is_of_attributes(spots[number]):
                 inner[key] = heap.nested(large[key][0])
-            ends_before[key] = self._ends.get(key) or self._ends.get(name)
-            ends[key] = ends[name] = queues.ends(large[key][0]) if thread_time() <= until else None
+            ends_before[key] = before = self._ends.get(key) or self._ends.get(name)
+            # Without time for it, what was known stays known: a queue is not told by what could not be read.
+            ends[key] = ends[name] = queues.ends(large[key][0]) if thread_time() <= until else before
         candidates = []
         for some, bases in ((large, named), (unnamed, self._unnamed)):
             for key, (value, number) in some.items():

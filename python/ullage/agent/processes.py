@@ -117,12 +117,10 @@ def _weigh_arguments(target, process, message, of_pool):
         if dataset is not None:
             message["dataset"] = weigh.weigh(dataset)
         elif not of_pool:
-            # A class of the program's own holds what it was given in attributes; BaseProcess's hold target and arguments.
-            given = list(dict.values(types.attributes_of(process)))
+            # A class of the program's own holds what it was given in attributes; BaseProcess's are target and arguments.
             bound = types.attribute(process, "_target")
-            if type(bound) is types.MethodType:
-                given.append(bound.__self__)
-            message["arguments"] = weigh.weigh(given, closures=True)
+            of = bound.__self__ if type(bound) is types.MethodType else None
+            message["arguments"] = weigh.weigh((process, of), closures=True)
     except Exception:
         pass
 

@@ -43,7 +43,7 @@ _LIBRARY = getattr(sys, "stdlib_module_names", ())
 def weigh(root, most=MAX_STEPS, seen=None, closures=False):
     """Bytes: `objects` of Python in small pieces, `arrays` in large ones, `tensors` of torch. Parts that were not
     reached within `most` steps are left out, and those that are `seen` already, by their ids, which gets those met.
-    `closures`: with what functions have closed over, as those that cloudpickle sends; a callback's leads to anything."""
+    `closures`: with what functions close over, as those that cloudpickle sends; a callback's leads to anything."""
     totals = [0.0, 0.0, 0.0]
     array, tensor = common.names("numpy").get("ndarray"), common.names("torch").get("Tensor")
     seen = set() if seen is None else seen

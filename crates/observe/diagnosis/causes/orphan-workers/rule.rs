@@ -3,10 +3,10 @@
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
-use crate::policy::counts::ORPHANED_S;
+use crate::policy::counts::{MOST_ANCESTORS, ORPHANED_S};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Ending, Evidence, Fix, OutcomeKind, Proof, Role, Severity};
+use ullage_model::{At, Ending, Evidence, Fix, OutcomeKind, Proof, Role, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -30,34 +30,29 @@ fn orphaned_during(analysis: &Analysis) -> Judgement {
     };
     let mut orphans: Vec<(f64, &ProcessHistory, &ProcessHistory)> = Vec::new();
     for process in analysis.timeline.processes().filter(is_worker) {
-        let parent = analysis.timeline.processes().find(|parent| parent.id.pid == process.born_to());
-        let Some((parent, killed)) = parent.and_then(|parent| match parent.ended {
-            Some((at, Ending::Signaled(_), _)) => Some((parent, at)),
-            _ => None,
-        }) else {
-            continue;
-        };
+        let Some((killed, ancestor)) = killed_above(analysis, process) else { continue };
         let alone = process.last_seen.since(killed);
-        if process.first_seen < killed && alone >= ORPHANED_S {
-            orphans.push((alone, process, parent));
+        if alone >= ORPHANED_S {
+            orphans.push((alone, process, ancestor));
         }
     }
     orphans.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let Some((longest, first, parent)) = orphans.first() else { return Judgement::Nothing };
+    let Some((longest, first, ancestor)) = orphans.first() else { return Judgement::Nothing };
     let memory: u64 = orphans
         .iter()
         .filter_map(|(_, process, _)| process.memory)
         .map(|(_, memory)| memory.anonymous.0)
         .fold(0, u64::saturating_add);
     let sentence = format!(
-        "{} outlived a parent that was killed, by up to {}, and held {} of anonymous memory; the first was {}, started by pid {}.",
+        "{} outlived a parent that was killed, by up to {}, and held {} of anonymous memory; the first was {}, {} by pid {}.",
         evidence::plural(orphans.len() as u64, "worker", "workers"),
         evidence::seconds(*longest),
         evidence::bytes(memory),
         evidence::describe(first),
-        parent.id.pid
+        if first.born_to() == ancestor.id.pid { "started" } else { "whose parent was started" },
+        ancestor.id.pid
     );
-    let at = parent.ended.map_or(parent.last_seen, |(at, _, _)| at);
+    let at = ancestor.ended.map_or(ancestor.last_seen, |(at, _, _)| at);
     let source = "parents of processes that ended";
     let evidence = vec![evidence::number("orphans", orphans.len() as u64, "processes", source, at, sentence)];
     let mut finding =
@@ -71,6 +66,26 @@ fn orphaned_during(analysis: &Analysis) -> Judgement {
     // What its workers hold came before, and stays because of this.
     finding.at = Some(first.first_seen);
     Judgement::one(finding)
+}
+
+/// The nearest of a process's ancestors that was killed by a signal while it lived, and when: its parent, or a Python program
+/// further up, of which nobody in between knows. A shell that is killed may have meant its children to stay.
+fn killed_above<'a>(analysis: &Analysis<'a>, process: &ProcessHistory) -> Option<(At, &'a ProcessHistory)> {
+    let mut of = process.born_to();
+    let mut of_it = true;
+    // A pid that is given out again makes no circle.
+    for _ in 0..MOST_ANCESTORS {
+        let ancestor = analysis.timeline.by_pid(of)?;
+        match ancestor.ended {
+            Some((at, Ending::Signaled(_), _))
+                if process.first_seen < at && (of_it || ancestor.is_python()) =>
+            {
+                return Some((at, ancestor));
+            }
+            _ => (of, of_it) = (ancestor.born_to(), false),
+        }
+    }
+    None
 }
 
 /// Processes that are alive after the end of the command.

@@ -72,13 +72,20 @@ fn sent(analysis: &Analysis) -> Option<Finding> {
     let copies = alike.max_by_key(|copies| sum(copies))?;
     let whole = sum(&copies);
     let most = copies.iter().max_by_key(|copy| copy.bytes)?;
-    let severity = severity(analysis, whole, analysis.timeline.memory().peak_bytes)?;
+    // Of one more it is not known whether the parent has it too.
+    let saved = whole - most.bytes;
+    // Each may have been given a part of its own, as large as the others': then nothing is held twice, and a job that ends well
+    // is healthy.
+    let severity = match severity(analysis, saved, analysis.timeline.memory().peak_bytes)? {
+        Severity::Warning if !analysis.ran_out => Severity::Note,
+        severity => severity,
+    };
     let starter = starter(analysis, &copies);
     let number = evidence::count(copies.len() as u64);
     let sizes = format!("{} each, {} in all", evidence::bytes(most.bytes), evidence::bytes(whole));
     let sentence = format!("{number} processes each hold what they were given as they started: {sizes}.");
     let source = evidence::Source::Agents(most.process.id.pid);
-    let mut evidence = vec![evidence::number("saved by sharing", whole, "bytes", source, most.at, sentence)];
+    let mut evidence = vec![evidence::number("saved by sharing", saved, "bytes", source, most.at, sentence)];
     evidence.extend(step_sentence(most));
     let context = analysis.remedy_context_of(starter);
     let mut finding = of_job(&RULE, severity, Proof::Estimated, evidence, &context);

@@ -2,7 +2,7 @@
 
 use super::gloo_and_process_group_growth::explains;
 use crate::analysis::failures::{Failure, Symptom};
-use crate::analysis::retainers::{is_keyed, OF_THREADS};
+use crate::analysis::retainers::{is_keyed, Kind, OF_THREADS};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
@@ -11,7 +11,7 @@ use crate::policy::counts::{
     THREADS_TIMES, WHOLE_RATE,
 };
 use crate::rule::finding::of_process;
-use crate::rule::{Judgement, Rule};
+use crate::rule::{retainers, Judgement, Rule};
 use crate::trend::{trend_of, Trend};
 use ullage_model::{At, Evidence, Fix, Proof, Severity};
 
@@ -24,7 +24,8 @@ fn judge(analysis: &Analysis) -> Judgement {
     let found = refused.chain(analysis.timeline.processes().filter_map(|process| rising(analysis, process)));
     match found.max_by(|a, b| a.0.total_cmp(&b.0)) {
         Some((_, judgement)) => judgement,
-        None => Judgement::Nothing,
+        // Few, that hold much.
+        None => retainers::judge(analysis, &RULE, Kind::Thread),
     }
 }
 

@@ -19,8 +19,8 @@ use crate::rule::retainers::{growth_sentence, is_without_a_name, line_sentence};
 use crate::rule::{Judgement, Rule};
 use crate::trend::{flattens, rise, Rise};
 use ullage_model::{
-    At, Evidence, Finding, Fix, GrowthClass, LimitKind, LimitState, OutcomeKind, ProcessId, Proof, Role,
-    Severity, Status, TensorGroup,
+    At, Evidence, Finding, Fix, GrowthClass, LimitKind, LimitState, OutcomeKind, ProcessId, ProcessRef,
+    Proof, Role, Severity, Status, TensorGroup,
 };
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
@@ -270,14 +270,13 @@ fn finding(analysis: &Analysis, all: &[&Grower], limit: Option<&LimitState>) -> 
     ));
     let context = analysis.remedy_context_of(Some(first.process));
     let mut finding = of_job(&RULE, Severity::Warning, Proof::SeenOutside, evidence, &context);
-    finding.fixes =
-        settle(&why, analysis.growth.as_ref().map(|(growth, _)| growth.class), context.command.as_deref());
+    finding.fixes = settle(&why, class(analysis, all), context.command.as_deref());
     let running = analysis.plain_outcome().kind == OutcomeKind::StillRunning;
     let end = if running { "is growing" } else { "grows to the end" };
     finding.title = format!(
         "Memory {end}, by {} a second{}{}; cause not found",
         evidence::bytes(rate as u64),
-        if locked(first).is_some() { " (locked memory)".into() } else { kind(analysis) },
+        if locked(first).is_some() { " (locked memory)".into() } else { kind(class(analysis, all)) },
         limit.and_then(|limit| deadline(limit, rate)).unwrap_or_default()
     );
     finding.process = Some(evidence::process_ref(first.process));
@@ -285,9 +284,15 @@ fn finding(analysis: &Analysis, all: &[&Grower], limit: Option<&LimitState>) -> 
     finding
 }
 
+/// The class of the job's growth, where it is that of one of these.
+fn class(analysis: &Analysis, all: &[&Grower]) -> Option<GrowthClass> {
+    let (growth, _) = analysis.growth.as_ref()?;
+    let of_these = |process: &ProcessRef| all.iter().any(|grower| grower.process.id == process.id);
+    growth.process.as_ref().is_none_or(of_these).then_some(growth.class)
+}
+
 /// Of which kind, where the class of the growth says one: ` (live tensors)`.
-fn kind(analysis: &Analysis) -> String {
-    let class = analysis.growth.as_ref().map(|(growth, _)| growth.class);
+fn kind(class: Option<GrowthClass>) -> String {
     match class {
         None | Some(GrowthClass::LiveGrowth | GrowthClass::None) => String::new(),
         Some(class) => format!(" ({})", class.id().replace('-', " ")),

@@ -29,6 +29,8 @@ pub(crate) enum Kind {
     Cycle,
     /// In a buffer that a dataset shuffles: full, it grows no more.
     Shuffled,
+    /// By threads that are running.
+    Thread,
     /// As results kept for later.
     Cache,
     /// As what each step brought.
@@ -44,6 +46,9 @@ const PENDING: &str = " (pending)";
 /// What a `threading.local` holds for each thread.
 pub(crate) const OF_THREADS: &str = "threading.local";
 
+/// Where CPython's threading keeps each thread until it has ended.
+const RUNNING_THREADS: &str = "threading._active";
+
 /// What a loop of events holds until it is due.
 const TIMER: &str = "asyncio.events.TimerHandle";
 
@@ -52,10 +57,11 @@ const FINALIZER: &str = "weakref.finalize._Info";
 
 impl Kind {
     /// All of them.
-    pub(crate) const ALL: [Kind; 9] = [
+    pub(crate) const ALL: [Kind; 10] = [
         Kind::Queue,
         Kind::Cycle,
         Kind::Shuffled,
+        Kind::Thread,
         Kind::Cache,
         Kind::Graph,
         Kind::View,
@@ -84,6 +90,7 @@ impl Kind {
             || retainer.element.is_empty()
                 && ["Tensor", "ndarray", "bytes", "bytearray"].iter().any(|kind| retainer.type_name.ends_with(kind));
         match retainer {
+            _ if retainer.name == RUNNING_THREADS => Kind::Thread,
             // The loop of events keeps them until they are due, and they what they call.
             _ if is_timers(retainer) || is_future(retainer) => Kind::Hook,
             _ if is_of_a_queue(retainer) || is_waiting(retainer) => Kind::Queue,

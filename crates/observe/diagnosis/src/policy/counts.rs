@@ -60,6 +60,9 @@ pub(crate) const LARGE_MEMLOCK_BYTES: u64 = 4 << 30;
 /// A worker whose parent was killed lives on as an orphan from here on, seconds: torch's workers ask every 5 s whether it lives
 /// (MP_STATUS_CHECK_INTERVAL), and leave. In any run: it is torch's constant, twice.
 pub(crate) const ORPHANED_S: f64 = 10.0;
+/// How far up an orphan's ancestors are gone through: a script, a program, a launcher and its agent are four. Bounds the work where a
+/// pid was given out again; it decides nothing else.
+pub(crate) const MOST_ANCESTORS: usize = 16;
 /// Entries that a remedy bounds a cache by, where nothing is known of it; one that was seen is bounded below what it had. It
 /// decides nothing.
 pub(crate) const CACHE_BOUND: u64 = 1024;

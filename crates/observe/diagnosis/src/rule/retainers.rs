@@ -195,8 +195,10 @@ fn severity(analysis: &Analysis, held: &RetainedGrowth, same: &[RetainedGrowth],
         }
         Kind::Graph if !held.seen => Severity::Note,
         Kind::Graph | Kind::View | Kind::Error | Kind::Hook | Kind::Cycle => Severity::Warning,
-        Kind::Queue | Kind::Cache | Kind::Output if much && share >= EXPLAINS_MOST => Severity::Warning,
-        Kind::Queue | Kind::Cache | Kind::Output | Kind::Shuffled => Severity::Note,
+        Kind::Queue | Kind::Cache | Kind::Output | Kind::Thread if much && share >= EXPLAINS_MOST => {
+            Severity::Warning
+        }
+        Kind::Queue | Kind::Cache | Kind::Output | Kind::Thread | Kind::Shuffled => Severity::Note,
     }
 }
 

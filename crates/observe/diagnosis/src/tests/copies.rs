@@ -431,8 +431,9 @@ fn a_global_that_was_inherited_or_mapped_is_no_copy() {
     assert!(pool("spawn", 16 * MIB, 17 * MIB, [Some("aa"); 4]).findings.is_empty(), "not its own memory");
 }
 
-/// Main, of 300 MiB, and so many processes of this role and start method that were given 100 MiB each.
-fn given(role: &Role, method: &str, number: i32) -> Verdict {
+/// Main, of 300 MiB, and so many processes of this role and start method that were given 100 MiB each; `killed`: one of them, by its
+/// cgroup's limit.
+fn given(role: &Role, method: &str, number: i32, killed: bool) -> Verdict {
     let mut run = Run::new();
     let sized = |pid: i32, mib: u64| {
         let mut process = reading(pid, MAIN, "python");
@@ -451,17 +452,28 @@ fn given(role: &Role, method: &str, number: i32) -> Verdict {
     }
     for second in 1..8 {
         let all = (300..300 + number).map(|pid| sized(pid, 140));
-        run.tick(f64::from(second), std::iter::once(sized(MAIN, 300)).chain(all).collect(), |_| {});
+        run.tick(f64::from(second), std::iter::once(sized(MAIN, 300)).chain(all).collect(), |sample| {
+            sample.cgroups = vec![group("/job", 1140 * MIB, 1150 * MIB, 0, 0)];
+        });
     }
-    run.finish(8.0, Ending::Exited(0)).verdict()
+    if killed {
+        run.ended(7.4, 300, Ending::Signaled(9));
+        run.tick(7.5, vec![sized(MAIN, 300)], |sample| {
+            sample.cgroups = vec![group("/job", 1000 * MIB, 1150 * MIB, 1, 9)];
+        });
+    }
+    run.finish(8.0, Ending::Exited(i32::from(killed))).verdict()
 }
 
 #[test]
 fn what_processes_of_spawn_were_given_is_there_once_for_each_of_them() {
-    let verdict = given(&Role::Trainer, "forkserver", 6);
-    assert_eq!(causes(&verdict), ["spawn-forkserver-full-copy"]);
+    let well = given(&Role::Trainer, "forkserver", 6, false);
+    assert_eq!(causes(&well), Vec::<&str>::new(), "each may have been given a part of its own");
+    assert_eq!(well.findings[0].cause, "spawn-forkserver-full-copy");
+    let verdict = given(&Role::Trainer, "forkserver", 6, true);
     let first = &verdict.findings[0];
-    assert_eq!((first.severity, first.status()), (Severity::Warning, Status::Supported));
+    assert_eq!((first.cause.as_str(), first.status()), ("spawn-forkserver-full-copy", Status::Supported));
+    assert!(first.severity >= Severity::Warning);
     assert_eq!(
         first.title,
         "6 processes each unpickled the data that they were given: 100 MiB each, 600 MiB in all"
@@ -476,6 +488,8 @@ fn one_process_forked_ones_ranks_and_workers_of_a_pool_hold_no_copies_of_argumen
         (Role::Rank(1), "spawn", 6),
         (Role::PoolWorker, "spawn", 6),
     ] {
-        assert_eq!(causes(&given(&role, method, number)), Vec::<&str>::new(), "{role:?} {method}");
+        let verdict = given(&role, method, number, false);
+        let copies = verdict.findings.iter().any(|finding| finding.cause == "spawn-forkserver-full-copy");
+        assert!(!copies, "{role:?} {method}");
     }
 }

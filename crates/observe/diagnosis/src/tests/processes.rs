@@ -2,7 +2,8 @@
 
 use super::build::*;
 use ullage_model::{
-    Bytes, ClockTicks, CountsAtFailure, Ending, Measured, Missing, ProcessMemory, ProcessState, Role, Verdict,
+    Bytes, ClockTicks, CountsAtFailure, Ending, EventKind, Measured, Missing, ProcessFacts, ProcessMemory,
+    ProcessState, Role, Verdict,
 };
 
 /// How the processes of earlier times behave once the next ones are there.
@@ -143,4 +144,39 @@ fn workers_that_go_on_after_their_parent_was_killed_are_orphans() {
     assert!(with(Ending::Signaled(9), 20.0));
     assert!(!with(Ending::Signaled(9), 6.0), "torch's workers ask every 5 s");
     assert!(!with(Ending::Exited(0), 20.0), "it left them there on purpose");
+}
+
+#[test]
+fn ranks_whose_launcher_outlived_the_killed_program_are_orphans_and_those_of_a_killed_shell_are_not() {
+    let with = |program: &str, agent: Ending| {
+        let mut run = Run::new();
+        let facts = |pid: i32, parent: i32, name: &str, role: Role| EventKind::ProcessSeen {
+            facts: Box::new(ProcessFacts {
+                id: id(pid),
+                parent,
+                uid: Measured::Known(1000),
+                command_line: vec![name.into()],
+                comm: name.into(),
+                limits: Measured::Known(limits()),
+                cgroups: vec!["0::/job".into()],
+                role,
+                seccomp: Measured::default(),
+                cores_allowed: Measured::default(),
+                forked_from: None,
+            }),
+        };
+        run.event(1.0, facts(200, MAIN, program, Role::Other));
+        run.event(1.5, facts(250, 200, "python", Role::Helper));
+        run.event(2.0, facts(300, 250, "python", Role::Rank(0)));
+        for at in (1..30).map(f64::from) {
+            let above = (at < 5.0).then(|| reading(200, MAIN, program));
+            let job = [reading(MAIN, 1, "bash"), reading(250, 200, "python"), reading(300, 250, "python")];
+            run.tick(at + 0.5, job.into_iter().chain(above).collect(), |_| {});
+        }
+        run.ended(5.0, 200, agent).ended(29.8, 300, Ending::Signaled(9));
+        causes(&run.finish(30.0, Ending::Exited(0)).verdict()).contains(&"orphan-workers")
+    };
+    assert!(with("python", Ending::Signaled(15)));
+    assert!(!with("bash", Ending::Signaled(1)), "nohup and setsid are meant so");
+    assert!(!with("python", Ending::Exited(1)));
 }

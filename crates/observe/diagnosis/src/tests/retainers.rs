@@ -360,6 +360,8 @@ fn each_way_to_hold_has_its_rule() {
     assert_eq!(with(|one| one.type_name = "itertools.cycle".into()), "itertools-cycle-caches");
     assert_eq!(with(|one| one.type_name = "lru_cache".into()), "unbounded-caches");
     assert_eq!(with(|one| one.type_name = "dict".into()), "unbounded-caches");
+    let of_threads = with(|one| (one.name, one.type_name) = ("threading._active".into(), "dict".into()));
+    assert_eq!(of_threads, "threads-per-task");
     let of_a_class = with(|one| (one.place, one.element) = (String::new(), "str".into()));
     assert_eq!(of_a_class, "unbounded-caches");
     let memo =
