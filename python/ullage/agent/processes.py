@@ -117,7 +117,7 @@ def _weigh_arguments(target, process, message, of_pool):
         if dataset is not None:
             message["dataset"] = weigh.weigh(dataset)
         elif not of_pool:
-            # A class of the program's own holds what it was given in attributes; BaseProcess's are target and arguments.
+            # A class of the program's own holds what it was given in attributes; BaseProcess's are its target and args.
             bound = types.attribute(process, "_target")
             of = bound.__self__ if type(bound) is types.MethodType else None
             message["arguments"] = weigh.weigh((process, of), closures=True)

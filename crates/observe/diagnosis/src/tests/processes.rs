@@ -147,7 +147,7 @@ fn workers_that_go_on_after_their_parent_was_killed_are_orphans() {
 }
 
 #[test]
-fn ranks_whose_launcher_outlived_the_killed_program_are_orphans_and_those_of_a_killed_shell_are_not() {
+fn ranks_under_a_launcher_that_outlived_the_killed_program_are_orphans_and_those_of_a_killed_shell_are_not() {
     let with = |program: &str, agent: Ending| {
         let mut run = Run::new();
         let facts = |pid: i32, parent: i32, name: &str, role: Role| EventKind::ProcessSeen {

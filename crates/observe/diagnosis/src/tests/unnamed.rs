@@ -658,7 +658,7 @@ fn of_a_helper_that_grew_until_the_kernel_killed_it_the_kill_alone_is_reported()
 }
 
 #[test]
-fn of_two_that_grew_and_one_that_was_killed_the_other_is_told() {
+fn of_two_that_grew_and_one_that_was_killed_the_other_is_reported() {
     let mut killed = helper_that_grows(12.0);
     killed.ended(20.2, HELPER, Ending::Signaled(9));
     killed.tick(20.5, vec![sized(MAIN, 286.0, 10.0, 1186.0)], |sample| {
@@ -676,7 +676,7 @@ fn of_two_that_grew_and_one_that_was_killed_the_other_is_told() {
 }
 
 #[test]
-fn of_a_program_of_another_language_it_is_said_that_no_agent_can_look_inside() {
+fn of_a_program_of_another_language_it_is_said_that_no_agent_can_be_inside() {
     for (name, other) in [("evaluator", true), ("python3.12", false)] {
         let mut run = Run::new();
         run.facts.agent = true;
