@@ -205,7 +205,6 @@ if __name__ == "__main__":
 
 OF_ITS_OWN = """
 import multiprocessing
-multiprocessing.set_start_method("spawn")
 class Closed:  # as cloudpickle makes a function of its closure
     def __init__(self, texts):
         self.texts = texts
@@ -216,7 +215,7 @@ class Box:
         self.function = function
 def closed(texts):
     return Box(lambda: len(texts))
-class Worker(multiprocessing.Process):
+class Worker(multiprocessing.get_context("spawn").Process):
     def __init__(self, texts, other):
         super().__init__()
         self.texts, self._other = texts, other
