@@ -6,7 +6,7 @@ use crate::history::ProcessHistory;
 use crate::policy::counts::{MOST_ANCESTORS, ORPHANED_S};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{At, Ending, Evidence, Fix, OutcomeKind, Proof, Role, Severity};
+use ullage_model::{Ending, Evidence, Fix, OutcomeKind, Proof, Role, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -30,9 +30,7 @@ fn orphaned_during(analysis: &Analysis) -> Judgement {
     };
     let mut orphans: Vec<(f64, &ProcessHistory, &ProcessHistory)> = Vec::new();
     for process in analysis.timeline.processes().filter(is_worker) {
-        let Some((killed, ancestor)) = killed_above(analysis, process) else { continue };
-        let alone = process.last_seen.since(killed);
-        if alone >= ORPHANED_S {
+        if let Some((alone, ancestor)) = killed_above(analysis, process) {
             orphans.push((alone, process, ancestor));
         }
     }
@@ -68,24 +66,19 @@ fn orphaned_during(analysis: &Analysis) -> Judgement {
     Judgement::one(finding)
 }
 
-/// The nearest of a process's ancestors that was killed by a signal while it lived, and when: its parent, or a Python program
-/// further up, of which nobody in between knows. A shell that is killed may have meant its children to stay.
-fn killed_above<'a>(analysis: &Analysis<'a>, process: &ProcessHistory) -> Option<(At, &'a ProcessHistory)> {
-    let mut of = process.born_to();
-    let mut of_it = true;
+/// The nearest of a process's ancestors that was killed by a signal and that it outlived for long, by how many seconds: its parent,
+/// or a Python program further up, of which nobody in between knows. A shell that is killed may have meant its children to stay.
+fn killed_above<'a>(analysis: &Analysis<'a>, process: &ProcessHistory) -> Option<(f64, &'a ProcessHistory)> {
+    let ancestors = std::iter::successors(analysis.timeline.by_pid(process.born_to()), |ancestor| {
+        analysis.timeline.by_pid(ancestor.born_to())
+    });
     // A pid that is given out again makes no circle.
-    for _ in 0..MOST_ANCESTORS {
-        let ancestor = analysis.timeline.by_pid(of)?;
-        match ancestor.ended {
-            Some((at, Ending::Signaled(_), _))
-                if process.first_seen < at && (of_it || ancestor.is_python()) =>
-            {
-                return Some((at, ancestor));
-            }
-            _ => (of, of_it) = (ancestor.born_to(), false),
-        }
-    }
-    None
+    ancestors.take(MOST_ANCESTORS).find_map(|ancestor| {
+        let Some((at, Ending::Signaled(_), _)) = ancestor.ended else { return None };
+        let alone = process.last_seen.since(at);
+        let is_its_own = ancestor.id.pid == process.born_to() || ancestor.is_python();
+        (process.first_seen < at && alone >= ORPHANED_S && is_its_own).then_some((alone, ancestor))
+    })
 }
 
 /// Processes that are alive after the end of the command.

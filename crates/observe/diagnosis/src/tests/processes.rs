@@ -173,7 +173,11 @@ fn ranks_under_a_launcher_that_outlived_the_killed_program_are_orphans_and_those
             let job = [reading(MAIN, 1, "bash"), reading(250, 200, "python"), reading(300, 250, "python")];
             run.tick(at + 0.5, job.into_iter().chain(above).collect(), |_| {});
         }
-        run.ended(5.0, 200, agent).ended(29.8, 300, Ending::Signaled(9));
+        run.ended(5.0, 200, agent).ended(29.7, 250, Ending::Signaled(9)).ended(
+            29.8,
+            300,
+            Ending::Signaled(9),
+        );
         causes(&run.finish(30.0, Ending::Exited(0)).verdict()).contains(&"orphan-workers")
     };
     assert!(with("python", Ending::Signaled(15)));
