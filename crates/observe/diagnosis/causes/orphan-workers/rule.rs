@@ -42,12 +42,12 @@ fn orphaned_during(analysis: &Analysis) -> Judgement {
         .map(|(_, memory)| memory.anonymous.0)
         .fold(0, u64::saturating_add);
     let sentence = format!(
-        "{} outlived a parent that was killed, by up to {}, and held {} of anonymous memory; the first was {}, {} by pid {}.",
+        "{} outlived a parent that was killed, by up to {}, and held {} of anonymous memory; the first was {}, {} pid {}.",
         evidence::plural(orphans.len() as u64, "worker", "workers"),
         evidence::seconds(*longest),
         evidence::bytes(memory),
         evidence::describe(first),
-        if first.born_to() == ancestor.id.pid { "started" } else { "whose parent was started" },
+        if first.born_to() == ancestor.id.pid { "started by" } else { "further below" },
         ancestor.id.pid
     );
     let at = ancestor.ended.map_or(ancestor.last_seen, |(at, _, _)| at);
