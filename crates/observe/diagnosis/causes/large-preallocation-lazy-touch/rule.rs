@@ -2,7 +2,7 @@
 
 use super::thp_always_rss_bloat;
 use crate::analysis::growth_class::{loaded, start};
-use crate::analysis::retained::{has_arrow, taken};
+use crate::analysis::retained::{has_arrow, taken, taken_at_peak};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
@@ -86,7 +86,8 @@ fn touched<'a>(
     };
     let first = taken(&process.memory_readings, begin).filter(was_there);
     let plain = |(taken, private, _)| (taken, private);
-    let said = first.map(plain).zip(taken(&process.memory_readings, rise.until + TOUCHED_AFTER_S).map(plain));
+    let last = taken_at_peak(&process.memory_readings, rise.until + TOUCHED_AFTER_S);
+    let said = first.map(plain).zip(last.map(plain));
     match said.filter(|(before, after)| after.1 - before.1 >= TOUCHED_SEEN * by) {
         Some((before, after)) => {
             let silent = allocator(analysis).is_some_and(|name| name.contains("mimalloc"));

@@ -64,7 +64,17 @@ pub(crate) fn retained(readings: &MemoryReadings, allocator: Allocator) -> Optio
 /// What allocators have had from the kernel, touched or not, and the private memory, at the last reading before a moment, in
 /// seconds, and when it was made; none where none came in time.
 pub(crate) fn taken(readings: &MemoryReadings, before: f64) -> Option<(f64, f64, f64)> {
-    let reading = readings.all.iter().rfind(|reading| reading.malloc.is_some() && reading.at <= before)?;
+    readings.all.iter().filter(|reading| reading.at <= before).filter_map(taken_at).next_back()
+}
+
+/// The same at the reading before a moment that saw most private memory: the last one may come after it was given back.
+pub(crate) fn taken_at_peak(readings: &MemoryReadings, before: f64) -> Option<(f64, f64, f64)> {
+    let read = readings.all.iter().filter(|reading| reading.at <= before).filter_map(taken_at);
+    read.max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+fn taken_at(reading: &MemoryReading) -> Option<(f64, f64, f64)> {
+    reading.malloc.as_ref()?;
     let pool = reading.arrow.map_or(0.0, |(_, most)| most);
     Some((reading.in_use() + reading.free() + pool, reading.anonymous, reading.at))
 }

@@ -290,6 +290,15 @@ fn a_buffer_that_is_filled_is_a_note_and_a_leak_is_none() {
 }
 
 #[test]
+fn a_buffer_given_back_at_once_at_the_end_was_seen_before() {
+    let mut run = fills(|_| 3000, 600);
+    let given_back = [("anonymous", 100), ("malloc_used", 40), ("malloc_mapped", 0), ("malloc_free", 0)];
+    memory_reading(&mut run, 59.8, &given_back);
+    let note = verdict(&mut run);
+    assert_eq!(found(&note, FILLED).map(|note| note.status()), Some(Status::Supported));
+}
+
+#[test]
 fn a_reading_that_came_before_the_buffer_was_made_says_nothing_of_it() {
     let made_at_second_3 = |second| if second < 3 { 2000 } else { 3000 };
     let mut run = run(|second| main_with(100 + 8 * second, 50, made_at_second_3(second)));
