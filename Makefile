@@ -32,13 +32,13 @@ BESIDE := $(if $(OWN_SHM),+,$(EMPTY) $(EMPTY))
 
 # Each part runs whatever became of those before it; the end says how each of them went. Those with a + between them run
 # side by side: two compile while one mostly waits.
-PARTS := install test-python+test-rust+test-loom test-outside$(BESIDE)test-side-by-side test-scenarios
+PARTS := install test-python+test-rust+test-loom test-outside$(BESIDE)test-side-by-side$(BESIDE)test-scenarios
 test:
 	@$(PYTHON) tests/parts.py "$(MAKE)" $(PARTS)
 
 # What `make test` leaves out because it takes long.
 test-all:
-	@$(PYTHON) tests/parts.py "$(MAKE)" $(PARTS:test-side-by-side=test-side-by-side-all) test-python-thorough test-batches test-arena-kills-all test-faults-all test-two-machines test-fleet growth
+	@$(PYTHON) tests/parts.py "$(MAKE)" $(subst test-side-by-side,test-side-by-side-all,$(PARTS)) test-python-thorough test-batches test-arena-kills-all test-faults-all test-two-machines test-fleet growth
 
 # One profile, so that what the command needs is compiled once.
 test-rust:
@@ -160,7 +160,7 @@ test-batches: install
 	$(BIN)/python tests/batches_side_by_side.py
 
 test-scenarios: install
-	$(BIN)/python scenarios/run.py --ullage $(BIN)/ullage --python $(BIN)/python --set smoke --jobs $(SCENARIOS_TOGETHER)
+	$(OWN_SHM) $(BIN)/python scenarios/run.py --ullage $(BIN)/ullage --python $(BIN)/python --set smoke --jobs $(SCENARIOS_TOGETHER)
 	$(BIN)/python tests/first_line.py --ullage $(BIN)/ullage --python $(BIN)/python --quick --together $(SCENARIOS_TOGETHER)
 
 # Small jobs that grow, of which none may be called healthy, and small jobs that are well: about five minutes.
