@@ -82,14 +82,16 @@ fn at_kill(analysis: &Analysis) -> Option<Finding> {
         return None;
     }
     let sentence = format!(
-        "{} processes that share nothing held {} when memory ran out, {} the largest: what each loaded, or was sent as it started, is there once for each of them.",
+        "{} processes that share nothing held {} when memory ran out, {} the largest: what all of them loaded, or were sent as they started, is there once for each. Whether it is the same was not read.",
         evidence::count(copies.len() as u64),
         evidence::bytes(whole),
         evidence::bytes(most.bytes),
     );
     let source = evidence::Source::Named("/proc/PID/status of each");
     let held = evidence::number(ALIKE, whole, "bytes", source, before, sentence);
-    let mut finding = of_process(analysis, &RULE, Severity::Warning, Proof::InPart, vec![held], most.process);
+    // Ranks that hold parts of their own, such as shards of an optimizer's states, hold alike too.
+    let mut finding =
+        of_process(analysis, &RULE, Severity::Warning, Proof::Consistent, vec![held], most.process);
     if copies.iter().any(|copy| inherited(analysis, copy.process).is_some()) {
         finding.fixes.insert(
             0,

@@ -109,14 +109,14 @@ fn room(analysis: &Analysis) -> Option<u64> {
 }
 
 /// It is a growth, or work that took much, known well enough, that had begun by then, of a process that lived then: what one
-/// held that had ended before is given back.
+/// held that had ended before is given back. That ranks hold alike is a hypothesis, and stands only where nothing else does.
 fn may_explain(analysis: &Analysis, finding: &Finding, kill: Option<At>) -> bool {
     let process = finding.process.as_ref().and_then(|process| analysis.timeline.process(process.id));
     let lived = |process: &ProcessHistory, kill: At| {
         process.first_seen <= kill && kill.since(process.last_seen) <= KILL_SLACK_S
     };
     (explains_growth(&finding.cause) || is_killed_at_work(finding))
-        && finding.status() >= Status::Supported
+        && (finding.status() >= Status::Supported || is_alike(finding))
         && !kill.is_some_and(|kill| began_later(finding, kill))
         && kill.is_none_or(|kill| process.is_none_or(|process| lived(process, kill)))
 }

@@ -53,7 +53,7 @@ fn ranks_that_each_hold_as_much_stand_before_the_kill_that_they_led_to() {
     let verdict = killed(&[(Role::Rank(0), 480), (Role::Rank(1), 430)], |_| {});
     assert_eq!(causes(&verdict), ["per-rank-copies", "memcg-oom-kill"]);
     let first = &verdict.findings[0];
-    assert_eq!((first.severity, first.status()), (Severity::Fatal, Status::Supported));
+    assert_eq!((first.severity, first.status()), (Severity::Fatal, Status::Hypothesis));
     assert!(first.explains.contains(&"memcg-oom-kill".to_owned()));
     assert!(sentences(first).contains("2 processes that share nothing held 910 MiB"), "{}", sentences(first));
     let kill = sentences(&verdict.findings[1]);
