@@ -172,12 +172,13 @@ def test_a_dict_whose_entries_code_takes_and_uses_is_a_queue(census):
 class Operations:
     """In flight by their numbers; those of a step that fails are never taken."""
 
-    def __init__(self, apart=1):
-        self.handles, self.number, self.apart = {}, 0, apart
+    def __init__(self, apart=(1,), kind=dict, value=bytes):
+        self.handles, self.number, self.apart, self.value = kind(), 0, apart, value
 
     def start(self):
-        self.number += self.apart
-        self.handles[self.number] = [bytes(MIB), self.number]
+        self.number += self.apart[len(self.handles) % len(self.apart)]
+        # The collector knows no dict of bytes.
+        self.handles[self.number] = self.value(bytes(MIB))
         return self.number
 
     def finish(self, number):
@@ -189,10 +190,23 @@ class Operations:
             self.finish(number)
 
 
-@pytest.mark.parametrize("in_flight", [0, 3])
-def test_a_dict_whose_first_entries_stay_while_later_ones_go_is_no_queue(census, in_flight):
+def kept_apart(part):
+    return [part]
+
+
+@pytest.mark.parametrize(
+    ("in_flight", "kind", "value"),
+    [
+        (0, dict, kept_apart),
+        (3, dict, kept_apart),
+        (3, dict, bytes),
+        (3, collections.OrderedDict, kept_apart),
+        (3, functools.partial(collections.defaultdict, bytes), bytes),
+    ],
+)
+def test_a_dict_whose_first_entries_stay_while_later_ones_go_is_no_queue(census, in_flight, kind, value):
     pytest.importorskip("torch")  # it has loaded dis
-    operations = Operations()
+    operations = Operations(kind=kind, value=value)
     for number in range(8):
         operations.step(fails=number % 3 == 0)
     numbers = [operations.start() for _ in range(in_flight)]
@@ -205,10 +219,10 @@ def test_a_dict_whose_first_entries_stay_while_later_ones_go_is_no_queue(census,
     assert (found["length"], found["taken_from"]) == (36, False)
 
 
-@pytest.mark.parametrize(("taken_each", "apart"), [(0, 1), (0, 32), (1, 1)])
+@pytest.mark.parametrize(("taken_each", "apart"), [(0, (1,)), (0, (32,)), (0, (1, 9, 4, 17, 6)), (1, (1,))])
 def test_a_dict_of_which_nothing_is_taken_any_more_or_what_came_first_is_a_queue(census, taken_each, apart):
     pytest.importorskip("torch")
-    operations = Operations(apart)
+    operations = Operations(apart, value=kept_apart)
     for _ in range(24):
         operations.start()
     taken(census, 24 * MIB)

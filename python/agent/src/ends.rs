@@ -4,28 +4,45 @@
 use crate::ffi::{self, Object, Size};
 use crate::large;
 use std::collections::VecDeque;
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_ulong, c_void};
 
-struct Visits<'a>(&'a mut dyn FnMut(usize));
+/// Py_TPFLAGS_DICT_SUBCLASS.
+const IS_DICT: c_ulong = 1 << 29;
+
+/// Some 10 ms; of larger ones nothing is said.
+const MOST_VISITED: usize = 2_000_000;
+
+struct Visits<'a> {
+    take: &'a mut dyn FnMut(usize),
+    left: usize,
+}
 
 // SAFETY: called by a type's `tp_traverse`, with the argument that `each` gave it and a part that is alive.
 unsafe extern "C-unwind" fn visit(part: Object, visits: *mut c_void) -> c_int {
     // SAFETY: as above.
-    unsafe { ((*visits.cast::<Visits>()).0)(part as usize) };
-    0
+    let visits = unsafe { &mut *visits.cast::<Visits>() };
+    (visits.take)(part as usize);
+    visits.left -= 1;
+    c_int::from(visits.left == 0) // anything but 0 ends the visits
 }
 
-/// Shows the address of each element; false where that cannot be done.
+/// Shows the address of each element; false where that cannot be done, or not of all.
 ///
 /// # Safety
 /// The interpreter's lock is held; `module` is ours.
 unsafe fn each<'a>(module: Object, container: Object, take: &'a mut (dyn FnMut(usize) + 'a)) -> bool {
     // SAFETY: as the caller promises.
     unsafe {
-        let Some(traverse) = large::traverse_of(module, container) else { return false };
-        let mut visits = Visits(take);
+        let is_dict = ffi::PyType_GetFlags((*container).kind) & IS_DICT != 0;
+        // A dict of what the collector need not know is not known to it either, before Python 3.14.
+        let traverse = match is_dict && large::fits(module) {
+            true => large::slot(container),
+            false => large::traverse_of(module, container),
+        };
+        let Some(traverse) = traverse else { return false };
+        let mut visits = Visits { take, left: MOST_VISITED };
         traverse(container, visit, (&raw mut visits).cast());
-        true
+        visits.left > 0
     }
 }
 

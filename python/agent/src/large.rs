@@ -233,7 +233,7 @@ unsafe extern "C-unwind" fn visit(part: Object, seen: *mut c_void) -> c_int {
 /// How the parts of an object are visited; None where its type has none.
 ///
 /// # Safety
-/// The interpreter's lock is held, the collector knows the object, and a type's slot `fits`.
+/// The interpreter's lock is held, the collector knows the object or it is a dict, and a type's slot `fits`.
 pub(crate) unsafe fn slot(object: Object) -> Option<Traverse> {
     // SAFETY: as the caller promises; a function pointer that may be null is an Option.
     unsafe { *(((*object).kind as usize + TRAVERSE) as *const Option<Traverse>) }

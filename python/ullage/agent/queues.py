@@ -32,7 +32,8 @@ class Ends:
 def ends(container):
     """None of others, and where that cannot be told."""
     kind = type(container)
-    if kind is not dict and kind is not paths.deque and (kind is not list or not slots.complete(container)):
+    is_dict = id(kind) in paths.OF_DICTS
+    if not is_dict and kind is not paths.deque and (kind is not list or not slots.complete(container)):
         return None
     found = common.native.ends(container, ENDS)
     return Ends(*found, ref(container) if kind is paths.deque else None) if found is not None else None
@@ -83,14 +84,15 @@ def _is_left_behind(entries, before):
 def _has_gaps(entries):
     """Of entries that are numbered as they come, most were taken between those that are left."""
     try:
-        first, last = list(islice(entries, ENDS)), next(reversed(entries))
+        first, newest = next(iter(entries)), list(islice(reversed(entries), ENDS))
     except (RuntimeError, StopIteration):  # another thread was there
         return False
-    if not all([type(key) is int for key in (*first, last)]):
+    if not all([type(key) is int for key in (first, *newest)]):
         return False
-    # Offsets and the numbers of one rank of many go by larger steps.
-    step = min([after - key for key, after in zip(first, first[1:])], default=0)
-    return step > 0 and last - first[0] >= 2 * step * len(entries)
+    # Offsets and the numbers of one rank of many go by larger steps, times by uneven ones. Few of the newest are gone.
+    steps = sorted([after - key for key, after in zip(newest[1:], newest)])
+    step = steps[len(steps) // 2] if steps else 0
+    return step > 0 and newest[0] - first >= 2 * step * len(entries)
 
 
 def _mentions(code, word):
