@@ -567,3 +567,21 @@ def test_a_look_is_followed_by_as_long_without_one_as_the_budget_wants():
     memory._malloc = slow
     assert memory.common.BUDGET <= 0.01
     assert memory.look([].append, light=True) == 1000.0 / memory.common.BUDGET
+
+
+@pytest.mark.parametrize(
+    ("file", "counts"),
+    [("/job/country/tax_7.py", True), ("/job/.venv/lib/python3.11/site-packages/net/tax_7.py", False), (None, False)],
+)
+def test_what_comes_with_modules_is_growth_where_they_are_the_programs_own(monkeypatch, file, counts):
+    memory = memory_module()
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    growth, resident = memory._Growth(100 << 20), 100 << 20
+    for look in range(5):
+        for number in range(24):
+            module = types.ModuleType(f"{look}_{number}_tax")
+            module.__file__ = file
+            sys.modules[module.__name__] = module
+        resident += 8 << 20
+        growth.add(resident, light=False)
+    assert (growth.last - growth.first, growth.rising) == ((40 << 20, 5) if counts else (0, 0))

@@ -273,7 +273,8 @@ def _attribute(line, name):
 
 GROWN = 24 << 20  # bytes since the first look
 GROWN_SHARE = 0.05
-LIBRARY = 10  # modules that came between two looks
+LIBRARY = 10  # modules of libraries that came between two looks
+_LIBRARIES = "/site-packages/", "/dist-packages/", "/lib/python"
 STEP = 1 << 20  # bytes: less is no rise
 FALLEN = 0.8  # of the highest: then it begins anew
 RISING = 3  # looks
@@ -289,14 +290,25 @@ class _Growth:
 
     def add(self, resident, light):
         modules = len(sys.modules)
-        # What a library takes as it is loaded counts for nothing.
-        if light or modules >= self.modules + LIBRARY:
+        # What a library takes as it is loaded counts for nothing. The program's own modules may come without end.
+        if light or _of_libraries(modules - self.modules) >= LIBRARY:
             self.first += max(0, resident - self.last)
         elif resident >= self.highest + STEP:
             self.rising, self.rose = self.rising + 1, monotonic()
         elif resident < FALLEN * self.highest:
             self.rising, self.highest = 0, resident
         self.highest, self.last, self.modules = max(self.highest, resident), resident, modules
+
+
+def _of_libraries(newest):
+    """How many of so many modules that came last are not known to be the program's own."""
+    if newest < LIBRARY or type(sys.modules) is not dict:
+        return newest
+    count = 0
+    for module in list(sys.modules.values())[-newest:]:
+        file = dict.get(module.__dict__, "__file__") if type(module) is types.ModuleType else None
+        count += type(file) is not str or any([part in file for part in _LIBRARIES])
+    return count
 
 
 def _grows(private, shared, light):
