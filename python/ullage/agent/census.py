@@ -570,7 +570,7 @@ def _future_of(spot):
     """The class of the future whose callbacks these are, which no attribute leads to; one that is done has none."""
     kind = common.names("_asyncio").get("Future")
     for one in (spot[0], spot[1][0] if type(spot[1]) is tuple else None):
-        if kind is not None and type(one) is kind and contents.waits(one, kind):
+        if kind is not None and type(one) is kind and types.waits(one, kind):
             return types.type_name(kind)
     return ""
 

@@ -12,6 +12,7 @@ from itertools import islice
 
 import _ullage_common as common
 import _ullage_kinds as types
+import _ullage_libraries as libraries
 import _ullage_paths as paths
 import _ullage_slots as slots
 import _ullage_tensors as tensors
@@ -51,6 +52,7 @@ class _Found:
     def __init__(self):
         self.best, self.node, self.storages = None, None, {}
         self.by_error = self.in_frames = self.hidden = self.shown = 0
+        self.cut = False  # there was more than could be gone into
 
 
 def _weight(value, most, seen):
@@ -64,17 +66,6 @@ def _weight(value, most, seen):
 
 def _is_free(element):
     return element is None or type(element) is list and not element
-
-
-def waits(value, kind):
-    """A task of asyncio's or a future that is not done, as it calls that itself."""
-    state = types.of_class(kind, "_state")
-    if type(state) is types.GetSetDescriptorType and types.module_of(state.__objclass__) == "_asyncio":
-        return state.__get__(value) == "PENDING"
-    if types.module_of(kind) != "concurrent.futures._base":
-        return False
-    state = types.attribute(value, "_state")
-    return type(state) is str and state in ("PENDING", "RUNNING")
 
 
 def bound_of(cache):
@@ -373,12 +364,15 @@ class Contents:
             size = kind.__sizeof__(element)
             return size + more, size + more, None, types.type_name(kind), {}, False
         found = self._inside(element, key if keyed else None, holder)
-        label = types.type_name(kind) + (PENDING if waits(element, kind) else "")
+        label = types.type_name(kind) + (PENDING if types.waits(element, kind) else "")
         if found.best is not None and not issubclass(kind, BaseException):
             label += " with " + self.label(found.best)
-        size = max(_weight(element, STEPS, seen) + more + found.in_frames, sum(found.storages.values()))
+        stored = sum(found.storages.values())
+        size = max(_weight(element, STEPS, seen) + more + found.in_frames, stored)
+        # What was not gone into is as what was.
+        hidden = found.hidden * size / stored if found.cut and stored else found.hidden
         error = issubclass(kind, BaseException) or found.by_error + found.in_frames > size / 2
-        return size, max(size - found.hidden, found.shown), found.node, label, found.storages, error
+        return size, max(size - hidden, found.shown), found.node, label, found.storages, error
 
     def _inside(self, element, key, holder):
         """The storages that an element and its key lead to, nearest first."""
@@ -415,6 +409,10 @@ class Contents:
                 gradient = tensors.gradient_of(part)
                 if gradient is not None:
                     todo.appendleft((gradient, by_error))  # as near as its parameter
+            elif (behind := libraries.memory_of(part, kind)) is not None:
+                place, size, visible = behind
+                found.storages[place] = size
+                shown[place] = min(size, shown.get(place, 0) + visible)
             elif kind is types.TracebackType or kind is types.FrameType:
                 if id(part) not in self._running():
                     parts = [one for one in gc.get_referents(part) if not paths._is_globals(one)]
@@ -428,6 +426,7 @@ class Contents:
                 for one in paths.parts(part):
                     # What hangs on an exception as well as elsewhere counts as the exception's.
                     (todo.appendleft if issubclass(type(one), BaseException) else todo.append)((one, by_error))
+        found.cut = bool(todo)
         found.hidden = sum([max(0, size - shown.get(place, 0)) for place, size in found.storages.items()])
         found.shown = sum(shown.values())
         return found

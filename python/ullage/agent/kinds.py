@@ -99,3 +99,14 @@ def attribute(value, name):
     names = attributes_of(value)
     found = None if names is None else dict.get(names, name)
     return of_class(type(value), name) if found is None else found
+
+
+def waits(value, kind):
+    """A task of asyncio's or a future that is not done, as it calls that itself."""
+    state = of_class(kind, "_state")
+    if type(state) is GetSetDescriptorType and module_of(state.__objclass__) == "_asyncio":
+        return state.__get__(value) == "PENDING"
+    if module_of(kind) != "concurrent.futures._base":
+        return False
+    state = attribute(value, "_state")
+    return type(state) is str and state in ("PENDING", "RUNNING")

@@ -3,7 +3,8 @@ some evenly spread elements stand for all.
 
 The surprise: no code of the program may run here, so that nothing is asked of an object itself. Its type is told by
 type(), what it refers to by gc.get_referents, and sizes, elements and buffers come from the built-in types' own
-functions, whatever a subclass makes of them. Memory that C++ holds for an object (pandas with Arrow) is not seen.
+functions, whatever a subclass makes of them. Of memory that C++ holds for an object, what
+libraries.py knows is seen.
 """
 
 import gc
@@ -13,6 +14,7 @@ from itertools import _tee_dataobject, chain, cycle, islice
 
 import _ullage_common as common
 import _ullage_kinds as types
+import _ullage_libraries as libraries
 import _ullage_slots as slots
 
 MAX_STEPS = 3000
@@ -90,6 +92,10 @@ def weigh(root, most=MAX_STEPS, seen=None, closures=False):
             _weigh_array(value, weight, array, tensor, totals, todo)
         elif tensor is not None and issubclass(kind, tensor):
             _weigh_tensor(value, weight, kind, tensor, totals, seen)
+        elif (behind := libraries.memory_of(value, kind)) is not None:
+            if ("behind", behind[0]) not in seen:
+                seen.add(("behind", behind[0]))
+                totals[1] += weight * behind[1]
         else:
             _count(totals, _own_size(value, kind) + 16, weight)
             for part in gc.get_referents(value) if gc.is_tracked(value) else ():

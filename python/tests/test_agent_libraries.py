@@ -1,0 +1,87 @@
+"""What memory the agent sees behind objects of Arrow and Pillow, which tell neither Python nor its collector of it."""
+
+import sys
+
+import pytest
+
+import agent_parts
+import receiver
+
+ROWS = 100_000
+
+
+@pytest.fixture
+def part():
+    return agent_parts.common(receiver.library()).load
+
+
+@pytest.fixture
+def arrow():
+    return pytest.importorskip("pyarrow")
+
+
+def table_of(arrow, number=0):
+    return arrow.table({"number": arrow.array(range(number, number + ROWS), arrow.int64())})
+
+
+def test_a_slice_of_a_table_keeps_the_whole_and_shows_its_own_rows(part, arrow):
+    libraries, table = part("libraries"), table_of(arrow)
+    (place, size, shown), whole = (libraries.memory_of(one, type(one)) for one in (table.slice(10, 100), table))
+    assert size == table.get_total_buffer_size() >= 8 * ROWS and shown == 800
+    assert whole == (place, size, 8 * ROWS)
+    for one in (table.to_batches()[0], table["number"], table["number"].chunk(0)):
+        assert libraries.memory_of(one, type(one))[:2] == (place, size)
+
+
+def test_what_lies_in_a_mapped_file_is_not_the_process_own(part, arrow, tmp_path):
+    libraries, table = part("libraries"), table_of(arrow)
+    with arrow.ipc.new_stream(str(tmp_path / "numbers.arrow"), table.schema) as stream:
+        stream.write_table(table)
+    mapped = arrow.ipc.open_stream(arrow.memory_map(str(tmp_path / "numbers.arrow"))).read_all()
+    read = arrow.ipc.open_stream((tmp_path / "numbers.arrow").read_bytes()).read_all()
+    libraries._learn()
+    assert libraries.memory_of(mapped, type(mapped)) is None
+    assert libraries.memory_of(read, type(read))[1] >= 8 * ROWS
+
+
+def test_of_nothing_and_of_a_program_s_own_types_nothing_is_said(part, arrow):
+    class ImagingCore:
+        size, mode = (640, 480), "RGB"
+
+    class Table:
+        def get_total_buffer_size(self):
+            raise SystemExit
+
+    libraries = part("libraries")
+    empty = arrow.table({"number": arrow.chunked_array([], arrow.int64())})
+    for one in (ImagingCore(), Table(), empty, arrow.table({}), [], "text"):
+        assert libraries.memory_of(one, type(one)) is None
+
+
+def test_kept_slices_weigh_the_tables_that_they_keep_once_each(part, arrow):
+    kept = []
+    for number in range(12):
+        table = table_of(arrow, number)
+        kept += [table.slice(start, 100) for start in range(0, 1000, 100)]
+    found = part("contents").Contents().into(kept, list)
+    assert found["bytes"] == pytest.approx(12 * 8 * ROWS, rel=0.25) and found["views"] == 1.0
+    assert found["own_bytes"] < 0.1 * found["bytes"] and found["element"] == "pyarrow.lib.Table"
+
+
+def test_lists_of_many_slices_show_as_little(part, arrow):
+    shards = {output: [] for output in range(8)}
+    for number in range(120):
+        table = table_of(arrow, number)
+        for output, kept in shards.items():
+            kept.append(table.slice(100 * output, 100))
+    found = part("contents").Contents().into(shards, dict)
+    assert found["own_bytes"] < 0.1 * found["bytes"] and found["views"] == 1.0
+
+
+def test_a_list_of_images_weighs_their_pixels(part):
+    image = pytest.importorskip("PIL.Image")
+    kept = [{"image": image.new(mode, (640, 480))} for mode in ("RGB", "L") for _ in range(8)]
+    pixels = 8 * 640 * 480 * (4 + 1)
+    assert sum(part("weigh").weigh(kept).values()) == pytest.approx(pixels, rel=0.02)
+    assert part("contents").Contents().into(kept, list)["bytes"] == pytest.approx(pixels, rel=0.02)
+    assert "PIL" in sys.modules
