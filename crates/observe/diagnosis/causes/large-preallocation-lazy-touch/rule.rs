@@ -86,7 +86,7 @@ fn touched<'a>(
     };
     let first = taken(&process.memory_readings, begin).filter(was_there);
     let plain = |(taken, private, _)| (taken, private);
-    let last = taken_at_peak(&process.memory_readings, rise.until + TOUCHED_AFTER_S);
+    let last = taken_at_peak(&process.memory_readings, begin, rise.until + TOUCHED_AFTER_S);
     let said = first.map(plain).zip(last.map(plain));
     match said.filter(|(before, after)| after.1 - before.1 >= TOUCHED_SEEN * by) {
         Some((before, after)) => {

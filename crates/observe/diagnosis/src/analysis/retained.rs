@@ -67,9 +67,10 @@ pub(crate) fn taken(readings: &MemoryReadings, before: f64) -> Option<(f64, f64,
     readings.all.iter().filter(|reading| reading.at <= before).filter_map(taken_at).next_back()
 }
 
-/// The same at the reading before a moment that saw most private memory: the last one may come after it was given back.
-pub(crate) fn taken_at_peak(readings: &MemoryReadings, before: f64) -> Option<(f64, f64, f64)> {
-    let read = readings.all.iter().filter(|reading| reading.at <= before).filter_map(taken_at);
+/// The same at the reading between two moments that saw most private memory: the last one may come after it was given back.
+pub(crate) fn taken_at_peak(readings: &MemoryReadings, after: f64, before: f64) -> Option<(f64, f64, f64)> {
+    let then = after..=before;
+    let read = readings.all.iter().filter(|reading| then.contains(&reading.at)).filter_map(taken_at);
     read.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 

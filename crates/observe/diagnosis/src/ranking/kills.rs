@@ -153,7 +153,7 @@ fn held(analysis: &Analysis, finding: &Finding, kill: Option<At>) -> (u64, Optio
     let Some(most) = own.into_iter().max_by_key(of) else { return (0, None) };
     let there = there(analysis, finding, most.at, kill);
     let bytes = |evidence: &&Evidence| of(evidence).min(there);
-    if elsewhere.is_empty() && !is_in_a_call(finding) {
+    if elsewhere.is_empty() && !is_in_a_call(finding) && !is_alike(finding) {
         let all = kill.map_or(1.0, |kill| times_alike(analysis, finding, kill));
         return ((all * bytes(&most) as f64) as u64, most.at);
     }
