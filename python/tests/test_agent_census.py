@@ -284,6 +284,13 @@ def test_a_list_has_the_name_the_place_and_the_line_of_its_function(census):
     assert file == "test_agent_census.py" and "kept.append" in lines[int(number) - 1]
 
 
+def test_many_values_are_looked_past_and_many_objects_are_not(census):
+    numbers = list(range(1 << 20, 4 << 20))
+    assert taken(census, 100 * MIB)["objects"] < len(numbers) / 3
+    objects = [[number] for number in range(1_000_001)]
+    assert taken(census, 200 * MIB)["objects"] is None and objects
+
+
 class Writer:
     def __init__(self):
         self.scalars = {f"weight_{number}": [] for number in range(200)}

@@ -98,12 +98,12 @@ def test_a_warning_blames_the_line_of_torch(script):
 
 
 CONTEXTS = """
-import sys, time, torch
+import gc, sys, time, torch
 class Double(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
         y = 2 * x
-        if sys.argv[1] == "attribute":
+        if sys.argv[1] in ("attribute", "old"):
             ctx.y = y
         elif sys.argv[1] == "tuple":
             ctx.cache = x, y
@@ -116,11 +116,16 @@ class Double(torch.autograd.Function):
     def backward(ctx, gradient):
         return 2 * gradient
 weight, kept = torch.ones(1 << 17, requires_grad=True), []
+if sys.argv[1] == "old":  # they came through collections, and nobody will look at them again
+    for _ in range(50):
+        kept.append(Double.apply(weight))
+    gc.collect()
+    kept.clear()
 while not heard():
     y = Double.apply(weight).sum()
     y.backward()
     kept.append(bytes(MIB := 1 << 20))
-    if sys.argv[1] not in ("attribute", "tuple"):
+    if sys.argv[1] not in ("attribute", "tuple", "old"):
         kept.append(y)  # the graph lives, and holds no circle
     time.sleep(0.1)
 """
@@ -134,6 +139,12 @@ def test_contexts_that_hold_what_they_made_are_counted(script, how):
     told = [message for message in receiver.of("kept") if message["what"] == "autograd-circles"]
     assert told[-1]["name"] == "Double" and told[-1]["count"] >= 8
     assert told[-1]["bytes"] == told[-1]["count"] * (4 << 17)
+
+
+def test_those_that_came_through_collections_are_counted_too(script):
+    held = several(1, "kept", what="autograd-circles", count=lambda count: count > 50)
+    done, _ = run(script, CONTEXTS, "old", until=held)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("how", ["input", "saved"])

@@ -15,6 +15,8 @@ const MOST_READ: usize = 1 << 15;
 const MOST_ASKED: usize = 1 << 12;
 /// Elements that say what the others are.
 const FEW: usize = 64;
+/// Of more objects nothing is told: the walk holds the program up.
+const MOST_OBJECTS: usize = 1_000_000;
 /// A prime number, larger than any step.
 const ODD: usize = 15_485_863;
 
@@ -48,6 +50,9 @@ pub(crate) unsafe extern "C-unwind" fn standing(_module: Object, arguments: Obje
         let mut of_apart = Ends::new();
         let complete = objects::each(own, thresholds, |place, far| {
             all += 1;
+            if all > MOST_OBJECTS {
+                return false;
+            }
             let object = place as Object;
             let kind = (*object).kind;
             if kinds.contains(&kind) {

@@ -28,7 +28,6 @@ from _ullage_common import monotonic, thread_time
 MORE = 16 << 20  # bytes, and share of what had grown: less is not worth another
 MORE_SHARE = 0.1
 APART_S = 2.0  # the first two; then half of the time that has passed, and as long as the budget wants
-MOST_BLOCKS = 2_000_000  # of Python's memory: with more, the collector's list is left alone
 LINE_S = 0.004
 TAKEN_S = 0.002  # at least, to see whether code takes from a container
 WALK_S, HOLDERS_S, GRAPHS_S = 0.02, 0.02, 0.1  # of the processor, for each part
@@ -119,7 +118,7 @@ class Census:
         many, seen = set(), set()
         spots = list(paths.walk(began + WALK_S, many, seen))
         # Not before the walk: this list refers to the dicts of locals that the walk empties, where nobody else does.
-        found = heap.standing(_APART, MOST_APART) if sys.getallocatedblocks() <= MOST_BLOCKS else None
+        found = heap.standing(_APART, MOST_APART)
         objects, long, number_of_objects, *apart = found if found is not None else (None, (), None)
         self._cut = found is None
         found = None  # what is apart is referred to by as few lists as can be

@@ -27,6 +27,7 @@ OBJECT_STEPS = 300
 MANY_CIRCLES = 8
 CIRCLES_S = 0.4
 FEW_PARTS = 32  # of what a context holds
+MOST_TENSORS = 4000  # of more, some stand for all
 MOST_YOUNG = 100_000  # objects that wait for the collector: of more, those in the middle stand for all
 LEAST_BUFFERED = 64  # samples
 FEW = 8  # of them that are compared
@@ -99,8 +100,10 @@ common.native.before_collection(_before_collection)
 
 
 def _circles():
-    """Tensors that the function which made them holds as an attribute: circles that wait for the collector, and so are
-    among the youngest objects; it is asked for no others. It lists the tensor, not the function's context."""
+    """Tensors that the function which made them holds as an attribute: circles that wait for the collector. They are
+    sought among the youngest objects; and where there are such, among all: those that came through two collections wait
+    until there are a quarter more objects, which in a program with many is for good. The collector lists the tensor,
+    not the function's context."""
     global _next_circles
     now = monotonic()
     if now < _next_circles:
@@ -112,18 +115,33 @@ def _circles():
     quiet = common.names("torch._C").get("DisableTorchFunction")
     if base is None or quiet is None:
         return
-    count, size, names = 0, 0, {}
     with quiet():
-        for one in [one for one in common.newest(0, MOST_YOUNG)[0] if type(one) is tensor]:
-            context = one.grad_fn
-            if context is not None and issubclass(type(context), base) and _holds(context, one):
-                count += 1
-                size += one.numel() * one.element_size()
-                name = types.qualified_name(type(context))
-                names[name] = names.get(name, 0) + 1
+        young = [one for one in common.newest(0, MOST_YOUNG)[0] if type(one) is tensor]
+        count, size, names = _in_circles(young, base)
+        if count >= MANY_CIRCLES:
+            del young
+            found = common.standing((tensor,), MOST_TENSORS)
+            if found is not None and found[1] > 0:
+                share = found[1] / len(found[0])
+                in_all = _in_circles(found[0], base)
+                if share * in_all[0] > count:
+                    count, size, names = round(share * in_all[0]), round(share * in_all[1]), in_all[2]
     if count >= MANY_CIRCLES:
         _more("autograd-circles", count, size, max(names, key=names.get).removesuffix("Backward"))
     _next_circles = now + max(CIRCLES_S, (thread_time() - began) / common.BUDGET)
+
+
+def _in_circles(some, base):
+    """(how many of these tensors, their bytes, name of the function that made them -> how many)."""
+    count, size, names = 0, 0, {}
+    for one in some:
+        context = one.grad_fn
+        if context is not None and issubclass(type(context), base) and _holds(context, one):
+            count += 1
+            size += one.numel() * one.element_size()
+            name = types.qualified_name(type(context))
+            names[name] = names.get(name, 0) + 1
+    return count, size, names
 
 
 def _holds(context, tensor):
