@@ -1,5 +1,6 @@
 """What memory the agent sees behind objects of Arrow and Pillow, which tell neither Python nor its collector of it."""
 
+import gc
 import sys
 
 import pytest
@@ -39,7 +40,6 @@ def test_what_lies_in_a_mapped_file_is_not_the_process_own(part, arrow, tmp_path
         stream.write_table(table)
     mapped = arrow.ipc.open_stream(arrow.memory_map(str(tmp_path / "numbers.arrow"))).read_all()
     read = arrow.ipc.open_stream((tmp_path / "numbers.arrow").read_bytes()).read_all()
-    libraries._learn()
     assert libraries.memory_of(mapped, type(mapped)) is None
     assert libraries.memory_of(read, type(read))[1] >= 8 * ROWS
 
@@ -75,7 +75,39 @@ def test_lists_of_many_slices_show_as_little(part, arrow):
         for output, kept in shards.items():
             kept.append(table.slice(100 * output, 100))
     found = part("contents").Contents().into(shards, dict)
+    assert found["bytes"] == pytest.approx(120 * 8 * ROWS, rel=0.25)
     assert found["own_bytes"] < 0.1 * found["bytes"] and found["views"] == 1.0
+
+
+def test_batches_of_one_table_weigh_it_once(part, arrow):
+    batches = table_of(arrow).to_batches(max_chunksize=100)
+    assert sum(part("weigh").weigh(batches).values()) == pytest.approx(8 * ROWS, rel=0.2)
+    tables = [table_of(arrow, number) for number in range(100)]
+    assert sum(part("weigh").weigh(tables).values()) == pytest.approx(100 * 8 * ROWS, rel=0.2)
+
+
+def test_columns_of_nothing_do_not_make_all_tables_one(part, arrow):
+    libraries = part("libraries")
+    columns = {"none": [None] * ROWS, "empty": [""] * ROWS, "number": list(range(ROWS))}
+    told = [libraries.memory_of(one, type(one)) for one in (arrow.table(columns), arrow.table(columns))]
+    assert told[0][0] != told[1][0] and told[0][1] == told[1][1] > 8 * ROWS
+    chunked = arrow.concat_tables([table_of(arrow).slice(0, 0), table_of(arrow)])
+    assert libraries.memory_of(chunked, type(chunked))[1] >= 8 * ROWS
+
+
+def test_a_program_with_an_extension_type_of_its_own_is_asked_nothing(part, arrow):
+    libraries = part("libraries")
+    table = table_of(arrow)
+    assert libraries.memory_of(table, type(table)) is not None
+
+    class Own(arrow.ExtensionType):
+        def __arrow_ext_serialize__(self):
+            raise SystemExit
+
+    libraries._learn()
+    assert libraries.memory_of(table, type(table)) is None
+    del Own
+    gc.collect()
 
 
 def test_a_list_of_images_weighs_their_pixels(part):

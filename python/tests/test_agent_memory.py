@@ -571,11 +571,18 @@ def test_a_look_is_followed_by_as_long_without_one_as_the_budget_wants():
 
 @pytest.mark.parametrize(
     ("file", "counts"),
-    [("/job/country/tax_7.py", True), ("/job/.venv/lib/python3.11/site-packages/net/tax_7.py", False), (None, False)],
+    [
+        ("/job/country/tax_7.py", True),
+        ("/job/.venv/lib/python3.11/site-packages/net/tax_7.py", False),
+        ("/opt/deps/net/tax_7.py", False),
+        (None, False),
+    ],
 )
 def test_what_comes_with_modules_is_growth_where_they_are_the_programs_own(monkeypatch, file, counts):
     memory = memory_module()
-    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    main = types.ModuleType("__main__")
+    main.__file__ = "/job/main.py"
+    monkeypatch.setattr(sys, "modules", {**sys.modules, "__main__": main})
     growth, resident = memory._Growth(100 << 20), 100 << 20
     for look in range(5):
         for number in range(24):

@@ -22,6 +22,7 @@ from _ullage_common import thread_time
 MOST_FILLED = 10_000  # elements of an element that are counted by whether something was put there
 WINDOWS, WINDOW = 3, 32  # elements next to each other often share a storage
 PARTS, STEPS = 40, 100  # of an element, and of what it weighs
+TABLE = 4  # parts, as which what asks a library for its memory counts
 TENSORS = 1200  # that stand for all
 CHANCE = 2  # standard errors, by which those of a kind must be more than before: which are chosen is chance
 GROUPS = 5
@@ -52,7 +53,7 @@ class _Found:
     def __init__(self):
         self.best, self.node, self.storages = None, None, {}
         self.by_error = self.in_frames = self.hidden = self.shown = 0
-        self.cut = False  # there was more than could be gone into
+        self.tables = libraries.Tables()
 
 
 def _weight(value, most, seen):
@@ -369,10 +370,8 @@ class Contents:
             label += " with " + self.label(found.best)
         stored = sum(found.storages.values())
         size = max(_weight(element, STEPS, seen) + more + found.in_frames, stored)
-        # What was not gone into is as what was.
-        hidden = found.hidden * size / stored if found.cut and stored else found.hidden
         error = issubclass(kind, BaseException) or found.by_error + found.in_frames > size / 2
-        return size, max(size - hidden, found.shown), found.node, label, found.storages, error
+        return size, max(size - found.hidden, found.shown), found.node, label, found.storages, error
 
     def _inside(self, element, key, holder):
         """The storages that an element and its key lead to, nearest first."""
@@ -410,9 +409,9 @@ class Contents:
                 if gradient is not None:
                     todo.appendleft((gradient, by_error))  # as near as its parameter
             elif (behind := libraries.memory_of(part, kind)) is not None:
-                place, size, visible = behind
-                found.storages[place] = size
-                shown[place] = min(size, shown.get(place, 0) + visible)
+                found.by_error += behind[1] * (by_error and behind[0] not in shown)
+                found.tables.add(behind, found.storages, shown)
+                count += TABLE
             elif kind is types.TracebackType or kind is types.FrameType:
                 if id(part) not in self._running():
                     parts = [one for one in gc.get_referents(part) if not paths._is_globals(one)]
@@ -426,7 +425,7 @@ class Contents:
                 for one in paths.parts(part):
                     # What hangs on an exception as well as elsewhere counts as the exception's.
                     (todo.appendleft if issubclass(type(one), BaseException) else todo.append)((one, by_error))
-        found.cut = bool(todo)
+        found.tables.stand_for_all(element, found.storages, shown)
         found.hidden = sum([max(0, size - shown.get(place, 0)) for place, size in found.storages.items()])
         found.shown = sum(shown.values())
         return found

@@ -1,57 +1,113 @@
 """What memory stands behind objects of libraries that tell neither Python nor its collector of it: Arrow's tables and
 arrays, Pillow's images?
 
-Asked of their own types only, which are of C, so that no code of the program runs. The surprise: a slice of a table
-keeps the buffers of the whole, and a table that was read from a mapped file holds pages of that file.
+Asked of their own types only, which are of C, so that no code of the program runs: a program with an extension type of
+Arrow's is asked nothing, since Arrow would call that type's class. The surprise: a slice of a table keeps the buffers
+of the whole, and a table that was read from a mapped file holds pages of that file.
 """
 
 import posix
+from _collections import deque
 
 import _ullage_common as common
 import _ullage_kinds as types
 from _ullage_common import monotonic
 
 MOST_MAPS = 1 << 20  # bytes of /proc/self/maps: of a process with more of them nothing is said
-KNOWN_S = 1.0  # for which the mappings and the types are taken for what they were
-MOST_CHUNKS = 64  # until one has a buffer
-_READS = "get_total_buffer_size", "nbytes"
+KNOWN_S, MOST_READ = 1.0, 8  # for which the types are taken for what they were; readings of the mappings meanwhile
+MOST_COLUMNS, MOST_CHUNKS = 8, 16  # that are asked for a buffer
+MOST_PIECES = 2000  # of a table: to add up more takes too long
 _BITS = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16L": 2, "I;16B": 2, "I;16N": 2}  # bytes of a pixel; of others 4
 
-_known, _mapped, _read_at = {}, (), -KNOWN_S
+_LISTS = types.ids(list, tuple, deque)
+
+_known, _ranges, _learned_at, _read = {}, [], -KNOWN_S, 0
 
 
 def memory_of(value, kind):
     """(place, bytes, those of them that it shows) of an object of such a type; None of others, and of what lies in a
     mapped file."""
-    if monotonic() > _read_at + KNOWN_S:
-        _learn()
     try:
+        if monotonic() > _learned_at + KNOWN_S:
+            _learn()
         read = _known.get(id(kind))
         if read is not None:
-            found = read(value, kind)
-            return None if found is None or any([start <= found[0] < end for start, end in _mapped]) else found
+            return read(value, kind)
         return _of_image(value, kind) if types.qualified_name(kind) == "ImagingCore" else None
     except Exception:
         return None
 
 
+class Tables:
+    """Of what lies in an element, the places behind objects of libraries."""
+
+    def __init__(self):
+        self._places, self._met = set(), 0
+
+    def add(self, behind, storages, shown):
+        place, size, visible = behind
+        storages[place] = max(size, storages.get(place, 0))
+        shown[place] = min(size, shown.get(place, 0) + visible)
+        self._places.add(place)
+        self._met += 1
+
+    def stand_for_all(self, element, storages, shown):
+        """Of a long list few are gone into. The others lie in as many other places, for their number, as these do."""
+        if self._met < 2 or id(type(element)) not in _LISTS or len(element) <= self._met:
+            return
+        places, others = len(self._places), len(element) / self._met
+        times = (1 + (places - 1) * (len(element) - 1) / (self._met - 1)) / places
+        for place in self._places:
+            storages[place] = int(times * storages[place])
+            shown[place] = min(storages[place], int(others * shown[place]))
+
+
 def _learn():
-    """Which types these are, and where files are mapped."""
-    global _known, _mapped, _read_at
-    _read_at = monotonic()
-    names = common.names("pyarrow.lib")
-    array, known = names.get("Array"), {}
+    """Which types these are."""
+    global _known, _ranges, _learned_at, _read
+    _known, _ranges, _learned_at, _read = {}, [], monotonic(), 0
+    names, known = common.names("pyarrow.lib"), {}
+    array, extension = names.get("Array"), names.get("ExtensionType")
+    if not all([issubclass(type(one), type) and types.module_of(one) == "pyarrow.lib" for one in (array, extension)]):
+        return
+    if any([types.module_of(one) != "pyarrow.lib" for one in type.__subclasses__(extension)]):
+        return
     for name, one in list(names.items()):
-        if issubclass(type(one), type) and array is not None:
-            if name in ("Table", "RecordBatch", "ChunkedArray") or any([base is array for base in types.mro(one)]):
-                known[id(one)] = _of_arrow
-    _known, _mapped = known, ()
-    if known:
-        mapped = _files()
-        _known, _mapped = (known, mapped) if mapped is not None else ({}, ())
+        if issubclass(type(one), type) and types.module_of(one) == "pyarrow.lib":
+            if name == "Table" or name == "RecordBatch":
+                known[id(one)] = _of_table
+            elif name == "ChunkedArray":
+                known[id(one)] = _of_chunks
+            elif any([base is array for base in types.mro(one)]):
+                known[id(one)] = _of_array
+    _known = known
 
 
-def _files():
+def _is_own(place):
+    """It lies in no mapped file."""
+    global _ranges, _read
+    found = _range_of(place)
+    # What was mapped, or allocated, since the last reading.
+    if found is None and _read < MOST_READ:
+        _read, _ranges = _read + 1, []
+        _ranges = _mapped()
+        found = _range_of(place)
+    return found is not None and not found[2]
+
+
+def _range_of(place):
+    low, high = 0, len(_ranges)
+    while low < high:
+        middle = (low + high) // 2
+        if _ranges[middle][1] <= place:
+            low = middle + 1
+        else:
+            high = middle
+    return _ranges[low] if low < len(_ranges) and _ranges[low][0] <= place else None
+
+
+def _mapped():
+    """(start, end, whether it is of a file), by address; nothing of a process with too many."""
     fd = posix.open("/proc/self/maps", posix.O_RDONLY | posix.O_CLOEXEC)
     try:
         text = b""
@@ -61,41 +117,62 @@ def _files():
                 break
             text += more
         else:
-            return None
+            return []
     finally:
         posix.close(fd)
     found = []
     for line in text.splitlines():
-        fields = line.split(None, 5)
-        if len(fields) == 6 and fields[4] != b"0" and b".so" not in fields[5]:
-            start, _, end = fields[0].partition(b"-")
-            found.append((int(start, 16), int(end, 16)))
+        addresses, _, _, _, inode = line.split(None, 5)[:5]
+        start, _, end = addresses.partition(b"-")
+        found.append((int(start, 16), int(end, 16), inode != b"0"))
     return found
 
 
-def _of_arrow(value, kind):
-    size, shown = [types.of_class(kind, name) for name in _READS]
-    if type(shown) is not types.GetSetDescriptorType:
+def _of_table(value, kind):
+    columns = [value.column(number) for number in range(min(value.num_columns, MOST_COLUMNS))]
+    for column in columns:
+        place = _place(column)
+        if place:
+            pieces = value.num_columns * getattr(column, "num_chunks", 1)
+            return _told(value, place) if pieces <= MOST_PIECES else None
+    return None
+
+
+def _of_chunks(value, kind):
+    place = _place(value) if value.num_chunks <= MOST_PIECES else 0
+    return _told(value, place) if place else None
+
+
+def _of_array(value, kind):
+    place = _place(value)
+    return _told(value, place) if place else None
+
+
+def _place(column):
+    """Of its first buffer that holds anything; 0 where it has none."""
+    chunks = [column]
+    if id(type(column)) in _known and _known[id(type(column))] is _of_chunks:
+        chunks = [column.chunk(number) for number in range(min(column.num_chunks, MOST_CHUNKS))]
+    for chunk in chunks:
+        for buffer in chunk.buffers():
+            if buffer is not None and buffer.size:
+                return buffer.address
+    return 0
+
+
+def _told(value, place):
+    if not _is_own(place):
         return None
-    first = value
-    while types.of_class(type(first), "buffers") is None:
-        # A table's first column, of whose chunks the first that has a buffer.
-        if types.of_class(type(first), "chunk") is None:
-            if not first.num_columns:
-                return None
-            first = first.column(0)
-        else:
-            chunks = [first.chunk(number) for number in range(min(first.num_chunks, MOST_CHUNKS))]
-            first = next((chunk for chunk in chunks if len(chunk)), None)
-            if first is None:
-                return None
-    places = [buffer.address for buffer in first.buffers() if buffer is not None]
-    return (places[-1], size(value), shown.__get__(value)) if places else None
+    size = value.get_total_buffer_size()
+    return place, size, min(size, value.nbytes)
 
 
 def _of_image(value, kind):
-    size, mode = types.of_class(kind, "size"), types.of_class(kind, "mode")
-    if type(size) is not types.GetSetDescriptorType or type(mode) is not types.GetSetDescriptorType:
+    size, mode, readonly = [types.of_class(kind, name) for name in ("size", "mode", "readonly")]
+    if any([type(one) is not types.GetSetDescriptorType for one in (size, mode)]):
+        return None
+    # It shows a mapped file, or another's bytes.
+    if type(readonly) is types.GetSetDescriptorType and readonly.__get__(value):
         return None
     (wide, high), mode = size.__get__(value), mode.__get__(value)
     pixels = wide * high * _BITS.get(mode, 4)

@@ -274,7 +274,7 @@ def _attribute(line, name):
 GROWN = 24 << 20  # bytes since the first look
 GROWN_SHARE = 0.05
 LIBRARY = 10  # modules of libraries that came between two looks
-_LIBRARIES = "/site-packages/", "/dist-packages/", "/lib/python"
+_LIBRARIES = "/site-packages/", "/dist-packages/", "/lib/python%d." % sys.version_info[0]
 STEP = 1 << 20  # bytes: less is no rise
 FALLEN = 0.8  # of the highest: then it begins anew
 RISING = 3  # looks
@@ -301,14 +301,24 @@ class _Growth:
 
 
 def _of_libraries(newest):
-    """How many of so many modules that came last are not known to be the program's own."""
+    """How many of so many modules that came last are not the program's own: of a package below the folder of the main
+    module, or the one that the program works in."""
     if newest < LIBRARY or type(sys.modules) is not dict:
         return newest
-    count = 0
-    for module in list(sys.modules.values())[-newest:]:
-        file = dict.get(module.__dict__, "__file__") if type(module) is types.ModuleType else None
-        count += type(file) is not str or any([part in file for part in _LIBRARIES])
-    return count
+    main = _file_of(sys.modules.get("__main__"))
+    folders = [folder for folder in (main.rpartition("/")[0] + "/", posix.getcwd() + "/") if len(folder) > 2]
+    own = 0
+    for name in list(sys.modules)[-newest:]:
+        package = sys.modules.get(name.partition(".")[0] if type(name) is str else name)
+        files = _file_of(package), _file_of(sys.modules.get(name))
+        is_library = any([part in file for part in _LIBRARIES for file in files])
+        own += not is_library and all([any([file.startswith(folder) for folder in folders]) for file in files])
+    return newest - own
+
+
+def _file_of(module):
+    file = dict.get(module.__dict__, "__file__") if type(module) is types.ModuleType else None
+    return file if type(file) is str else ""
 
 
 def _grows(private, shared, light):

@@ -84,7 +84,8 @@ def _is_left_behind(entries, before):
 def _has_gaps(entries):
     """Of entries that are numbered as they come, most were taken between those that are left."""
     try:
-        first, newest = next(iter(entries)), list(islice(reversed(entries), ENDS))
+        # Not an OrderedDict's own, which look each value up by the hash of its key.
+        first, newest = next(dict.__iter__(entries)), list(islice(dict.__reversed__(entries), ENDS))
     except (RuntimeError, StopIteration):  # another thread was there
         return False
     if not all([type(key) is int for key in (first, *newest)]):

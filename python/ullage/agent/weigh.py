@@ -93,9 +93,11 @@ def weigh(root, most=MAX_STEPS, seen=None, closures=False):
         elif tensor is not None and issubclass(kind, tensor):
             _weigh_tensor(value, weight, kind, tensor, totals, seen)
         elif (behind := libraries.memory_of(value, kind)) is not None:
-            if ("behind", behind[0]) not in seen:
-                seen.add(("behind", behind[0]))
-                totals[1] += weight * behind[1]
+            place, size, shown = behind
+            if ("behind", place) not in seen:
+                seen.add(("behind", place))
+                # A view stands for others of the same.
+                totals[1] += max(size, weight * shown)
         else:
             _count(totals, _own_size(value, kind) + 16, weight)
             for part in gc.get_referents(value) if gc.is_tracked(value) else ():
@@ -164,7 +166,8 @@ def _weigh_tensor(value, weight, kind, tensor, totals, seen):
             place = storage.data_ptr() if storage.device.type == "cpu" else 0
             if place and ("tensor", place) not in seen:
                 seen.add(("tensor", place))
-                totals[2] += weight * storage.nbytes()
+                size = storage.nbytes()
+                totals[2] += max(size, weight * min(size, one.numel() * one.element_size()))
 
 
 def anonymous():
