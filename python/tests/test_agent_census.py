@@ -284,6 +284,21 @@ def test_a_list_has_the_name_the_place_and_the_line_of_its_function(census):
     assert file == "test_agent_census.py" and "kept.append" in lines[int(number) - 1]
 
 
+def test_garbage_is_not_sought_in_what_long_lists_refer_to(census):
+    garbage, longest, kept = sys.modules["_ullage_garbage"], [0], []
+
+    def referents(*some):
+        found = gc.get_referents(*some)
+        longest.append(len(found))
+        return found
+
+    garbage.gc = types.SimpleNamespace(get_referents=referents, get_stats=gc.get_stats, get_count=gc.get_count)
+    gc.collect()
+    kept += [list(range(100_000)), collections.deque(range(100_000)), dict.fromkeys(range(100_000), ())]
+    found = garbage.count(sys.modules["_ullage_contents"].Contents())
+    assert 3 <= found["looked"] and max(longest) <= garbage.LONG
+
+
 def test_many_values_are_looked_past_and_many_objects_are_not(census):
     numbers = list(range(1 << 20, 4 << 20))
     assert taken(census, 100 * MIB)["objects"] < len(numbers) / 3
@@ -1617,6 +1632,7 @@ def test_what_a_local_of_a_running_function_refers_to_is_no_garbage(census, coll
 
 def test_tensors_in_a_circle_are_weighed(census, collector_off):
     torch = pytest.importorskip("torch")
+    gc.collect()  # what came with torch, where this is the first that needs it
 
     def make():
         for _ in range(10):

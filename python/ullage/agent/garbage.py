@@ -12,12 +12,14 @@ was loaded at the start.
 
 import gc
 import sys
+from _collections import deque
 
 import _ullage_common as common
 import _ullage_kinds as types
 import _ullage_tensors as tensors
 
 MOST = 4000  # objects that are looked at: next to each other, as those of a circle mostly are
+LONG = 4000  # elements of one of them: what it refers to counts as referred to from outside
 
 _known = None  # how often the collector had run, how many objects had come since, and the sums up to then
 
@@ -41,6 +43,7 @@ def count(heap):
     if not whole:
         objects = max(objects, gc.get_count()[0])
     came = max(0, objects - before)
+    some = [one for one in some if not _is_long(one)]  # in the place of the other list, whose references would count
     found = _circles(some)
     places, each = {}, 0
     for one in found:
@@ -51,6 +54,12 @@ def count(heap):
     size += int((each + sum(places.values())) * scale)
     _known = runs, objects, looked, garbage, size
     return {"objects": objects, "looked": looked, "garbage": garbage, "bytes": size}
+
+
+def _is_long(one):
+    kind = type(one)
+    plain = next((plain for plain in _CONTAINERS if issubclass(kind, plain)), None)
+    return plain is not None and plain.__len__(one) > LONG
 
 
 def _circles(some):
@@ -79,6 +88,7 @@ def _among(some):
     return inside
 
 
+_CONTAINERS = (list, tuple, dict, set, frozenset, deque)
 _PLAIN = types.ids(list, dict, set, tuple)
 _LEAVES = types.ids(str, bytes, bytearray)
 
