@@ -54,27 +54,30 @@ pub(crate) unsafe extern "C-unwind" fn ends(module: Object, arguments: Object) -
     unsafe {
         let container = ffi::PyTuple_GetItem(arguments, 0);
         let most = ffi::PyLong_AsLong(ffi::PyTuple_GetItem(arguments, 1)).max(0) as usize;
-        let (mut near, mut far) = (Vec::new(), VecDeque::new());
-        let was_visited = each(module, container, &mut |part| {
-            if near.len() < most {
-                near.push(part);
-            }
-            if far.len() == most {
-                far.pop_front();
-            }
-            far.push_back(part);
-        });
-        let far = Vec::from(far);
-        ffi::PyErr_Clear();
-        if !was_visited {
-            return ffi::none();
+        // A list's are read where they lie, however long it is.
+        if ffi::PyType_GetFlags((*container).kind) & large::IS_LIST != 0 {
+            let length = ffi::PyObject_Size(container).max(0) as usize;
+            let address = |place: usize| ffi::PyList_GetItem(container, place as Size) as usize;
+            let first = (0..length.min(most)).map(address).collect();
+            let last = (length.saturating_sub(most)..length).map(address).collect();
+            ffi::PyErr_Clear();
+            return ffi::tuple([numbers(first), numbers(last)]);
         }
-        // A list is visited from its end on, the others from their front.
-        let (first, last) = match ffi::PyType_GetFlags((*container).kind) & large::IS_LIST {
-            0 => (near, far),
-            _ => (far, near),
-        };
-        ffi::tuple([numbers(first), numbers(last)])
+        let (mut first, mut last) = (Vec::new(), VecDeque::new());
+        let was_visited = each(module, container, &mut |part| {
+            if first.len() < most {
+                first.push(part);
+            }
+            if last.len() == most {
+                last.pop_front();
+            }
+            last.push_back(part);
+        });
+        ffi::PyErr_Clear();
+        match was_visited {
+            true => ffi::tuple([numbers(first), numbers(Vec::from(last))]),
+            false => ffi::none(),
+        }
     }
 }
 

@@ -721,5 +721,5 @@ fn what_comes_ever_more_slowly_is_healthy_and_is_no_growth_to_the_end() {
     assert!(verdict.healthy, "{:?}", causes(&verdict));
     assert_eq!((growth.class, growth.explained_by.as_deref()), (ullage_model::GrowthClass::Plateau, None));
     assert!(growth.until.is_none());
-    assert!(growth.because.ends_with("It comes ever more slowly."), "{}", growth.because);
+    assert!(growth.because.ends_with("It slows down."), "{}", growth.because);
 }
