@@ -306,6 +306,28 @@ def test_many_values_are_looked_past_and_many_objects_are_not(census):
     assert taken(census, 200 * MIB)["objects"] is None and objects
 
 
+def enclosing():
+    buffer = []
+
+    def pick():
+        return buffer[0]
+
+    while True:
+        buffer.append(bytes(MIB) + bytes([len(buffer)]))
+        yield pick()
+
+
+def test_a_local_that_a_function_inside_uses_too_is_a_local(census):
+    stream = enclosing()
+    for _ in range(8):
+        next(stream)
+    taken(census, 8 * MIB)
+    for _ in range(16):
+        next(stream)
+    found = holder(taken(census, 24 * MIB), "buffer")
+    assert found["place"].startswith("enclosing(), test_agent_census.py:") and found["length"] == 24
+
+
 class Writer:
     def __init__(self):
         self.scalars = {f"weight_{number}": [] for number in range(200)}

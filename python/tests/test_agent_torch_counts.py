@@ -198,6 +198,24 @@ def shuffled(samples):
         if random.random() < 0.5:
             buffer[place] = buffer[-1]
             del buffer[-1]
+def pick(buffer):
+    place = random.randrange(len(buffer))
+    buffer[place], buffer[-1] = buffer[-1], buffer[place]
+    return buffer.pop()
+def called(samples):
+    buffer = []
+    for sample in samples:
+        buffer.extend((sample, next(samples)))
+        if len(buffer) >= 32:
+            yield pick(buffer)
+def enclosed(samples):
+    buffer = []
+    def pick():
+        return buffer.pop(random.randrange(len(buffer)))
+    for sample in samples:
+        buffer.extend((sample, next(samples)))
+        if len(buffer) >= 32:
+            yield pick()
 def cached(samples):
     cache = []
     for sample in samples:
@@ -214,11 +232,12 @@ if __name__ == "__main__":
 """
 
 
-def test_a_buffer_that_fills_is_told_by_what_it_gives_up(script):
+@pytest.mark.parametrize("how", ["shuffled", "called", "enclosed"])
+def test_a_buffer_that_fills_is_told_by_what_it_gives_up(script, how):
     told = several(1, "kept", what="shuffle-buffer")
-    done, receiver = run(script, BUFFERS, "shuffled", until=told)
+    done, receiver = run(script, BUFFERS, how, until=told)
     assert done.returncode == 0, done.stderr
-    assert [message for message in receiver.of("kept") if message["name"].startswith("shuffled, ")]
+    assert [message for message in receiver.of("kept") if message["name"].startswith(f"{how}, ")]
 
 
 def test_what_only_adds_and_draws_is_no_shuffle_buffer(script):

@@ -30,6 +30,7 @@ class _Slots:
 
 
 FunctionType = type(_function)
+CellType = type((lambda value: lambda: value)(None).__closure__[0])
 CodeType = type(_function.__code__)
 GeneratorType = type(_function())
 _waiting = _coroutine()

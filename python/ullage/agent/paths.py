@@ -132,6 +132,8 @@ def parts(value, many=None):
         for one in found[:]:
             if type(one) is types.FrameType:  # up to CPython 3.10 what it holds is the frame's
                 found += gc.get_referents(one)
+        # A local that a function inside uses too is the function's own all the same.
+        found += [part for one in found if type(one) is types.CellType for part in gc.get_referents(one)]
         return [part for part in found if not issubclass(type(part), type) and not _is_globals(part)]
     if kind is types.FunctionType:
         found = []

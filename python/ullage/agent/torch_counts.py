@@ -214,17 +214,18 @@ def _fetches(fetcher):
         changed = sum([one != other for one, other in zip(some, before[1])])
         # Full: as many as before, and others. Filling: more, in a function that draws lots and gives up what it drew.
         full = length == before[0] and 2 <= changed
-        if full or (length != before[0] and _draws_lots(holder) and _gives_up(holder)):
+        codes = _codes(*holder) if length != before[0] else ()
+        if full or any([_draws_lots(code) and _gives_up(code) for code in codes]):
             size = sum(weigh.weigh(buffer, OBJECT_STEPS).values())
-            _more("shuffle-buffer", length, size, _place(holder))
+            _more("shuffle-buffer", length, size, _place(holder[0]))
     _next_fetch = now + max(1.0, (thread_time() - began) / common.BUDGET)
 
 
 def _buffers(root):
-    """Lists that the generators below an iterator hold, with the code of each generator."""
-    todo, seen, found = deque(((root, None, 0),)), set(), []
+    """Lists that the generators below an iterator hold, with the code of each generator and its globals."""
+    todo, seen, found = deque(((root, (None, {}), 0),)), set(), []
     while todo and len(seen) < PARTS:
-        one, code, depth = todo.popleft()
+        one, holder, depth = todo.popleft()
         kind = type(one)
         if id(one) in seen or depth > DEPTH or issubclass(kind, (type, types.ModuleType, types.CodeType)):
             continue
@@ -232,19 +233,33 @@ def _buffers(root):
         if kind is list or kind is deque:
             # Of numbers and names it is no buffer of samples.
             if len(one) >= LEAST_BUFFERED and slots.complete(one) and not issubclass(type(one[0]), (int, float, str)):
-                found.append((code, one))
+                found.append((holder, one))
+        elif kind is types.CellType:  # a local that a function inside uses too
+            todo.extend([(part, holder, depth) for part in gc.get_referents(one)])
         elif kind is types.FrameType:
-            if one.f_code is code:  # up to CPython 3.10 a generator refers to its frame, and that to its locals
-                todo.extend([(part, code, depth) for part in gc.get_referents(one)])
+            if one.f_code is holder[0]:  # up to CPython 3.10 a generator refers to its frame, and that to its locals
+                todo.extend([(part, holder, depth) for part in gc.get_referents(one)])
         elif kind is types.GeneratorType:
-            todo.extend([(part, one.gi_code, depth + 1) for part in gc.get_referents(one)])
+            frame = one.gi_frame
+            holder = one.gi_code, frame.f_globals if frame is not None else {}
+            todo.extend([(part, holder, depth + 1) for part in gc.get_referents(one)])
         elif gc.is_tracked(one) and not issubclass(kind, (dict, tuple, set, frozenset, types.FunctionType)):
             steps = types.of_class(kind, "__next__"), types.of_class(kind, "__iter__")
-            code = next((step.__code__ for step in steps if type(step) is types.FunctionType), code)
+            functions = [step for step in steps if type(step) is types.FunctionType]
+            holder = (functions[0].__code__, functions[0].__globals__) if functions else holder
             for part in gc.get_referents(one):
                 attributes = list(part.values())[:PARTS] if type(part) is dict else (part,)
-                todo.extend([(value, code, depth + 1) for value in attributes])
+                todo.extend([(value, holder, depth + 1) for value in attributes])
     return found
+
+
+def _codes(code, names):
+    """Of a function, of those inside it, and of those that it calls by a name of its module."""
+    if code is None:
+        return []
+    inside = [one for one in code.co_consts if type(one) is types.CodeType]
+    called = [dict.get(names, name) for name in code.co_names]
+    return [code, *inside, *[one.__code__ for one in called if type(one) is types.FunctionType]]
 
 
 LOTS = {
@@ -265,7 +280,7 @@ GIVES_UP = {"pop", "popleft", "remove", "clear"}
 
 
 def _draws_lots(code):
-    return code is not None and not LOTS.isdisjoint(code.co_names)
+    return not LOTS.isdisjoint(code.co_names)
 
 
 def _gives_up(code):
