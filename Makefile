@@ -12,7 +12,7 @@ SCENARIOS_TOGETHER ?= 4
 
 BIN := $(VENV)/bin
 TORCH_STAMP := $(VENV)/torch-$(TORCH)
-TOOLS_STAMP := $(VENV)/tools-2
+TOOLS_STAMP := $(VENV)/tools-3
 DEMO := target/demo
 
 .PHONY: demo test test-all test-rust test-loom test-python test-outside test-side-by-side test-scenarios scenarios guests
@@ -419,7 +419,7 @@ $(TORCH_STAMP):
 
 # For the tests and the checks; the demo does without.
 $(TOOLS_STAMP): $(TORCH_STAMP)
-	$(BIN)/pip install -q pytest pytest-xdist hypothesis pyarrow ruff mypy
+	$(BIN)/pip install -q pytest pytest-xdist hypothesis pyarrow pillow ruff mypy
 	touch $@
 
 clean:
