@@ -36,18 +36,17 @@ pub(crate) fn goes_on(run: &Run, process: &ProcessHistory, rise: &Rise) -> bool 
 /// It is a start, or comes to rest, or is what comes and goes.
 pub(crate) fn settles(process: &ProcessHistory, rise: &Rise) -> bool {
     // What it does so soon after it has loaded is its start, however steadily it rises.
-    is_start(process, rise.until) || comes_to_rest(process, rise) || comes_and_goes(process, rise)
-}
-
-/// It flattens.
-pub(crate) fn comes_to_rest(process: &ProcessHistory, rise: &Rise) -> bool {
+    if is_start(process, rise.until) {
+        return true;
+    }
     let much = UNNAMED_HALF * much(process);
     let flat = |series: &Series| flattens(series, rise.since, rise.until, much);
     // What comes and goes blurs the readings, and not the most that was ever held, where that rose by enough late.
     let highest = highest(process);
     let then = |seconds: f64| highest.at_or_before(At::from_seconds(seconds)).map_or(0.0, |(_, most)| most);
     let rose_late = then(rise.until) - then((rise.since + rise.until) / 2.0) >= much;
-    flat(&process.private()) && (!rose_late || flat(&highest))
+    let comes_to_rest = flat(&process.private()) && (!rose_late || flat(&highest));
+    comes_to_rest || comes_and_goes(process, rise)
 }
 
 /// What counts as much growth of a process.

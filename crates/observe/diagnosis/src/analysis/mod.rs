@@ -60,7 +60,7 @@ impl<'a> Analysis<'a> {
             || run.plain_outcome().kind == OutcomeKind::Budget
             || failures.iter().any(|failure| failure.symptom() == Symptom::NoMemory);
         let limits = limits::limits(facts, timeline);
-        let growth = growth_class::growth(&run, &limits, goes_on::comes_to_rest);
+        let growth = growth_class::growth(&run, &limits);
         let retention = Allocator::ALL.into_iter().filter_map(|one| retention::of(&run, one)).collect();
         Analysis { run, failures, oom_victims, ran_out, limits, growth, retention }
     }

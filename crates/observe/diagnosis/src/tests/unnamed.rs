@@ -707,19 +707,3 @@ fn of_a_program_of_another_language_it_is_said_that_no_agent_can_be_inside() {
         assert_eq!(finding.fixes[0].command.contains("heaptrack"), other);
     }
 }
-
-#[test]
-fn what_comes_ever_more_slowly_is_healthy_and_is_no_growth_to_the_end() {
-    const STEPS: [f64; 14] = [1.0, 2.2, 3.3, 5.5, 7.6, 10.4, 13.4, 16.5, 19.6, 23.6, 29.6, 35.5, 41.4, 48.7];
-    let mut run = Run::new();
-    for at in ticks(56.5, 1.0) {
-        let came = STEPS.iter().filter(|step| **step <= at).count() as f64;
-        run.tick(at, vec![sized(MAIN, 88.0 + 37.0 * came, 100.0, 3000.0 + 50.0 * came)], |_| {});
-    }
-    let verdict = run.finish(57.0, Ending::Exited(0)).verdict();
-    let growth = verdict.growth.as_ref().unwrap();
-    assert!(verdict.healthy, "{:?}", causes(&verdict));
-    assert_eq!((growth.class, growth.explained_by.as_deref()), (ullage_model::GrowthClass::Plateau, None));
-    assert!(growth.until.is_none());
-    assert!(growth.because.ends_with("It slows down."), "{}", growth.because);
-}

@@ -61,22 +61,14 @@ pub(crate) fn shared_during(process: &ProcessHistory, rise: &Rise) -> f64 {
 }
 
 /// What kind of growth a run shows, and whether it goes on at its end; none where too little was read. `limits` are those of
-/// the run; `flattens`: whether a process's private memory does.
-pub(crate) fn growth(
-    run: &Run,
-    limits: &[LimitState],
-    flattens: impl Fn(&ProcessHistory, &Rise) -> bool,
-) -> Option<(Growth, bool)> {
+/// the run.
+pub(crate) fn growth(run: &Run, limits: &[LimitState]) -> Option<(Growth, bool)> {
     let end = sources::end(run);
     if run.timeline.tree.stored() < GROWTH_LEAST_READINGS || end < GROWTH_LEAST_S {
         return None;
     }
-    let goes_on = |source: &GrowthSource| {
-        let process = source.process.and_then(|id| run.timeline.process(id)).filter(|_| source.is_live());
-        source.rise.ongoing && process.is_none_or(|process| !flattens(process, &source.rise))
-    };
     let (going, rested): (Vec<GrowthSource>, Vec<GrowthSource>) =
-        sources::sources(run).into_iter().partition(|source| goes_on(source) || source.copied());
+        sources::sources(run).into_iter().partition(|source| source.rise.ongoing || source.copied());
     let grown: f64 = going.iter().map(|source| source.rise.by).sum();
     let answer = Answer { run, limits, end };
     if let Some(counted) = counts::processes(run).filter(|found| found.bytes >= MOST * grown) {
@@ -201,10 +193,7 @@ impl Answer<'_, '_> {
             since: since.is_finite().then(|| At::from_seconds(since)),
             share: share(bytes),
             process: self.named(process),
-            until: largest
-                .filter(|source| source.rise.ongoing)
-                .filter(|_| !matches!(class, GrowthClass::WarmUp | GrowthClass::Plateau))
-                .and_then(|_| self.limit(class, process)),
+            until: largest.filter(|source| source.rise.ongoing).and_then(|_| self.limit(class, process)),
             parts: parts
                 .iter()
                 .filter(|part| part.1 >= 1.0)

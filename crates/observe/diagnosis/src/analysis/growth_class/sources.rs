@@ -34,13 +34,6 @@ impl GrowthSource {
     pub(crate) fn copied(&self) -> bool {
         self.parts.iter().any(|part| part.0 == GrowthClass::CopyOnWrite)
     }
-
-    /// Private memory in use.
-    pub(crate) fn is_live(&self) -> bool {
-        use GrowthClass::{LiveGrowth, LiveNativeBlocks, LivePythonObjects, LiveTensors};
-        let live = [LiveGrowth, LiveNativeBlocks, LivePythonObjects, LiveTensors];
-        self.parts.iter().any(|part| live.contains(&part.0))
-    }
 }
 
 /// Bytes by which something must grow to be told.

@@ -67,7 +67,6 @@ pub(super) fn grew(
         GrowthClass::LiveGrowth => {
             "It is private memory in use; its kind is unknown (tensors, objects or native blocks)."
         }
-        GrowthClass::WarmUp | GrowthClass::Plateau if rise.ongoing => "It slows down.",
         GrowthClass::WarmUp => "It came early in the run and stopped.",
         GrowthClass::Plateau => "It came during the run and stopped.",
         GrowthClass::PageCache
