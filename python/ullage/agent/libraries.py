@@ -134,18 +134,18 @@ def _of_table(value, kind):
         place = _place(column)
         if place:
             pieces = value.num_columns * getattr(column, "num_chunks", 1)
-            return _told(value, place) if pieces <= MOST_PIECES else None
+            return _weighed(value, place) if pieces <= MOST_PIECES else None
     return None
 
 
 def _of_chunks(value, kind):
     place = _place(value) if value.num_chunks <= MOST_PIECES else 0
-    return _told(value, place) if place else None
+    return _weighed(value, place) if place else None
 
 
 def _of_array(value, kind):
     place = _place(value)
-    return _told(value, place) if place else None
+    return _weighed(value, place) if place else None
 
 
 def _place(column):
@@ -160,7 +160,7 @@ def _place(column):
     return 0
 
 
-def _told(value, place):
+def _weighed(value, place):
     if not _is_own(place):
         return None
     size = value.get_total_buffer_size()
