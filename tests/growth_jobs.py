@@ -301,9 +301,9 @@ def trim(_seconds, _rate, _draw):
     def check(name):
         figures = {"anonymous": 0}
         memory._malloc(figures)
-        before = memory._private()
+        before = memory._resident()[0]
         libc.malloc_trim(0)
-        print(name, figures["malloc_trimmable"] / MIB, (before - memory._private()) / MIB)
+        print(name, figures["malloc_trimmable"] / MIB, (before - memory._resident()[0]) / MIB)
 
     for size in (3000, 20_000, 60_000):
         blocks = [np.ones(size // 8) for _ in range(200 * MIB // size)]
