@@ -27,11 +27,11 @@ def table_of(arrow, number=0):
 
 def test_a_slice_of_a_table_keeps_the_whole_and_shows_its_own_rows(part, arrow):
     libraries, table = part("libraries"), table_of(arrow)
-    (place, size, shown), whole = (libraries.memory_of(one, type(one)) for one in (table.slice(10, 100), table))
-    assert size == table.get_total_buffer_size() >= 8 * ROWS and shown == 800
-    assert whole == (place, size, 8 * ROWS)
+    (places, shown), whole = (libraries.memory_of(one, type(one)) for one in (table.slice(10, 100), table))
+    assert sum(places.values()) == table.get_total_buffer_size() >= 8 * ROWS and shown == 800
+    assert whole == (places, 8 * ROWS)
     for one in (table.to_batches()[0], table["number"], table["number"].chunk(0)):
-        assert libraries.memory_of(one, type(one))[:2] == (place, size)
+        assert libraries.memory_of(one, type(one))[0] == places
 
 
 def test_what_lies_in_a_mapped_file_is_not_the_process_own(part, arrow, tmp_path):
@@ -42,6 +42,41 @@ def test_what_lies_in_a_mapped_file_is_not_the_process_own(part, arrow, tmp_path
     read = arrow.ipc.open_stream((tmp_path / "numbers.arrow").read_bytes()).read_all()
     assert libraries.memory_of(mapped, type(mapped)) is None
     assert libraries.memory_of(read, type(read))[1] >= 8 * ROWS
+    # Of a table of both, what is its own; to ask for what it shows would read the file.
+    for both in (
+        arrow.concat_tables([table_of(arrow), mapped]),
+        arrow.concat_tables([mapped, table_of(arrow)]),
+        mapped.add_column(0, "own", table_of(arrow)["number"]),
+        mapped.append_column("own", table_of(arrow)["number"]),
+    ):
+        places, shown = libraries.memory_of(both, type(both))
+        assert sum(places.values()) == shown == pytest.approx(8 * ROWS, rel=0.1)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_columns_that_are_added_weigh_beside_those_that_are_shared(part, arrow, first):
+    base, kept = table_of(arrow), []
+    for number in range(12):
+        place = 0 if first else 1
+        kept.append(
+            base.slice(number, ROWS // 2).add_column(
+                place, "own", table_of(arrow, number)["number"].slice(0, ROWS // 2)
+            )
+        )
+    found = part("contents").Contents().into(kept, list)
+    assert found["bytes"] == pytest.approx(13 * 8 * ROWS, rel=0.25)
+    whole = sum(part("weigh").weigh(kept).values())
+    assert whole == pytest.approx(13 * 8 * ROWS, rel=0.25)
+
+
+def test_dictionaries_that_batches_share_weigh_once(part, arrow):
+    words = arrow.array([f"{number:0100}" for number in range(20_000)])
+    indices = [arrow.array([number % 20_000] * 1000, arrow.int32()) for number in range(20)]
+    batches = [
+        arrow.record_batch({"word": arrow.DictionaryArray.from_arrays(one, words), "number": one}) for one in indices
+    ]
+    found = part("contents").Contents().into(batches, list)
+    assert found["bytes"] == pytest.approx(words.get_total_buffer_size(), rel=0.25)
 
 
 def test_of_nothing_and_of_a_program_s_own_types_nothing_is_said(part, arrow):
@@ -79,6 +114,15 @@ def test_lists_of_many_slices_show_as_little(part, arrow):
     assert found["own_bytes"] < 0.1 * found["bytes"] and found["views"] == 1.0
 
 
+def test_what_lies_beside_tables_in_a_tuple_stands_for_none(part, arrow):
+    kept = [(table_of(arrow, 2 * number), table_of(arrow, 2 * number + 1), "name", 3, "path") for number in range(12)]
+    found = part("contents").Contents().into(kept, list)
+    assert found["bytes"] == pytest.approx(24 * 8 * ROWS, rel=0.25) and found["own_bytes"] > 0.8 * found["bytes"]
+    # As little do numbers before them in a long list.
+    kept = [[*map(float, range(10_000)), *one[:2]] for one in kept]
+    assert part("contents").Contents().into(kept, list)["bytes"] == pytest.approx(24 * 8 * ROWS, rel=0.35)
+
+
 def test_batches_of_one_table_weigh_it_once(part, arrow):
     batches = table_of(arrow).to_batches(max_chunksize=100)
     assert sum(part("weigh").weigh(batches).values()) == pytest.approx(8 * ROWS, rel=0.2)
@@ -90,7 +134,7 @@ def test_columns_of_nothing_do_not_make_all_tables_one(part, arrow):
     libraries = part("libraries")
     columns = {"none": [None] * ROWS, "empty": [""] * ROWS, "number": list(range(ROWS))}
     told = [libraries.memory_of(one, type(one)) for one in (arrow.table(columns), arrow.table(columns))]
-    assert told[0][0] != told[1][0] and told[0][1] == told[1][1] > 8 * ROWS
+    assert not set(told[0][0]) & set(told[1][0]) and told[0][1] == told[1][1] > 8 * ROWS
     chunked = arrow.concat_tables([table_of(arrow).slice(0, 0), table_of(arrow)])
     assert libraries.memory_of(chunked, type(chunked))[1] >= 8 * ROWS
 

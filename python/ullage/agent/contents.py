@@ -133,7 +133,9 @@ class Contents:
         """(tensors, long containers, how many objects there are, some of the types `apart`, how many there are): those
         of this process. Of very many tensors, and of those in pages that it shares with another, some stand for all."""
         longest = paths.CONTAINERS, LONG, MOST_LONG
-        found = common.standing(self.tensor_types, 8 * TENSORS, TENSORS // 2, *longest, apart, most_apart)
+        found = common.standing(
+            self.tensor_types, 8 * TENSORS, TENSORS // 2, *longest, apart, most_apart, common.MANY_OBJECTS
+        )
         if found is None:
             return None
         own, self.own_number, self.shared, self.shared_number, long, number, some, number_apart = found
@@ -377,9 +379,7 @@ class Contents:
         """The storages that an element and its key lead to, nearest first."""
         found = _Found()
         todo, seen, shown, largest = deque(), {id(holder)}, {}, 0
-        for one in (element, key):
-            if one is not None:
-                todo.append((one, False))
+        todo.extend([(one, False) for one in (element, key) if one is not None])
         count = 0
         while todo and count < PARTS:
             part, by_error = todo.popleft()
@@ -409,8 +409,8 @@ class Contents:
                 if gradient is not None:
                     todo.appendleft((gradient, by_error))  # as near as its parameter
             elif (behind := libraries.memory_of(part, kind)) is not None:
-                found.by_error += behind[1] * (by_error and behind[0] not in shown)
-                found.tables.add(behind, found.storages, shown)
+                found.by_error += by_error * sum([size for place, size in behind[0].items() if place not in shown])
+                found.tables.add(part, behind, found.storages, shown)
                 count += TABLE
             elif kind is types.TracebackType or kind is types.FrameType:
                 if id(part) not in self._running():
@@ -425,7 +425,8 @@ class Contents:
                 for one in paths.parts(part):
                     # What hangs on an exception as well as elsewhere counts as the exception's.
                     (todo.appendleft if issubclass(type(one), BaseException) else todo.append)((one, by_error))
-        found.tables.stand_for_all(element, found.storages, shown)
+        if found.tables.several():
+            found.tables.stand_for_all(element, paths.parts(element), todo, found.storages, shown)
         found.hidden = sum([max(0, size - shown.get(place, 0)) for place, size in found.storages.items()])
         found.shown = sum(shown.values())
         return found

@@ -15,8 +15,8 @@ from _ullage_common import monotonic
 
 MOST_MAPS = 1 << 20  # bytes of /proc/self/maps: of a process with more of them nothing is said
 KNOWN_S, MOST_READ = 1.0, 8  # for which the types are taken for what they were; readings of the mappings meanwhile
-MOST_COLUMNS, MOST_CHUNKS = 8, 16  # that are asked for a buffer
-MOST_PIECES = 2000  # of a table: to add up more takes too long
+MOST_COLUMNS, MOST_CHUNKS = 16, 16  # that are asked for their buffers
+MOST_PIECES = 500  # of a table: to add up more takes too long
 _BITS = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16L": 2, "I;16B": 2, "I;16N": 2}  # bytes of a pixel; of others 4
 
 _LISTS = types.ids(list, tuple, deque)
@@ -25,8 +25,8 @@ _known, _ranges, _learned_at, _read = {}, [], -KNOWN_S, 0
 
 
 def memory_of(value, kind):
-    """(place, bytes, those of them that it shows) of an object of such a type; None of others, and of what lies in a
-    mapped file."""
+    """(place -> bytes, those of all of them that it shows) of an object of such a type; None of others, and of what
+    lies in a mapped file."""
     try:
         if monotonic() > _learned_at + KNOWN_S:
             _learn()
@@ -42,22 +42,36 @@ class Tables:
     """Of what lies in an element, the places behind objects of libraries."""
 
     def __init__(self):
-        self._places, self._met = set(), 0
+        self._places = {}  # id of an object -> places
 
-    def add(self, behind, storages, shown):
-        place, size, visible = behind
-        storages[place] = max(size, storages.get(place, 0))
-        shown[place] = min(size, shown.get(place, 0) + visible)
-        self._places.add(place)
-        self._met += 1
+    def add(self, part, behind, storages, shown):
+        places, visible = behind
+        whole = sum(places.values())
+        for place, size in places.items():
+            storages[place] = max(size, storages.get(place, 0))
+            shown[place] = min(size, shown.get(place, 0) + visible * size // whole)
+        self._places[id(part)] = list(places)
 
-    def stand_for_all(self, element, storages, shown):
-        """Of a long list few are gone into. The others lie in as many other places, for their number, as these do."""
-        if self._met < 2 or id(type(element)) not in _LISTS or len(element) <= self._met:
+    def several(self):
+        return len(self._places) > 1
+
+    def stand_for_all(self, element, parts, left, storages, shown):
+        """Of a long list few are gone into: `parts`, but for those of `left`. The others lie in as many other places,
+        for their number, as these do."""
+        if id(type(element)) not in _LISTS:
             return
-        places, others = len(self._places), len(element) / self._met
-        times = (1 + (places - 1) * (len(element) - 1) / (self._met - 1)) / places
-        for place in self._places:
+        number = len(element)
+        if number > len(parts):  # the second half of them are the last ones, which stand for nothing else
+            parts = parts[: len(parts) // 2]
+            number -= len(parts)
+        left = {id(part) for part, _ in left}
+        gone = [id(part) for part in parts if id(part) not in left]
+        met = [place for one in gone for place in self._places.get(one, ())]
+        if len(met) < 2 or number <= len(gone):
+            return
+        some, others = {*met}, number / len(gone)
+        times = (1 + (len(some) - 1) * (len(met) * others - 1) / (len(met) - 1)) / len(some)
+        for place in some:
             storages[place] = int(times * storages[place])
             shown[place] = min(storages[place], int(others * shown[place]))
 
@@ -70,8 +84,11 @@ def _learn():
     array, extension = names.get("Array"), names.get("ExtensionType")
     if not all([issubclass(type(one), type) and types.module_of(one) == "pyarrow.lib" for one in (array, extension)]):
         return
-    if any([types.module_of(one) != "pyarrow.lib" for one in type.__subclasses__(extension)]):
-        return
+    kinds = [extension]
+    for kind in kinds:
+        if types.module_of(kind) != "pyarrow.lib":
+            return
+        kinds += type.__subclasses__(kind)
     for name, one in list(names.items()):
         if issubclass(type(one), type) and types.module_of(one) == "pyarrow.lib":
             if name == "Table" or name == "RecordBatch":
@@ -91,6 +108,7 @@ def _is_own(place):
     if found is None and _read < MOST_READ:
         _read, _ranges = _read + 1, []
         _ranges = _mapped()
+        _read = _read if _ranges else MOST_READ
         found = _range_of(place)
     return found is not None and not found[2]
 
@@ -129,42 +147,48 @@ def _mapped():
 
 
 def _of_table(value, kind):
-    columns = [value.column(number) for number in range(min(value.num_columns, MOST_COLUMNS))]
-    for column in columns:
-        place = _place(column)
-        if place:
-            pieces = value.num_columns * getattr(column, "num_chunks", 1)
-            return _weighed(value, place) if pieces <= MOST_PIECES else None
-    return None
+    number = value.num_columns
+    columns = [value.column(place) for place in range(min(number, MOST_COLUMNS))]
+    if number * max([getattr(column, "num_chunks", 1) for column in columns], default=0) > MOST_PIECES:
+        return None
+    return _weighed(value, columns, number == len(columns))
 
 
 def _of_chunks(value, kind):
-    place = _place(value) if value.num_chunks <= MOST_PIECES else 0
-    return _weighed(value, place) if place else None
+    return _weighed(value, [value], True) if value.num_chunks <= MOST_PIECES else None
 
 
 def _of_array(value, kind):
-    place = _place(value)
-    return _weighed(value, place) if place else None
+    return _weighed(value, [value], True)
 
 
-def _place(column):
-    """Of its first buffer that holds anything; 0 where it has none."""
-    chunks = [column]
-    if id(type(column)) in _known and _known[id(type(column))] is _of_chunks:
-        chunks = [column.chunk(number) for number in range(min(column.num_chunks, MOST_CHUNKS))]
-    for chunk in chunks:
-        for buffer in chunk.buffers():
-            if buffer is not None and buffer.size:
-                return buffer.address
-    return 0
-
-
-def _weighed(value, place):
-    if not _is_own(place):
+def _weighed(value, columns, whole):
+    """By their buffers, each of which others may share: a column is added to a table without a copy of the table's. Of
+    those that are not asked for, what they have weighs on the first."""
+    places, all_own = {}, True
+    for column in columns:
+        chunks = [column]
+        if _known.get(id(type(column))) is _of_chunks:
+            chunks = [column.chunk(place) for place in range(min(column.num_chunks, MOST_CHUNKS))]
+            whole = whole and column.num_chunks == len(chunks)
+        for chunk in chunks:
+            buffers = chunk.buffers()
+            if hasattr(chunk, "dictionary"):
+                buffers += chunk.dictionary.buffers()
+            for buffer in buffers:
+                if buffer is not None and buffer.size:
+                    if _is_own(buffer.address):
+                        places[buffer.address] = buffer.size
+                    else:
+                        all_own = False
+    if not places:
         return None
-    size = value.get_total_buffer_size()
-    return place, size, min(size, value.nbytes)
+    # Either of these would read a mapped file.
+    if all_own and not whole:
+        rest = value.get_total_buffer_size() - sum(places.values())
+        places[next(iter(places))] += max(0, rest)
+    size = sum(places.values())
+    return places, min(size, value.nbytes) if all_own else size
 
 
 def _of_image(value, kind):
@@ -176,4 +200,4 @@ def _of_image(value, kind):
         return None
     (wide, high), mode = size.__get__(value), mode.__get__(value)
     pixels = wide * high * _BITS.get(mode, 4)
-    return id(value), pixels, pixels
+    return {id(value): pixels}, pixels

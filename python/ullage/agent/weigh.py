@@ -93,11 +93,13 @@ def weigh(root, most=MAX_STEPS, seen=None, closures=False):
         elif tensor is not None and issubclass(kind, tensor):
             _weigh_tensor(value, weight, kind, tensor, totals, seen)
         elif (behind := libraries.memory_of(value, kind)) is not None:
-            place, size, shown = behind
-            if ("behind", place) not in seen:
-                seen.add(("behind", place))
-                # A view stands for others of the same.
-                totals[1] += max(size, weight * shown)
+            places, shown = behind
+            whole = sum(places.values())
+            for place, size in places.items():
+                if ("behind", place) not in seen:
+                    seen.add(("behind", place))
+                    # A view stands for others of the same.
+                    totals[1] += max(size, weight * shown * size / whole)
         else:
             _count(totals, _own_size(value, kind) + 16, weight)
             for part in gc.get_referents(value) if gc.is_tracked(value) else ():
