@@ -121,7 +121,13 @@ if sys.argv[1] == "old":  # they came through collections, and nobody will look 
         kept.append(Double.apply(weight))
     gc.collect()
     kept.clear()
+    for _ in range(10):
+        Double.apply(weight)
 while not heard():
+    if sys.argv[1] == "old":  # no more come
+        kept.append(bytes(1 << 20))
+        time.sleep(0.1)
+        continue
     y = Double.apply(weight).sum()
     y.backward()
     kept.append(bytes(MIB := 1 << 20))
@@ -145,6 +151,24 @@ def test_those_that_came_through_collections_are_counted_too(script):
     held = several(1, "kept", what="autograd-circles", count=lambda count: count > 50)
     done, _ = run(script, CONTEXTS, "old", until=held)
     assert done.returncode == 0, done.stderr
+
+
+MANY_TENSORS = """
+kept = [torch.ones(1) for _ in range(80_000)]
+gc.collect()
+while not heard():
+    if len(kept) % 40 == 0:
+        gc.collect()
+"""
+
+
+def test_a_circle_that_is_met_by_chance_stands_for_no_others(script):
+    # Of 80,000 tensors every 21st is looked at; of 40 circles each time one or two.
+    held = several(3, "kept", what="autograd-circles")
+    done, receiver = run(script, CONTEXTS.replace("while not heard():", MANY_TENSORS), "attribute", until=held)
+    assert done.returncode == 0, done.stderr
+    told = [message["count"] for message in receiver.of("kept") if message["what"] == "autograd-circles"]
+    assert max(told) <= 41, told
 
 
 @pytest.mark.parametrize("how", ["input", "saved"])
@@ -216,6 +240,13 @@ def enclosed(samples):
         buffer.extend((sample, next(samples)))
         if len(buffer) >= 32:
             yield pick()
+def augment(sample):
+    return sample[1:] if random.random() < 0.5 else bytearray(sample).pop()
+def augmented(samples):
+    cache = []
+    for sample in samples:
+        cache.append(sample)
+        yield augment(sample)
 def cached(samples):
     cache = []
     for sample in samples:
@@ -240,8 +271,9 @@ def test_a_buffer_that_fills_is_told_by_what_it_gives_up(script, how):
     assert [message for message in receiver.of("kept") if message["name"].startswith(f"{how}, ")]
 
 
-def test_what_only_adds_and_draws_is_no_shuffle_buffer(script):
-    done, receiver = run(script, BUFFERS, "cached", until=several(6, "memory"))
+@pytest.mark.parametrize("how", ["cached", "augmented"])
+def test_what_only_adds_and_draws_is_no_shuffle_buffer(script, how):
+    done, receiver = run(script, BUFFERS, how, until=several(6, "memory"))
     assert done.returncode == 0, done.stderr
     assert [message for message in receiver.of("kept") if message["what"] == "shuffle-buffer"] == []
 

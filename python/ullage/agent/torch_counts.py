@@ -10,6 +10,7 @@ import gc
 import os
 import sys
 from _collections import deque
+from itertools import islice
 
 import _ullage_agent as agent
 import _ullage_common as common
@@ -30,7 +31,7 @@ FEW_PARTS = 32  # of what a context holds
 MOST_TENSORS = 4000  # of more, some stand for all
 MOST_YOUNG = 100_000  # objects that wait for the collector: of more, those in the middle stand for all
 LEAST_BUFFERED = 64  # samples
-FEW = 8  # of them that are compared
+FEW = 32  # of them that are compared
 PARTS = 300  # of a dataset's iterator that are looked at
 DEPTH = 10  # generators and objects below each other
 MANY_BUFFERS = 1000
@@ -38,7 +39,7 @@ MANY_BUFFERS = 1000
 _told = {}  # what -> (count, when)
 _profiled = None  # since when a profiler of torch's records, as far as looks have shown
 _awaited = {}  # (id of an iterator, place in the order) that was told of -> batches that wait from which on it is again
-_seen = {}  # id of a list that a generator holds -> (length, ids of some elements)
+_seen = {}  # id of a list that a generator holds -> (length, place of some elements -> id)
 _next_fetch = _next_circles = 0.0
 _spent = 0.0  # seconds on collectives
 _began = monotonic()
@@ -120,11 +121,12 @@ def _circles():
         count, size, names = _in_circles(young, base)
         if count >= MANY_CIRCLES:
             del young
-            found = common.standing((tensor,), MOST_TENSORS)
+            found = common.standing((tensor,), MOST_TENSORS, most_objects=common.MANY_OBJECTS)
             if found is not None and found[1] > 0:
                 share = found[1] / len(found[0])
                 in_all = _in_circles(found[0], base)
-                if share * in_all[0] > count:
+                # One that was met by chance would stand for many.
+                if in_all[0] >= MANY_CIRCLES and share * in_all[0] > count:
                     count, size, names = round(share * in_all[0]), round(share * in_all[1]), in_all[2]
     if count >= MANY_CIRCLES:
         _more("autograd-circles", count, size, max(names, key=names.get).removesuffix("Backward"))
@@ -147,7 +149,7 @@ def _in_circles(some, base):
 def _holds(context, tensor):
     """As an attribute, or in a small tuple, list or dict that is one."""
     for part in gc.get_referents(context):
-        values = list(part.values()) if type(part) is dict else [part]
+        values = _first(part) if type(part) is dict else [part]
         for value in values:
             kind = type(value)
             few = (kind is tuple or kind is list or kind is dict) and len(value) <= FEW_PARTS
@@ -206,16 +208,22 @@ def _fetches(fetcher):
     began = thread_time()
     for holder, buffer in _buffers(fetcher.dataset_iter):
         length = len(buffer)
-        some = [id(buffer[number * length // FEW]) for number in range(FEW)]
         before = _seen.get(id(buffer))
-        _seen[id(buffer)] = length, some
+        _seen[id(buffer)] = length, {length * place // FEW: id(buffer[length * place // FEW]) for place in range(FEW)}
         if before is None or len(_seen) > MANY_BUFFERS:
             continue
-        changed = sum([one != other for one, other in zip(some, before[1])])
-        # Full: as many as before, and others. Filling: more, in a function that draws lots and gives up what it drew.
-        full = length == before[0] and 2 <= changed
-        codes = _codes(*holder) if length != before[0] else ()
-        if full or any([_draws_lots(code) and _gives_up(code) for code in codes]):
+        others = sum([place < length and id(buffer[place]) != one for place, one in before[1].items()])
+        # Full: as many as before, and others. Filling: more, in a function that draws lots and gives up what it drew;
+        # or where it calls one that draws, and some of the first have given way to others.
+        full = length == before[0] and 2 <= others
+        own, called = _codes(*holder) if length != before[0] else ((), ())
+        gave_way = 2 <= others < FEW
+        if (
+            full
+            or any([_draws_lots(code) and _gives_up(code) for code in own])
+            or gave_way
+            and any([_draws_lots(code) for code in called])
+        ):
             size = sum(weigh.weigh(buffer, OBJECT_STEPS).values())
             _more("shuffle-buffer", length, size, _place(holder[0]))
     _next_fetch = now + max(1.0, (thread_time() - began) / common.BUDGET)
@@ -247,19 +255,27 @@ def _buffers(root):
             steps = types.of_class(kind, "__next__"), types.of_class(kind, "__iter__")
             functions = [step for step in steps if type(step) is types.FunctionType]
             holder = (functions[0].__code__, functions[0].__globals__) if functions else holder
-            for part in gc.get_referents(one):
-                attributes = list(part.values())[:PARTS] if type(part) is dict else (part,)
+            for part in common.native.referents(one, PARTS)[1]:
+                attributes = _first(part) if type(part) is dict else (part,)
                 todo.extend([(value, holder, depth + 1) for value in attributes])
     return found
 
 
-def _codes(code, names):
-    """Of a function, of those inside it, and of those that it calls by a name of its module."""
-    if code is None:
+def _first(mapping):
+    """Of its values: to list all of a large one would count references in pages that others share."""
+    try:
+        return list(islice(dict.values(mapping), PARTS))
+    except RuntimeError:  # another thread has changed its size
         return []
+
+
+def _codes(code, names):
+    """Of a function and of those inside it; and of those that it calls by a name of its module."""
+    if code is None:
+        return (), ()
     inside = [one for one in code.co_consts if type(one) is types.CodeType]
     called = [dict.get(names, name) for name in code.co_names]
-    return [code, *inside, *[one.__code__ for one in called if type(one) is types.FunctionType]]
+    return (code, *inside), [one.__code__ for one in called if type(one) is types.FunctionType]
 
 
 LOTS = {
