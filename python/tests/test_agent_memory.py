@@ -314,7 +314,7 @@ if os.fork() == 0:
     gc.collect()  # writes into all that the collector lists, but not into the text and the numbers
     before = written(), written()
     walked()
-    print(written() - before[1])
+    print(written() - before[1], flush=True)
     os._exit(0)
 os.wait()
 """
@@ -347,7 +347,7 @@ if os.fork() == 0:
     kept = bytearray(b"x") * GROWTH
     memory.look(told.append)
     parent, first, *last = [one["figures"]["python_large"] for one in told if one["kind"] == "memory"]
-    print(len(walks), first - parent, last and last[0] - first > 30 << 20)
+    print(len(walks), first - parent, last and last[0] - first > 30 << 20, flush=True)
     os._exit(0)
 os.wait()
 """
@@ -369,7 +369,7 @@ if os.fork() == 0:
     kept = bytearray(b"x") * GROWTH
     memory.look(told.append)
     memory.look(told.append)
-    print(len(walks))
+    print(len(walks), flush=True)
     os._exit(0)
 os.wait()
 """
@@ -592,3 +592,34 @@ def test_what_comes_with_modules_is_growth_where_they_are_the_programs_own(monke
         resident += 8 << 20
         growth.add(resident, light=False)
     assert (growth.last - growth.first, growth.rising) == ((40 << 20, 5) if counts else (0, 0))
+
+
+def test_neither_a_folder_that_is_gone_nor_a_package_without_a_file_is_a_hindrance(monkeypatch):
+    def gone():
+        raise FileNotFoundError
+
+    memory, main = memory_module(), types.ModuleType("__main__")
+    main.__file__ = "/job/main.py"
+    monkeypatch.setattr(sys, "modules", {**sys.modules, "__main__": main, "rules": types.ModuleType("rules")})
+    monkeypatch.setattr(memory.posix, "getcwd", gone)
+    for number in range(24):
+        module = types.ModuleType(f"rules.{number}")
+        module.__file__ = f"/job/rules/{number}.py"
+        sys.modules[module.__name__] = module
+    assert memory._of_libraries(24) == 0
+    del sys.modules["__main__"].__file__
+    assert memory._of_libraries(24) == 24
+
+
+def test_the_name_of_a_module_that_is_no_plain_text_is_not_asked_for(monkeypatch):
+    class Name(str):
+        __slots__ = ("asked",)
+
+        def __hash__(self):
+            assert not getattr(self, "asked", False)
+            return str.__hash__(self)
+
+    memory, name = memory_module(), Name("odd")
+    monkeypatch.setattr(sys, "modules", {**sys.modules, name: types.ModuleType("odd")})
+    name.asked = True
+    assert memory._of_libraries(8) == 8

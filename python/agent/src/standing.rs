@@ -15,15 +15,14 @@ const MOST_READ: usize = 1 << 15;
 const MOST_ASKED: usize = 1 << 12;
 /// Elements that say what the others are.
 const FEW: usize = 64;
-/// Of more objects nothing is told: the walk holds the program up.
-const MOST_OBJECTS: usize = 1_000_000;
 /// A prime number, larger than any step.
 const ODD: usize = 15_485_863;
 
-/// `standing(thresholds, kinds, most, shared, containers, long, most_long, apart, most_apart)`: at most `most` of the process's
+/// `standing(thresholds, kinds, most, shared, containers, long, most_long, apart, most_apart, most_objects)`: at most `most` of the process's
 /// own objects of these types, evenly spread; how many there are; at most `shared` of those in shared pages; how many there
 /// are; at most `most_long` of its own containers of these exact types that have `long` elements, the longest; how many
-/// objects in all; and of the types `apart` the first two again. None where that cannot be told.
+/// objects in all; and of the types `apart` the first two again. None where that cannot be told, or where there are more
+/// than `most_objects`: the walk holds the program up.
 // SAFETY: called by CPython, which holds the lock and the arguments.
 pub(crate) unsafe extern "C-unwind" fn standing(_module: Object, arguments: Object) -> Object {
     // SAFETY: the lock is held throughout, so that no object comes, goes or moves to another list; nothing below runs
@@ -34,7 +33,7 @@ pub(crate) unsafe extern "C-unwind" fn standing(_module: Object, arguments: Obje
         let (thresholds, kinds) = (objects::limits(argument(0)), objects::items(argument(1)));
         let (most, most_shared, containers) = (number(2), number(3), objects::items(argument(4)));
         let (least, most_long) = (number(5) as Size, number(6));
-        let (kinds_apart, most_apart) = (objects::items(argument(7)), number(8));
+        let (kinds_apart, most_apart, most_objects) = (objects::items(argument(7)), number(8), number(9));
         let lists = [ffi::PyList_New(0), ffi::PyList_New(0), ffi::PyList_New(0), ffi::PyList_New(0)];
         let give_up = || {
             lists.into_iter().for_each(|list| ffi::Py_DecRef(list));
@@ -50,7 +49,7 @@ pub(crate) unsafe extern "C-unwind" fn standing(_module: Object, arguments: Obje
         let mut of_apart = Ends::new();
         let complete = objects::each(own, thresholds, |place, far| {
             all += 1;
-            if all > MOST_OBJECTS {
+            if all > most_objects {
                 return false;
             }
             let object = place as Object;

@@ -39,6 +39,7 @@ MOST_APART = 2000
 FEW_TRACEBACKS, SPREAD = 48, 7919  # that stand for all, so far apart (a prime)
 CALLED, FEW_CALLED = 2, 8  # functions whose bound methods are looked into, and methods that stand for all
 MANY_REFERRERS = 400_000  # objects: to ask for more who refers to one holds the program's other threads up
+MANY_BLOCKS = 2_000_000  # that objects take: as many elements lists may have, each of which is asked
 CIRCLE = "Using backward() with create_graph=True"
 LEAST_LONG = 8  # elements of a container worth a look
 LEAST_MORE = 2
@@ -165,7 +166,7 @@ class Census:
             collects=common.native.collects(),
             collects_after=gc.get_threshold()[0],
             # CPython counts them one by one.
-            frozen=gc.get_freeze_count() if objects is not None else None,
+            frozen=gc.get_freeze_count() if sys.getallocatedblocks() <= MANY_BLOCKS else None,
             sees_saved=heap.sees_saved,
             holders=holders,
             graphs=graphs,
@@ -277,7 +278,7 @@ class Census:
         wanted = {id(value): inside for inside, value in found}
         for key, (name, owner) in from_below.of_libraries(set(wanted), thread_time() + LIBRARIES_S).items():
             wanted.pop(key).update(name=name, owner=owner)
-        if self._objects > MANY_REFERRERS:
+        if self._objects > MANY_REFERRERS or sys.getallocatedblocks() > MANY_BLOCKS:
             return
         until = thread_time() + REFERRERS_S
         for inside, value in found:
@@ -335,6 +336,8 @@ class Census:
         self._bound = counts
         found.sort(key=lambda one: one[1][0] - one[0])
         holders = []
+        if sys.getallocatedblocks() > MANY_BLOCKS:
+            return holders
         for count, base, some in found[:CALLED]:
             few = some[:: len(some) // FEW_CALLED + 1]
             ours = (id(callables), id(some), id(few))

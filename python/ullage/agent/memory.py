@@ -306,14 +306,24 @@ def _of_libraries(newest):
     if newest < LIBRARY or type(sys.modules) is not dict:
         return newest
     main = _file_of(sys.modules.get("__main__"))
-    folders = [folder for folder in (main.rpartition("/")[0] + "/", posix.getcwd() + "/") if len(folder) > 2]
+    folders = [folder + "/" for folder in (main.rpartition("/")[0], _here()) if len(folder) > 1]
     own = 0
     for name in list(sys.modules)[-newest:]:
-        package = sys.modules.get(name.partition(".")[0] if type(name) is str else name)
-        files = _file_of(package), _file_of(sys.modules.get(name))
-        is_library = any([part in file for part in _LIBRARIES for file in files])
+        if type(name) is not str:  # to ask for it would call its class
+            continue
+        # A package without a file of its own is no reason.
+        files = [_file_of(sys.modules.get(one)) for one in (name.partition(".")[0], name)]
+        files = [file for file in files if file]
+        is_library = not files or any([part in file for part in _LIBRARIES for file in files])
         own += not is_library and all([any([file.startswith(folder) for folder in folders]) for file in files])
     return newest - own
+
+
+def _here():
+    try:
+        return posix.getcwd()
+    except OSError:  # somebody has removed it
+        return ""
 
 
 def _file_of(module):
