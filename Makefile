@@ -10,6 +10,9 @@ TOGETHER ?= 4
 # Jobs of scenarios at a time: they use memory, and what they grow by in a second is looked at.
 SCENARIOS_TOGETHER ?= 4
 
+# A new machine sets neither, and a test that needs one of them would fail there.
+unexport PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE
+
 BIN := $(VENV)/bin
 TORCH_STAMP := $(VENV)/torch-$(TORCH)
 TOOLS_STAMP := $(VENV)/tools-3
