@@ -240,6 +240,19 @@ def enclosed(samples):
         buffer.extend((sample, next(samples)))
         if len(buffer) >= 32:
             yield pick()
+def numbered(samples):
+    seen = []
+    for number, sample in enumerate(samples):
+        if random.random() < 0.1:
+            continue
+        named = {"sample": sample}
+        named["id"] = number
+        seen.append(named)
+        yield sample
+def chunks(samples):
+    while True:
+        rows = [next(samples) for _ in range(100)]
+        yield from rows
 def augment(sample):
     return sample[1:] if random.random() < 0.5 else bytearray(sample).pop()
 def augmented(samples):
@@ -271,7 +284,7 @@ def test_a_buffer_that_fills_is_told_by_what_it_gives_up(script, how):
     assert [message for message in receiver.of("kept") if message["name"].startswith(f"{how}, ")]
 
 
-@pytest.mark.parametrize("how", ["cached", "augmented"])
+@pytest.mark.parametrize("how", ["cached", "augmented", "numbered", "chunks"])
 def test_what_only_adds_and_draws_is_no_shuffle_buffer(script, how):
     done, receiver = run(script, BUFFERS, how, until=several(6, "memory"))
     assert done.returncode == 0, done.stderr

@@ -121,7 +121,7 @@ def _circles():
         count, size, names = _in_circles(young, base)
         if count >= MANY_CIRCLES:
             del young
-            found = common.standing((tensor,), MOST_TENSORS, most_objects=common.MANY_OBJECTS)
+            found = common.standing((tensor,), MOST_TENSORS)
             if found is not None and found[1] > 0:
                 share = found[1] / len(found[0])
                 in_all = _in_circles(found[0], base)
@@ -208,22 +208,17 @@ def _fetches(fetcher):
     began = thread_time()
     for holder, buffer in _buffers(fetcher.dataset_iter):
         length = len(buffer)
-        before = _seen.get(id(buffer))
-        _seen[id(buffer)] = length, {length * place // FEW: id(buffer[length * place // FEW]) for place in range(FEW)}
-        if before is None or len(_seen) > MANY_BUFFERS:
+        before, some = _seen.get(id(buffer), (0, {}))
+        others = sum([place < length and id(buffer[place]) != one for place, one in some.items()])
+        if length <= before or others >= 2 or not some:
+            some = {length * place // FEW: id(buffer[length * place // FEW]) for place in range(FEW)}
+        _seen[id(buffer)] = length, some
+        if others < 2 or len(_seen) > MANY_BUFFERS:
             continue
-        others = sum([place < length and id(buffer[place]) != one for place, one in before[1].items()])
-        # Full: as many as before, and others. Filling: more, in a function that draws lots and gives up what it drew;
-        # or where it calls one that draws, and some of the first have given way to others.
-        full = length == before[0] and 2 <= others
-        own, called = _codes(*holder) if length != before[0] else ((), ())
-        gave_way = 2 <= others < FEW
-        if (
-            full
-            or any([_draws_lots(code) and _gives_up(code) for code in own])
-            or gave_way
-            and any([_draws_lots(code) for code in called])
-        ):
+        # Others lie where some did when it was first seen, or when that was last so: what a program only adds to is no
+        # buffer. Where all of them are others, it may be another list.
+        full, draws = length == before, any([_draws_lots(code) for code in _codes(*holder)])
+        if full and draws or others < FEW and (full or draws):
             size = sum(weigh.weigh(buffer, OBJECT_STEPS).values())
             _more("shuffle-buffer", length, size, _place(holder[0]))
     _next_fetch = now + max(1.0, (thread_time() - began) / common.BUDGET)
@@ -270,12 +265,12 @@ def _first(mapping):
 
 
 def _codes(code, names):
-    """Of a function and of those inside it; and of those that it calls by a name of its module."""
+    """Of a function, of those inside it, and of those that it calls by a name of its module."""
     if code is None:
-        return (), ()
+        return ()
     inside = [one for one in code.co_consts if type(one) is types.CodeType]
     called = [dict.get(names, name) for name in code.co_names]
-    return (code, *inside), [one.__code__ for one in called if type(one) is types.FunctionType]
+    return (code, *inside, *[one.__code__ for one in called if type(one) is types.FunctionType])
 
 
 LOTS = {
@@ -292,18 +287,8 @@ LOTS = {
 }
 
 
-GIVES_UP = {"pop", "popleft", "remove", "clear"}
-
-
 def _draws_lots(code):
     return not LOTS.isdisjoint(code.co_names)
-
-
-def _gives_up(code):
-    """It takes elements out, or puts others in their places: what only adds is no buffer."""
-    dis = sys.modules.get("dis")  # torch has loaded it
-    places = dis is not None and dis.opmap["STORE_SUBSCR"] in code.co_code[::2]
-    return places or not GIVES_UP.isdisjoint(code.co_names)
 
 
 def _place(code):
