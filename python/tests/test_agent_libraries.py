@@ -103,24 +103,27 @@ def test_kept_slices_weigh_the_tables_that_they_keep_once_each(part, arrow):
     assert found["own_bytes"] < 0.1 * found["bytes"] and found["element"] == "pyarrow.lib.Table"
 
 
-def test_lists_of_many_slices_show_as_little(part, arrow):
-    shards = {output: [] for output in range(8)}
-    for number in range(120):
-        table = table_of(arrow, number)
-        for output, kept in shards.items():
-            kept.append(table.slice(100 * output, 100))
-    found = part("contents").Contents().into(shards, dict)
-    assert found["bytes"] == pytest.approx(120 * 8 * ROWS, rel=0.25)
-    assert found["own_bytes"] < 0.1 * found["bytes"] and found["views"] == 1.0
-
-
 def test_what_lies_beside_tables_in_a_tuple_stands_for_none(part, arrow):
     kept = [(table_of(arrow, 2 * number), table_of(arrow, 2 * number + 1), "name", 3, "path") for number in range(12)]
     found = part("contents").Contents().into(kept, list)
     assert found["bytes"] == pytest.approx(24 * 8 * ROWS, rel=0.25) and found["own_bytes"] > 0.8 * found["bytes"]
-    # As little do numbers before them in a long list.
-    kept = [[*map(float, range(10_000)), *one[:2]] for one in kept]
-    assert part("contents").Contents().into(kept, list)["bytes"] == pytest.approx(24 * 8 * ROWS, rel=0.35)
+
+
+def test_more_than_its_parts_no_list_of_them_weighs(part, arrow):
+    words = arrow.array([f"{number:0100}" for number in range(20_000)])
+    one = arrow.array([0] * 1000, arrow.int32())
+    batches = [arrow.record_batch({"word": arrow.DictionaryArray.from_arrays(one, words)}) for _ in range(1000)]
+    for kept in (batches, [("name", batch) for batch in batches]):
+        shards = {"train": kept, "test": []}
+        assert sum(part("weigh").weigh(kept).values()) == pytest.approx(words.get_total_buffer_size(), rel=0.25)
+        assert part("contents").Contents().into(shards, dict)["bytes"] < 2 * words.get_total_buffer_size()
+
+
+def test_of_very_many_columns_nothing_is_said(part, arrow):
+    libraries, wide = part("libraries"), arrow.table({str(number): [0.5] * 10 for number in range(400)})
+    assert libraries.memory_of(wide, type(wide)) is None
+    many = arrow.chunked_array([[1.0]] * 400)
+    assert libraries.memory_of(many, type(many)) is None
 
 
 def test_batches_of_one_table_weigh_it_once(part, arrow):

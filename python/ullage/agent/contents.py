@@ -53,7 +53,6 @@ class _Found:
     def __init__(self):
         self.best, self.node, self.storages = None, None, {}
         self.by_error = self.in_frames = self.hidden = self.shown = 0
-        self.tables = libraries.Tables()
 
 
 def _weight(value, most, seen):
@@ -133,9 +132,7 @@ class Contents:
         """(tensors, long containers, how many objects there are, some of the types `apart`, how many there are): those
         of this process. Of very many tensors, and of those in pages that it shares with another, some stand for all."""
         longest = paths.CONTAINERS, LONG, MOST_LONG
-        found = common.standing(
-            self.tensor_types, 8 * TENSORS, TENSORS // 2, *longest, apart, most_apart, common.MANY_OBJECTS
-        )
+        found = common.standing(self.tensor_types, 8 * TENSORS, TENSORS // 2, *longest, apart, most_apart)
         if found is None:
             return None
         own, self.own_number, self.shared, self.shared_number, long, number, some, number_apart = found
@@ -409,9 +406,12 @@ class Contents:
                 if gradient is not None:
                     todo.appendleft((gradient, by_error))  # as near as its parameter
             elif (behind := libraries.memory_of(part, kind)) is not None:
-                found.by_error += by_error * sum([size for place, size in behind[0].items() if place not in shown])
-                found.tables.add(part, behind, found.storages, shown)
-                count += TABLE
+                places, visible = behind
+                whole, count = sum(places.values()), count + TABLE
+                for place, size in places.items():
+                    found.by_error += size * (by_error and place not in shown)
+                    found.storages[place] = size
+                    shown[place] = shown.get(place, 0) + visible * size // whole
             elif kind is types.TracebackType or kind is types.FrameType:
                 if id(part) not in self._running():
                     parts = [one for one in gc.get_referents(part) if not paths._is_globals(one)]
@@ -425,8 +425,6 @@ class Contents:
                 for one in paths.parts(part):
                     # What hangs on an exception as well as elsewhere counts as the exception's.
                     (todo.appendleft if issubclass(type(one), BaseException) else todo.append)((one, by_error))
-        if found.tables.several():
-            found.tables.stand_for_all(element, paths.parts(element), todo, found.storages, shown)
         found.hidden = sum([max(0, size - shown.get(place, 0)) for place, size in found.storages.items()])
         found.shown = sum(shown.values())
         return found

@@ -7,7 +7,6 @@ of the whole, and a table that was read from a mapped file holds pages of that f
 """
 
 import posix
-from _collections import deque
 
 import _ullage_common as common
 import _ullage_kinds as types
@@ -15,13 +14,10 @@ from _ullage_common import monotonic
 
 MOST_MAPS = 1 << 20  # bytes of /proc/self/maps: of a process with more of them nothing is said
 KNOWN_S, MOST_READ = 1.0, 8  # for which the types are taken for what they were; readings of the mappings meanwhile
-MOST_COLUMNS, MOST_CHUNKS = 16, 16  # that are asked for their buffers
-MOST_PIECES = 500  # of a table: to add up more takes too long
+MOST_BUFFERS = 300  # of a table: to ask for more takes too long
 _BITS = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16L": 2, "I;16B": 2, "I;16N": 2}  # bytes of a pixel; of others 4
 
-_LISTS = types.ids(list, tuple, deque)
-
-_known, _ranges, _learned_at, _read = {}, [], -KNOWN_S, 0
+_known, _chunked, _ranges, _learned_at, _read = {}, 0, [], -KNOWN_S, 0
 
 
 def memory_of(value, kind):
@@ -38,47 +34,9 @@ def memory_of(value, kind):
         return None
 
 
-class Tables:
-    """Of what lies in an element, the places behind objects of libraries."""
-
-    def __init__(self):
-        self._places = {}  # id of an object -> places
-
-    def add(self, part, behind, storages, shown):
-        places, visible = behind
-        whole = sum(places.values())
-        for place, size in places.items():
-            storages[place] = max(size, storages.get(place, 0))
-            shown[place] = min(size, shown.get(place, 0) + visible * size // whole)
-        self._places[id(part)] = list(places)
-
-    def several(self):
-        return len(self._places) > 1
-
-    def stand_for_all(self, element, parts, left, storages, shown):
-        """Of a long list few are gone into: `parts`, but for those of `left`. The others lie in as many other places,
-        for their number, as these do."""
-        if id(type(element)) not in _LISTS:
-            return
-        number = len(element)
-        if number > len(parts):  # the second half of them are the last ones, which stand for nothing else
-            parts = parts[: len(parts) // 2]
-            number -= len(parts)
-        left = {id(part) for part, _ in left}
-        gone = [id(part) for part in parts if id(part) not in left]
-        met = [place for one in gone for place in self._places.get(one, ())]
-        if len(met) < 2 or number <= len(gone):
-            return
-        some, others = {*met}, number / len(gone)
-        times = (1 + (len(some) - 1) * (len(met) * others - 1) / (len(met) - 1)) / len(some)
-        for place in some:
-            storages[place] = int(times * storages[place])
-            shown[place] = min(storages[place], int(others * shown[place]))
-
-
 def _learn():
     """Which types these are."""
-    global _known, _ranges, _learned_at, _read
+    global _known, _chunked, _ranges, _learned_at, _read
     _known, _ranges, _learned_at, _read = {}, [], monotonic(), 0
     names, known = common.names("pyarrow.lib"), {}
     array, extension = names.get("Array"), names.get("ExtensionType")
@@ -94,9 +52,9 @@ def _learn():
             if name == "Table" or name == "RecordBatch":
                 known[id(one)] = _of_table
             elif name == "ChunkedArray":
-                known[id(one)] = _of_chunks
+                known[id(one)], _chunked = _of_one, id(one)
             elif any([base is array for base in types.mro(one)]):
-                known[id(one)] = _of_array
+                known[id(one)] = _of_one
     _known = known
 
 
@@ -148,47 +106,41 @@ def _mapped():
 
 def _of_table(value, kind):
     number = value.num_columns
-    columns = [value.column(place) for place in range(min(number, MOST_COLUMNS))]
-    if number * max([getattr(column, "num_chunks", 1) for column in columns], default=0) > MOST_PIECES:
-        return None
-    return _weighed(value, columns, number == len(columns))
+    return _weighed(value, [value.column(place) for place in range(number)]) if number <= MOST_BUFFERS else None
 
 
-def _of_chunks(value, kind):
-    return _weighed(value, [value], True) if value.num_chunks <= MOST_PIECES else None
+def _of_one(value, kind):
+    return _weighed(value, [value])
 
 
-def _of_array(value, kind):
-    return _weighed(value, [value], True)
-
-
-def _weighed(value, columns, whole):
-    """By their buffers, each of which others may share: a column is added to a table without a copy of the table's. Of
-    those that are not asked for, what they have weighs on the first."""
-    places, all_own = {}, True
+def _weighed(value, columns):
+    """By their buffers, each of which others may share: a column is added to a table without a copy of the table's.
+    Nothing is said of what has very many of them."""
+    places, all_own, asked = {}, True, 0
     for column in columns:
         chunks = [column]
-        if _known.get(id(type(column))) is _of_chunks:
-            chunks = [column.chunk(place) for place in range(min(column.num_chunks, MOST_CHUNKS))]
-            whole = whole and column.num_chunks == len(chunks)
+        if id(type(column)) == _chunked:
+            if column.num_chunks > MOST_BUFFERS:
+                return None
+            chunks = [column.chunk(place) for place in range(column.num_chunks)]
         for chunk in chunks:
             buffers = chunk.buffers()
-            if hasattr(chunk, "dictionary"):
+            if chunk.type.num_fields:  # a dictionary inside is not among them
+                all_own = False
+            elif hasattr(chunk, "dictionary"):
                 buffers += chunk.dictionary.buffers()
+            asked += len(buffers)
+            if asked > MOST_BUFFERS:
+                return None
             for buffer in buffers:
                 if buffer is not None and buffer.size:
                     if _is_own(buffer.address):
                         places[buffer.address] = buffer.size
                     else:
                         all_own = False
-    if not places:
-        return None
-    # Either of these would read a mapped file.
-    if all_own and not whole:
-        rest = value.get_total_buffer_size() - sum(places.values())
-        places[next(iter(places))] += max(0, rest)
     size = sum(places.values())
-    return places, min(size, value.nbytes) if all_own else size
+    # What it shows is asked for where that reads nothing of a mapped file.
+    return (places, min(size, value.nbytes) if all_own else size) if places else None
 
 
 def _of_image(value, kind):

@@ -46,7 +46,7 @@ def weigh(root, most=MAX_STEPS, seen=None, closures=False):
     """Bytes: `objects` of Python in small pieces, `arrays` in large ones, `tensors` of torch. Parts that were not
     reached within `most` steps are left out, and those that are `seen` already, by their ids, which gets those met.
     `closures`: with what functions close over, as those that cloudpickle sends; a callback's leads to anything."""
-    totals = [0.0, 0.0, 0.0]
+    totals, told = [0.0, 0.0, 0.0], {}
     array, tensor = common.names("numpy").get("ndarray"), common.names("torch").get("Tensor")
     seen = set() if seen is None else seen
     todo = deque(((root, 1.0),))
@@ -96,10 +96,14 @@ def weigh(root, most=MAX_STEPS, seen=None, closures=False):
             places, shown = behind
             whole = sum(places.values())
             for place, size in places.items():
-                if ("behind", place) not in seen:
+                # It stands for others, until one is met that shares it.
+                if place in told:
+                    totals[1] += size - told[place]
+                    told[place] = size
+                elif ("behind", place) not in seen:
                     seen.add(("behind", place))
-                    # A view stands for others of the same.
-                    totals[1] += max(size, weight * shown * size / whole)
+                    told[place] = max(size, weight * shown * size / whole)
+                    totals[1] += told[place]
         else:
             _count(totals, _own_size(value, kind) + 16, weight)
             for part in gc.get_referents(value) if gc.is_tracked(value) else ():
@@ -277,10 +281,10 @@ MAX_TEES = 64
 WHOLE = 16  # items that are worth a word
 
 
-def kept_by_iterators():
-    """What itertools.cycle and itertools.tee keep for later in this process; None where that is little or too
-    many of them are there."""
-    found = common.standing((cycle, _tee_dataobject), MAX_TEES_OR_CYCLES)
+def kept_by_iterators(ends):
+    """What itertools.cycle and itertools.tee keep for later in this process, which perhaps ends; None where that is
+    little or too many of them are there."""
+    found = common.standing((cycle, _tee_dataobject), MAX_TEES_OR_CYCLES, ends=ends)
     if found is None or found[1] > MAX_TEES_OR_CYCLES:
         return None
     cycles, tees = [], []
