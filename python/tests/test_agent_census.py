@@ -1679,3 +1679,27 @@ def test_few_objects_with_much_memory_wait_for_a_collector_that_is_on(census):
         gc.set_threshold(*threshold)
     assert after["collects"] is True
     assert abs(after["garbage"]["bytes"] - before["bytes"] - 10 * MIB) < MIB
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_where_lists_are_very_long_nobody_is_asked_who_refers_to_one(census, monkeypatch, many):
+    """One call of the collector's compares each element, and holds the program up for as long."""
+    asked, refer = [], gc.get_referrers
+    monkeypatch.setattr(gc, "get_referrers", lambda *some: asked.append(some) or refer(*some))
+    module = types.ModuleType("a_library")
+    module.__file__ = "/usr/lib/site-packages/a_library.py"
+    module.registry = {"found": [[bytes(MIB)] for _ in range(40)]}
+    kept = [True] * (3_000_000 if many else 3000)
+    monkeypatch.setitem(sys.modules, "a_library", module)
+    taken(census, 40 * MIB)
+    module.registry["found"] += [[bytes(MIB)] for _ in range(30)]
+    assert taken(census, 70 * MIB)["holders"] and kept
+    assert bool(asked) != many
+
+
+def test_frozen_objects_are_counted_where_they_are_few(census, monkeypatch):
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: 7)
+    module = sys.modules[type(census).__module__]
+    for most, told in ((1 << 40, 7), (0, None)):
+        monkeypatch.setattr(module, "MANY_FROZEN", most)
+        assert taken(census, 20 * MIB)["frozen"] == told

@@ -306,7 +306,8 @@ def report(left, error, name=""):
         if error is None or issubclass(type(error), (SystemExit, KeyboardInterrupt, GeneratorExit)):
             return
         # Only those two are met twice; elsewhere an id may be that of an earlier exception, long freed.
-        mark = (left, id(error)) if left in ("main", "process") else None
+        ends = left in ("main", "process")
+        mark = (left, id(error)) if ends else None
         if (
             (mark is not None and mark == _reported)
             or _reports >= MAX_REPORTS
@@ -320,7 +321,8 @@ def report(left, error, name=""):
         if common.native is not None:
             common.native.room(False)
         try:
-            message = common.load("failure").describe(error, _release_reserve, _make_reserve, _connection[0])
+            failure = common.load("failure")
+            message = failure.describe(error, _release_reserve, _make_reserve, _connection[0], ends)
         except MemoryError:
             # No room for what describes it: its type alone says much.
             message = {"kind": "exception", "type_name": _NAME(type(error)), "counts": {}}
@@ -333,7 +335,7 @@ def report(left, error, name=""):
                 "started_by": _process[1] if _process is not None else None,
             }
         )
-        message["counts"]["kept_by_iterators"] = _kept_by_iterators()
+        message["counts"]["kept_by_iterators"] = _kept_by_iterators(ends)
         if not send(message, True):
             # Too long for one message, perhaps.
             message.update(stack=[], chain=[], text=message.get("text", "")[:200])
@@ -345,10 +347,10 @@ def report(left, error, name=""):
         pass
 
 
-def _kept_by_iterators():
+def _kept_by_iterators(ends):
     """Looked at in processes that read loaders only."""
     try:
-        return _loads[1]() if reads_loader() else None
+        return _loads[1](ends) if reads_loader() else None
     except Exception:
         return None
 
@@ -427,7 +429,7 @@ def say_bye():
         _arena_figures(figures)
     except Exception:
         pass
-    send({"kind": "bye", "figures": figures, "kept_by_iterators": _kept_by_iterators()})
+    send({"kind": "bye", "figures": figures, "kept_by_iterators": _kept_by_iterators(True)})
 
 
 def _arena_figures(figures):

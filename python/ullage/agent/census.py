@@ -39,7 +39,8 @@ MOST_APART = 2000
 FEW_TRACEBACKS, SPREAD = 48, 7919  # that stand for all, so far apart (a prime)
 CALLED, FEW_CALLED = 2, 8  # functions whose bound methods are looked into, and methods that stand for all
 MANY_REFERRERS = 400_000  # objects: to ask for more who refers to one holds the program's other threads up
-MANY_BLOCKS = 2_000_000  # that objects take: as many elements lists may have, each of which is asked
+MANY_ELEMENTS = 2_000_000  # of long containers: each of them is compared
+MANY_FROZEN = 400_000  # blocks of all objects, among which those are
 CIRCLE = "Using backward() with create_graph=True"
 LEAST_LONG = 8  # elements of a container worth a look
 LEAST_MORE = 2
@@ -86,7 +87,7 @@ class Census:
         self._bound = {}  # id of a function -> how many methods of it are bound
         self._traced = None  # how many tracebacks there were
         self._cut = False  # there was no time for all of it
-        self._objects, self._ours = 0, ()
+        self._objects, self._elements, self._ours = 0, 0, ()
 
     def due(self, grown, now):
         """`grown`: private bytes more than at the first look."""
@@ -140,6 +141,9 @@ class Census:
         del long
         self._filled = {key: heap.length(value) for key, (value, _) in {**unnamed, **large}.items()}
         self._objects = number_of_objects or 0
+        lists = [value for value, _ in (*unnamed.values(), *large.values()) if id(type(value)) in paths.OF_CONTAINERS]
+        self._elements = sum(map(len, lists))
+        del lists
         hooks = paths.hooks(spots)
         names, until = {}, thread_time() + HOLDERS_S
         holders = self._holders(heap, large, unnamed, names, spots, hooks, until)
@@ -166,7 +170,7 @@ class Census:
             collects=common.native.collects(),
             collects_after=gc.get_threshold()[0],
             # CPython counts them one by one.
-            frozen=gc.get_freeze_count() if sys.getallocatedblocks() <= MANY_BLOCKS else None,
+            frozen=gc.get_freeze_count() if sys.getallocatedblocks() <= MANY_FROZEN else None,
             sees_saved=heap.sees_saved,
             holders=holders,
             graphs=graphs,
@@ -278,7 +282,7 @@ class Census:
         wanted = {id(value): inside for inside, value in found}
         for key, (name, owner) in from_below.of_libraries(set(wanted), thread_time() + LIBRARIES_S).items():
             wanted.pop(key).update(name=name, owner=owner)
-        if self._objects > MANY_REFERRERS or sys.getallocatedblocks() > MANY_BLOCKS:
+        if self._objects > MANY_REFERRERS or self._elements > MANY_ELEMENTS:
             return
         until = thread_time() + REFERRERS_S
         for inside, value in found:
@@ -336,7 +340,7 @@ class Census:
         self._bound = counts
         found.sort(key=lambda one: one[1][0] - one[0])
         holders = []
-        if sys.getallocatedblocks() > MANY_BLOCKS:
+        if self._elements > MANY_ELEMENTS:
             return holders
         for count, base, some in found[:CALLED]:
             few = some[:: len(some) // FEW_CALLED + 1]

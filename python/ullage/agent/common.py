@@ -85,17 +85,17 @@ def standing(
     most_long=1,
     apart=(),
     most_apart=1,
-    most_objects=sys.maxsize,
+    ends=False,
 ):
     """What a census looks at: (the process's own objects of these types, of more than `most` some, how many there are,
     some in pages shared with another process, how many there are, the longest containers, how many objects in all,
-    those of the types `apart`, how many there are); None where that cannot be told, and of a process that has more than
-    `most_objects`, which would be held up."""
-    containers = containers, long, most_long
+    those of the types `apart`, how many there are); None where that cannot be told, and of a process with so many
+    objects that it would be held up, if it does not end."""
+    containers, most_objects = (containers, long, most_long), sys.maxsize if ends else MANY_OBJECTS
     return native.standing(gc.get_threshold(), kinds, most, most_shared, *containers, apart, most_apart, most_objects)
 
 
-MANY_OBJECTS = 1_000_000  # of more, those that a running program is not held up for are not gone through
+MANY_OBJECTS = 1_000_000
 
 
 def newest(since, most):

@@ -28,9 +28,9 @@ def _read(path, most=1 << 16):
         posix.close(fd)
 
 
-def take(error, release, restore, own):
+def take(error, release, restore, own, ends):
     """All counts by the names of the model; `release` frees one descriptor, `restore` takes it again. `own`: the
-    descriptor of the agent's connection."""
+    descriptor of the agent's connection; `ends`: whether the process does."""
     counts = {}
     release()
     try:
@@ -46,7 +46,7 @@ def take(error, release, restore, own):
     finally:
         restore()
     try:
-        counts["tensors"] = _count_tensors()
+        counts["tensors"] = _count_tensors(ends)
     except Exception:
         pass
     return counts
@@ -231,10 +231,10 @@ def _written_by_torch(error):
     return None
 
 
-def _count_tensors():
+def _count_tensors(ends):
     tensor = common.names("torch").get("Tensor")
     if tensor is None or common.native is None:
         return None
     parameter = common.names("torch.nn").get("Parameter", tensor)
-    found = common.standing((tensor, parameter), 1)
+    found = common.standing((tensor, parameter), 1, ends=ends)
     return None if found is None else found[1] + found[3]

@@ -13,14 +13,14 @@ MAX_CHAIN = 8
 MAX_NAME = 300
 
 
-def describe(error, release, restore, own):
-    """The message, but for where the exception left; `release`, `restore`, `own`: see counts.take."""
+def describe(error, release, restore, own, ends):
+    """The message, but for where the exception left; the others: see counts.take."""
     code = _ERRNO(error) if issubclass(type(error), OSError) else None
     return {
         "kind": "exception",
         "type_name": _NAME(type(error))[:MAX_NAME],
         "errno": code if type(code) is int else None,
-        "counts": counts.take(error, release, restore, own),
+        "counts": counts.take(error, release, restore, own, ends),
         "text": text(error),
         "stack": _stack(_TRACEBACK(error)),
         "chain": _chain(error),
