@@ -114,7 +114,7 @@ pub(super) fn yield_to_others(
             .processes()
             .find(|process| nameless.process.as_ref().is_some_and(|reference| reference.id == process.id));
         let other = one.cause != ID && !is_without_a_name(one) && is_growth(&one.cause);
-        other && process.is_some_and(|process| explains(one, process, 0.0, &[]))
+        other && process.is_some_and(|process| explains(analysis, one, process, 0.0, &[]))
     };
     let yields: Vec<bool> = findings
         .iter()
@@ -137,7 +137,7 @@ pub(super) fn yield_to_others(
     let rest: Vec<&Grower> = all
         .iter()
         .filter(|grower| {
-            let explains = |finding: &Finding| explains(finding, grower.process, grower.by, &all);
+            let explains = |finding: &Finding| explains(analysis, finding, grower.process, grower.by, &all);
             let is_it = |id: ProcessId| id == grower.process.id;
             let mut victims = analysis.oom_victims.iter().filter_map(|victim| victim.process);
             let is_reported = |finding: &Finding| {
@@ -163,10 +163,18 @@ pub(super) fn yield_to_others(
 }
 
 /// `by`: bytes by which it grew; `all`: every process that did.
-fn explains(finding: &Finding, grower: &ProcessHistory, by: f64, all: &[Grower]) -> bool {
-    // A note of a part of a growth leaves the rest of it open.
-    let part = finding.proof == Proof::InPart
-        || retained_by_allocator(finding).is_some_and(|bytes| bytes < EXPLAINS * by);
+fn explains(
+    analysis: &Analysis,
+    finding: &Finding,
+    grower: &ProcessHistory,
+    by: f64,
+    all: &[Grower],
+) -> bool {
+    // A note of a part of a growth leaves the rest of it open: it may be a growth for itself.
+    let held = || most_private(analysis.timeline, &[grower]);
+    let is_much = |rest: f64| rest >= GROWTH_WARN_BYTES as f64 && rest >= GROWTH_WARN_SHARE * held();
+    let leaves = |bytes: f64| bytes < EXPLAINS * by || is_much(by - bytes);
+    let part = finding.proof == Proof::InPart || retained_by_allocator(finding).is_some_and(leaves);
     let sure = finding.severity > Severity::Note || (finding.status() >= Status::Supported && !part);
     // Of workers, or ranks, that do the same, one stands for all.
     let alike = |role: &Role| std::mem::discriminant(role) == std::mem::discriminant(&grower.role);

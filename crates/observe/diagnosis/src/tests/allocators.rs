@@ -169,7 +169,9 @@ fn steady_growth(from: u64, main: u64, arenas: u64) -> Verdict {
 
 #[test]
 fn a_steady_growth_is_never_healthy_whatever_part_of_it_is_free_and_in_which_heap() {
-    for (from, main, arenas) in [(0, 55, 0), (0, 90, 0), (0, 50, 45), (35, 90, 0), (40, 60, 35)] {
+    for (from, main, arenas) in
+        [(0, 40, 0), (0, 5, 35), (0, 55, 0), (0, 90, 0), (0, 50, 45), (35, 90, 0), (40, 60, 35)]
+    {
         let verdict = steady_growth(from, main, arenas);
         assert!(!verdict.healthy, "{from} {main} {arenas}: {:?} {:?}", verdict.findings, verdict.growth);
     }
