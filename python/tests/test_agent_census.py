@@ -4,6 +4,7 @@ import asyncio
 import atexit
 import collections
 import concurrent.futures
+import contextvars
 import ctypes
 import functools
 import gc
@@ -37,6 +38,7 @@ def census():
     # With all tests collected pytest has more objects than those that refer to one are asked for.
     module.MANY_REFERRERS = 1 << 40
     module.LIBRARIES_S = module.REFERRERS_S = 5.0
+    sys.modules["_ullage_garbage"].WITHIN_NS = 10**12
     yield module.Census()
     agent_parts.forget()
     sys.modules.update(before)
@@ -293,6 +295,7 @@ def test_garbage_is_not_sought_in_what_long_lists_refer_to(census):
         return found
 
     garbage.gc = types.SimpleNamespace(get_referents=referents, get_stats=gc.get_stats, get_count=gc.get_count)
+    garbage.gc.get_threshold = gc.get_threshold
     gc.collect()
     kept += [list(range(100_000)), collections.deque(range(100_000)), dict.fromkeys(range(100_000), ())]
     found = garbage.count(sys.modules["_ullage_contents"].Contents())
@@ -1679,6 +1682,165 @@ def test_few_objects_with_much_memory_wait_for_a_collector_that_is_on(census):
         gc.set_threshold(*threshold)
     assert after["collects"] is True
     assert abs(after["garbage"]["bytes"] - before["bytes"] - 10 * MIB) < MIB
+
+
+class Trainer:
+    """Each in a circle with what it made, and with its cases."""
+
+    def __init__(self, cases):
+        self.cases, self.loader = cases, types.SimpleNamespace(trainer=self, plan=[])
+        self.scheduler = {"trainer": self, "loader": self.loader}
+
+
+def waits(census, make, number=10):
+    """What is told of that many that became garbage after the collector had passed them on to its oldest generation."""
+    kept = [Trainer(make(number)) for number in range(number)]
+    gc.collect(0)
+    gc.collect(1)
+    before = taken(census, MIB)["garbage"]["bytes"]
+    kept.clear()
+    after = taken(census, 40 * MIB)["garbage"]
+    return after["bytes"] - before, after
+
+
+@pytest.mark.parametrize("kind", ["bytes", "array", "tensor", "list"])
+def test_what_became_garbage_after_it_was_passed_on_is_counted(census, collector_off, kind):
+    numpy, torch = pytest.importorskip("numpy"), pytest.importorskip("torch")
+    make = {
+        "bytes": lambda number: [bytes(MIB) + bytes([number])],
+        "array": lambda number: [numpy.ones(MIB // 8)],
+        "tensor": lambda number: {"image": torch.zeros(MIB // 4)},
+        "list": lambda number: [[None] * (MIB // 8)],
+    }[kind]
+    gc.collect()
+    size, told = waits(census, make)
+    assert size == pytest.approx(10 * MIB, rel=0.1) and told["old"], told
+
+
+def test_half_of_a_circle_may_be_young(census, collector_off):
+    gc.collect()
+    kept = [[] for _ in range(10)]
+    gc.collect(0)
+    gc.collect(1)
+    before = taken(census, MIB)["garbage"]["bytes"]
+    for one in kept:
+        one.append([one, bytes(MIB) + bytes([len(kept)])])
+    one = None
+    kept.clear()
+    assert taken(census, 40 * MIB)["garbage"]["bytes"] - before == pytest.approx(10 * MIB, rel=0.1)
+
+
+def test_what_lives_is_no_garbage_however_it_is_held(census, collector_off):
+    gc.collect()
+    local, held = threading.local(), contextvars.ContextVar("held")
+
+    def ring():
+        found = Trainer([bytes(4 * MIB)])
+        return found
+
+    def suspended():
+        mine = ring()
+        yield
+        del mine
+
+    @functools.lru_cache(None)
+    def cached():
+        return ring()
+
+    started, end = threading.Event(), threading.Event()
+
+    def works():
+        mine = ring()
+        started.set()
+        end.wait()
+        del mine
+
+    thread = threading.Thread(target=works)
+    thread.start()
+    started.wait()
+    generator = suspended()
+    next(generator)
+    local.one = ring()
+    held.set(ring())
+    cached()
+    mine, key = ring(), ring()
+    finalizer = weakref.finalize(key, print, ring())
+    atexit.register(print, ring())
+    try:
+        gc.collect(0)
+        gc.collect(1)
+        assert taken(census, 40 * MIB)["garbage"]["bytes"] < MIB
+    finally:
+        end.set()
+        thread.join()
+        atexit.unregister(print)
+        finalizer.detach()
+        del mine, generator
+
+
+def test_what_something_else_refers_to_as_well_would_stay(census, collector_off):
+    numpy = pytest.importorskip("numpy")
+    gc.collect()
+    shared = [numpy.ones(MIB), bytes(8 * MIB)]
+    size, _ = waits(census, lambda number: list(shared))
+    assert abs(size) < MIB and len(shared) == 2
+
+
+@pytest.mark.parametrize(
+    "limits", [(1 << 16, 4000, 10**12), (1 << 16, 2, 10**12), (40, 4000, 10**12), (1 << 16, 4000, 1)]
+)
+def test_it_finds_no_more_than_the_collector_finds(census, collector_off, request, limits):
+    unreachable, (far_back, long, ns) = agent_parts.load("garbage").common.native.unreachable, limits
+    gc.freeze()  # what torch has is not asked a hundred times
+    request.addfinalizer(gc.unfreeze)
+    whole = limits == (1 << 16, 4000, 10**12)
+    for seed in range(50):
+        chance = random.Random(seed)
+        gc.collect()
+        nodes = [[] for _ in range(60)]
+        for number in range(60):
+            nodes[number].extend(chance.choice(nodes) for _ in range(chance.randrange(3)))
+        gc.collect(seed % 2)
+        held = chance.sample(nodes, chance.randrange(10))
+        del nodes
+        answer = unreachable(gc.get_threshold(), far_back, long, (set,), 4000, ns)
+        found = answer and (len(answer[2]), answer[3])
+        del answer
+        real = gc.collect()
+        assert found == (real, real) if whole else found is None or found[1] <= real, (seed, len(held))
+
+
+def test_no_code_of_the_program_runs_for_it(census, collector_off):
+    ran = []
+
+    class Spy:
+        def __del__(self):
+            ran.append("del")
+
+        def __eq__(self, other):
+            ran.append("eq")
+            return False
+
+        def __hash__(self):
+            ran.append("hash")
+            return 7
+
+        def __sizeof__(self):
+            ran.append("sizeof")
+            return 7
+
+    def make(number):
+        spy = Spy()
+        spy.itself, spy.weight = spy, bytes(MIB)
+        return [spy]
+
+    gc.collect()
+    runs = gc.get_stats()
+    size, _ = waits(census, make)
+    assert ran == [] and size > 9 * MIB
+    assert [one["collections"] for one in gc.get_stats()][2] == runs[2]["collections"]
+    gc.collect()
+    assert ran.count("del") == 10
 
 
 @pytest.mark.parametrize("many", [False, True])

@@ -30,6 +30,16 @@ impl Buffer {
         true
     }
 
+    pub(crate) fn pop(&mut self) -> Option<usize> {
+        let last = self.numbers().last().copied()?;
+        self.length -= 1;
+        Some(last)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.length = 0;
+    }
+
     /// So many zeros, as a new mapping has them; false where there is no room. Of an empty one only.
     pub(crate) fn zeros(&mut self, number: usize) -> bool {
         while self.bytes < number * size_of::<usize>() {

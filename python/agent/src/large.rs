@@ -31,7 +31,7 @@ const IS_DICT: c_ulong = 1 << 29;
 /// References to what belongs to everybody, and is no one's growth.
 const EVERYBODYS: isize = 64;
 
-type Visit = unsafe extern "C-unwind" fn(Object, *mut c_void) -> c_int;
+pub(crate) type Visit = unsafe extern "C-unwind" fn(Object, *mut c_void) -> c_int;
 pub(crate) type Traverse = unsafe extern "C-unwind" fn(Object, Visit, *mut c_void) -> c_int;
 
 /// Exact built-in types, each with its `__sizeof__`.

@@ -34,4 +34,5 @@ mod safe_points;
 mod sandbox;
 mod speak;
 mod standing;
+mod unreachable;
 mod waker;

@@ -3,7 +3,7 @@
 use crate::ffi::{self, Object, PyMethodDef, PyModuleDef, PyObject};
 use crate::{
     access, allocated, below, builtins, collector, ending, ends, fork, guard, hook, large, locals, malloc,
-    objects, plain, referents, room, safe_points, sandbox, speak, standing, waker,
+    objects, plain, referents, room, safe_points, sandbox, speak, standing, unreachable, waker,
 };
 use std::ffi::{c_int, c_void, CStr};
 use std::ptr::{null, null_mut};
@@ -118,6 +118,7 @@ fn methods() -> &'static mut [PyMethodDef] {
         method(c"standing", standing::standing as *const c_void, many),
         method(c"still", ends::still as *const c_void, many),
         method(c"status", fork::status as *const c_void, many),
+        method(c"unreachable", unreachable::unreachable as *const c_void, many),
         method(c"wake", waker::wanted as *const c_void, one),
         method(c"wakes", waker::wakes as *const c_void, no),
         PyMethodDef { name: null(), function: null(), flags: 0, doc: null() },

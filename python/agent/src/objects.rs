@@ -234,6 +234,14 @@ impl Listed {
         mark_objects(objects.numbers()).then_some(Listed(objects))
     }
 
+    /// Of objects by their addresses; those that `is_of_kinds` takes are known as such from then on.
+    pub(crate) fn of_some(mut objects: Buffer, is_of_kinds: impl Fn(Object) -> bool) -> Option<Listed> {
+        for object in objects.numbers() {
+            *object |= if is_of_kinds(*object as Object) { OF_KINDS } else { 0 };
+        }
+        Listed::of(objects)
+    }
+
     /// Of objects of the types asked for, by their addresses.
     pub(crate) fn of_kinds(mut objects: Buffer) -> Option<Listed> {
         objects.numbers().iter_mut().for_each(|object| *object |= OF_KINDS);
@@ -342,6 +350,28 @@ unsafe fn referred_to(listed: &mut Listed, module: Object, alone: &dyn Fn(Object
         }
     }
     Some(places)
+}
+
+/// The objects that came last, at most so many, of the youngest list first: an object that lives on goes to the end of the
+/// next one. None where the lists are not found, or one is torn.
+///
+/// # Safety
+/// The interpreter's lock is held and no collection goes through its lists.
+pub(crate) unsafe fn came_last(probe: Object, thresholds: [i32; 3], most: usize) -> Option<Buffer> {
+    let mut found = Buffer::new();
+    // SAFETY: outside of a collection an object's head refers to both of its neighbours.
+    unsafe {
+        for head in heads(probe, thresholds)? {
+            let mut place = word(head + 8) & !FLAGS;
+            while place != head && found.numbers().len() < most {
+                if place == 0 || !found.push(place + HEAD) {
+                    return None;
+                }
+                place = word(place + 8) & !FLAGS;
+            }
+        }
+    }
+    Some(found)
 }
 
 /// The objects of the youngest list that came last, at most `FAR_BACK`, and whether that is all of it. None where it is not

@@ -1,13 +1,14 @@
-"""How much of what this Python holds is garbage that its collector has not been asked to collect? Objects in a circle,
-that nothing outside refers to.
+"""How much of what this Python holds is garbage that its collector has not collected yet? Objects in a circle, that
+nothing outside refers to.
 
 Asked at each census: the collector may be off or wait for very many objects, and where few objects come, each with
 much memory, it comes too late as well. The surprise: nothing is collected for the answer, because that would run the
 program's finalizers, and change when memory comes back. What the collector would find is counted instead, by its own
 rule, in a part of those objects that came since the last answer: an object is alive if more references to it exist than
 come from the others, and so is all that it refers to. What comes from outside of the part counts as alive, so that too
-little is found and never too much. The answers add up until the collector runs: a part of all would mostly be of what
-was loaded at the start.
+little is found and never too much. The answers add up until the collector runs. What had come through its
+collections when it became garbage waits for longer, and is sought among all objects that came last
+(unreachable.rs): of these two the one that retains more is told.
 """
 
 import gc
@@ -20,6 +21,8 @@ import _ullage_tensors as tensors
 
 MOST = 4000  # objects that are looked at: next to each other, as those of a circle mostly are
 LONG = 4000  # elements of one of them: what it refers to counts as referred to from outside
+FAR_BACK = 1 << 16  # objects of all generations
+WITHIN_NS = 14_000_000  # of CPU time, for which the program is held up
 
 _known = None  # how often the collector had run, how many objects had come since, and the sums up to then
 
@@ -33,9 +36,28 @@ common.in_child.append(_begin_anew)
 
 
 def count(heap):
-    """`objects` since the last collection; of so many `looked` at, so many `garbage`; `bytes` of all there is."""
+    """`objects` since the last collection; of so many `looked` at, so many `garbage`; `bytes` of all there is. `old`:
+    among all that came last, whatever the collector has gone through."""
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         return None  # counts of references are kept by thread
+    young, old = _since_the_last_collection(heap), _among_all(heap)
+    return old if old is not None and old["bytes"] > young["bytes"] else young
+
+
+def _among_all(heap):
+    limits = FAR_BACK, LONG, heap.tensor_types, MOST, WITHIN_NS
+    found = common.native.unreachable(gc.get_threshold(), *limits)
+    if found is None:
+        return None
+    some, number, others, of_others, looked = found
+    del found
+    places = {}
+    size = _bytes(heap, some, places) * number // max(1, len(some))
+    size += _bytes(heap, others, places) * of_others // max(1, len(others))
+    return {"objects": looked, "looked": looked, "garbage": number + of_others, "bytes": size, "old": True}
+
+
+def _since_the_last_collection(heap):
     global _known
     runs = sum([one["collections"] for one in gc.get_stats()])
     before, looked, garbage, size = _known[1:] if _known is not None and _known[0] == runs else (0, 0, 0, 0)
@@ -45,13 +67,10 @@ def count(heap):
     came = max(0, objects - before)
     some = [one for one in some if not _is_long(one)]  # in the place of the other list, whose references would count
     found = _circles(some)
-    places, each = {}, 0
-    for one in found:
-        each += _size(heap, one, places)
     # Tuples that may be in the making are not handed out, and no others stand for them.
     scale = max(1.0, came / MOST)
     looked, garbage = looked + len(some), garbage + len(found)
-    size += int((each + sum(places.values())) * scale)
+    size += int(_bytes(heap, found, {}) * scale)
     _known = runs, objects, looked, garbage, size
     return {"objects": objects, "looked": looked, "garbage": garbage, "bytes": size}
 
@@ -100,21 +119,44 @@ def _sizeof(one):
         return 0
 
 
-def _size(heap, one, places):
-    """Of a tensor or an array what it lies in, into `places`; of the rest its own and its leaves' bytes."""
+def _bytes(heap, found, places):
+    """That these objects retain: of tensors and arrays what they lie in, if it is not in `places` yet, which gets it;
+    of the others their own, and their leaves'."""
+    size = 0
+    for one in (*found, *_held_by_these_alone(found, heap.array)):
+        if heap.is_tensor(one) or type(one) is heap.array:
+            place, whole = heap.base_of(one) if type(one) is heap.array else tensors.storage_of(one)
+            size += whole if place not in places else 0
+            places[place] = whole
+        else:
+            size += _own(one)
+    return size
+
+
+def _own(one):
     kind = type(one)
-    if heap.is_tensor(one):
-        place, size = tensors.storage_of(one)
-        places[place] = size
-        return 0
     if types.module_of(type(kind)) == "_ctypes":
         return _sizeof(one)  # of an array or a structure with its buffer, which its own `__sizeof__` leaves out
-    total = kind.__sizeof__(one) if id(kind) in _PLAIN else type.__dict__["__basicsize__"].__get__(kind)
-    for part in gc.get_referents(one):
-        kind = type(part)
-        if kind is heap.array:
-            place, size = heap.base_of(part)
-            places[place] = size
-        elif id(kind) in _LEAVES and sys.getrefcount(part) < 64:
-            total += kind.__sizeof__(part)
-    return total
+    return (
+        kind.__sizeof__(one)
+        if id(kind) in _PLAIN or id(kind) in _LEAVES
+        else type.__dict__["__basicsize__"].__get__(kind)
+    )
+
+
+def _held_by_these_alone(found, array):
+    """Arrays, text and bytes to which nothing else refers: what is shared would stay."""
+    some, numbers = [], {}
+    for one in found:
+        for part in gc.get_referents(one):
+            kind = type(part)
+            if kind is array or id(kind) in _LEAVES:
+                if id(part) not in numbers:
+                    some.append(part)
+                numbers[id(part)] = numbers.get(id(part), 0) + 1
+    part = None
+    some.append(bytearray())  # nobody but this list refers to it: so many references are ours
+    references = [sys.getrefcount(one) for one in some]
+    ours = references.pop()
+    some.pop()
+    return [one for one, number in zip(some, references) if number - ours <= numbers[id(one)]]

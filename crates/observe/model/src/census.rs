@@ -177,6 +177,8 @@ pub struct Garbage {
     pub garbage: u64,
     /// What all garbage keeps, estimated from those.
     pub bytes: u64,
+    /// These are those that came last, also those that lived through collections, which is where garbage waits longest.
+    pub old: bool,
 }
 
 /// Where what lives on was allocated, in some seconds of growth that no name holds. Written by `python/ullage/agent/sites.py`.

@@ -39,13 +39,16 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
     let known = if share >= EXPLAINS_MOST { Proof::SeenInside } else { Proof::InPart };
     let severity = if is_much(process, &rise) { Severity::Warning } else { Severity::Note };
     let source = evidence::Source::Agent(process.id.pid);
-    let waits = if census.collects {
-        format!("waits for {} new objects", evidence::count(census.collects_after))
-    } else {
+    let waits = if !census.collects {
         "is off".into()
+    } else if garbage.old {
+        "goes through its oldest generation only once a quarter more objects have lived that long".into()
+    } else {
+        format!("waits for {} new objects", evidence::count(census.collects_after))
     };
+    let came = if garbage.old { "were inspected" } else { "came since the last collection" };
     let state = format!(
-        "The garbage collector of {} {waits}; {} objects came since the last collection.",
+        "The garbage collector of {} {waits}; {} objects {came}.",
         evidence::describe(process),
         evidence::count(garbage.objects)
     );
@@ -60,8 +63,8 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
     );
     let retained =
         evidence::number("memory kept by garbage", garbage.bytes, "bytes", source.clone(), *at, circles);
-    let waiting =
-        evidence::number("objects since the last collection", garbage.objects, "objects", source, *at, state);
+    let name = if garbage.old { "objects inspected" } else { "objects since the last collection" };
+    let waiting = evidence::number(name, garbage.objects, "objects", source, *at, state);
     let evidence =
         vec![evidence::with_limit(retained, census.grown), waiting, growth_sentence(process, &rise)];
     let mut finding = of_process(analysis, &RULE, severity, known, evidence, process);

@@ -382,7 +382,7 @@ fn what_garbage_comes_of_stands_before_the_kill_that_it_led_to() {
                 bytes: Some(50 * at as u64 * MIB),
                 name: "Double".into(),
             };
-            let garbage = Garbage { objects: 80, inspected: 80, garbage: 77, bytes: 200 * MIB };
+            let garbage = Garbage { objects: 80, inspected: 80, garbage: 77, bytes: 200 * MIB, old: false };
             let census = Census { number: 1, grown: 300 * MIB, garbage: Some(garbage), ..Census::default() };
             for message in [AgentMessage::TorchCount(circles), AgentMessage::Census(Box::new(census))] {
                 run.event(at, EventKind::Agent { id: Some(id(300)), pid: 300, message });

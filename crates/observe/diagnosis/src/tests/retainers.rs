@@ -648,8 +648,8 @@ fn what_lies_inside_another_retainer_counts_once() {
 
 #[test]
 fn garbage_that_nobody_collects_is_named_and_a_little_of_it_is_not() {
-    let with = |bytes: u64, collects: bool| {
-        let garbage = Garbage { objects: 8000, inspected: 4000, garbage: 3900, bytes };
+    let with = |bytes: u64, collects: bool, old: bool| {
+        let garbage = Garbage { objects: 8000, inspected: 4000, garbage: 3900, bytes, old };
         let census = Census {
             number: 1,
             grown: 150 * MIB,
@@ -660,7 +660,7 @@ fn garbage_that_nobody_collects_is_named_and_a_little_of_it_is_not() {
         };
         run(steady, Some(Census { number: 2, ..census }))
     };
-    let verdict = with(120 * MIB, false);
+    let verdict = with(120 * MIB, false, false);
     let (cause, severity, status, said) = one(&verdict);
     assert_eq!(
         (cause, severity, status),
@@ -668,14 +668,17 @@ fn garbage_that_nobody_collects_is_named_and_a_little_of_it_is_not() {
     );
     assert!(said.contains("is off; 8,000 objects came"), "{said}");
     assert!(said.contains("retains 120 MiB of 150 MiB that came (80 %)"), "{said}");
-    assert!(one(&with(120 * MIB, true)).3.contains("waits for 100,000 new objects"));
-    assert_eq!(causes(&with(20 * MIB, false)), ["unnamed-growth"]);
+    assert!(one(&with(120 * MIB, true, false)).3.contains("waits for 100,000 new objects"));
+    assert!(one(&with(120 * MIB, true, true))
+        .3
+        .contains("a quarter more objects have lived that long; 8,000 objects were"));
+    assert_eq!(causes(&with(20 * MIB, false, false)), ["unnamed-growth"]);
 }
 
 #[test]
 fn garbage_that_was_collected_after_the_census_retains_nothing() {
     let last = |collects: bool, used: f64, free: f64| {
-        let garbage = Garbage { objects: 8000, inspected: 4000, garbage: 3900, bytes: 120 * MIB };
+        let garbage = Garbage { objects: 8000, inspected: 4000, garbage: 3900, bytes: 120 * MIB, old: false };
         let census =
             Census { number: 2, grown: 150 * MIB, collects, garbage: Some(garbage), ..Census::default() };
         let figures = |anonymous: f64, used: f64, free: f64| {
@@ -724,7 +727,7 @@ fn objects_that_are_frozen_again_and_again_are_named_and_those_frozen_once_are_n
 #[test]
 fn garbage_that_is_circles_of_one_function_stands_behind_it() {
     let verdict = |circles: u64| {
-        let garbage = Garbage { objects: 400, inspected: 400, garbage: 320, bytes: 120 * MIB };
+        let garbage = Garbage { objects: 400, inspected: 400, garbage: 320, bytes: 120 * MIB, old: false };
         let census = Census { number: 1, grown: 150 * MIB, garbage: Some(garbage), ..Census::default() };
         let counted = |second: i32| {
             let count = circles * second as u64 / 40;
