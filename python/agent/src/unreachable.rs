@@ -18,7 +18,7 @@ const ALIVE: usize = 1 << 62;
 const PASSED_BY: usize = 1 << 61;
 const COUNT: usize = PASSED_BY - 1;
 
-/// The objects that are looked at, by open addressing: addresses, and beside each what is known of it.
+/// The objects that are inspected, by open addressing: addresses, and beside each what is known of it.
 struct Table {
     addresses: Buffer,
     known: Buffer,
@@ -177,7 +177,7 @@ unsafe fn garbage(objects: &[usize], long: usize, ns: i64) -> Option<Buffer> {
 
 /// `unreachable(thresholds, far_back, long, kinds, most, ns)`: of the `far_back` objects that came last to the collector's lists,
 /// the youngest list's first, those to which nothing refers that lives, if they lie in pages of this process's own: at most `most`
-/// of `kinds`, evenly spread, and how many these are; the same of the others; and how many were looked at. None where that cannot
+/// of `kinds`, evenly spread, and how many these are; the same of the others; and how many were inspected. None where that cannot
 /// be told within so many nanoseconds. Of those that refer to more than `long`, all that they refer to counts as alive.
 // SAFETY: called by CPython, which holds the lock and the arguments.
 pub(crate) unsafe extern "C-unwind" fn unreachable(module: Object, arguments: Object) -> Object {
@@ -197,12 +197,12 @@ pub(crate) unsafe extern "C-unwind" fn unreachable(module: Object, arguments: Ob
         ffi::PyErr_Clear();
         let came = objects::came_last(of_kinds, thresholds, far_back).filter(|_| !failed);
         let found = came.and_then(|mut came| {
-            let looked = came.numbers().len();
+            let inspected = came.numbers().len();
             let found = garbage(came.numbers(), long, ns)?;
             let listed = Listed::of_some(found, |object| kinds.contains(&(*object).kind))?;
-            Some((listed, looked))
+            Some((listed, inspected))
         });
-        let Some((mut found, looked)) = found else {
+        let Some((mut found, inspected)) = found else {
             [of_kinds, others].into_iter().for_each(|list| ffi::Py_DecRef(list));
             return ffi::none();
         };
@@ -214,9 +214,9 @@ pub(crate) unsafe extern "C-unwind" fn unreachable(module: Object, arguments: Ob
             });
             count
         };
-        let counts = [hand_out(true, of_kinds), hand_out(false, others), looked];
+        let counts = [hand_out(true, of_kinds), hand_out(false, others), inspected];
         ffi::PyErr_Clear();
-        let [first, second, looked] = counts.map(|count| ffi::PyLong_FromSize_t(count));
-        ffi::tuple([of_kinds, first, others, second, looked])
+        let [first, second, inspected] = counts.map(|count| ffi::PyLong_FromSize_t(count));
+        ffi::tuple([of_kinds, first, others, second, inspected])
     }
 }
