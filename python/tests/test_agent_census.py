@@ -1810,6 +1810,44 @@ def test_it_finds_no_more_than_the_collector_finds(census, collector_off, reques
         assert found == (real, real) if whole else found is None or found[1] <= real, (seed, len(held))
 
 
+def test_what_a_living_tensor_or_array_shares_would_stay(census, collector_off):
+    numpy, torch = pytest.importorskip("numpy"), pytest.importorskip("torch")
+    gc.collect()
+    array, tensor = numpy.ones(4 * MIB), torch.zeros(8 * MIB)
+    size, _ = waits(census, lambda number: [array[number : number + 1], tensor[number : number + 1], tensor.detach()])
+    assert abs(size) < MIB and len(array) and len(tensor)
+
+
+def test_no_element_of_a_very_long_list_is_asked(census, collector_off, monkeypatch):
+    garbage, asked = sys.modules["_ullage_garbage"], [0]
+
+    def referents(*some):
+        found = gc.get_referents(*some)
+        asked.append(len(found))
+        return found
+
+    gc.collect()
+    monkeypatch.setattr(garbage, "gc", types.SimpleNamespace(**{**vars(gc), "get_referents": referents}))
+    size, _ = waits(census, lambda number: [str(number) for number in range(50_000)], number=1)
+    assert max(asked) <= garbage.LONG and size >= 8 * 50_000
+
+
+def test_of_objects_in_turn_not_every_other_one_is_asked(census, collector_off):
+    gc.collect()
+    kept = []
+    for number in range(6000):
+        one = types.SimpleNamespace()
+        one.buffer = [one, bytes(4000) + bytes([number % 251])]
+        kept.append(one)
+    one = None
+    gc.collect(0)
+    gc.collect(1)
+    before = taken(census, MIB)["garbage"]["bytes"]
+    kept.clear()
+    size = taken(census, 40 * MIB)["garbage"]["bytes"] - before
+    assert size == pytest.approx(6000 * 4000, rel=0.2)
+
+
 def test_no_code_of_the_program_runs_for_it(census, collector_off):
     ran = []
 
@@ -1859,9 +1897,8 @@ def test_where_lists_are_very_long_nobody_is_asked_who_refers_to_one(census, mon
     assert bool(asked) != many
 
 
-def test_frozen_objects_are_counted_where_they_are_few(census, monkeypatch):
-    monkeypatch.setattr(gc, "get_freeze_count", lambda: 7)
-    module = sys.modules[type(census).__module__]
-    for most, told in ((1 << 40, 7), (0, None)):
-        monkeypatch.setattr(module, "MANY_FROZEN", most)
-        assert taken(census, 20 * MIB)["frozen"] == told
+def test_very_many_frozen_objects_are_not_counted_again(census, monkeypatch):
+    many, asked = sys.modules[type(census).__module__].MANY_FROZEN, []
+    for number, times in ((7, 1), (many, 2), (many + 1, 2)):
+        monkeypatch.setattr(gc, "get_freeze_count", lambda number=number: asked.append(number) or number)
+        assert (taken(census, 20 * MIB)["frozen"], len(asked)) == (min(number, many), times)

@@ -36,6 +36,8 @@ const GAP: usize = 512;
 const MOST: usize = 50_000_000;
 /// Of the objects that came last so many are counted: some milliseconds.
 const FAR_BACK: usize = 1 << 17;
+/// A prime number, larger than any step.
+const ODD: usize = 15_485_863;
 
 /// # Safety
 /// `place` can be read.
@@ -278,6 +280,11 @@ impl Listed {
     }
 }
 
+/// Of each row of so many another one: what a step makes comes in the same order again and again.
+pub(crate) fn is_chosen(place: usize, step: usize) -> bool {
+    place % step == place / step * ODD % step
+}
+
 /// It may be a tuple in the making (`tuple(iterator)`), which CPython refuses to finish where anybody else refers to it
 /// (`_PyTuple_Resize`: SystemError). One that is done, and that nothing but one place refers to, cannot be told from it by
 /// itself: its length is one that the program said of an iterator. `arguments`: any tuple.
@@ -408,7 +415,7 @@ pub(crate) unsafe extern "C-unwind" fn newest(module: Object, arguments: Object)
         let own = ffi::PyList_New(0);
         let failed = own.is_null() || !ffi::PyErr_Occurred().is_null();
         ffi::PyErr_Clear();
-        let Some((mut found, whole)) = last(own, thresholds).filter(|_| !failed) else {
+        let Some((mut found, whole)) = (!failed).then(|| last(own, thresholds)).flatten() else {
             ffi::Py_DecRef(own);
             return ffi::none();
         };

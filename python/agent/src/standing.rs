@@ -15,8 +15,6 @@ const MOST_READ: usize = 1 << 15;
 const MOST_ASKED: usize = 1 << 12;
 /// Elements that say what the others are.
 const FEW: usize = 64;
-/// A prime number, larger than any step.
-const ODD: usize = 15_485_863;
 
 /// `standing(thresholds, kinds, most, shared, containers, long, most_long, apart, most_apart, most_objects)`: at most `most` of the process's
 /// own objects of these types, evenly spread; how many there are; at most `shared` of those in shared pages; how many there
@@ -72,11 +70,9 @@ pub(crate) unsafe extern "C-unwind" fn standing(_module: Object, arguments: Obje
         };
         let spread = |found: &mut Listed, most: usize, list: Object| {
             let of_kinds = found.own().count();
-            // Of each row of so many another one: what a step makes comes in the same order again and again.
             let step = of_kinds / most + 1;
-            let is_chosen = |place: usize| place % step == place / step * ODD % step;
-            let chosen =
-                found.own().enumerate().filter(|(place, _)| is_chosen(*place)).map(|(_, object)| object);
+            let chosen = found.own().enumerate().filter(|(place, _)| objects::is_chosen(*place, step));
+            let chosen = chosen.map(|(_, object)| object);
             chosen.filter(|object| !objects::may_be_unfinished(*object, arguments)).for_each(|object| {
                 ffi::PyList_Append(list, object);
             });

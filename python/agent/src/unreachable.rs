@@ -79,6 +79,7 @@ impl Search {
     /// The interpreter's lock is held, and the object is alive.
     unsafe fn go_into(&mut self, object: Object, visit: large::Visit) -> bool {
         self.of_it = 0;
+        self.follow();
         // SAFETY: as the caller promises; a type without the slot refers to nothing that the collector could see.
         unsafe {
             if let Some(traverse) = large::slot(object) {
@@ -90,9 +91,13 @@ impl Search {
 
     fn passes(&mut self) -> bool {
         self.of_it += 1;
+        self.follow();
+        self.of_it > self.long || self.is_late
+    }
+
+    fn follow(&mut self) {
         self.followed += 1;
         self.is_late |= self.followed.is_multiple_of(AT_ONCE) && ffi::computed() > self.until;
-        self.of_it > self.long || self.is_late
     }
 
     fn known(&mut self, at: usize) -> &mut usize {
@@ -127,9 +132,10 @@ unsafe extern "C-unwind" fn revive(part: Object, search: *mut c_void) -> c_int {
 ///
 /// # Safety
 /// The interpreter's lock is held, all of them are alive, and types' slots lie where they are thought to.
-unsafe fn garbage(objects: &[usize], long: usize, ns: i64) -> Option<Buffer> {
+unsafe fn garbage(objects: &[usize], long: usize, began: i64, ns: i64) -> Option<Buffer> {
     let table = Table::new(objects)?;
-    let until = ffi::computed().saturating_add(ns / 2);
+    // What is left is gone through a second time.
+    let until = began.saturating_add(ns / 2);
     let mut search =
         Search { table, todo: Buffer::new(), of_it: 0, long, followed: 0, until, is_late: false };
     let mut found = Buffer::new();
@@ -148,14 +154,16 @@ unsafe fn garbage(objects: &[usize], long: usize, ns: i64) -> Option<Buffer> {
                 *search.known(at) |= PASSED_BY;
             }
         }
-        (search.is_late, search.until) = (false, ffi::computed().saturating_add(ns / 2));
+        (search.is_late, search.until) = (false, began.saturating_add(ns));
         search.todo.clear();
         for object in objects {
             let at = search.table.find(*object)?;
-            let inside = *search.known(at) & COUNT;
-            if usize::try_from((*(*object as Object)).refcount).unwrap_or(usize::MAX) > inside {
+            let inside = (*search.known(at) & COUNT).cast_signed();
+            let references = (*(*object as Object)).refcount;
+            // One to which nothing refers is about to go.
+            if references > inside || references < 1 {
                 *search.known(at) |= ALIVE;
-                search.is_late |= !search.todo.push(at);
+                search.is_late |= references > 0 && !search.todo.push(at);
             }
         }
         // What one that was passed by refers to is alive: its references were not counted as coming from here.
@@ -195,10 +203,11 @@ pub(crate) unsafe extern "C-unwind" fn unreachable(module: Object, arguments: Ob
             || !ffi::PyErr_Occurred().is_null()
             || !large::fits(module);
         ffi::PyErr_Clear();
-        let came = objects::came_last(of_kinds, thresholds, far_back).filter(|_| !failed);
+        let began = ffi::computed();
+        let came = (!failed).then(|| objects::came_last(of_kinds, thresholds, far_back)).flatten();
         let found = came.and_then(|mut came| {
             let inspected = came.numbers().len();
-            let found = garbage(came.numbers(), long, ns)?;
+            let found = garbage(came.numbers(), long, began, ns)?;
             let listed = Listed::of_some(found, |object| kinds.contains(&(*object).kind))?;
             Some((listed, inspected))
         });
@@ -209,7 +218,8 @@ pub(crate) unsafe extern "C-unwind" fn unreachable(module: Object, arguments: Ob
         let mut hand_out = |wanted: bool, list: Object| {
             let count = found.own_marked().filter(|(_, of_kinds, _)| *of_kinds == wanted).count();
             let some = found.own_marked().filter(|(_, of_kinds, _)| *of_kinds == wanted);
-            some.step_by(count / most + 1).for_each(|(object, ..)| {
+            let chosen = some.enumerate().filter(|(place, _)| objects::is_chosen(*place, count / most + 1));
+            chosen.for_each(|(_, (object, ..))| {
                 ffi::PyList_Append(list, object);
             });
             count

@@ -40,7 +40,7 @@ FEW_TRACEBACKS, SPREAD = 48, 7919  # that stand for all, so far apart (a prime)
 CALLED, FEW_CALLED = 2, 8  # functions whose bound methods are looked into, and methods that stand for all
 MANY_REFERRERS = 400_000  # objects: to ask for more who refers to one holds the program's other threads up
 MANY_ELEMENTS = 2_000_000  # of long containers: each of them is compared
-MANY_FROZEN = 400_000  # blocks of all objects, among which those are
+MANY_FROZEN = 400_000  # objects
 CIRCLE = "Using backward() with create_graph=True"
 LEAST_LONG = 8  # elements of a container worth a look
 LEAST_MORE = 2
@@ -87,7 +87,7 @@ class Census:
         self._bound = {}  # id of a function -> how many methods of it are bound
         self._traced = None  # how many tracebacks there were
         self._cut = False  # there was no time for all of it
-        self._objects, self._elements, self._ours = 0, 0, ()
+        self._objects, self._elements, self._ours, self._frozen = 0, 0, (), -1
 
     def due(self, grown, now):
         """`grown`: private bytes more than at the first look."""
@@ -169,13 +169,18 @@ class Census:
             cut=self._cut,
             collects=common.native.collects(),
             collects_after=gc.get_threshold()[0],
-            # CPython counts them one by one.
-            frozen=gc.get_freeze_count() if sys.getallocatedblocks() <= MANY_FROZEN else None,
+            frozen=self._count_frozen(),
             sees_saved=heap.sees_saved,
             holders=holders,
             graphs=graphs,
             tensors=tensors,
         )
+
+    def _count_frozen(self):
+        """CPython counts them one by one: once more of very many of them, and they are not counted again."""
+        if self._frozen < MANY_FROZEN and sys.getallocatedblocks() <= MANY_ELEMENTS:
+            self._frozen = gc.get_freeze_count()
+        return self._frozen if self._frozen >= 0 else None
 
     def _apart(self, some=None, number=0):
         """Generators and coroutines; (tracebacks, how many each of them stands for), and so bound methods. Where there

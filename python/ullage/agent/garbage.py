@@ -21,7 +21,9 @@ import _ullage_tensors as tensors
 
 MOST = 4000  # objects that are looked at: next to each other, as those of a circle mostly are
 LONG = 4000  # elements of one of them: what it refers to counts as referred to from outside
-FAR_BACK = 1 << 16  # objects of all generations
+FAR_BACK = 1 << 15  # objects of all generations
+SOME = 1000  # of them that are weighed
+MUCH = 16 << 20  # bytes of garbage, from which on it is asked whether something that lives shares them
 WITHIN_NS = 14_000_000  # of CPU time, for which the program is held up
 
 _known = None  # how often the collector had run, how many objects had come since, and the sums up to then
@@ -41,20 +43,34 @@ def count(heap):
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         return None  # counts of references are kept by thread
     young, old = _since_the_last_collection(heap), _among_all(heap)
-    return old if old is not None and old["bytes"] > young["bytes"] else young
+    # Those of the youngest generation are among both.
+    return old if old is not None and old["bytes"] > 2 * young["bytes"] else young
 
 
 def _among_all(heap):
-    limits = FAR_BACK, LONG, heap.tensor_types, MOST, WITHIN_NS
-    found = common.native.unreachable(gc.get_threshold(), *limits)
+    found = common.native.unreachable(gc.get_threshold(), FAR_BACK, LONG, heap.tensor_types, SOME, WITHIN_NS)
     if found is None:
         return None
     some, number, others, of_others, looked = found
     del found
     places = {}
-    size = _bytes(heap, some, places) * number // max(1, len(some))
+    _bytes(heap, some, places)
+    size = _of_others_than_live(heap, some, places)
+    if len(places) == len(some):  # no two of them lie in one place
+        size = size * number // max(1, len(some))
     size += _bytes(heap, others, places) * of_others // max(1, len(others))
     return {"objects": looked, "looked": looked, "garbage": number + of_others, "bytes": size, "old": True}
+
+
+def _of_others_than_live(heap, some, places):
+    """Bytes of these places in which no tensor lies that lives."""
+    if sum(places.values()) >= MUCH:
+        dead, living = set(map(id, some)), {}
+        standing = common.standing(heap.tensor_types, MOST)
+        if standing is not None:
+            _bytes(heap, [one for one in standing[0] if id(one) not in dead], living)
+        return sum([size for place, size in places.items() if place not in living])
+    return sum(places.values())
 
 
 def _since_the_last_collection(heap):
@@ -125,30 +141,39 @@ def _bytes(heap, found, places):
     size = 0
     for one in (*found, *_held_by_these_alone(found, heap.array)):
         if heap.is_tensor(one) or type(one) is heap.array:
-            place, whole = heap.base_of(one) if type(one) is heap.array else tensors.storage_of(one)
-            size += whole if place not in places else 0
-            places[place] = whole
+            place, whole = _shows(heap, one)
+            if whole:
+                size += max(0, whole - places.get(place, 0))
+                places[place] = max(whole, places.get(place, 0))
         else:
             size += _own(one)
     return size
+
+
+def _shows(heap, one):
+    """Of a view what it shows: what it is of may live."""
+    if type(one) is heap.array:
+        place, size = heap.base_of(one)
+        return place, min(size, heap.array.nbytes.__get__(one))
+    place, size = tensors.storage_of(one)
+    return place, tensors.shown_of(one, size)
 
 
 def _own(one):
     kind = type(one)
     if types.module_of(type(kind)) == "_ctypes":
         return _sizeof(one)  # of an array or a structure with its buffer, which its own `__sizeof__` leaves out
-    return (
-        kind.__sizeof__(one)
-        if id(kind) in _PLAIN or id(kind) in _LEAVES
-        else type.__dict__["__basicsize__"].__get__(kind)
-    )
+    if id(kind) in _PLAIN or id(kind) in _LEAVES:
+        return kind.__sizeof__(one)
+    return type.__dict__["__basicsize__"].__get__(kind)
 
 
 def _held_by_these_alone(found, array):
     """Arrays, text and bytes to which nothing else refers: what is shared would stay."""
     some, numbers = [], {}
     for one in found:
-        for part in gc.get_referents(one):
+        # All of a long one would be listed at once.
+        for part in gc.get_referents(one) if not _is_long(one) else ():
             kind = type(part)
             if kind is array or id(kind) in _LEAVES:
                 if id(part) not in numbers:

@@ -10,7 +10,7 @@ use crate::rule::finding::of_process;
 use crate::rule::retainers::{growth_sentence, unseen};
 use crate::rule::{Judgement, Rule};
 use crate::trend::Rise;
-use ullage_model::{At, Finding, Fix, Proof, Severity};
+use ullage_model::{At, Census, Finding, Fix, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -30,13 +30,17 @@ fn judge(analysis: &Analysis) -> Judgement {
 fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<Finding> {
     let (at, census) = process.censuses.last().filter(|(at, _)| at.seconds() >= rise.since)?;
     let garbage = census.garbage.as_ref()?;
-    let share = garbage.bytes.min(census.grown) as f64 / census.grown.max(1) as f64;
+    let (before, grown_before) = least_before(process, census).unwrap_or_default();
+    let (bytes, grown) = (garbage.bytes - before, census.grown.saturating_sub(grown_before));
+    let share = bytes.min(grown) as f64 / grown.max(1) as f64;
     // What is free now was collected after that census. A program that turned the collector off does that where it ends.
     let collected = census.collects && is_not_live(process, &rise);
-    if share < EXPLAINS || garbage.bytes < GROWTH_BYTES / 2 || collected {
+    if share < EXPLAINS || bytes < GROWTH_BYTES / 2 || collected {
         return None;
     }
-    let known = if share >= EXPLAINS_MOST { Proof::SeenInside } else { Proof::InPart };
+    // Garbage of the oldest generation may be older than the growth: one census alone does not show that it came.
+    let came = !garbage.old || grown_before > 0;
+    let known = if share >= EXPLAINS_MOST && came { Proof::SeenInside } else { Proof::InPart };
     let severity = if is_much(process, &rise) { Severity::Warning } else { Severity::Note };
     let source = evidence::Source::Agent(process.id.pid);
     let waits = if !census.collects {
@@ -55,21 +59,28 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
     let circles = format!(
         "Uncollected garbage retains {} of {} that came ({:.0} %): {} of {} inspected objects.",
         // Some of it was there before.
-        evidence::bytes(garbage.bytes.min(census.grown)),
-        evidence::bytes(census.grown),
+        evidence::bytes(bytes.min(grown)),
+        evidence::bytes(grown),
         100.0 * share,
         evidence::count(garbage.garbage),
         evidence::count(garbage.inspected)
     );
-    let retained =
-        evidence::number("memory kept by garbage", garbage.bytes, "bytes", source.clone(), *at, circles);
+    let retained = evidence::number("memory kept by garbage", bytes, "bytes", source.clone(), *at, circles);
     let name = if garbage.old { "objects inspected" } else { "objects since the last collection" };
     let waiting = evidence::number(name, garbage.objects, "objects", source, *at, state);
-    let evidence =
-        vec![evidence::with_limit(retained, census.grown), waiting, growth_sentence(process, &rise)];
+    let evidence = vec![evidence::with_limit(retained, grown), waiting, growth_sentence(process, &rise)];
     let mut finding = of_process(analysis, &RULE, severity, known, evidence, process);
     finding.at = Some(At::from_seconds(rise.since));
     Some(finding)
+}
+
+/// Where garbage of the oldest generation was least at an earlier census: its bytes, and by how much the process had grown then.
+fn least_before(process: &ProcessHistory, last: &Census) -> Option<(u64, u64)> {
+    let garbage = last.garbage.as_ref().filter(|garbage| garbage.old)?;
+    let censuses = process.censuses.iter().map(|(_, census)| census);
+    let earlier = censuses.filter(|census| census.number < last.number && census.grown < last.grown);
+    let known = earlier.filter_map(|census| Some((census.garbage.as_ref()?.bytes, census.grown)));
+    known.filter(|(bytes, _)| *bytes <= garbage.bytes).min()
 }
 
 /// `gc.freeze()` was called again and again while the process grew, and nothing that it can reach holds the growth: what was a
