@@ -1,7 +1,7 @@
 //! Does a run show gc-disabled-or-deferred? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::growth_class::rising;
-use crate::analysis::retainers::{explained_share, is_much, is_not_live};
+use crate::analysis::retainers::{are_much, explained_share, is_much, is_not_live};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
@@ -15,12 +15,24 @@ use ullage_model::{At, Census, Finding, Fix, Proof, Severity};
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
-    let rising = rising(analysis, GROWTH_BYTES as f64).into_iter();
-    let found: Vec<Finding> = rising
-        .filter_map(|(process, rise)| {
-            finding(analysis, process, rise).or_else(|| frozen_again(analysis, process, rise))
-        })
+    let rising = rising(analysis, GROWTH_BYTES as f64);
+    let found: Vec<(&ProcessHistory, &Rise, Finding)> = rising
+        .iter()
+        .filter_map(|(process, rise)| Some((*process, rise, finding(analysis, process, *rise)?)))
         .collect();
+    // Workers that do the same grow by little each.
+    let alike: Vec<(&ProcessHistory, &Rise)> =
+        found.iter().map(|(process, rise, _)| (*process, *rise)).collect();
+    let much = are_much(analysis.timeline, &alike);
+    let of_all = |(.., finding): (_, _, Finding)| {
+        let severity = if much { Severity::Warning } else { finding.severity };
+        Finding { severity, ..finding }
+    };
+    let is_found = |process: &ProcessHistory| alike.iter().any(|(found, _)| found.id == process.id);
+    let frozen = rising.iter().filter(|(process, _)| !is_found(process));
+    let frozen: Vec<Finding> =
+        frozen.filter_map(|(process, rise)| frozen_again(analysis, process, *rise)).collect();
+    let found: Vec<Finding> = found.into_iter().map(of_all).chain(frozen).collect();
     if found.is_empty() {
         return unseen(analysis).map_or(Judgement::Nothing, Judgement::undetermined);
     }

@@ -50,8 +50,16 @@ fn in_turn(all: &[Census]) -> Vec<(i32, AgentMessage)> {
     (10..).step_by(10).zip(numbered.map(|one| AgentMessage::Census(Box::new(one)))).collect()
 }
 
-/// The severity of a dict that holds most of what comes, 60 MiB, to each of these workers; they were forked with 300 MiB.
-fn of_workers(pids: &[i32]) -> Severity {
+/// The severity of a dict, or of garbage, that holds most of what comes, 60 MiB, to each of these workers; they were forked with
+/// 300 MiB.
+fn of_workers(pids: &[i32], cause: &str) -> Severity {
+    let garbage = (cause == "gc-disabled-or-deferred").then(|| Garbage {
+        objects: 80,
+        inspected: 80,
+        garbage: 77,
+        bytes: 42 * MIB,
+        old: false,
+    });
     let mut run = Run::new();
     for pid in pids {
         run.process(0.5, *pid, MAIN, Role::PoolWorker, limits(), 1000);
@@ -73,10 +81,12 @@ fn of_workers(pids: &[i32]) -> Severity {
         run.tick(at, std::iter::once(sized(MAIN, 300.0)).chain(workers).collect(), |_| {});
         for pid in pids.iter().filter(|_| second == 10 || second == 30) {
             let memo = Retainer { more_bytes: 28 * MIB, of_bytes: 30 * MIB, ..retainer("memo") };
-            let retainers = if second == 30 { vec![memo] } else { Vec::new() };
+            let retainers = if second == 30 && garbage.is_none() { vec![memo] } else { Vec::new() };
             let census = Census {
                 number: second as u32 / 10,
                 grown: 15 * MIB * (second as u64 / 10),
+                garbage: garbage.clone().filter(|_| second == 30),
+                collects: true,
                 retainers,
                 ..Census::default()
             };
@@ -86,14 +96,16 @@ fn of_workers(pids: &[i32]) -> Severity {
     }
     run.finish(41.5, Ending::Exited(0));
     let verdict = run.verdict();
-    let found = verdict.findings.iter().find(|finding| finding.cause == "unbounded-caches");
+    let found = verdict.findings.iter().find(|finding| finding.cause == cause);
     found.unwrap_or_else(|| panic!("{:?}", verdict.findings)).severity
 }
 
 #[test]
 fn what_grows_alike_in_several_workers_is_as_much_as_all_of_it() {
-    assert_eq!(of_workers(&[300]), Severity::Note);
-    assert_eq!(of_workers(&[300, 301]), Severity::Warning, "120 MiB beside 300 that they share");
+    for cause in ["unbounded-caches", "gc-disabled-or-deferred"] {
+        assert_eq!(of_workers(&[300], cause), Severity::Note);
+        assert_eq!(of_workers(&[300, 301], cause), Severity::Warning, "120 MiB beside 300 that they share");
+    }
 }
 
 #[test]
@@ -673,6 +685,28 @@ fn garbage_that_nobody_collects_is_named_and_a_little_of_it_is_not() {
         .3
         .contains("a quarter more objects have lived that long; 8,000 objects were"));
     assert_eq!(causes(&with(20 * MIB, false, false)), ["unnamed-growth"]);
+}
+
+#[test]
+fn garbage_that_is_older_than_the_growth_is_no_reason_for_it() {
+    let with = |bytes: &[u64]| {
+        let census = |(place, bytes): (usize, &u64)| {
+            let bytes = bytes * MIB;
+            let garbage = Garbage { objects: 8000, inspected: 8000, garbage: 3900, bytes, old: true };
+            let grown = 75 * (place as u64 + 1) * MIB;
+            Census { grown, collects: true, garbage: Some(garbage), ..Census::default() }
+        };
+        verdict_of(steady, in_turn(&bytes.iter().enumerate().map(census).collect::<Vec<_>>()))
+    };
+    let came = with(&[20, 90]);
+    let (cause, severity, status, said) = one(&came);
+    assert_eq!(
+        (cause, severity, status),
+        ("gc-disabled-or-deferred", Severity::Warning, Status::Established)
+    );
+    assert!(said.contains("retains 70 MiB of 75 MiB that came (93 %)"), "{said}");
+    assert_eq!(causes(&with(&[300, 300])), ["unnamed-growth"]);
+    assert_eq!(one(&with(&[60])).2, Status::Supported, "it may have been there before");
 }
 
 #[test]
