@@ -300,14 +300,16 @@ def walked():
     return figures["python_large"]
 """
 
+WRITTEN = """
+def written():
+    with open("/proc/self/smaps_rollup") as file:
+        return sum(int(line.split()[1]) for line in file if line.startswith("Private_Dirty:"))
+"""
+
 SHARED = """
 class Record:
     def __init__(self, number):
         self.name, self.tags = "record %d" % number, [number]
-
-def written():
-    with open("/proc/self/smaps_rollup") as file:
-        return sum(int(line.split()[1]) for line in file if line.startswith("Private_Dirty:"))
 
 rows = [Record(number) for number in range(200_000)]
 if os.fork() == 0:
@@ -322,10 +324,52 @@ os.wait()
 
 def test_a_walk_in_a_forked_child_writes_to_nothing_that_it_shares(python, script):
     done = subprocess.run(
-        [python, script(PARTS + SHARED), agent_parts.__file__, receiver.library()], capture_output=True, text=True
+        [python, script(PARTS + WRITTEN + SHARED), agent_parts.__file__, receiver.library()],
+        capture_output=True,
+        text=True,
     )
     # Of 2,000 objects that stand for all, each page with a number that one refers to would be copied.
     assert done.stderr == "" and int(done.stdout) < 1000
+
+
+OLD = """
+import random
+native = memory.common.native
+def search():
+    answer = native.unreachable(gc.get_threshold(), 1 << 16, 4000, (set,), 4000, 10**12)
+    return len(answer[2]), answer[3]
+class Node:
+    pass
+gc.disable()
+rows = [[number] for number in range(20_000)]
+for seed in range(20):
+    chance = random.Random(seed)
+    gc.collect()
+    nodes = [Node() for _ in range(200)]
+    for node in nodes:
+        node.others = [chance.choice(nodes) for _ in range(chance.randrange(3))]
+        node.name = (chance.random(), node) if chance.random() < 0.3 else {"is": node}
+    held = chance.sample(nodes, chance.randrange(10))
+    gc.collect(seed % 2)
+    del nodes, node
+    alive = lambda: sum(type(one) is Node for one in gc.get_objects())
+    found, before = search(), alive()
+    gc.collect()
+    print(before - alive() <= found[0] == found[1], before - alive() > 0)
+    del held
+if os.fork() == 0:
+    before = written(), written()
+    search()
+    print(written() - before[1] < 1500, flush=True)
+    os._exit(0)
+os.wait()
+"""
+
+
+def test_garbage_of_all_generations_is_found_and_nothing_shared_written(python, script):
+    program = script(PARTS + WRITTEN + OLD)
+    done = subprocess.run([python, program, agent_parts.__file__, receiver.library()], capture_output=True, text=True)
+    assert done.stderr == "" and done.stdout == 20 * "True True\n" + "True\n"
 
 
 INHERITED = """
