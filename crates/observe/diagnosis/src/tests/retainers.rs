@@ -53,7 +53,7 @@ fn in_turn(all: &[Census]) -> Vec<(i32, AgentMessage)> {
 /// The severity of a dict, or of garbage, that holds most of what comes, 60 MiB, to each of these workers; they were forked with
 /// 300 MiB.
 fn of_workers(pids: &[i32], cause: &str) -> Severity {
-    let garbage = (cause == "gc-disabled-or-deferred").then(|| Garbage {
+    let garbage = (cause == "gc-disabled-or-deferred").then_some(Garbage {
         objects: 80,
         inspected: 80,
         garbage: 77,
