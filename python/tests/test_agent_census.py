@@ -38,7 +38,7 @@ def census():
     # With all tests collected pytest has more objects than those that refer to one are asked for.
     module.MANY_REFERRERS = 1 << 40
     module.LIBRARIES_S = module.REFERRERS_S = 5.0
-    sys.modules["_ullage_garbage"].WITHIN_NS = 10**12
+    sys.modules["_ullage_garbage"].WITHIN_NS, sys.modules["_ullage_garbage"].FAR_BACK = 10**12, 1 << 22
     yield module.Census()
     agent_parts.forget()
     sys.modules.update(before)
@@ -1748,6 +1748,7 @@ def test_what_lives_is_no_garbage_however_it_is_held(census, collector_off):
         return ring()
 
     started, end = threading.Event(), threading.Event()
+    before = taken(census, MIB)["garbage"]["bytes"]
 
     def works():
         mine = ring()
@@ -1769,7 +1770,7 @@ def test_what_lives_is_no_garbage_however_it_is_held(census, collector_off):
     try:
         gc.collect(0)
         gc.collect(1)
-        assert taken(census, 40 * MIB)["garbage"]["bytes"] < MIB
+        assert taken(census, 40 * MIB)["garbage"]["bytes"] - before < MIB
     finally:
         end.set()
         thread.join()
@@ -1814,8 +1815,17 @@ def test_what_a_living_tensor_or_array_shares_would_stay(census, collector_off):
     numpy, torch = pytest.importorskip("numpy"), pytest.importorskip("torch")
     gc.collect()
     array, tensor = numpy.ones(4 * MIB), torch.zeros(8 * MIB)
-    size, _ = waits(census, lambda number: [array[number : number + 1], tensor[number : number + 1], tensor.detach()])
+    size, _ = waits(
+        census, lambda number: [array[number : number + 1], array[:], tensor[number : number + 1], tensor.detach()]
+    )
     assert abs(size) < MIB and len(array) and len(tensor)
+
+    def views(number):
+        base, storage = numpy.ones(MIB // 8), torch.zeros(MIB // 4)
+        return [base[1:], base.reshape(2, -1), storage, storage.detach()]
+
+    size, _ = waits(census, views)
+    assert size == pytest.approx(20 * MIB, rel=0.1)
 
 
 def test_no_element_of_a_very_long_list_is_asked(census, collector_off, monkeypatch):

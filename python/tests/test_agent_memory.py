@@ -355,7 +355,7 @@ for seed in range(20):
     alive = lambda: sum(type(one) is Node for one in gc.get_objects())
     found, before = search(), alive()
     gc.collect()
-    print(before - alive() <= found[0] == found[1], before - alive() > 0)
+    print(before - alive() <= found[0] == found[1], before - alive() > 0, flush=True)
     del held
 if os.fork() == 0:
     before = written(), written()

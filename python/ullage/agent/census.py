@@ -178,7 +178,8 @@ class Census:
 
     def _count_frozen(self):
         """CPython counts them one by one: once more of very many of them, and they are not counted again."""
-        if self._frozen < MANY_FROZEN and sys.getallocatedblocks() <= MANY_ELEMENTS:
+        # 0 where they come from malloc.
+        if self._frozen < MANY_FROZEN and 0 < sys.getallocatedblocks() <= MANY_ELEMENTS:
             self._frozen = gc.get_freeze_count()
         return self._frozen if self._frozen >= 0 else None
 

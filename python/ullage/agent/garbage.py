@@ -22,8 +22,6 @@ import _ullage_tensors as tensors
 MOST = 4000  # objects that are looked at: next to each other, as those of a circle mostly are
 LONG = 4000  # elements of one of them: what it refers to counts as referred to from outside
 FAR_BACK = 1 << 15  # objects of all generations
-SOME = 1000  # of them that are weighed
-MUCH = 16 << 20  # bytes of garbage, from which on it is asked whether something that lives shares them
 WITHIN_NS = 14_000_000  # of CPU time, for which the program is held up
 
 _known = None  # how often the collector had run, how many objects had come since, and the sums up to then
@@ -48,29 +46,14 @@ def count(heap):
 
 
 def _among_all(heap):
-    found = common.native.unreachable(gc.get_threshold(), FAR_BACK, LONG, heap.tensor_types, SOME, WITHIN_NS)
+    found = common.native.unreachable(gc.get_threshold(), FAR_BACK, LONG, heap.tensor_types, MOST, WITHIN_NS)
     if found is None:
         return None
     some, number, others, of_others, looked = found
     del found
-    places = {}
-    _bytes(heap, some, places)
-    size = _of_others_than_live(heap, some, places)
-    if len(places) == len(some):  # no two of them lie in one place
-        size = size * number // max(1, len(some))
-    size += _bytes(heap, others, places) * of_others // max(1, len(others))
+    size = _bytes(heap, some) * number // max(1, len(some))
+    size += _bytes(heap, others) * of_others // max(1, len(others))
     return {"objects": looked, "looked": looked, "garbage": number + of_others, "bytes": size, "old": True}
-
-
-def _of_others_than_live(heap, some, places):
-    """Bytes of these places in which no tensor lies that lives."""
-    if sum(places.values()) >= MUCH:
-        dead, living = set(map(id, some)), {}
-        standing = common.standing(heap.tensor_types, MOST)
-        if standing is not None:
-            _bytes(heap, [one for one in standing[0] if id(one) not in dead], living)
-        return sum([size for place, size in places.items() if place not in living])
-    return sum(places.values())
 
 
 def _since_the_last_collection(heap):
@@ -86,7 +69,7 @@ def _since_the_last_collection(heap):
     # Tuples that may be in the making are not handed out, and no others stand for them.
     scale = max(1.0, came / MOST)
     looked, garbage = looked + len(some), garbage + len(found)
-    size += int(_bytes(heap, found, {}) * scale)
+    size += int(_bytes(heap, found) * scale)
     _known = runs, objects, looked, garbage, size
     return {"objects": objects, "looked": looked, "garbage": garbage, "bytes": size}
 
@@ -135,28 +118,40 @@ def _sizeof(one):
         return 0
 
 
-def _bytes(heap, found, places):
-    """That these objects retain: of tensors and arrays what they lie in, if it is not in `places` yet, which gets it;
-    of the others their own, and their leaves'."""
-    size = 0
+def _bytes(heap, found):
+    """That these objects retain: their own, and what of their leaves, arrays and storages nothing else refers to."""
+    size, storages, bases = 0, {}, {}
     for one in (*found, *_held_by_these_alone(found, heap.array)):
-        if heap.is_tensor(one) or type(one) is heap.array:
-            place, whole = _shows(heap, one)
+        if heap.is_tensor(one):
+            place, whole = tensors.storage_of(one)
             if whole:
-                size += max(0, whole - places.get(place, 0))
-                places[place] = max(whole, places.get(place, 0))
+                storages.setdefault(place, [0, whole, one])[0] += 1
+        elif type(one) is heap.array:
+            base = heap.array.base.__get__(one)
+            if base is None:
+                size += heap.array.nbytes.__get__(one)
+            elif type(base) is heap.array or id(type(base)) in _LEAVES:
+                bases.setdefault(id(base), [base, 0])[1] += 1
         else:
             size += _own(one)
-    return size
+    one = base = None
+    for base in _without_others(bases):
+        size += len(base) if type(base) is not heap.array else _shown(heap, base)
+    return size + sum([whole for number, whole, one in storages.values() if not _is_shared(one, number)])
 
 
-def _shows(heap, one):
-    """Of a view what it shows: what it is of may live."""
-    if type(one) is heap.array:
-        place, size = heap.base_of(one)
-        return place, min(size, heap.array.nbytes.__get__(one))
-    place, size = tensors.storage_of(one)
-    return place, tensors.shown_of(one, size)
+def _shown(heap, base):
+    """A view of a view shows what another one has."""
+    return heap.array.nbytes.__get__(base) if heap.array.base.__get__(base) is None else 0
+
+
+def _is_shared(tensor, number):
+    """Whether more than so many tensors lie in its storage: what a view is of may live."""
+    count = common.names("torch._C").get("_storage_Use_Count")
+    try:
+        return count is not None and count(tensor.untyped_storage()._cdata) > number + 1  # the storage's own object
+    except Exception:
+        return False
 
 
 def _own(one):
@@ -170,18 +165,20 @@ def _own(one):
 
 def _held_by_these_alone(found, array):
     """Arrays, text and bytes to which nothing else refers: what is shared would stay."""
-    some, numbers = [], {}
+    parts = {}
     for one in found:
         # All of a long one would be listed at once.
         for part in gc.get_referents(one) if not _is_long(one) else ():
-            kind = type(part)
-            if kind is array or id(kind) in _LEAVES:
-                if id(part) not in numbers:
-                    some.append(part)
-                numbers[id(part)] = numbers.get(id(part), 0) + 1
+            if type(part) is array or id(type(part)) in _LEAVES:
+                parts.setdefault(id(part), [part, 0])[1] += 1
     part = None
-    some.append(bytearray())  # nobody but this list refers to it: so many references are ours
-    references = [sys.getrefcount(one) for one in some]
+    return _without_others(parts)
+
+
+def _without_others(parts):
+    """Of objects and how many references to them are known, those to which there are no others."""
+    parts = [*parts.values(), [bytearray(), 0]]
+    references = [sys.getrefcount(part[0]) for part in parts]
     ours = references.pop()
-    some.pop()
-    return [one for one, number in zip(some, references) if number - ours <= numbers[id(one)]]
+    parts.pop()
+    return [part[0] for part, number in zip(parts, references) if number - ours <= part[1]]

@@ -6,6 +6,7 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::growth::{EXPLAINS, EXPLAINS_MOST, GROWTH_BYTES};
+use crate::policy::sizes::MOST;
 use crate::rule::finding::of_process;
 use crate::rule::retainers::{growth_sentence, unseen};
 use crate::rule::{Judgement, Rule};
@@ -51,7 +52,7 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
         return None;
     }
     // Garbage of the oldest generation may be older than the growth: one census alone does not show that it came.
-    let came = !garbage.old || grown_before > 0;
+    let came = !garbage.old || grown_before > 0 && !was_collected(process);
     let known = if share >= EXPLAINS_MOST && came { Proof::SeenInside } else { Proof::InPart };
     let severity = if is_much(process, &rise) { Severity::Warning } else { Severity::Note };
     let source = evidence::Source::Agent(process.id.pid);
@@ -86,13 +87,25 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
     Some(finding)
 }
 
-/// Where garbage of the oldest generation was least at an earlier census: its bytes, and by how much the process had grown then.
+/// The oldest generation's garbage, in the order of the censuses that counted it: its bytes, and by how much the process had
+/// grown.
+fn old_garbage(process: &ProcessHistory) -> impl Iterator<Item = (u64, u64)> + Clone + '_ {
+    process.censuses.iter().filter_map(|(_, census)| {
+        let garbage = census.garbage.as_ref().filter(|garbage| garbage.old)?;
+        Some((garbage.bytes, census.grown))
+    })
+}
+
+/// Where it was least before the last census.
 fn least_before(process: &ProcessHistory, last: &Census) -> Option<(u64, u64)> {
     let garbage = last.garbage.as_ref().filter(|garbage| garbage.old)?;
-    let censuses = process.censuses.iter().map(|(_, census)| census);
-    let earlier = censuses.filter(|census| census.number < last.number && census.grown < last.grown);
-    let known = earlier.filter_map(|census| Some((census.garbage.as_ref()?.bytes, census.grown)));
-    known.filter(|(bytes, _)| *bytes <= garbage.bytes).min()
+    old_garbage(process).filter(|(bytes, grown)| *grown < last.grown && *bytes <= garbage.bytes).min()
+}
+
+/// Whether most of it went between two censuses: it comes and goes.
+fn was_collected(process: &ProcessHistory) -> bool {
+    let all = old_garbage(process);
+    all.clone().zip(all.skip(1)).any(|((before, _), (after, _))| (after as f64) < MOST * before as f64)
 }
 
 /// `gc.freeze()` was called again and again while the process grew, and nothing that it can reach holds the growth: what was a

@@ -3,7 +3,7 @@
 use super::large_preallocation_lazy_touch;
 use crate::analysis::goes_on::goes_on;
 use crate::analysis::growth_class::{began, is_start, least, rising};
-use crate::analysis::retainers::{is_not_live, most_private};
+use crate::analysis::retainers::{is_not_live, most_private, part};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
@@ -173,9 +173,12 @@ fn explains(
     // A note of a part of a growth leaves the rest of it open: it may be a growth for itself.
     let held = || most_private(analysis.timeline, &[grower]);
     let is_much = |rest: f64| rest >= GROWTH_WARN_BYTES as f64 && rest >= GROWTH_WARN_SHARE * held();
-    let leaves = |bytes: f64| bytes < EXPLAINS * by || is_much(by - bytes);
-    let part = finding.proof == Proof::InPart || retained_by_allocator(finding).is_some_and(leaves);
-    let sure = finding.severity > Severity::Note || (finding.status() >= Status::Supported && !part);
+    let rise = all.iter().find(|one| one.process.id == grower.id).map(|one| one.rise);
+    // What was free before it came is no part of it.
+    let came = rise.map_or(f64::INFINITY, |rise| part(grower, &rise, GrowthClass::FreedButHeld));
+    let leaves = |bytes: f64| bytes.min(came) < EXPLAINS * by || is_much(by - bytes.min(came));
+    let in_part = finding.proof == Proof::InPart || retained_by_allocator(finding).is_some_and(leaves);
+    let sure = finding.severity > Severity::Note || (finding.status() >= Status::Supported && !in_part);
     // Of workers, or ranks, that do the same, one stands for all.
     let alike = |role: &Role| std::mem::discriminant(role) == std::mem::discriminant(&grower.role);
     let of_it = finding.process.as_ref().is_none_or(|process| {

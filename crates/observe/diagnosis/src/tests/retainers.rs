@@ -707,6 +707,7 @@ fn garbage_that_is_older_than_the_growth_is_no_reason_for_it() {
     assert!(said.contains("retains 70 MiB of 75 MiB that came (93 %)"), "{said}");
     assert_eq!(causes(&with(&[300, 300])), ["unnamed-growth"]);
     assert_eq!(one(&with(&[60])).2, Status::Supported, "it may have been there before");
+    assert_eq!(one(&with(&[10, 140, 20, 260])).2, Status::Supported, "it comes and goes");
 }
 
 #[test]
