@@ -121,6 +121,7 @@ if sys.argv[1] == "old":  # they came through collections, and nobody will look 
         kept.append(Double.apply(weight))
     gc.collect()
     kept.clear()
+    gc.disable()  # the next ones stay young
     for _ in range(10):
         Double.apply(weight)
 while not heard():
