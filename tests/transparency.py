@@ -112,9 +112,10 @@ def inherited_state(world):
 @case
 def sigterm_to_the_started_process_alone(world):
     code = (
-        "import signal, sys\n"
+        # A handler may not print while the program does: CPython's buffers are not reentrant.
+        "import os, signal, sys\n"
         "signal.signal(signal.SIGTERM, lambda *a: (print('got it', flush=True), sys.exit(9)))\n"
-        "print('ready', flush=True)\n"
+        "os.write(1, b'ready\\n')\n"
         "while True: signal.pause()\n"
     )
     child = world.start(code, start_new_session=True)
@@ -141,11 +142,11 @@ def sigterm_with_default_action(world):
 @case
 def usr1_and_hup_are_passed_on(world):
     code = (
-        "import signal, sys\n"
+        "import os, signal, sys\n"
         "seen = []\n"
-        "signal.signal(signal.SIGUSR1, lambda *a: (seen.append('usr1'), print('usr1', flush=True)))\n"
-        "signal.signal(signal.SIGHUP, lambda *a: (print('hup', flush=True), sys.exit(4)))\n"
-        "print('ready', flush=True)\n"
+        "signal.signal(signal.SIGUSR1, lambda *a: (seen.append('usr1'), os.write(1, b'usr1\\n')))\n"
+        "signal.signal(signal.SIGHUP, lambda *a: (os.write(1, b'hup\\n'), sys.exit(4)))\n"
+        "os.write(1, b'ready\\n')\n"
         "while True: signal.pause()\n"
     )
     child = world.start(code, start_new_session=True)
