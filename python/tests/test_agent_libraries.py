@@ -160,6 +160,7 @@ def test_a_program_with_an_extension_type_of_its_own_is_asked_nothing(part, arro
 def test_a_list_of_images_weighs_their_pixels(part):
     image = pytest.importorskip("PIL.Image")
     kept = [{"image": image.new(mode, (640, 480))} for mode in ("RGB", "L") for _ in range(8)]
+    kept.append({"image": image.new("RGB", (0, 480))})
     pixels = 8 * 640 * 480 * (4 + 1)
     assert sum(part("weigh").weigh(kept).values()) == pytest.approx(pixels, rel=0.02)
     assert part("contents").Contents().into(kept, list)["bytes"] == pytest.approx(pixels, rel=0.02)

@@ -5,7 +5,7 @@
 //! the one that it was reached from first. It only reads: no reference is counted, since pages may be shared with a forked
 //! process. The surprise: types, modules and frames lead to everything, so that they lead nowhere here.
 
-use crate::buffer::Buffer;
+use crate::buffer::{self, Buffer};
 use crate::ffi::{self, Object, Size};
 use crate::large::{self, Sizes};
 use crate::objects;
@@ -47,8 +47,7 @@ impl Met {
         if self.number > places.len() / 2 {
             return false;
         }
-        // Fibonacci hashing: objects lie at multiples of 16.
-        let mut at = (address >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20 & mask;
+        let mut at = buffer::place_of(address, places.len());
         while places[at] != 0 {
             if places[at] == address {
                 return false;

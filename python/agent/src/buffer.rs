@@ -78,6 +78,11 @@ impl Buffer {
     }
 }
 
+/// Where a table of so many places, a power of two, begins to seek an address. Fibonacci hashing: objects lie at multiples of 16.
+pub(crate) fn place_of(address: usize, room: usize) -> usize {
+    (address >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20 & (room - 1)
+}
+
 /// Numbers that come from both ends of a row by turns.
 pub(crate) struct Ends {
     near: Buffer,

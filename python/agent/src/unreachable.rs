@@ -5,7 +5,7 @@
 //! found and never too much. It only reads, in one hold of the lock: nothing comes, goes or changes meanwhile, and no code of
 //! the program runs. What there is no time for counts as alive.
 
-use crate::buffer::Buffer;
+use crate::buffer::{self, Buffer};
 use crate::ffi::{self, Object, Size};
 use crate::large;
 use crate::objects::{self, Listed};
@@ -33,7 +33,7 @@ impl Table {
         }
         let places = addresses.numbers();
         for object in objects {
-            let mut at = Self::first(*object, room);
+            let mut at = buffer::place_of(*object, room);
             while places[at] != 0 && places[at] != *object {
                 at = (at + 1) & (room - 1);
             }
@@ -42,14 +42,9 @@ impl Table {
         Some(Table { addresses, known })
     }
 
-    /// Fibonacci hashing: objects lie at multiples of 16.
-    fn first(address: usize, room: usize) -> usize {
-        (address >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20 & (room - 1)
-    }
-
     fn find(&mut self, address: usize) -> Option<usize> {
         let places = self.addresses.numbers();
-        let mut at = Self::first(address, places.len());
+        let mut at = buffer::place_of(address, places.len());
         while places[at] != 0 {
             if places[at] == address {
                 return Some(at);

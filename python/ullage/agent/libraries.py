@@ -152,4 +152,4 @@ def _of_image(value, kind):
         return None
     (wide, high), mode = size.__get__(value), mode.__get__(value)
     pixels = wide * high * _BITS.get(mode, 4)
-    return {id(value): pixels}, pixels
+    return ({id(value): pixels}, pixels) if pixels else None
