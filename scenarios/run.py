@@ -275,6 +275,12 @@ def print_confusion(results):
     print(f"first answer right: {len(right)} of {len(results)} ({100 * len(right) / max(1, len(results)):.1f} %)")
     print(f"wrong and said to be established or supported: {len(sure)} {' '.join(sure)}")
     print(f"above a note where nothing is expected: {len(loud)} {' '.join(loud)}")
+    # Again, because of a long log often only the end is kept.
+    for result in results:
+        if not result["ok"]:
+            print_row(result)
+            for finding in (result["verdict"] or {}).get("findings", []):
+                print(f"    {finding['severity']}, {finding['status']}: {finding['cause']}: {finding['title']}")
 
 
 def read_arguments():

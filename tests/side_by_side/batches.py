@@ -315,6 +315,8 @@ class Kinds(Dataset):
 
 def main():
     method, *names = sys.argv[1:]
+    # A loader kills a worker that takes longer to end, and what it had in TMPDIR stays: on a busy machine 5 s go by.
+    torch.utils.data._utils.MP_STATUS_CHECK_INTERVAL = 300.0
     settings = {"batch_size": 1, "collate_fn": first, "num_workers": 1, "multiprocessing_context": method, "timeout": 300}
     for name, arrived in zip(names, DataLoader(Kinds(names), **settings)):
         print(f"{name}\t{text(arrived)}", flush=True)
