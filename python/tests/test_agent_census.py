@@ -83,6 +83,37 @@ def test_what_is_taken_from_at_its_front_while_it_grows_is_told_from_a_collectio
     assert holder(taken(census, 60 * MIB), "waiting")["drained"] is drained
 
 
+def test_names_have_their_time_whatever_the_count_of_garbage_took(census, monkeypatch):
+    paths, garbage = sys.modules["_ullage_paths"], sys.modules["_ullage_garbage"]
+    left = []
+
+    def count(heap):
+        until = time.thread_time() + 0.05
+        while time.thread_time() < until:
+            pass
+
+    def walk(until, *others, **named):
+        left.append(until - time.thread_time())
+        return iter(())
+
+    monkeypatch.setattr(sys.modules["_ullage_census"], "WALK_S", 0.05)
+    monkeypatch.setattr(garbage, "count", count)
+    monkeypatch.setattr(paths, "walk", walk)
+    taken(census, MIB)
+    assert left[0] > 0.03
+
+
+def test_what_a_suspended_function_holds_is_gone_to_though_a_walk_that_ended_early_met_it(census):
+    def generate():
+        samples = [bytes(MIB)]
+        yield samples
+
+    generator = generate()
+    samples = next(generator)
+    walk = sys.modules["_ullage_paths"].walk
+    assert any(value is samples for value, _ in walk(time.thread_time() + 5, None, {id(generator)}, [generator]))
+
+
 def test_hooks_deep_inside_a_model_have_their_whole_name_and_no_dict_around_them_counts(census):
     torch = pytest.importorskip("torch")
     model = torch.nn.Sequential(torch.nn.Sequential(torch.nn.Sequential(torch.nn.Sequential(torch.nn.Linear(2, 2)))))

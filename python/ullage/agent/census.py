@@ -103,7 +103,7 @@ class Census:
         message = {"kind": "census", "number": self._taken, "private": private, "grown": grown}
         self._at_first = grown if self._taken == 1 else min(self._at_first, grown)
         with heap.quiet():
-            self._count(heap, message, began)
+            self._count(heap, message)
         explained = self._is_explained(message["holders"], message["graphs"], message["tensors"])
         self.unexplained = self._taken > 1 and not explained
         message["holders"] = message["holders"][:HOLDERS]
@@ -114,11 +114,11 @@ class Census:
         message["took_us"] = int(took * 1e6)
         send(message)
 
-    def _count(self, heap, message, began):
+    def _count(self, heap, message):
         # First, because it counts references, and those of the lists below would be too many.
         message["garbage"] = garbage.count(heap)
         many, seen = set(), set()
-        spots = list(paths.walk(began + WALK_S, many, seen))
+        spots = list(paths.walk(thread_time() + WALK_S, many, seen))
         # Not before the walk: this list refers to the dicts of locals that the walk empties, where nobody else does.
         found = heap.standing(_APART, MOST_APART)
         objects, long, number_of_objects, *apart = found if found is not None else (None, (), None)

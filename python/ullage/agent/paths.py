@@ -96,6 +96,7 @@ def walk(until, many=None, seen=None, suspended=None, outermost=False, most=MOST
         limits[0] = until - PASSING * max(0.0, until - thread_time()), int((1 - PASSING) * most)
     array = common.names("numpy").get("ndarray", Array)
     if suspended is not None:
+        seen.difference_update(map(id, suspended))  # what they lead to may not have been reached
         every = _suspended(suspended, True), _suspended(suspended, False)
     for roots, (limit, most) in zip(every, limits):
         todo = deque([(_stand_in(value, array), root) for value, root in roots])

@@ -23,6 +23,10 @@ ATTRIBUTES = 64  # of an instance
 EACH = 12  # steps that an element of the outermost container may take
 LARGE = 1 << 16  # in one piece: its header alone shares a page with other objects
 SHARED = 64  # references to what belongs to everybody, such as an interned string
+LEAF = 0.25  # steps that a leaf takes
+ROUNDS, ROUND = 4, 32  # after the steps: so many times so many more
+CHOSEN, CHOSEN_LEAVES = 8, 32  # of what is left then
+GOLDEN = 0.618
 
 _LEAVES = (str, bytes, bytearray, int, float, complex)
 _LISTS = (list, tuple)
@@ -43,18 +47,26 @@ _LIBRARY = getattr(sys, "stdlib_module_names", ())
 
 
 def weigh(root, most=MAX_STEPS, seen=None, closures=False):
-    """Bytes: `objects` of Python in small pieces, `arrays` in large ones, `tensors` of torch. Parts that were not
-    reached within `most` steps are left out, and those that are `seen` already, by their ids, which gets those met.
+    """Bytes: `objects` of Python in small pieces, `arrays` in large ones, `tensors` of torch. What was not reached
+    within `most` steps is estimated by some of its containers; instances there weigh only
+    themselves, because they lead to anything. Left out is what is `seen` already, by ids, which gets those met.
     `closures`: with what functions close over, as those that cloudpickle sends; a callback's leads to anything."""
     totals, told = [0.0, 0.0, 0.0], {}
     array, tensor = common.names("numpy").get("ndarray"), common.names("torch").get("Tensor")
     seen = set() if seen is None else seen
     todo = deque(((root, 1.0),))
     # As many as can be gone into: an element that is not reached weighs nothing.
-    outer = max(FEWER, min(FEW, most // EACH))
-    while todo and most > 0:
-        most -= 1
+    outer, inner, whole = max(FEWER, min(FEW, most // EACH)), FEWER, True
+    rounds = ROUNDS if most > 0 else 0
+    while todo:
+        if most <= 0:
+            if rounds == 0:
+                break
+            rounds, whole, outer, inner, most = rounds - 1, False, 2, 2, ROUND
+            todo = _some(todo, seen)
+            continue
         value, weight = todo.popleft()
+        most -= LEAF
         kind = type(value)
         if closures and kind is types.FunctionType and id(value) not in seen:
             seen.add(id(value))
@@ -67,20 +79,22 @@ def weigh(root, most=MAX_STEPS, seen=None, closures=False):
             if sys.getrefcount(value) <= SHARED:
                 plain = next(leaf for leaf in _LEAVES if issubclass(kind, leaf))
                 _count(totals, plain.__sizeof__(value), weight)
-        elif issubclass(kind, _LISTS):
+            continue
+        most -= 1
+        if issubclass(kind, _LISTS):
             if not slots.complete(value):
                 continue
             plain = list if issubclass(kind, list) else tuple
             _count(totals, plain.__sizeof__(value) + 16, weight)
             length = plain.__len__(value)
-            few = min(length, outer if weight == 1.0 else FEWER)
+            few = min(length, outer if weight == 1.0 else inner)
             for number in range(few):
                 todo.append((plain.__getitem__(value, number * length // few), weight * length / few))
         elif issubclass(kind, _OTHERS):
             plain = next(other for other in _OTHERS if issubclass(kind, other))
             _count(totals, plain.__sizeof__(value) + 16, weight)
             length = plain.__len__(value)
-            few = min(length, outer if weight == 1.0 else FEWER)
+            few = min(length, outer if weight == 1.0 and whole else FEWER)
             if plain is dict:
                 # From both ends, because keys that are numbered grow.
                 items = dict.items(value)
@@ -106,7 +120,7 @@ def weigh(root, most=MAX_STEPS, seen=None, closures=False):
                     totals[1] += told[place]
         else:
             _count(totals, _own_size(value, kind) + 16, weight)
-            for part in gc.get_referents(value) if gc.is_tracked(value) else ():
+            for part in gc.get_referents(value) if whole and gc.is_tracked(value) else ():
                 if type(part) is dict and len(part) <= ATTRIBUTES and id(part) not in seen:
                     # Attributes: no two of them are alike, so that none stands for another.
                     seen.add(id(part))
@@ -115,6 +129,25 @@ def weigh(root, most=MAX_STEPS, seen=None, closures=False):
                 else:
                     todo.append((part, weight))
     return {"objects": int(totals[0]), "arrays": int(totals[1]), "tensors": int(totals[2])}
+
+
+def _some(todo, seen):
+    """Of what is left, some leaves and some containers, which stand for all."""
+    leaves, others = [], []
+    for value, weight in todo:
+        kind = type(value)
+        if issubclass(kind, _LEAVES):
+            leaves.append((value, weight))
+        elif not issubclass(kind, _PASSED_BY) and id(value) not in seen:
+            others.append((value, weight))
+    some = deque()
+    for parts, most in ((leaves, CHOSEN_LEAVES), (others, CHOSEN)):
+        few = min(len(parts), most)
+        for number in range(few):
+            # One of each stretch, at no fixed distance: keys and values alternate.
+            value, weight = parts[int((number + number * GOLDEN % 1) * len(parts) / few)]
+            some.append((value, weight * len(parts) / few))
+    return some
 
 
 def _own_size(value, kind):
