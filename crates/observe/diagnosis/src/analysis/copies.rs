@@ -97,8 +97,8 @@ pub(crate) fn severity(analysis: &Analysis, saved: u64, held: u64) -> Option<Sev
 /// It was neither forked from a process of the job nor started as a program of its own: spawn, or a fork server, made it
 /// with nothing of the job's memory.
 pub(crate) fn started_empty(analysis: &Analysis, process: &ProcessHistory) -> bool {
-    if let Some(method) = &process.started_by {
-        return matches!(method.as_str(), "spawn" | "forkserver");
+    if process.started_by.is_some() {
+        return process.began_empty().is_some();
     }
     let spawned = process
         .facts

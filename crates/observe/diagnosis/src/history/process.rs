@@ -132,6 +132,8 @@ pub struct ProcessHistory {
     pub zombie_since: Option<At>,
     /// The agent spoke from inside it.
     pub agent: bool,
+    /// It spoke before the process was read, as it started: what the kernel counts of it began at 0 then.
+    pub heard_first: bool,
     /// Exceptions that the agent reported from it.
     pub exceptions: u32,
     /// Settings of the last loader that it made.
@@ -199,6 +201,7 @@ impl ProcessHistory {
             zombies: Series::default(),
             zombie_since: None,
             agent: false,
+            heard_first: false,
             exceptions: 0,
             loader: None,
             loader_at: None,
@@ -293,6 +296,11 @@ impl ProcessHistory {
         }
     }
 
+    /// The start method, where it is one that gives a process nothing of its parent's memory.
+    pub(crate) fn began_empty(&self) -> Option<&str> {
+        self.started_by.as_deref().filter(|method| matches!(*method, "spawn" | "forkserver"))
+    }
+
     /// Seconds between two times without those in which it could have run and waited for a core: how long it would have taken on
     /// a machine of its own.
     pub(crate) fn unhindered(&self, from: At, to: At) -> f64 {
@@ -304,7 +312,8 @@ impl ProcessHistory {
     /// stands for the time since the one before. 0 where it computed in several threads: then nobody knows.
     fn waited_for_core(&self, from: At, to: At) -> f64 {
         let between = |series: &Series| {
-            let at = |when| series.at_or_before(when).or(series.first()).map(|(_, sum)| sum);
+            let first = series.first().map(|(at, sum)| (at, if self.heard_first { 0.0 } else { sum }));
+            let at = |when| series.at_or_before(when).or(first).map(|(_, sum)| sum);
             at(to).zip(at(from)).map_or(0.0, |(after, before)| after - before)
         };
         if let Some(((since, before), (read, sum))) = self.run_delay.first().zip(self.run_delay.last()) {

@@ -314,8 +314,10 @@ impl Timeline {
     fn agent_said(&mut self, at: At, id: Option<ProcessId>, pid: i32, message: AgentMessage) {
         let id = id.or_else(|| self.by_pid(pid).map(|history| history.id));
         if let Some(id) = id {
+            let heard_first = !self.processes.contains_key(&id);
             let history = self.history(id, at);
             history.agent = true;
+            history.heard_first |= heard_first;
             match &message {
                 AgentMessage::Loader(settings) => history.makes_loader(at, (**settings).clone()),
                 AgentMessage::Process { start_method, anonymous, dataset, arguments, .. } => {

@@ -2,7 +2,7 @@
 
 use super::build::*;
 use ullage_model::{
-    AgentMessage, Bytes, Census, ClockTicks, Ending, EventKind, Limit, LoaderSettings, Measured,
+    AgentMessage, At, Bytes, Census, ClockTicks, Ending, EventKind, Item, Limit, LoaderSettings, Measured,
     ProcessFacts, ProcessReading, ProcessState, Retainer, Role, Severity, Verdict,
 };
 
@@ -283,6 +283,68 @@ fn a_start_is_as_long_as_the_kernel_counted_that_it_waited() {
     ] {
         assert_eq!(causes(&run(seconds, waited)), [CAUSE], "{what}");
     }
+}
+
+/// A trainer that imports what it needs, of so many MiB, until 6 s and begins then; what it makes after that takes 2 s and
+/// 120 MiB, and it reads that for a second.
+fn builds_what_it_reads(method: &str) -> Verdict {
+    let mut run = Run::new();
+    run.process(0.1, MAIN, 1, Role::Main, limits(), 1000);
+    run.process(0.5, TRAINER, MAIN, Role::Trainer, limits(), 1000);
+    if let (true, Some(Item::Event(event))) = (method != "spawn", run.items.last_mut()) {
+        if let EventKind::ProcessSeen { facts } = &mut event.what {
+            facts.forked_from = Some(id(MAIN));
+        }
+    }
+    for at in ticks(9.0, 0.5) {
+        if at == 6.0 {
+            let message = AgentMessage::Process {
+                name: "Process-1".into(),
+                target: "__main__.train".into(),
+                worker: None,
+                start_method: Some(method.into()),
+                anonymous: None,
+                dataset: None,
+                arguments: None,
+            };
+            run.event(at, EventKind::Agent { id: Some(id(TRAINER)), pid: TRAINER, message });
+        }
+        let private = 10.0 + 20.0 * at.min(6.0) + 60.0 * (at - 6.0).clamp(0.0, 3.0);
+        run.tick(at, vec![sized(MAIN, 50.0, 100.0, 3000.0), sized(TRAINER, private, 100.0, 3000.0)], |_| {});
+    }
+    run.finish(9.2, Ending::Exited(0)).verdict()
+}
+
+#[test]
+fn what_a_process_imports_before_its_target_runs_is_no_growth_of_the_target() {
+    is_left_in_peace(&builds_what_it_reads("forkserver"), "by a fork server, which had nothing of the job's");
+    is_left_in_peace(&builds_what_it_reads("spawn"), "by spawn");
+    is_reported(&builds_what_it_reads("fork"), "a forked process begins with everything");
+}
+
+#[test]
+fn what_the_kernel_counts_of_a_process_that_was_heard_first_began_at_nothing() {
+    // Heard at 0.1 s, and read from 4 s on, by when it had waited for 3.5 s.
+    let start = |heard: bool| {
+        let mut run = Run::new();
+        run.process(0.1, MAIN, 1, Role::Main, limits(), 1000);
+        if heard {
+            let hello = AgentMessage::Holds { globals: Vec::new() };
+            run.items.clear();
+            run.event(0.1, EventKind::Agent { id: Some(id(MAIN)), pid: MAIN, message: hello });
+            run.process(0.2, MAIN, 1, Role::Main, limits(), 1000);
+        }
+        for at in [4.0, 5.0, 6.0, 7.0] {
+            let mut process = sized(MAIN, 100.0, 50.0, 3000.0);
+            process.run_delay_ns = Measured::Known(3_500_000_000);
+            run.tick(at, vec![process], |_| {});
+        }
+        let timeline = run.timeline();
+        let main = timeline.processes().next().unwrap();
+        main.unhindered(main.first_seen, At::from_seconds(7.0))
+    };
+    assert!((3.3..=3.5).contains(&start(true)), "{}", start(true));
+    assert!(start(false) >= 6.8, "it may have waited before it was seen: {}", start(false));
 }
 
 #[test]

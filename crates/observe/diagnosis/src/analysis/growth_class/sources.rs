@@ -71,14 +71,17 @@ pub(crate) fn not_done<'a>(run: &Run<'a>) -> Vec<&'a ProcessHistory> {
 /// When it had loaded what it needs, seconds. On a machine that is busy that lasts longer, and the rest of its life may not.
 pub(crate) fn loaded(process: &ProcessHistory) -> f64 {
     let born = process.first_seen;
-    // A forked process begins with everything.
-    if process.facts.as_ref().is_some_and(|facts| facts.forked_from.is_some()) {
+    // A forked process begins with everything, but a fork server has nothing of the job's.
+    let forked = process.facts.as_ref().is_some_and(|facts| facts.forked_from.is_some());
+    if forked && process.began_empty().is_none() {
         return born.seconds();
     }
+    // Before its target runs, multiprocessing imports the program's main module and unpickles what was sent.
+    let begun = process.began_empty().and(process.begun).map_or(born, |begun| begun.at).seconds();
     let longest = LOADING_S.min(LOADING_SHARE * process.unhindered(born, process.last_seen));
     let points = || process.files.points().take_while(|(at, _)| process.unhindered(born, *at) <= longest);
-    let Some((_, there)) = points().last() else { return born.seconds() };
-    points().find(|(_, bytes)| *bytes >= LOADED * there).map_or(born, |(at, _)| at).seconds()
+    let Some((_, there)) = points().last() else { return begun };
+    points().find(|(_, bytes)| *bytes >= LOADED * there).map_or(born, |(at, _)| at).seconds().max(begun)
 }
 
 /// When the job had: that of the process that holds most, of those that were there early.
