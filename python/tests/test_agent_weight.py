@@ -92,6 +92,48 @@ say(weight=w.weigh(data, 100), exact=exact(*once.values()))
     assert said["weight"]["objects"] == pytest.approx(said["exact"], rel=0.35), said
 
 
+def test_instances_below_what_is_reached_weigh_with_their_own_data_and_lead_nowhere(python, script):
+    program = """
+class Value:
+    def __init__(self, owner, *labels):
+        self.owner, self.labels, self.total = owner, tuple(zip("abcdefgh", labels)), 0.5
+class Series:
+    def __init__(self, owner, number):
+        self.values = [Value(owner, *(f"{number * 100 + k} {label}" * 3 for label in range(8))) for k in range(40)]
+class Owner:
+    pass
+owner = Owner()
+owner.all = [str(n) for n in range(100000)]
+one = Series(owner, 7)
+parts, todo = {id(owner): owner}, [one]
+while todo:
+    part = todo.pop()
+    if id(part) not in parts and not isinstance(part, type):
+        parts[id(part)] = part
+        todo += gc.get_referents(part)
+del parts[id(owner)]
+say(weight=w.weigh([[[[[one]]]]], 60), exact=exact(*parts.values()))
+"""
+    said = told(python, script, "import gc\n" + program)
+    assert 0.6 * said["exact"] < said["weight"]["objects"] < 1.4 * said["exact"], said
+
+
+def test_of_many_containers_the_heaviest_has_its_turn_early(python, script):
+    program = """
+class Heap:
+    def _windows(self, value, kind):
+        return len(value), [[(None, one) for one in value[:3]]]
+light = [[[n] * 3 for n in range(500)] for _ in range(30)]
+heavy = [bytes(1 << 20) for _ in range(10)]
+candidates = [(one, 0, (0, 0), len(one), False) for one in (*light, heavy)]
+in_time = w.by_turns(Heap(), candidates, 1e9)
+say(first=in_time[0][0] is heavy, then=in_time[1][0] is light[0], all=len(in_time),
+    late=[id(one) for one in w.by_turns(Heap(), candidates, 0.0)] == [id(one) for one in candidates])
+"""
+    said = told(python, script, program)
+    assert said == {"first": True, "then": True, "all": 31, "late": True}
+
+
 def test_large_pieces_stand_apart_from_objects(python, script):
     said = told(python, script, "say(weight=w.weigh([bytes(1 << 20), bytearray(3 << 20), 'ж' * (1 << 19)]))")
     assert said["weight"]["arrays"] == pytest.approx(5 << 20, rel=0.01)

@@ -23,6 +23,7 @@ import _ullage_kinds as types
 import _ullage_paths as paths
 import _ullage_queues as queues
 import _ullage_slots as slots
+import _ullage_weigh as weigh
 from _ullage_common import monotonic, thread_time
 
 MORE = 16 << 20  # bytes, and share of what had grown: less is not worth another
@@ -30,7 +31,7 @@ MORE_SHARE = 0.1
 APART_S = 2.0  # the first two; then half of the time that has passed, and as long as the budget wants
 LINE_S = 0.004
 TAKEN_S = 0.002  # at least, to see whether code takes from a container
-WALK_S, HOLDERS_S, GRAPHS_S = 0.02, 0.02, 0.1  # of the processor, for each part
+WALK_S, ROUGH_S, HOLDERS_S, GRAPHS_S = 0.02, 0.005, 0.02, 0.1  # of the processor, for each part
 FIRST_S = 0.002  # for a graph that was not met before
 LIBRARIES_S, REFERRERS_S, SUSPENDED_S = 0.01, 0.04, 0.01
 FIRST_DEPTHS_S, DEPTHS_S = 0.04, 0.1
@@ -240,6 +241,7 @@ class Census:
         self._nested = {**kept, **{key: self._base(length, kept.get(key)) for key, length in inner.items()}}
         self._ends = ends
         candidates.sort(key=lambda one: (one[1] is None, one[2][0] - one[3]))
+        candidates = weigh.by_turns(heap, candidates, thread_time() + ROUGH_S)
         found, others = [], []
         for place, (value, number, base, length, nested) in enumerate(candidates):
             spot = None if number is None else spots[number]

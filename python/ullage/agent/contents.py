@@ -20,7 +20,7 @@ import _ullage_weigh as weigh
 from _ullage_common import thread_time
 
 MOST_FILLED = 10_000  # elements of an element that are counted by whether something was put there
-WINDOWS, WINDOW = 3, 32  # elements next to each other often share a storage
+WINDOWS, WINDOW, ALONE = 3, 32, 12  # elements next to each other often share a storage; where none has one, fewer do
 PARTS, STEPS = 40, 100  # of an element, and of what it weighs
 TABLE = 4  # parts, as which what asks a library for its memory counts
 TENSORS = 1200  # that stand for all
@@ -267,18 +267,19 @@ class Contents:
         if cache is not None and bound_of(cache) is not None:
             windows = [_cached(container, cache)]
         found = {"bytes": 0, "own_bytes": 0, "hidden_bytes": 0, "graph": 0.0, "views": 0.0, "errors": 0.0}
-        labels, nodes, places, rest = {}, [], {}, []
+        labels, nodes, places, rest, lengths, placed = {}, [], {}, [], [], False
         looked = graphs = views = errors = 0
         own = 0.0
         seen = self._common(windows, container)
         for number, window in enumerate(windows):
-            unplaced = 0
-            for key, element in window:
+            unplaced = count = 0
+            for key, element in weigh.spread(window, ALONE):
                 size, shown, node, label, storages, error = self._element(element, key, container, seen)
-                looked += 1
+                looked, count = looked + 1, count + 1
                 labels[label] = labels.get(label, 0) + 1
                 own += shown
                 unplaced += max(0, size - sum(storages.values()))
+                placed |= bool(storages) or node is not None
                 for place, kept in storages.items():
                     before = places.get(place)
                     if before is None:
@@ -290,12 +291,14 @@ class Contents:
                     nodes.append(node)
                 errors += error
                 views += size >= VIEW * shown and size - shown >= 4096
-            rest.append(unplaced)
+                if count == ALONE and not placed:
+                    break
+            rest, lengths = [*rest, unplaced], [*lengths, count]
         if not looked:
             return dict(found, element="")
         nodes = nodes[:: max(1, len(nodes) // 3)][:3]
         each = sum([self.saved_by(node) for node in nodes]) / max(1, len(nodes))
-        kept = _scaled([len(window) for window in windows], rest, places.values(), length)
+        kept = _scaled(lengths, rest, places.values(), length)
         return {
             "bytes": int(kept) + (0 if self.is_of_c(kind) else kind.__sizeof__(container)),
             "own_bytes": int(own * length / looked),

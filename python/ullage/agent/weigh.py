@@ -16,6 +16,7 @@ import _ullage_common as common
 import _ullage_kinds as types
 import _ullage_libraries as libraries
 import _ullage_slots as slots
+from _ullage_common import thread_time
 
 MAX_STEPS = 3000
 FEW, FEWER = 48, 6  # elements that stand for all: of the outermost containers, and of those inside
@@ -27,6 +28,7 @@ LEAF = 0.25  # steps that a leaf takes
 ROUNDS, ROUND = 4, 32  # after the steps: so many times so many more
 CHOSEN, CHOSEN_LEAVES = 8, 32  # of what is left then
 GOLDEN = 0.618
+ROUGH, ROUGH_STEPS = 3, 20  # elements, and steps for each, to see which container is worth a look
 
 _LEAVES = (str, bytes, bytearray, int, float, complex)
 _LISTS = (list, tuple)
@@ -48,8 +50,8 @@ _LIBRARY = getattr(sys, "stdlib_module_names", ())
 
 def weigh(root, most=MAX_STEPS, seen=None, closures=False):
     """Bytes: `objects` of Python in small pieces, `arrays` in large ones, `tensors` of torch. What was not reached
-    within `most` steps is estimated by some of its containers; instances there weigh only
-    themselves, because they lead to anything. Left out is what is `seen` already, by ids, which gets those met.
+    within `most` steps is estimated by some of its containers; instances there weigh with their own data, because
+    other attributes lead to anything. Left out is what is `seen` already, by ids, which gets those met.
     `closures`: with what functions close over, as those that cloudpickle sends; a callback's leads to anything."""
     totals, told = [0.0, 0.0, 0.0], {}
     array, tensor = common.names("numpy").get("ndarray"), common.names("torch").get("Tensor")
@@ -120,13 +122,18 @@ def weigh(root, most=MAX_STEPS, seen=None, closures=False):
                     totals[1] += told[place]
         else:
             _count(totals, _own_size(value, kind) + 16, weight)
-            for part in gc.get_referents(value) if whole and gc.is_tracked(value) else ():
+            for part in gc.get_referents(value) if gc.is_tracked(value) else ():
+                if not whole and not (type(part) is dict or type(part) is tuple or issubclass(type(part), _LEAVES)):
+                    continue
                 if type(part) is dict and len(part) <= ATTRIBUTES and id(part) not in seen:
                     # Attributes: no two of them are alike, so that none stands for another.
                     seen.add(id(part))
                     _count(totals, dict.__sizeof__(part) + 16, weight)
-                    todo.extend([(one, weight) for one in part.values() if id(type(one)) not in _NOTHING])
-                else:
+                    some = [one for one in part.values() if id(type(one)) not in _NOTHING]
+                    if not whole:
+                        some = [one for one in some if type(one) is tuple or issubclass(type(one), _LEAVES)]
+                    todo.extend([(one, weight) for one in some])
+                elif whole or type(part) is not dict:
                     todo.append((part, weight))
     return {"objects": int(totals[0]), "arrays": int(totals[1]), "tensors": int(totals[2])}
 
@@ -148,6 +155,32 @@ def _some(todo, seen):
             value, weight = parts[int((number + number * GOLDEN % 1) * len(parts) / few)]
             some.append((value, weight * len(parts) / few))
     return some
+
+
+def spread(some, few):
+    """All of them, first so `few` from everywhere among them."""
+    step = max(1, len(some) // few)
+    return [one for start in range(step) for one in some[start::step]]
+
+
+def by_turns(heap, candidates, until):
+    """Containers, of which those with most new elements come first: by turns one of them, and the one whose new
+    elements weigh most, by some of them. There may be no time to look into all."""
+    rough = []
+    for value, _, base, length, nested in candidates:
+        if thread_time() > until:
+            break
+        all_of_it, windows = heap._windows(value, type(value))
+        some = [one for window in windows for _, one in spread(window, ROUGH // len(windows))[: ROUGH // len(windows)]]
+        each = sum([sum(weigh(one, ROUGH_STEPS).values()) for one in some]) / max(1, len(some))
+        rough.append(each * (all_of_it / max(1, length) if nested else 1.0) * (length - base[0]))
+    order, done, turns = sorted(range(len(rough)), key=lambda one: -rough[one]), set(), []
+    for place, heaviest in zip(range(len(rough)), order):
+        for one in (heaviest, place):
+            if one not in done:
+                done.add(one)
+                turns.append(candidates[one])
+    return turns + candidates[len(rough) :]
 
 
 def _own_size(value, kind):
