@@ -9,6 +9,7 @@ import ctypes
 import functools
 import gc
 import heapq
+import importlib.util
 import itertools
 import pathlib
 import random
@@ -112,6 +113,26 @@ def test_what_a_suspended_function_holds_is_gone_to_though_a_walk_that_ended_ear
     samples = next(generator)
     walk = sys.modules["_ullage_paths"].walk
     assert any(value is samples for value, _ in walk(time.thread_time() + 5, None, {id(generator)}, [generator]))
+
+
+def test_modules_that_a_program_loads_again_and_again_weigh_what_they_hold(census, tmp_path):
+    place = tmp_path / "table.py"
+    place.write_text("ROWS = [bytes(40_000) for _ in range(50)]\n\ndef row(n): return ROWS[n]\n")
+    modules = {}
+
+    def load(number):
+        for _ in range(number):
+            name = f"table_{len(modules)}"
+            spec = importlib.util.spec_from_file_location(name, place)
+            modules[name] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(modules[name])
+
+    load(10)
+    taken(census, 20 * MIB)
+    load(15)
+    found = holder(taken(census, 50 * MIB), "modules")
+    assert found["element"].startswith("module")
+    assert found["more_bytes"] == pytest.approx(15 * 50 * 40_000, rel=0.2)
 
 
 def test_hooks_deep_inside_a_model_have_their_whole_name_and_no_dict_around_them_counts(census):

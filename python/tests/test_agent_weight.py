@@ -112,7 +112,7 @@ while todo:
         parts[id(part)] = part
         todo += gc.get_referents(part)
 del parts[id(owner)]
-say(weight=w.weigh([[[[[one]]]]], 60), exact=exact(*parts.values()))
+say(weight=w.weigh([[[[[one]]]]], 7), exact=exact(*parts.values()))
 """
     said = told(python, script, "import gc\n" + program)
     assert 0.6 * said["exact"] < said["weight"]["objects"] < 1.4 * said["exact"], said

@@ -8,13 +8,13 @@ No code of the program runs: what an object is comes from type(), its parts from
 """
 
 import gc
-import posix
 import sys
 from _thread import _local
 from _weakref import ref
 from itertools import cycle
 
 import _ullage_alike as alike
+import _ullage_caches as caches
 import _ullage_common as common
 import _ullage_contents as contents
 import _ullage_from_below as from_below
@@ -267,7 +267,7 @@ class Census:
                     others.append((value, spot, length - base[0], True))
                 continue
             bounded = type(value) is paths.deque and value.maxlen is not None
-            bounded = bounded or cache is not None and _fits(contents.bound_of(cache), inside["bytes"] / max(1, length))
+            bounded = bounded or cache is not None and caches.fits(cache, inside["bytes"] / max(1, length))
             kind = "array of objects" if type(value) is heap.array else _kind(value, spot)
             inside.update(type=kind, length=length, nested=nested, bounded=bounded, of_bytes=self._grown - base[1])
             inside["before"] = base[0] if self._taken > 1 else None
@@ -562,11 +562,6 @@ def _cache_of(spot):
     """The function whose cache this is."""
     parent = spot[1][0] if spot is not None and type(spot[1]) is tuple else None
     return parent if type(parent) is paths.CACHE else None
-
-
-def _fits(bound, each):
-    """A cache that is full some day, and not only beyond all memory of the machine."""
-    return bound is not None and bound * each < posix.sysconf("SC_PHYS_PAGES") * posix.sysconf("SC_PAGE_SIZE")
 
 
 def _kind(value, spot):

@@ -10,6 +10,7 @@ import sys
 from _collections import deque
 from itertools import islice
 
+import _ullage_caches as caches
 import _ullage_common as common
 import _ullage_kinds as types
 import _ullage_libraries as libraries
@@ -32,7 +33,6 @@ TIMES = 4  # operations that saved the same
 NODE_BYTES = 500  # of one that has saved nothing: `t = t + p` grows a graph by 576 in torch 2.13
 VIEW = 8  # times larger is what a view keeps
 MOST_TRACEBACKS, FEW_TRACEBACKS = 100_000, 8  # of an exception: those counted, and those that stand for all
-MOST_CACHED = 100_000  # entries of a function's cache
 LONG, MOST_LONG = 32, 8_000  # elements of a container without a name, and how many such, the longest
 PENDING = " (pending)"
 EVERYWHERE = -1  # in place of the number of a window: in several of them
@@ -56,36 +56,21 @@ class _Found:
 
 
 def _weight(value, most, seen):
-    """Of what is called, what it would be called with."""
+    """Of what is called, what it would be called with; of a module, what it holds."""
     if type(value) is types.MethodType:
         value = _SELF(value)
     elif type(value) is types.FunctionType:
         return sum([sum(weigh.weigh(one, most // 4, seen).values()) for one in paths.parts(value)])
-    return sum(weigh.weigh(value, most, seen).values())
+    return sum(weigh.weigh(_names_of(value), most, seen).values())
+
+
+def _names_of(value):
+    """A module of the program's own stands for its names: it may have been loaded for each request."""
+    return value.__dict__ if type(value) is types.ModuleType and paths.is_program(value) else value
 
 
 def _is_free(element):
     return element is None or type(element) is list and not element
-
-
-def bound_of(cache):
-    """The greatest length of a function's cache; None where it has none."""
-    function = types.attribute(cache, "cache_parameters")
-    if type(function) is not types.FunctionType:
-        return None
-    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
-    bound = cells["maxsize"].cell_contents if "maxsize" in cells else None
-    return bound if type(bound) is int else None
-
-
-def _cached(entries, cache):
-    """(key, result) of some entries: a cache with a bound keeps them in links that the collector does not list."""
-    if len(entries) > MOST_CACHED:
-        return []
-    kind = type(next(iter(dict.values(entries)), None))
-    parts = [one for one in gc.get_referents(cache) if one is not kind and one is not type(cache)]
-    pairs = list(zip(parts[: 2 * len(entries) : 2], parts[1 : 2 * len(entries) : 2]))
-    return pairs[:: len(pairs) // (WINDOWS * WINDOW) + 1]
 
 
 def _scaled(lengths, rest, places, length):
@@ -264,8 +249,8 @@ class Contents:
     def into(self, container, kind, cache=None):
         """What a container's elements hold; some of them stand for all. `cache`: the one of `lru_cache` whose it is."""
         length, windows = self._windows(container, kind)
-        if cache is not None and bound_of(cache) is not None:
-            windows = [_cached(container, cache)]
+        if cache is not None and caches.bound_of(cache) is not None:
+            windows = [caches.some(container, cache, WINDOWS * WINDOW)]
         found = {"bytes": 0, "own_bytes": 0, "hidden_bytes": 0, "graph": 0.0, "views": 0.0, "errors": 0.0}
         labels, nodes, places, rest, lengths, placed = {}, [], {}, [], [], False
         looked = graphs = views = errors = 0
@@ -366,7 +351,7 @@ class Contents:
         if not keyed and id(kind) in _LEAVES or not slots.complete(element):
             size = kind.__sizeof__(element)
             return size + more, size + more, None, types.type_name(kind), {}, False
-        found = self._inside(element, key if keyed else None, holder)
+        found = self._inside(_names_of(element), key if keyed else None, holder)
         label = types.type_name(kind) + (PENDING if types.waits(element, kind) else "")
         if found.best is not None and not issubclass(kind, BaseException):
             label += " with " + self.label(found.best)

@@ -1,0 +1,12 @@
+"""tax 14"""
+
+import numpy as np
+
+ENTITY = "household"
+THRESHOLDS = np.linspace(7000, 264000, 3000)
+RATES = np.clip(np.linspace(0.14, 0.37, 3000), 0, 0.9)
+AMOUNTS = np.cumsum(np.diff(THRESHOLDS, prepend=0.0) * RATES)
+
+
+def formula(income, people, scale):
+    return np.interp(income * scale, THRESHOLDS[::30], AMOUNTS[::30]) / people
