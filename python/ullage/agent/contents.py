@@ -61,12 +61,12 @@ def _weight(value, most, seen):
         value = _SELF(value)
     elif type(value) is types.FunctionType:
         return sum([sum(weigh.weigh(one, most // 4, seen).values()) for one in paths.parts(value)])
-    return sum(weigh.weigh(_names_of(value), most, seen).values())
+    return sum(weigh.weigh(value, most, seen, names=_names_of(value)).values())
 
 
 def _names_of(value):
-    """A module of the program's own stands for its names: it may have been loaded for each request."""
-    return value.__dict__ if type(value) is types.ModuleType and paths.is_program(value) else value
+    """Of a module of the program's own: it may have been loaded for each request."""
+    return value.__dict__ if type(value) is types.ModuleType and paths.is_program(value) else None
 
 
 def _is_free(element):
@@ -351,7 +351,7 @@ class Contents:
         if not keyed and id(kind) in _LEAVES or not slots.complete(element):
             size = kind.__sizeof__(element)
             return size + more, size + more, None, types.type_name(kind), {}, False
-        found = self._inside(_names_of(element), key if keyed else None, holder)
+        found = self._inside(_names_of(element) or element, key if keyed else None, holder)
         label = types.type_name(kind) + (PENDING if types.waits(element, kind) else "")
         if found.best is not None and not issubclass(kind, BaseException):
             label += " with " + self.label(found.best)

@@ -48,15 +48,16 @@ _METHOD, _OF_OBJECT = type(str.upper), types.namespace(object)["__sizeof__"]
 _LIBRARY = getattr(sys, "stdlib_module_names", ())
 
 
-def weigh(root, most=MAX_STEPS, seen=None, closures=False):
+def weigh(root, most=MAX_STEPS, seen=None, closures=False, names=None):
     """Bytes: `objects` of Python in small pieces, `arrays` in large ones, `tensors` of torch. What was not reached
     within `most` steps is estimated by some of its containers; instances there weigh with their own data, because
     other attributes lead to anything. Left out is what is `seen` already, by ids, which gets those met.
-    `closures`: with what functions close over, as those that cloudpickle sends; a callback's leads to anything."""
+    `closures`: with what functions close over, as those that cloudpickle sends; a callback's leads to anything.
+    `names`: a module's, for all that is below it: no two of them are alike."""
     totals, told = [0.0, 0.0, 0.0], {}
     array, tensor = common.names("numpy").get("ndarray"), common.names("torch").get("Tensor")
     seen = set() if seen is None else seen
-    todo = deque(((root, 1.0),))
+    todo = deque([(one, 1.0) for one in ((root,) if names is None else list(dict.values(names)))])
     # As many as can be gone into: an element that is not reached weighs nothing.
     outer, inner, whole = max(FEWER, min(FEW, most // EACH)), FEWER, True
     rounds = ROUNDS if most > 0 else 0

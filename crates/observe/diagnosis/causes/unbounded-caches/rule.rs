@@ -23,6 +23,15 @@ fn bound(context: &RemedyContext) -> u64 {
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
     let most = bound(context);
     let name = context.retainer_name("cache");
+    if name == "sys.modules" {
+        return vec![
+            Fix::new(
+                "Load each file once, under a name of its own",
+                "module = sys.modules.get(name) or load(name)",
+            ),
+            Fix::new("Or take out what is used no longer", "del sys.modules[name]"),
+        ];
+    }
     let function = Fix::new("Bound the cached function", format!("@functools.lru_cache(maxsize={most})"));
     let oldest = |code: String| Fix::new("Drop the oldest entry before adding one", code);
     let of_dict = || oldest(format!("if len({name}) >= {most}: {name}.pop(next(iter({name})))"));
