@@ -115,6 +115,54 @@ def test_what_a_suspended_function_holds_is_gone_to_though_a_walk_that_ended_ear
     assert any(value is samples for value, _ in walk(time.thread_time() + 5, None, {id(generator)}, [generator]))
 
 
+class Experiment:
+    def __init__(self):
+        self.number = 0
+        self.replies, self.cached, self.got, self.tried, self.by_name, self.backwards = {}, {}, {}, {}, {}, {}
+
+    def record(self, value):
+        self.replies[self.number] = value
+        self.by_name[f"round {self.number}"] = value
+        self.backwards[-self.number] = value
+        self.number += 1
+
+    def read(self, index):
+        if index not in self.cached:
+            self.cached[index] = bytes(MIB)
+        return self.cached[index]
+
+    def get(self, index):
+        found = self.got.get(index)
+        if found is None:
+            found = self.got[index] = bytes(MIB)
+        return found
+
+    def attempt(self, index):
+        try:
+            return self.tried[index]
+        except KeyError:
+            self.tried[index] = bytes(MIB)
+
+    def report(self):
+        return [(number, len(value)) for number, value in self.replies.items()] + [self.replies[0]]
+
+
+def test_a_dict_by_numbers_is_a_record_where_nobody_looks_before_it_is_added_to(census):
+    pytest.importorskip("torch")
+    experiment = Experiment()
+    for number in range(30):
+        if number == 10:
+            taken(census, 60 * MIB)
+        experiment.record(bytes(MIB + number))
+        for read in (experiment.read, experiment.get, experiment.attempt):
+            read(number)
+    experiment.report()
+    message = taken(census, 200 * MIB)
+    names = ("replies", "cached", "got", "tried", "by_name", "backwards")
+    found = {name: holder(message, f"experiment.{name}")["numbered"] for name in names}
+    assert found == {name: name == "replies" for name in names}
+
+
 def test_modules_that_a_program_loads_again_and_again_weigh_what_they_hold(census, tmp_path):
     place = tmp_path / "table.py"
     place.write_text("ROWS = [bytes(40_000) for _ in range(50)]\n\ndef row(n): return ROWS[n]\n")

@@ -20,6 +20,7 @@ import _ullage_contents as contents
 import _ullage_from_below as from_below
 import _ullage_garbage as garbage
 import _ullage_kinds as types
+import _ullage_numbered as numbered
 import _ullage_paths as paths
 import _ullage_queues as queues
 import _ullage_slots as slots
@@ -279,6 +280,7 @@ class Census:
             before, taken_until = ends_before.get(id(value)), max(until, thread_time() + TAKEN_S)
             inside["drained"] = queues.is_drained(value, before)
             inside["taken_from"] = queues.is_taken_from(value, spot, before, taken_until)
+            inside["numbered"] = numbered.is_record(value, spot, taken_until)
             inside.setdefault("name", "")
             if spot is not None:
                 _say_where(hooks, inside, spot, until)

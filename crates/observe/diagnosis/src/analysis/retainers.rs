@@ -107,6 +107,8 @@ impl Kind {
             _ if is_of_lists(retainer) && !is_called_a_cache(retainer) && !is_of_a_class(retainer) => {
                 Kind::Output
             }
+            // By the number of a step, and not looked up before it is stored.
+            _ if retainer.numbered && !is_called_a_cache(retainer) => Kind::Output,
             _ if is_keyed(retainer) => Kind::Cache,
             _ if retainer.name.contains("closure variable") => Kind::Hook,
             // Of a module, and no figures: what was looked up, made or met. Not what each of many instances lists.

@@ -497,6 +497,21 @@ fn tasks_that_are_not_done_are_a_backlog_and_those_that_are_done_are_output() {
 }
 
 #[test]
+fn a_dict_by_the_number_of_a_step_is_what_each_step_brought() {
+    let replies = |name: &str, numbered| Retainer {
+        numbered,
+        type_name: "dict".into(),
+        element: "dict with ndarray [1180, 1180] float32".into(),
+        place: "main(), researcher.py:30".into(),
+        ..retainer(name)
+    };
+    let cause = |held: Retainer| one(&run(steady, census(&[held]))).0.to_string();
+    assert_eq!(cause(replies("experiment.replies", true)), "accumulate-metrics-outputs");
+    assert_eq!(cause(replies("experiment.replies", false)), "unbounded-caches");
+    assert_eq!(cause(replies("dataset.cache", true)), "unbounded-caches");
+}
+
+#[test]
 fn what_is_taken_from_at_the_front_is_a_backlog() {
     let held = |type_name: &str, drained| Retainer {
         drained,
