@@ -115,6 +115,25 @@ def test_what_a_suspended_function_holds_is_gone_to_though_a_walk_that_ended_ear
     assert any(value is samples for value, _ in walk(time.thread_time() + 5, None, {id(generator)}, [generator]))
 
 
+@pytest.mark.parametrize("every", [1, 2, 4])
+def test_a_list_in_which_numbers_and_records_alternate_weighs_as_much_as_it_holds(census, every):
+    log = []
+
+    def add(number):
+        for record in range(number):
+            log.append([float(record * place) for place in range(60)])
+            log.extend(range(10**6 + record, 10**6 + record + every))
+
+    def weight():
+        return sum(map(sys.getsizeof, log)) + sum(60 * 32 for one in log if type(one) is list)
+
+    add(200)
+    taken(census, MIB)
+    before = weight()
+    add(1000)
+    assert holder(taken(census, 4 * MIB), "log")["more_bytes"] == pytest.approx(weight() - before, rel=0.25)
+
+
 class Experiment:
     def __init__(self):
         self.number = 0

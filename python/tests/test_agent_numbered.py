@@ -2,19 +2,24 @@
 
 from test_agent_weight import told
 
+# stores by a key, asks whether one is there, reads by one
 USES = {
-    "self.kept[self.number] = value": (True, False),
-    "kept[number] = value": (True, False),
-    "kept[number] = {'loss': value, 'at': number + 1}": (True, False),
-    "other = kept[number]": (False, True),
-    "if number not in kept: kept[number] = value": (True, True),
-    "if number in self.kept: return\n    self.kept[number] = value": (True, True),
-    "if self.kept.get(number) is None: self.kept[number] = value": (True, True),
-    "try: return kept[number]\n    except KeyError: kept[number] = value": (True, True),
-    "kept.setdefault(number, []).append(value)": (False, True),
-    "kept[number] += value": (False, True),
-    "for key, one in kept.items(): print(key)": (False, False),
-    "print(len(kept)); other[number] = value": (False, False),
+    "self.kept[self.number] = value": (True, False, False),
+    "kept[number] = value": (True, False, False),
+    "kept[number] = {'loss': value, 'at': number + 1}": (True, False, False),
+    "kept[number + 1] = value": (True, False, False),
+    "other = kept[number]": (False, False, True),
+    "if number not in kept: kept[number] = value": (True, True, False),
+    "if number in self.kept: return\n    self.kept[number] = value": (True, True, False),
+    "if number not in kept.keys(): kept[number] = value": (True, True, False),
+    "if self.kept.get(number) is None: self.kept[number] = value": (True, True, False),
+    "try: return kept[number]\n    except KeyError: kept[number] = value": (True, False, True),
+    "kept.setdefault(number, []).append(value)": (False, True, False),
+    "kept[number] += value": (False, False, True),
+    "for key, one in kept.items(): print(key)": (False, False, False),
+    "print(len(kept)); other[number] = value": (False, False, False),
+    "other['kept'] = kept": (False, False, False),
+    "other['kept'] = self.kept": (False, False, False),
 }
 
 
@@ -26,9 +31,8 @@ said = {{}}
 for text in {list(USES)!r}:
     names = {{}}
     exec("def f(self, kept, number, value, other):\\n    " + text, names)
-    stores, looks = numbered._uses(dis, names["f"].__code__, "kept")
-    said[text] = [stores, looks]
+    said[text] = numbered._uses(dis, names["f"].__code__, "kept")
 say(said=said)
 """
     said = told(python, script, program)["said"]
-    assert {text: tuple(both) for text, both in said.items()} == USES
+    assert {text: tuple(uses) for text, uses in said.items()} == USES

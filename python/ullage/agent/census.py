@@ -280,7 +280,7 @@ class Census:
             before, taken_until = ends_before.get(id(value)), max(until, thread_time() + TAKEN_S)
             inside["drained"] = queues.is_drained(value, before)
             inside["taken_from"] = queues.is_taken_from(value, spot, before, taken_until)
-            inside["numbered"] = numbered.is_record(value, spot, taken_until)
+            inside["numbered"] = numbered.is_record(value, spot)
             inside.setdefault("name", "")
             if spot is not None:
                 _say_where(hooks, inside, spot, until)

@@ -34,6 +34,7 @@ NODE_BYTES = 500  # of one that has saved nothing: `t = t + p` grows a graph by 
 VIEW = 8  # times larger is what a view keeps
 MOST_TRACEBACKS, FEW_TRACEBACKS = 100_000, 8  # of an exception: those counted, and those that stand for all
 LONG, MOST_LONG = 32, 8_000  # elements of a container without a name, and how many such, the longest
+MOST_NAMES = 2000  # of a module
 PENDING = " (pending)"
 EVERYWHERE = -1  # in place of the number of a window: in several of them
 _LEAVES = types.ids(str, bytes, bytearray, int, float, complex, bool)
@@ -65,8 +66,12 @@ def _weight(value, most, seen):
 
 
 def _names_of(value):
-    """Of a module of the program's own: it may have been loaded for each request."""
-    return value.__dict__ if type(value) is types.ModuleType and paths.is_program(value) else None
+    """Of a module of the program's own that is not its main one: it may have been loaded for each request."""
+    if type(value) is not types.ModuleType or not paths.is_program(value):
+        return None
+    names = value.__dict__
+    is_main = paths._name_in(names) in ("__main__", "__mp_main__")
+    return names if not is_main and len(names) <= MOST_NAMES else None
 
 
 def _is_free(element):
@@ -258,7 +263,7 @@ class Contents:
         seen = self._common(windows, container)
         for number, window in enumerate(windows):
             unplaced = count = 0
-            for key, element in weigh.spread(window, ALONE):
+            for key, element in weigh.in_runs(window, ALONE, number, len(windows)):
                 size, shown, node, label, storages, error = self._element(element, key, container, seen)
                 looked, count = looked + 1, count + 1
                 labels[label] = labels.get(label, 0) + 1
@@ -276,7 +281,7 @@ class Contents:
                     nodes.append(node)
                 errors += error
                 views += size >= VIEW * shown and size - shown >= 4096
-                if count == ALONE and not placed:
+                if count == ALONE and not placed and len(labels) == 1:
                     break
             rest, lengths = [*rest, unplaced], [*lengths, count]
         if not looked:

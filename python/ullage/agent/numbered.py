@@ -14,21 +14,23 @@ from _ullage_common import thread_time
 
 LEAST, ENDS = 8, 16  # entries
 FAR = 8  # instructions between a name and what is done with it
-_LOOKS = ("get", "setdefault", "has_key")
+LONGEST = 2000  # bytes of code that are taken apart at a time
+TAKEN_S = 0.004
+_ASKS = ("get", "setdefault", "pop")
 
 
-def is_record(entries, spot, until):
+def is_record(entries, spot):
     """False also where no code was found that adds to it."""
     dis = sys.modules.get("dis")
     if dis is None or spot is None or id(type(entries)) not in paths.OF_DICTS or not _is_numbered(entries):
         return False
-    adds = False
+    adds, until = False, thread_time() + TAKEN_S
     for code, last in paths.codes_with(spot):
         if thread_time() > until:
             return False
-        if len(code.co_code) <= queues.LONGEST and paths.is_plain(code):
-            stores, looks = _uses(dis, code, last)
-            if looks and stores:
+        if len(code.co_code) <= LONGEST and paths.is_plain(code):
+            stores, asks, reads = _uses(dis, code, last)
+            if asks or reads and stores:
                 return False
             adds = adds or stores
     return adds
@@ -36,15 +38,13 @@ def is_record(entries, spot, until):
 
 def _is_numbered(entries):
     """In order, and as far from each other everywhere."""
-    if len(entries) < LEAST:
-        return False
     try:
         # Not an OrderedDict's own, which look each value up by the hash of its key.
         first = list(islice(dict.__iter__(entries), ENDS))
         newest = list(islice(dict.__reversed__(entries), ENDS))
     except RuntimeError:  # another thread was there
         return False
-    if not all([type(key) is int for key in first + newest]):
+    if min(len(first), len(newest)) < LEAST or not all([type(key) is int for key in first + newest]):
         return False
     step = first[1] - first[0]
     even = all([after - before == step for before, after in zip(first, first[1:])])
@@ -53,20 +53,38 @@ def _is_numbered(entries):
 
 
 def _uses(dis, code, name):
-    """(whether it stores by a key, whether it looks up by one) in what has this name."""
-    stores = looks = False
+    """(whether it stores by a key, asks whether a key is there, reads by a key) in what has this name."""
+    stores = asks = reads = False
     steps = [step for step in dis.get_instructions(code) if step.opname not in queues._NO_STEPS]
     for place, step in enumerate(steps):
         if not queues._loads(step, {name}):
             continue
-        for number, after in enumerate(steps[place + 1 : place + FAR]):
+        following = steps[place + 1 : place + FAR]
+        if following and _is_method(following[0], _ASKS):
+            asks = True
+        if following and _is_method(following[0], ("keys",)):
+            asks = asks or any([one.opname == "CONTAINS_OP" for one in following[1:4]])
+        # What is pushed between it and the end of an expression: a key is one thing, a container and a key are two.
+        pushed = 1 if type(step.argval) is tuple and step.argval[0] == name else 0
+        for number, after in enumerate(following):
             if after.opname == "STORE_SUBSCR":
-                stores = True
-            elif number == 0 and (after.opname == "CONTAINS_OP" or after.argval in _LOOKS):
-                looks = True
+                stores = stores or pushed == 1
+            elif after.opname == "CONTAINS_OP":
+                asks = asks or number == 0
             elif after.opname == "BINARY_SUBSCR" or after.opname == "BINARY_OP" and "[" in after.argrepr:
-                looks = True
-            elif after.opname not in queues._CALLS and not after.opname.startswith(("STORE_", "POP_", "RETURN_")):
+                reads = reads or pushed == 1
+            elif after.opname.startswith("LOAD_"):
+                if after.opname not in queues._METHODS:
+                    pushed += 2 if type(after.argval) is tuple else 1
+                continue
+            elif after.opname.startswith("BINARY_"):
+                pushed -= 1
+                continue
+            elif after.opname in ("COPY", "DUP_TOP_TWO", "SWAP", "ROT_THREE"):
                 continue
             break
-    return stores, looks
+    return stores, asks, reads
+
+
+def _is_method(step, names):
+    return step.opname in queues._METHODS and step.argval in names

@@ -25,8 +25,12 @@ EACH = 12  # steps that an element of the outermost container may take
 LARGE = 1 << 16  # in one piece: its header alone shares a page with other objects
 SHARED = 64  # references to what belongs to everybody, such as an interned string
 LEAF = 0.25  # steps that a leaf takes
-ROUNDS, ROUND = 4, 32  # after the steps: so many times so many more
-CHOSEN, CHOSEN_LEAVES = 8, 32  # of what is left then
+ROUNDS, ROUND, EACH_ROUND = (
+    4,
+    32,
+    25,
+)  # after the steps: so many more, once for each of so many, but so many times at most
+CHOSEN, CHOSEN_LEAVES, MOST_LARGE = 8, 32, 40  # of what is left then
 GOLDEN = 0.618
 ROUGH, ROUGH_STEPS = 3, 20  # elements, and steps for each, to see which container is worth a look
 
@@ -57,16 +61,18 @@ def weigh(root, most=MAX_STEPS, seen=None, closures=False, names=None):
     totals, told = [0.0, 0.0, 0.0], {}
     array, tensor = common.names("numpy").get("ndarray"), common.names("torch").get("Tensor")
     seen = set() if seen is None else seen
-    todo = deque([(one, 1.0) for one in ((root,) if names is None else list(dict.values(names)))])
+    own = (root,) if names is None else [one for key, one in list(dict.items(names)) if not _is_dunder(key)]
+    todo = deque([(one, 1.0) for one in own])
+    data = tuple([kind for kind in (array, tensor) if kind is not None])
     # As many as can be gone into: an element that is not reached weighs nothing.
     outer, inner, whole = max(FEWER, min(FEW, most // EACH)), FEWER, True
-    rounds = ROUNDS if most > 0 else 0
+    rounds = min(ROUNDS, int(most) // EACH_ROUND)
     while todo:
         if most <= 0:
             if rounds == 0:
                 break
             rounds, whole, outer, inner, most = rounds - 1, False, 2, 2, ROUND
-            todo = _some(todo, seen)
+            todo = _some(todo, seen, data)
             continue
         value, weight = todo.popleft()
         most -= LEAF
@@ -111,7 +117,7 @@ def weigh(root, most=MAX_STEPS, seen=None, closures=False, names=None):
             _weigh_tensor(value, weight, kind, tensor, totals, seen)
         elif (behind := libraries.memory_of(value, kind)) is not None:
             places, shown = behind
-            whole = sum(places.values())
+            all_of_it = sum(places.values())
             for place, size in places.items():
                 # It stands for others, until one is met that shares it.
                 if place in told:
@@ -119,7 +125,7 @@ def weigh(root, most=MAX_STEPS, seen=None, closures=False, names=None):
                     told[place] = size
                 elif ("behind", place) not in seen:
                     seen.add(("behind", place))
-                    told[place] = max(size, weight * shown * size / whole)
+                    told[place] = max(size, weight * shown * size / all_of_it)
                     totals[1] += told[place]
         else:
             _count(totals, _own_size(value, kind) + 16, weight)
@@ -139,16 +145,22 @@ def weigh(root, most=MAX_STEPS, seen=None, closures=False, names=None):
     return {"objects": int(totals[0]), "arrays": int(totals[1]), "tensors": int(totals[2])}
 
 
-def _some(todo, seen):
-    """Of what is left, some leaves and some containers, which stand for all."""
-    leaves, others = [], []
+def _is_dunder(key):
+    return type(key) is str and key[:2] == "__"
+
+
+def _some(todo, seen, data):
+    """Of what is left, some leaves and some containers, which stand for all. What may be large stands for itself."""
+    leaves, others, large = [], [], []
     for value, weight in todo:
         kind = type(value)
         if issubclass(kind, _LEAVES):
             leaves.append((value, weight))
+        elif issubclass(kind, data):
+            large.append((value, weight))
         elif not issubclass(kind, _PASSED_BY) and id(value) not in seen:
             others.append((value, weight))
-    some = deque()
+    some = deque(large[:MOST_LARGE])
     for parts, most in ((leaves, CHOSEN_LEAVES), (others, CHOSEN)):
         few = min(len(parts), most)
         for number in range(few):
@@ -158,21 +170,34 @@ def _some(todo, seen):
     return some
 
 
-def spread(some, few):
-    """All of them, first so `few` from everywhere among them."""
-    step = max(1, len(some) // few)
-    return [one for start in range(step) for one in some[start::step]]
+def in_runs(window, few, place, windows):
+    """All elements of a window, first `few` in a row, which is how they share and alternate: at the beginning of the
+    first window and at the end of the last; of a single one half of them at each end."""
+    middle = (len(window) - few) // 2
+    if len(window) <= few or place == 0 and windows > 1:
+        return window
+    if windows == 1:
+        end = len(window) - few // 2
+        return window[: few - few // 2] + window[end:] + window[few - few // 2 : end]
+    start = len(window) - few if place == windows - 1 else middle
+    return window[start : start + few] + window[:start] + window[start + few :]
 
 
 def by_turns(heap, candidates, until):
     """Containers, of which those with most new elements come first: by turns one of them, and the one whose new
     elements weigh most, by some of them. There may be no time to look into all."""
     rough = []
-    for value, _, base, length, nested in candidates:
+    for value, number, base, length, nested in candidates:
         if thread_time() > until:
             break
+        if number is None and not slots.complete(value):
+            rough.append(0.0)
+            continue
         all_of_it, windows = heap._windows(value, type(value))
-        some = [one for window in windows for _, one in spread(window, ROUGH // len(windows))[: ROUGH // len(windows)]]
+        few = ROUGH // max(1, len(windows))
+        some = [
+            one for place, window in enumerate(windows) for _, one in in_runs(window, few, place, len(windows))[:few]
+        ]
         each = sum([sum(weigh(one, ROUGH_STEPS).values()) for one in some]) / max(1, len(some))
         rough.append(each * (all_of_it / max(1, length) if nested else 1.0) * (length - base[0]))
     order, done, turns = sorted(range(len(rough)), key=lambda one: -rough[one]), set(), []
