@@ -428,7 +428,7 @@ class Census:
         size, one = depths.innermost(more)
         base = self._depths[paths.name(one.spot)]
         told = {
-            "type": types.type_name(paths.type_of(one.spot[0])),
+            "type": _kind(one.spot[0], None),
             "length": one.objects,
             "before": base[2],
             "deep": True,
@@ -568,7 +568,7 @@ def _cache_of(spot):
 
 def _kind(value, spot):
     parent = type(spot[1][0]) if spot is not None and type(spot[1]) is tuple else None
-    if parent is paths.CACHE:
+    if parent is paths.CACHE or type(value) is paths.CACHE:
         return "lru_cache"
     if parent is cycle:
         return "itertools.cycle"

@@ -17,7 +17,8 @@ fn judge(analysis: &Analysis) -> Judgement {
     }
 }
 
-/// Workers that went on for long after their parent was killed, whatever became of them at the end of the run.
+/// Workers that went on for long after their parent was killed, or ended without them, whatever became of them at the end of the
+/// run.
 fn orphaned_during(analysis: &Analysis) -> Judgement {
     // What Python forks or multiprocessing starts works for its parent, whatever it is called; a program may be meant to stay.
     let is_worker = |process: &&ProcessHistory| match process.role {
@@ -42,8 +43,9 @@ fn orphaned_during(analysis: &Analysis) -> Judgement {
         .map(|(_, memory)| memory.anonymous.0)
         .fold(0, u64::saturating_add);
     let sentence = format!(
-        "{} outlived a parent that was killed, by up to {}, and held {} of anonymous memory; the first was {}, {} pid {}.",
+        "{} outlived a parent that {}, by up to {}, and held {} of anonymous memory; the first was {}, {} pid {}.",
         evidence::plural(orphans.len() as u64, "worker", "workers"),
+        if is_killed(ancestor) { "was killed" } else { "exited and did not end them" },
         evidence::seconds(*longest),
         evidence::bytes(memory),
         evidence::describe(first),
@@ -60,21 +62,35 @@ fn orphaned_during(analysis: &Analysis) -> Judgement {
         "End a parent together with its group, not alone",
         "setsid python train.py & parent=$!\nkill -KILL -- -$parent  # the minus sign: its whole group",
     );
-    finding.fixes = vec![group, with_the_parent()];
+    let close = Fix::new(
+        "End the workers before the program: os._exit() runs no handler that would",
+        "executor.shutdown(cancel_futures=True)  # of a Pool: pool.terminate(); pool.join()",
+    );
+    finding.fixes = vec![if is_killed(ancestor) { group } else { close }, with_the_parent()];
     // What its workers hold came before, and stays because of this.
     finding.at = Some(first.first_seen);
     Judgement::one(finding)
 }
 
+fn is_killed(process: &ProcessHistory) -> bool {
+    matches!(process.ended, Some((_, Ending::Signaled(_), _)))
+}
+
 /// The nearest of a process's ancestors that was killed by a signal and that it outlived for long, by how many seconds: its parent,
 /// or a Python program further up, of which nobody in between knows. A shell that is killed may have meant its children to stay.
+/// A Python that exits ends or awaits what multiprocessing started for it, unless it leaves by `os._exit`: then they are orphans too.
 fn killed_above<'a>(analysis: &Analysis<'a>, process: &ProcessHistory) -> Option<(f64, &'a ProcessHistory)> {
     let ancestors = std::iter::successors(analysis.timeline.by_pid(process.born_to()), |ancestor| {
         analysis.timeline.by_pid(ancestor.born_to())
     });
     // A pid that is given out again makes no circle.
     ancestors.take(MOST_ANCESTORS).find_map(|ancestor| {
-        let Some((at, Ending::Signaled(_), _)) = ancestor.ended else { return None };
+        let (at, ending, _) = ancestor.ended?;
+        let is_parent = ancestor.id.pid == process.born_to() && ancestor.is_python();
+        let left = matches!(ending, Ending::Exited(_)) && is_parent && process.started_by.is_some();
+        if !is_killed(ancestor) && !left {
+            return None;
+        }
         let alone = process.last_seen.since(at);
         let is_its_own = ancestor.id.pid == process.born_to() || ancestor.is_python();
         (process.first_seen < at && alone >= ORPHANED_S && is_its_own).then_some((alone, ancestor))

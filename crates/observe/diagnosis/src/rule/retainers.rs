@@ -239,7 +239,10 @@ fn spelt(type_name: &str, name: &str, place: &str) -> String {
     let mut text = match (type_name, name) {
         (TRACEBACKS, _) => "What tracebacks retain".into(),
         (_, "") => format!("An unnamed {type_name}"),
-        ("lru_cache", _) => format!("The cache of `{name}()`"),
+        // Behind a decorator of the program's own it is a variable of the function that stands in front of it.
+        ("lru_cache", _) => {
+            format!("The cache of `{}()`", name.split(", closure variable").next().unwrap_or(name))
+        }
         _ => format!("The {type_name} `{}`", readable(name)),
     };
     match place.rsplit_once(", ") {
@@ -271,7 +274,7 @@ fn retainer_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Evidence {
         format!("from {} to {}", evidence::bytes(before), evidence::bytes(retainer.length))
     } else {
         let elements = match retainer.type_name.as_str() {
-            "lru_cache" => "results",
+            "lru_cache" if !retainer.deep => "results",
             // An exception itself, not a container of them.
             _ if held.kind == Kind::Error && retainer.element.is_empty() => TRACEBACKS,
             _ if is_hooks(retainer) => "hooks",

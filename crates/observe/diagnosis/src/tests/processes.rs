@@ -2,8 +2,8 @@
 
 use super::build::*;
 use ullage_model::{
-    Bytes, ClockTicks, CountsAtFailure, Ending, EventKind, Measured, Missing, ProcessFacts, ProcessMemory,
-    ProcessState, Role, Verdict,
+    AgentMessage, Bytes, ClockTicks, CountsAtFailure, Ending, EventKind, Measured, Missing, ProcessFacts,
+    ProcessMemory, ProcessState, Role, Verdict,
 };
 
 /// How the processes of earlier times behave once the next ones are there.
@@ -129,21 +129,41 @@ fn the_end_of_a_job_that_piles_up_is_no_part_of_its_growth() {
 
 #[test]
 fn workers_that_go_on_after_their_parent_was_killed_are_orphans() {
-    let with = |ending: Ending, alone: f64| {
+    let started = |ending: Ending, alone: f64, method: Option<&str>| {
         let mut run = Run::new();
         run.process(1.0, 200, MAIN, Role::Other, limits(), 1000);
         run.process(2.0, 300, 200, Role::PoolWorker, limits(), 1000);
+        if let Some(method) = method {
+            let message = AgentMessage::Process {
+                name: "SpawnProcess-1".into(),
+                target: "concurrent.futures.process._process_worker".into(),
+                worker: None,
+                start_method: Some(method.into()),
+                anonymous: None,
+                dataset: None,
+                arguments: None,
+            };
+            run.event(2.1, EventKind::Agent { id: Some(id(300)), pid: 300, message });
+        }
         for at in (1..).map(f64::from).take_while(|at| *at <= 5.0 + alone) {
             let parent = (at < 5.0).then(|| reading(200, MAIN, "python"));
             let job = [reading(MAIN, 1, "bash"), reading(300, 200, "python")];
             run.tick(at + 0.5, job.into_iter().chain(parent).collect(), |_| {});
         }
         run.ended(5.0, 200, ending).ended(5.6 + alone, 300, Ending::Signaled(9));
-        causes(&run.finish(5.8 + alone, Ending::Exited(0)).verdict()).contains(&"orphan-workers")
+        run.finish(5.8 + alone, Ending::Exited(0)).verdict()
     };
-    assert!(with(Ending::Signaled(9), 20.0));
-    assert!(!with(Ending::Signaled(9), 6.0), "torch's workers ask every 5 s");
-    assert!(!with(Ending::Exited(0), 20.0), "it left them there on purpose");
+    let with = |ending: Ending, alone: f64, method: Option<&str>| {
+        causes(&started(ending, alone, method)).contains(&"orphan-workers")
+    };
+    assert!(with(Ending::Signaled(9), 20.0, None));
+    assert!(!with(Ending::Signaled(9), 6.0, None), "torch's workers ask every 5 s");
+    assert!(!with(Ending::Exited(0), 20.0, None), "it left them there on purpose");
+    assert!(with(Ending::Exited(0), 20.0, Some("spawn")), "multiprocessing ends them, unless by os._exit");
+    assert!(!with(Ending::Exited(0), 6.0, Some("spawn")));
+    let finding = started(Ending::Exited(0), 20.0, Some("spawn")).findings.remove(0);
+    assert!(sentences(&finding).contains("a parent that exited and did not end them"), "{finding:?}");
+    assert!(finding.fixes[0].command.contains("executor.shutdown"), "{finding:?}");
 }
 
 #[test]
