@@ -134,6 +134,37 @@ def test_a_list_in_which_numbers_and_records_alternate_weighs_as_much_as_it_hold
     assert holder(taken(census, 4 * MIB), "log")["more_bytes"] == pytest.approx(weight() - before, rel=0.25)
 
 
+class Utterance:
+    def __init__(self, before, text):
+        self.before, self.text = before, text
+
+
+class Assistant:
+    def __init__(self):
+        self.last = None
+
+    def hear(self, number):
+        for _ in range(number):
+            self.last = Utterance(self.last, bytes(10_000))
+
+
+@functools.lru_cache
+def assistant():
+    return Assistant()
+
+
+def test_what_the_cache_of_a_global_function_leads_to_is_told_with_its_line(census):
+    assistant.cache_clear()
+    assistant().hear(500)
+    taken(census, 5 * MIB)
+    assistant().hear(3000)
+    message = taken(census, 35 * MIB)
+    assistant.cache_clear()
+    found = [one for one in message["holders"] if one["type"] == "lru_cache"]
+    assert found and found[0]["more_bytes"] > 20 * MIB, message["holders"]
+    assert found[0]["line"].startswith("test_agent_census.py:")
+
+
 class Experiment:
     def __init__(self):
         self.number = 0

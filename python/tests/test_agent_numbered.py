@@ -19,6 +19,13 @@ USES = {
     "for key, one in kept.items(): print(key)": (False, False, False),
     "print(len(kept)); other[number] = value": (False, False, False),
     "other['kept'] = kept": (False, False, False),
+    "kept[int(number)] = value": (True, False, False),
+    "self.kept[len(self.kept)] = value": (True, False, False),
+    "kept[number.item()] = value": (True, False, False),
+    "print(kept, value); other[number] = value": (False, False, False),
+    "if 'loss' in kept: print(1)\n    kept[number] = value": (True, False, False),
+    "kept.get('loss'); kept[number] = value": (True, False, False),
+    "kept[number] = value\n    print(kept[number])": (True, False, False),
     "other['kept'] = self.kept": (False, False, False),
 }
 

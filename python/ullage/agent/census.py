@@ -100,7 +100,7 @@ class Census:
         """Takes a census and tells it."""
         self._taken += 1
         self._grown = grown
-        began = thread_time()
+        began, self._next = thread_time(), monotonic() + APART_S * self._taken  # so long, should it raise
         heap, self._cut = contents.Contents(), False
         message = {"kind": "census", "number": self._taken, "private": private, "grown": grown}
         self._at_first = grown if self._taken == 1 else min(self._at_first, grown)
@@ -432,10 +432,11 @@ class Census:
             "length": one.objects,
             "before": base[2],
             "deep": True,
+            "bounded": False,
         }
         stored = sum(one.storages.values())
         told.update(bytes=one.bytes, more_bytes=size, own_bytes=min(one.bytes, one.bytes - stored + one.shown))
-        told.update(of_bytes=self._grown - base[1], hidden_bytes=0, graph=0.0, errors=0.0, element="", bounded=False)
+        told.update(of_bytes=self._grown - base[1], hidden_bytes=0, graph=0.0, errors=0.0, element="")
         told.update(views=float(one.shown * contents.VIEW <= stored))
         _say_where(hooks, told, one.spot, 0)
         return [told]
@@ -591,7 +592,8 @@ def _say_where(hooks, one, spot, until):
     line, code = paths.line(spot, max(until, thread_time() + LINE_S))
     one.update(name=name, place=root.place, owner=_future_of(spot) or owner, line=line, by_hook=id(code) in hooks)
     if one["type"] == "lru_cache":
-        function = types.attribute(spot[1][0], "__wrapped__")
+        cache = spot[0] if type(spot[0]) is paths.CACHE else _cache_of(spot)
+        function = types.attribute(cache, "__wrapped__")
         if type(function) is types.FunctionType:
             code = function.__code__
             one["line"] = "%s:%d" % (code.co_filename.rpartition("/")[2], code.co_firstlineno)

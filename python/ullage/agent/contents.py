@@ -281,7 +281,7 @@ class Contents:
                     nodes.append(node)
                 errors += error
                 views += size >= VIEW * shown and size - shown >= 4096
-                if count == ALONE and not placed and len(labels) == 1:
+                if not placed and (count == ALONE and len(labels) == 1 or count == 2 * ALONE):
                     break
             rest, lengths = [*rest, unplaced], [*lengths, count]
         if not looked:

@@ -28,11 +28,15 @@ def is_record(entries, spot):
     for code, last in paths.codes_with(spot):
         if thread_time() > until:
             return False
-        if len(code.co_code) <= LONGEST and paths.is_plain(code):
-            stores, asks, reads = _uses(dis, code, last)
-            if asks or reads and stores:
+        if len(code.co_code) > LONGEST or not paths.is_plain(code):
+            # Not taken apart, but for whether it could ask at all.
+            if dis.opmap["CONTAINS_OP"] in code.co_code[::2] or any([name in _ASKS for name in code.co_names]):
                 return False
-            adds = adds or stores
+            continue
+        stores, asks, reads = _uses(dis, code, last)
+        if asks or reads and stores:
+            return False
+        adds = adds or stores
     return adds
 
 
@@ -60,8 +64,8 @@ def _uses(dis, code, name):
         if not queues._loads(step, {name}):
             continue
         following = steps[place + 1 : place + FAR]
-        if following and _is_method(following[0], _ASKS):
-            asks = True
+        if len(following) > 1 and _is_method(following[0], _ASKS):
+            asks = asks or not _is_text(following[1])
         if following and _is_method(following[0], ("keys",)):
             asks = asks or any([one.opname == "CONTAINS_OP" for one in following[1:4]])
         # What is pushed between it and the end of an expression: a key is one thing, a container and a key are two.
@@ -70,12 +74,16 @@ def _uses(dis, code, name):
             if after.opname == "STORE_SUBSCR":
                 stores = stores or pushed == 1
             elif after.opname == "CONTAINS_OP":
-                asks = asks or number == 0
+                # A text is asked of another dict that has this name: its keys are numbers.
+                asks = asks or number == 0 and not any([_is_text(one) for one in steps[max(0, place - 2) : place]])
             elif after.opname == "BINARY_SUBSCR" or after.opname == "BINARY_OP" and "[" in after.argrepr:
-                reads = reads or pushed == 1
+                reads = reads or pushed == 1 and not stores  # what it has just stored it may read
             elif after.opname.startswith("LOAD_"):
                 if after.opname not in queues._METHODS:
                     pushed += 2 if type(after.argval) is tuple else 1
+                continue
+            elif after.opname in queues._CALLS and type(after.arg) is int and after.arg < pushed:
+                pushed -= after.arg
                 continue
             elif after.opname.startswith("BINARY_"):
                 pushed -= 1
@@ -84,6 +92,10 @@ def _uses(dis, code, name):
                 continue
             break
     return stores, asks, reads
+
+
+def _is_text(step):
+    return step.opname == "LOAD_CONST" and type(step.argval) is str
 
 
 def _is_method(step, names):

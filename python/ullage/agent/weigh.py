@@ -30,7 +30,7 @@ ROUNDS, ROUND, EACH_ROUND = (
     32,
     25,
 )  # after the steps: so many more, once for each of so many, but so many times at most
-CHOSEN, CHOSEN_LEAVES, MOST_LARGE = 8, 32, 40  # of what is left then
+CHOSEN, CHOSEN_LEAVES, CHOSEN_LARGE = 8, 32, 12  # of what is left then
 GOLDEN = 0.618
 ROUGH, ROUGH_STEPS = 3, 20  # elements, and steps for each, to see which container is worth a look
 
@@ -150,18 +150,16 @@ def _is_dunder(key):
 
 
 def _some(todo, seen, data):
-    """Of what is left, some leaves and some containers, which stand for all. What may be large stands for itself."""
+    """Of what is left, some leaves and some containers, which stand for all; of arrays and tensors more."""
     leaves, others, large = [], [], []
     for value, weight in todo:
         kind = type(value)
         if issubclass(kind, _LEAVES):
             leaves.append((value, weight))
-        elif issubclass(kind, data):
-            large.append((value, weight))
         elif not issubclass(kind, _PASSED_BY) and id(value) not in seen:
-            others.append((value, weight))
-    some = deque(large[:MOST_LARGE])
-    for parts, most in ((leaves, CHOSEN_LEAVES), (others, CHOSEN)):
+            (large if issubclass(kind, data) else others).append((value, weight))
+    some = deque()
+    for parts, most in ((leaves, CHOSEN_LEAVES), (others, CHOSEN), (large, CHOSEN_LARGE)):
         few = min(len(parts), most)
         for number in range(few):
             # One of each stretch, at no fixed distance: keys and values alternate.

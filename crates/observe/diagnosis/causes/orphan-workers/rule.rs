@@ -87,7 +87,10 @@ fn killed_above<'a>(analysis: &Analysis<'a>, process: &ProcessHistory) -> Option
     ancestors.take(MOST_ANCESTORS).find_map(|ancestor| {
         let (at, ending, _) = ancestor.ended?;
         let is_parent = ancestor.id.pid == process.born_to() && ancestor.is_python();
-        let left = matches!(ending, Ending::Exited(_)) && is_parent && process.started_by.is_some();
+        let left = matches!(ending, Ending::Exited(_))
+            && is_parent
+            && process.started_by.is_some()
+            && !leaves_by_itself(analysis, process);
         if !is_killed(ancestor) && !left {
             return None;
         }

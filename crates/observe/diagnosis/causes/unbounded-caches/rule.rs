@@ -48,6 +48,13 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
     }
     match context.retainer.as_ref().map(|retainer| retainer.collection) {
         None => vec![function, of_dict()],
+        Some(Collection::CachedFunction) if context.retainer.as_ref().is_some_and(|one| one.deep) => {
+            let of_arguments = Fix::new(
+                "Cache a function of what the result depends on: that of a method keeps each instance",
+                "@functools.lru_cache(maxsize=32)\ndef anchors(shapes, dtype): ...  # without self",
+            );
+            vec![of_arguments, empty()]
+        }
         Some(Collection::CachedFunction) => vec![function, empty()],
         Some(Collection::Dict) => vec![of_dict(), empty()],
         Some(Collection::Set) => vec![oldest(format!("if len({name}) >= {most}: {name}.pop()")), empty()],

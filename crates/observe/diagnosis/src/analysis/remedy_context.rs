@@ -48,6 +48,8 @@ pub(crate) struct RetainerInCode {
     pub(crate) of_callables: bool,
     /// It is a future, which retains what it calls when it is done.
     pub(crate) is_future: bool,
+    /// What it retains is reached through its elements, and is not them.
+    pub(crate) deep: bool,
     /// Elements that it had.
     pub(crate) length: u64,
     pub(crate) waiting: Option<Waiting>,
@@ -120,7 +122,9 @@ impl RetainerInCode {
                 true => Some(Waiting::Tasks),
                 false => (retainer.drained || retainer.taken_from).then_some(Waiting::Items),
             },
-            length: retainer.length,
+            deep: retainer.deep,
+            // Of what a name leads to it is no length of what has the name.
+            length: if retainer.deep { 0 } else { retainer.length },
             nested: retainer.nested.then(|| Collection::of(&retainer.element)),
         }
     }
@@ -135,6 +139,7 @@ impl RetainerInCode {
             of_callables: false,
             is_future: false,
             waiting: None,
+            deep: false,
             length: 0,
             nested: None,
         }
