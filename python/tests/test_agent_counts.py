@@ -1,14 +1,12 @@
 """What the agent counts at the moment of a failure, against what is known of that moment."""
 
-import fcntl
-import gc
+import json
 import os
-import posix
 import subprocess
+import sys
 
 import pytest
 
-import agent_parts
 from receiver import watched
 
 
@@ -219,17 +217,22 @@ def test_start_does_not_import_what_the_program_does_not(python):
     assert done.stdout == without.stdout
 
 
-def test_descriptors_are_read_once_each_although_ours_lies_far_above(monkeypatch):
-    counts, read, found = agent_parts.load("counts"), [], {}
-    agent_parts.forget()
-    gc.collect()  # sockets that other tests left in circles: one was closed between the two counts
-    own = fcntl.fcntl(os.open("/dev/null", os.O_RDONLY), fcntl.F_DUPFD, 700)
-    asked = posix.readlink
-    monkeypatch.setattr(posix, "readlink", lambda number, dir_fd: read.append(number) or asked(number, dir_fd=dir_fd))
-    try:
-        counts._count_descriptors(found, own)
-        listed = [int(number) for number in os.listdir("/proc/self/fd")]
-    finally:
-        os.close(own)
+# In a process of its own: threads that other tests left open and close descriptors.
+ONCE_EACH = f"""
+import fcntl, json, os, posix, sys
+sys.path.insert(0, {os.path.dirname(__file__)!r})
+import agent_parts
+counts, read, found, asked = agent_parts.load("counts"), [], {{}}, posix.readlink
+own = fcntl.fcntl(os.open("/dev/null", os.O_RDONLY), fcntl.F_DUPFD, 700)
+posix.readlink = lambda number, dir_fd: read.append(int(number)) or asked(number, dir_fd=dir_fd)
+counts._count_descriptors(found, own)
+listed = [int(number) for number in os.listdir("/proc/self/fd")]
+print(json.dumps([found["fds"], listed, read, own]))
+"""
+
+
+def test_descriptors_are_read_once_each_although_ours_lies_far_above(script):
+    done = subprocess.run([sys.executable, script(ONCE_EACH)], capture_output=True, check=True, text=True)
+    number, listed, read, own = json.loads(done.stdout)
     highest = max(set(listed) - {own})
-    assert found["fds"] == len(listed) and [int(number) for number in read if int(number) > highest + 1] == [own]
+    assert number == len(listed) and [one for one in read if one > highest + 1] == [own]
