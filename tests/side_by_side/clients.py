@@ -963,8 +963,6 @@ STARTED = [
 def main():
     global METHOD
     METHOD, *names = sys.argv[1:]
-    # A loader kills a worker that takes longer to end, and what it had in TMPDIR stays: on a busy machine 5 s go by.
-    torch.utils.data._utils.MP_STATUS_CHECK_INTERVAL = 300.0
     for name in names:
         try:
             said = str(CLIENTS[name]())
