@@ -1,13 +1,12 @@
 """Is a dict a record of what came, by the number of a step, or one in which code looks first whether a key is there?
 
-A record has numbers one after the other for keys, and the code that adds to it asks nothing of it. A cache of a dataset
-has such keys too where it is read in order: `if index not in self.cache`.
+A record has numbers one after the other for keys, and no code asks whether it has one. A cache of a dataset has such
+keys too where it is read in order: `if index not in self.cache`.
 """
 
 import sys
 from itertools import islice
 
-import _ullage_common as common  # noqa: F401
 import _ullage_paths as paths
 import _ullage_queues as queues
 from _ullage_common import thread_time

@@ -25,11 +25,8 @@ EACH = 12  # steps that an element of the outermost container may take
 LARGE = 1 << 16  # in one piece: its header alone shares a page with other objects
 SHARED = 64  # references to what belongs to everybody, such as an interned string
 LEAF = 0.25  # steps that a leaf takes
-ROUNDS, ROUND, EACH_ROUND = (
-    4,
-    32,
-    25,
-)  # after the steps: so many more, once for each of so many, but so many times at most
+# After the steps: so many more, once for each of so many, but so many times at most.
+ROUND, EACH_ROUND, ROUNDS = 32, 25, 4
 CHOSEN, CHOSEN_LEAVES, CHOSEN_LARGE = 8, 32, 12  # of what is left then
 GOLDEN = 0.618
 ROUGH, ROUGH_STEPS = 3, 20  # elements, and steps for each, to see which container is worth a look
@@ -64,9 +61,9 @@ def weigh(root, most=MAX_STEPS, seen=None, closures=False, names=None):
     own = (root,) if names is None else [one for key, one in list(dict.items(names)) if not _is_dunder(key)]
     todo = deque([(one, 1.0) for one in own])
     data = tuple([kind for kind in (array, tensor) if kind is not None])
-    # As many as can be gone into: an element that is not reached weighs nothing.
+    # As many as can be gone into: an element that is not reached is only estimated.
     outer, inner, whole = max(FEWER, min(FEW, most // EACH)), FEWER, True
-    rounds = min(ROUNDS, int(most) // EACH_ROUND)
+    rounds = min(ROUNDS, most // EACH_ROUND)
     while todo:
         if most <= 0:
             if rounds == 0:

@@ -81,7 +81,7 @@ pub struct Retainer {
     pub drained: bool,
     /// Code of the program takes from its left: a queue, though nobody may take from it now.
     pub taken_from: bool,
-    /// Its keys are numbers one after the other, and the code that adds to it looks nothing up in it.
+    /// Its keys are numbers one after the other, and no code asks whether it has one.
     pub numbered: bool,
     /// Those are all objects that it leads to, through any number of others.
     pub deep: bool,

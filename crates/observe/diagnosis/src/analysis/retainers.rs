@@ -107,7 +107,7 @@ impl Kind {
             _ if is_of_lists(retainer) && !is_called_a_cache(retainer) && !is_of_a_class(retainer) => {
                 Kind::Output
             }
-            // By the number of a step, and not looked up before it is stored.
+            // By the number of a step, and never asked whether it has one.
             _ if retainer.numbered && !is_called_a_cache(retainer) => Kind::Output,
             _ if is_keyed(retainer) => Kind::Cache,
             _ if retainer.name.contains("closure variable") => Kind::Hook,
