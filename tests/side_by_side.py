@@ -104,6 +104,7 @@ def jobs(python, ullage, step):
     os.environ["SIDE_BY_SIDE_PYTHON"] = python
     import batches
     import clients
+    import gpu
     import hostile
     import odd
 
@@ -114,6 +115,11 @@ def jobs(python, ullage, step):
         found.append(Job(f"batches-{method}", [python, os.path.join(DATA, "batches.py"), method], names))
     for method, names in (("fork", list(clients.CLIENTS)), ("spawn", clients.STARTED)):
         found.append(Job(f"clients-{method}", [python, os.path.join(DATA, "clients.py"), method], names[::step]))
+    for method in ("fork", "spawn", "forkserver"):
+        if os.path.exists("/dev/nvidiactl"):
+            found.append(Job(f"gpu-{method}", [python, os.path.join(DATA, "gpu.py"), method], list(gpu.JOBS)[::step]))
+        else:
+            missing.append(f"gpu-{method}")
     for number, (name, one) in enumerate({**odd.JOBS, **hostile.JOBS}.items()):
         if number % step:
             continue
@@ -399,7 +405,7 @@ def main():
                 failed.add((name, "/dev/shm", way))
                 print(f"DIFFERS {way:<7} {name}: left in /dev/shm: {left}")
     if missing:
-        print(f"not run here, for want of root or a program: {', '.join(missing)}")
+        print(f"not run here, for want of root, a GPU or a program: {', '.join(missing)}")
     for part, way, took, plainly in slow:
         print(f"slow    {way:<7} {part}: {took:.0f} s, plainly {plainly:.1f} s")
     print(f"{count} jobs, {len(WAYS)} ways, {len(failed)} differences, {len(named)} that the docs name")

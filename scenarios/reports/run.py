@@ -2,7 +2,7 @@
 """Do jobs in the shape of public reports get the cause that their reporters found? A row a job, and the score by kind.
 
     run.py --ullage PATH --python PYTHON-WITH-TORCH [--only PATTERN] [--batch NAME] [--save TABLE.md] [--screens FOLDER]
-           [--busy] [--no-agent | --watch]
+           [--recordings FOLDER] [--busy] [--no-agent | --watch]
 
 `--busy`: beside one spinning process for each core. `--watch`: the job starts by itself, and `ullage watch PID` comes
 8 s later. There, and with `--no-agent`, growth without a name is right as well. In expect.yaml:
@@ -11,7 +11,7 @@
 - `first`: causes of which one must be the first finding above a note; empty: there must be none
 - `also`, `not`: causes that must be found above a note besides (`one|other`), and that must not be
 - `roles`: roles that some process must have; `says`: words that some finding must hold
-- `job`, `exit`: the command and its own exit status; `needs`: a package
+- `job`, `exit`: the command and its own exit status; `needs`: a package, or `cuda`: a GPU that torch can use
 - `cgroup_memory`, `cgroup_pids`, `nofile`, `shm`: limits of the job; `shm` is the size of a /dev/shm of its own
 """
 
@@ -20,6 +20,7 @@ import collections
 import fnmatch
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -133,6 +134,8 @@ def run(name, expect, arguments):
     finally:
         surroundings.end_marked(token)
         surroundings.remove_cgroups(groups)
+        if arguments.recordings and os.path.exists(f"{scratch}/home"):
+            shutil.copytree(f"{scratch}/home", os.path.join(arguments.recordings, name), dirs_exist_ok=True)
         surroundings.remove_folder(scratch)
 
 
@@ -189,7 +192,10 @@ def row(name, expect, arguments):
     """The kind, the judgement and the words of a table's row; the screen."""
     if "needs" in expect:
         environment = {**os.environ, "PYTHONPATH": arguments.packages or ""}
-        there = [arguments.python, "-c", f"import {expect['needs']}"]
+        asked = f"import {expect['needs']}"
+        if expect["needs"] == "cuda":
+            asked = "import sys, torch; sys.exit(not torch.cuda.is_available())"
+        there = [arguments.python, "-c", asked]
         if subprocess.run(there, env=environment, capture_output=True).returncode:
             return "skipped", f"no {expect['needs']}", "", "", ""
     blind = arguments.no_agent or arguments.watch
@@ -219,6 +225,7 @@ def main():
     parser.add_argument("--watch", action="store_true")
     parser.add_argument("--save", help="the table, as a page")
     parser.add_argument("--screens", help="a folder for what each job got to see")
+    parser.add_argument("--recordings", help="a folder for what each job's run recorded")
     arguments = parser.parse_args()
     arguments.ullage, arguments.python = os.path.abspath(arguments.ullage), os.path.abspath(arguments.python)
     rows = []
