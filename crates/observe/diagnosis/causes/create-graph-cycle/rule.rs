@@ -2,7 +2,7 @@
 
 use super::unnamed_growth;
 use crate::analysis::growth_class::rising;
-use crate::analysis::retainers::{explained_share, is_much, is_not_live};
+use crate::analysis::retainers::{explained_share, is_much_in_use};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
@@ -18,7 +18,7 @@ pub(super) const RULE: Rule = Rule { judge, fixes };
 fn judge(analysis: &Analysis) -> Judgement {
     let rising = rising(analysis, GROWTH_BYTES as f64).into_iter();
     let mut all: Vec<(&ProcessHistory, Rise, At, &GraphGradients)> = rising
-        .filter(|(process, rise)| is_much(process, rise) && !is_not_live(process, rise))
+        .filter(|(process, rise)| is_much_in_use(process, rise))
         .filter(|(process, _)| unnamed_growth::grows(analysis, process))
         .filter(|(process, rise)| explained_share(process, *rise) < EXPLAINS)
         .filter_map(|(process, rise)| {

@@ -3,10 +3,11 @@
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
-use crate::policy::counts::{MOST_ANCESTORS, ORPHANED_S};
+use crate::policy::counts::{MOST_ANCESTORS, ORPHANED_S, ORPHANED_TIMES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Ending, Evidence, Fix, OutcomeKind, Proof, Role, Severity};
+use std::collections::{BTreeMap, BTreeSet};
+use ullage_model::{Ending, Evidence, Fix, OutcomeKind, ProcessId, Proof, Role, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -21,8 +22,10 @@ fn judge(analysis: &Analysis) -> Judgement {
 /// run.
 fn orphaned_during(analysis: &Analysis) -> Judgement {
     // What Python forks or multiprocessing starts works for its parent, whatever it is called; a program may be meant to stay.
+    let repeated = left_behind_repeatedly(analysis);
     let is_worker = |process: &&ProcessHistory| match process.role {
         Role::LoaderWorker(_) | Role::PoolWorker | Role::Rank(_) => true,
+        _ if repeated.contains(&process.id) => true,
         Role::Trainer | Role::Other => {
             let forked = process.facts.as_ref().is_some_and(|facts| facts.forked_from.is_some());
             process.started_by.is_some() || (forked && process.name().starts_with("python"))
@@ -31,7 +34,8 @@ fn orphaned_during(analysis: &Analysis) -> Judgement {
     };
     let mut orphans: Vec<(f64, &ProcessHistory, &ProcessHistory)> = Vec::new();
     for process in analysis.timeline.processes().filter(is_worker) {
-        if let Some((alone, ancestor)) = killed_above(analysis, process) {
+        let left = repeated.contains(&process.id).then(|| outlived(analysis, process)).flatten();
+        if let Some((alone, ancestor)) = killed_above(analysis, process).or(left) {
             orphans.push((alone, process, ancestor));
         }
     }
@@ -70,6 +74,38 @@ fn orphaned_during(analysis: &Analysis) -> Judgement {
     // What its workers hold came before, and stays because of this.
     finding.at = Some(first.first_seen);
     Judgement::one(finding)
+}
+
+/// Python programs that outlived the Python that started them, the same program under so many others, one after the other: each
+/// of those left one behind. A server that is meant to stay is left behind once.
+fn left_behind_repeatedly(analysis: &Analysis) -> Vec<ProcessId> {
+    let mut by_program: BTreeMap<&[String], Vec<(&ProcessHistory, ProcessId)>> = BTreeMap::new();
+    let is_program = |process: &&ProcessHistory| {
+        process.is_python()
+            && process.started_by.is_none()
+            && matches!(process.role, Role::Other | Role::Helper)
+    };
+    for process in analysis.timeline.processes().filter(is_program) {
+        let Some(words) = process.facts.as_ref().map(|facts| &facts.command_line) else { continue };
+        // `python -u server.py`, `python -m server`.
+        let Some(name) = words.iter().skip(1).position(|word| !word.starts_with('-')) else { continue };
+        if let Some((_, parent)) = outlived(analysis, process) {
+            by_program.entry(&words[..name + 2]).or_default().push((process, parent.id));
+        }
+    }
+    let many = by_program.into_values().filter(|left| {
+        let parents: BTreeSet<ProcessId> = left.iter().map(|(_, parent)| *parent).collect();
+        parents.len() >= ORPHANED_TIMES
+    });
+    many.flatten().map(|(process, _)| process.id).collect()
+}
+
+/// The Python that started it and ended before it, and seconds that it has lived since.
+fn outlived<'a>(analysis: &Analysis<'a>, process: &ProcessHistory) -> Option<(f64, &'a ProcessHistory)> {
+    let parent = analysis.timeline.by_pid(process.born_to()).filter(|parent| parent.is_python())?;
+    let (at, _, _) = parent.ended?;
+    let alone = process.last_seen.since(at);
+    (process.first_seen < at && alone >= ORPHANED_S).then_some((alone, parent))
 }
 
 fn is_killed(process: &ProcessHistory) -> bool {
@@ -125,10 +161,13 @@ fn survivors(analysis: &Analysis) -> Judgement {
         ) && !leaves_by_itself(analysis, process)
     };
     let worker = orphans.iter().find(is_worker);
+    let repeated = left_behind_repeatedly(analysis);
+    let many = orphans.iter().filter(|process| repeated.contains(&process.id)).count() >= ORPHANED_TIMES;
     let stay = orphans.iter().any(|process| !leaves_by_itself(analysis, process));
     let outcome = analysis.plain_outcome();
     let killed = matches!(outcome.kind, OutcomeKind::Signal | OutcomeKind::OomKill | OutcomeKind::Budget);
-    let severity = if stay && (killed || worker.is_some()) { Severity::Warning } else { Severity::Note };
+    let severity =
+        if stay && (killed || worker.is_some() || many) { Severity::Warning } else { Severity::Note };
     let memory: u64 = orphans
         .iter()
         .filter_map(|process| process.memory)

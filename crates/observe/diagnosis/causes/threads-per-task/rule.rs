@@ -80,14 +80,16 @@ fn came_one_by_one(process: &ProcessHistory, first: f64, last: f64, until: At) -
 /// Nothing failed yet: they become more and more.
 fn rising(analysis: &Analysis, process: &ProcessHistory) -> Option<(f64, Judgement)> {
     let (_, first) = process.threads.first()?;
-    let (at, last) = process.threads.last()?;
+    let (at, _) = process.threads.last()?;
+    // At its end a program may end all of them before it is read once more.
+    let (_, most) = process.threads.peak()?;
     let Trend::Growing(growth) = trend_of(&process.threads, at) else { return None };
     let more = growth.per_second * growth.lasted_s;
-    let of_groups = explains(process, last - first);
+    let of_groups = explains(process, most - first);
     if !growth.ongoing
         || more < THREADS_MORE
         || growth.lasted_s < THREADS_LASTED_S
-        || last < THREADS_TIMES * first
+        || most < THREADS_TIMES * first
         || of_groups
     {
         return None;
@@ -95,14 +97,14 @@ fn rising(analysis: &Analysis, process: &ProcessHistory) -> Option<(f64, Judgeme
     let sentence = format!(
         "{} has {} threads, {} more every second for the last {}, up from {}.",
         evidence::capital(&evidence::describe(process)),
-        evidence::count(last as u64),
+        evidence::count(most as u64),
         rate(growth.per_second),
         evidence::seconds(growth.lasted_s),
         evidence::count(first as u64)
     );
     let source = evidence::Source::Process(process.id.pid, "stat");
-    let evidence = evidence::number("threads", last as u64, "threads", source, at, sentence);
-    Some((last, judged(analysis, process, vec![evidence], at)))
+    let evidence = evidence::number("threads", most as u64, "threads", source, at, sentence);
+    Some((most, judged(analysis, process, vec![evidence], at)))
 }
 
 fn judged(analysis: &Analysis, process: &ProcessHistory, mut evidence: Vec<Evidence>, at: At) -> Judgement {

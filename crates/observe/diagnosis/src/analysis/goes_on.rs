@@ -25,7 +25,7 @@ pub(crate) fn goes_on(run: &Run, process: &ProcessHistory, rise: &Rise) -> bool 
     let late = lasted >= UNNAMED_LATE * lived
         && readings >= UNNAMED_LATE_READINGS
         && rise.by >= UNNAMED_LATE_SHARE * held;
-    let stood = process.last_seen.seconds() - rise.until;
+    let stood = process.worked_until.seconds() - rise.until;
     stood <= UNNAMED_END_INTERVALS * run.facts.interval_s.max(apart(&private))
         && lasted >= GROWTH_LEAST_S.max(UNNAMED_INTERVALS * run.facts.interval_s)
         && readings >= GROWTH_LEAST_READINGS

@@ -338,6 +338,12 @@ pub(crate) fn is_much(process: &ProcessHistory, rise: &Rise) -> bool {
     is_much_of(rise.by, process.private().peak().map_or(0.0, |(_, bytes)| bytes))
 }
 
+/// The same of what is in use, of all that is: what malloc holds free below live blocks may be many times as much.
+pub(crate) fn is_much_in_use(process: &ProcessHistory, rise: &Rise) -> bool {
+    let free = part(process, rise, GrowthClass::FreedButHeld);
+    is_much_of(rise.by - free, process.private().peak().map_or(0.0, |(_, bytes)| bytes) - free)
+}
+
 fn is_much_of(by: f64, private: f64) -> bool {
     by >= GROWTH_WARN_BYTES as f64 && by >= GROWTH_WARN_SHARE * private
 }
@@ -376,6 +382,6 @@ pub(crate) fn is_not_live(process: &ProcessHistory, rise: &Rise) -> bool {
 
 /// Bytes of what came that are of a class.
 pub(crate) fn part(process: &ProcessHistory, rise: &Rise, class: GrowthClass) -> f64 {
-    let parts = split(&process.memory_readings, rise.since, rise.by, rise.rests(process.last_seen));
+    let parts = split(&process.memory_readings, rise.since, rise.by, rise.rests(process.worked_until));
     parts.unwrap_or_default().iter().filter(|part| part.0 == class).map(|part| part.1).sum()
 }

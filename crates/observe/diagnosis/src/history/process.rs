@@ -70,6 +70,8 @@ pub struct ProcessHistory {
     pub first_seen: At,
     /// Last reading.
     pub last_seen: At,
+    /// Last reading of its memory while its program ran.
+    pub worked_until: At,
     /// The last reading as it was.
     pub last: Option<ProcessReading>,
     /// Sizes, as last read while it had memory.
@@ -156,6 +158,8 @@ pub struct ProcessHistory {
     pub holds: Vec<Held>,
     /// Version of its Python.
     pub python: Option<String>,
+    /// When the agent said that its interpreter was about to be taken down: what it gives back from then on is no part of its run.
+    pub taken_down: Option<At>,
     /// How it ended.
     pub ended: Option<(At, Ending, EndingSource)>,
 }
@@ -170,6 +174,7 @@ impl ProcessHistory {
             parent: 0,
             first_seen: at,
             last_seen: at,
+            worked_until: at,
             last: None,
             memory: None,
             mappings: None,
@@ -213,6 +218,7 @@ impl ProcessHistory {
             retained_by_iterators: None,
             holds: Vec::new(),
             python: None,
+            taken_down: None,
             ended: None,
         }
     }
@@ -230,15 +236,18 @@ impl ProcessHistory {
             self.memory = Some((at, memory));
             self.virtual_size.push(at, memory.virtual_size.0 as f64);
             self.locked.push(at, memory.locked.0 as f64);
-            self.anonymous.push(at, memory.anonymous.0 as f64);
-            if memory.shared.0 > 0 || self.shared.last().is_some() {
-                self.shared.push(at, memory.shared.0 as f64);
+            if !self.gives_back(&memory) {
+                self.anonymous.push(at, memory.anonymous.0 as f64);
+                if memory.shared.0 > 0 || self.shared.last().is_some() {
+                    self.shared.push(at, memory.shared.0 as f64);
+                }
+                if memory.swap.0 > 0 || self.swapped.last().is_some() {
+                    self.swapped.push(at, memory.swap.0 as f64);
+                }
+                self.worked_until = at;
             }
             if memory.peak_resident.0 > 0 {
                 self.high_water.push(at, memory.peak_resident.0 as f64);
-            }
-            if memory.swap.0 > 0 || self.swapped.last().is_some() {
-                self.swapped.push(at, memory.swap.0 as f64);
             }
             if self
                 .files
@@ -280,6 +289,13 @@ impl ProcessHistory {
             }
         }
         self.last = Some(reading.clone());
+    }
+
+    /// Its interpreter is being taken down, and it holds less than while it ran: of much memory that takes seconds.
+    fn gives_back(&self, memory: &ProcessMemory) -> bool {
+        let last = |series: &Series| series.last().map_or(0.0, |(_, bytes)| bytes);
+        let held = last(&self.anonymous) + last(&self.swapped);
+        self.taken_down.is_some() && (memory.anonymous.0.saturating_add(memory.swap.0) as f64) < held
     }
 
     fn ran(&mut self, at: At, reading: &ProcessReading, since: f64) {

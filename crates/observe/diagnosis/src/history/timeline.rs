@@ -344,6 +344,7 @@ impl Timeline {
                 AgentMessage::Bye { retained_by_iterators, figures } => {
                     history.retained_by_iterators = retained_by_iterators.map(|retained| (at, retained));
                     history.torch_counters.end(at);
+                    history.taken_down = Some(at);
                     history.memory_readings.end(figures);
                 }
                 AgentMessage::Fix { .. } | AgentMessage::Inside { .. } | AgentMessage::Mark { .. } => {}

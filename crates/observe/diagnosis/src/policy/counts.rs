@@ -60,6 +60,8 @@ pub(crate) const LARGE_MEMLOCK_BYTES: u64 = 4 << 30;
 /// A worker whose parent was killed lives on as an orphan from here on, seconds: torch's workers ask every 5 s whether it lives
 /// (MP_STATUS_CHECK_INTERVAL), and leave. In any run: it is torch's constant, twice.
 pub(crate) const ORPHANED_S: f64 = 10.0;
+/// Processes of one program, each left behind by another parent: one may be meant to stay, and two be a server and its successor.
+pub(crate) const ORPHANED_TIMES: usize = 3;
 /// How far up an orphan's ancestors are gone through: a script, a program, a launcher and its agent are four. Bounds the work where a
 /// pid was given out again; it decides nothing else.
 pub(crate) const MOST_ANCESTORS: usize = 16;

@@ -3,10 +3,11 @@
 //! - What malloc holds free below live blocks came with ever more of these: they pin many times their own size, and without them the
 //!   rest would go back. A named growth of the process explains it.
 //! - What a name leads to, through any number of others, is where a growth was seen. A queue whose items nobody takes explains it.
+//! - What is registered to be called at the end, and came with a thread each, waits for the end of those threads.
 
 use crate::analysis::Analysis;
 use crate::causes::explains_growth;
-use crate::policy::growth::GROWTH_BYTES;
+use crate::policy::growth::{EXPLAINS, GROWTH_BYTES};
 use crate::policy::sizes::MOST;
 use crate::rule::allocators::retained_by_allocator;
 use crate::rule::retainers::LEADS_TO;
@@ -15,6 +16,11 @@ use ullage_model::{EvidenceValue, Finding, ProcessId, Severity, Status};
 /// Free memory that lies below blocks in use.
 const BELOW_LIVE: &str = "glibc-dynamic-mmap-threshold";
 const QUEUE: &str = "queue-backlog-unbounded";
+const THREADS: &str = "threads-per-task";
+const AT_EXIT: &str = "hooks-and-closures-leak";
+
+/// How the agent calls bound methods that C holds: what is registered with `atexit`.
+const HELD_BY_C: &str = "callbacks";
 
 /// Copies of pages, processes, mappings and what has no name: no blocks among others.
 const OF_PAGES: [&str; 9] = [
@@ -38,19 +44,25 @@ pub(crate) fn explain(analysis: &Analysis, findings: &mut [Finding]) {
         let is_pinned = cause == BELOW_LIVE;
         let is_queued =
             leads_to(&findings[farther]).is_some_and(|bytes| waiting(analysis, process) >= MOST * bytes);
+        let of_threads = cause == AT_EXIT && came_with_threads(analysis, process);
         let nearer = findings.iter_mut().find(|finding| {
             let known = finding.severity > Severity::Note && finding.status() >= Status::Supported;
-            let fits = (is_pinned && pins(finding)) || (is_queued && finding.cause == QUEUE);
+            let fits = (is_pinned && pins(finding))
+                || (is_queued && finding.cause == QUEUE)
+                || (of_threads && finding.cause == THREADS);
             known && fits && finding.cause != cause && of(finding) == Some(process)
         });
         let Some(nearer) = nearer else { continue };
         if !nearer.explains.contains(&cause) {
             nearer.explains.push(cause);
         }
-        // What is pinned needs no remedy of its own, unless memory ran out.
-        let pinned = &mut findings[farther].severity;
-        if is_pinned && *pinned == Severity::Warning && !analysis.ran_out {
-            *pinned = Severity::Note;
+        // The rest is less than what a name must explain.
+        let is_same = leads_to(&findings[farther])
+            .is_some_and(|bytes| bytes - waiting(analysis, process) < EXPLAINS * bytes);
+        // What is pinned needs no remedy of its own, unless memory ran out; what waits in a queue is the same bytes once more.
+        let other = &mut findings[farther].severity;
+        if (is_queued && is_same || is_pinned && !analysis.ran_out) && *other == Severity::Warning {
+            *other = Severity::Note;
         }
     }
 }
@@ -73,6 +85,19 @@ fn leads_to(finding: &Finding) -> Option<f64> {
         EvidenceValue::Number(bytes, _) => Some(bytes),
         _ => None,
     }
+}
+
+/// Of what holds most, the callbacks that C holds are no more than the threads that came meanwhile.
+fn came_with_threads(analysis: &Analysis, process: ProcessId) -> bool {
+    let Some(process) = analysis.timeline.process(process) else { return false };
+    let retainers = process.censuses.iter().flat_map(|(_, census)| &census.retainers);
+    let most = retainers.max_by_key(|retainer| retainer.more_bytes);
+    let of_c = most.filter(|retainer| retainer.type_name == HELD_BY_C);
+    let threads =
+        process.threads.first().zip(process.threads.peak()).map_or(0.0, |(first, most)| most.1 - first.1);
+    of_c.is_some_and(|callbacks| {
+        threads >= callbacks.length.saturating_sub(callbacks.before.unwrap_or(0)) as f64
+    })
 }
 
 /// Bytes that wait in the queues of a process.

@@ -3,8 +3,8 @@
 use super::build::*;
 use std::collections::BTreeMap;
 use ullage_model::{
-    AgentMessage, Backlog, Bytes, Census, Ending, EventKind, HeldGraph, Measured, ProcessMemory, Retainer,
-    Severity, Verdict, Weight,
+    AgentMessage, Backlog, Bytes, Census, Ending, EventKind, GraphGradients, HeldGraph, Measured,
+    ProcessMemory, ProcessReading, Retainer, Severity, Verdict, Weight,
 };
 
 /// Main grows by 10 MiB a second for 40 s. `said`: what the agent says, and at which second.
@@ -12,19 +12,23 @@ fn verdict_of(said: &[(i32, AgentMessage)]) -> Verdict {
     let mut run = Run::new();
     for second in 0..=40 {
         let at = 1.0 + f64::from(second);
-        let mut reading = reading(MAIN, 1, "python");
-        reading.memory = Measured::Known(ProcessMemory {
-            anonymous: Bytes((200 + 10 * second as u64) * MIB),
-            file: Bytes(100 * MIB),
-            ..ProcessMemory::default()
-        });
-        run.tick(at, vec![reading], |_| {});
+        run.tick(at, vec![grown(200 + 10 * second as u64)], |_| {});
         for (_, message) in said.iter().filter(|(time, _)| *time == second) {
             run.event(at, EventKind::Agent { id: Some(id(MAIN)), pid: MAIN, message: message.clone() });
         }
     }
     run.finish(41.5, Ending::Exited(0));
     run.verdict()
+}
+
+fn grown(mib: u64) -> ProcessReading {
+    let mut reading = reading(MAIN, 1, "python");
+    reading.memory = Measured::Known(ProcessMemory {
+        anonymous: Bytes(mib * MIB),
+        file: Bytes(100 * MIB),
+        ..ProcessMemory::default()
+    });
+    reading
 }
 
 fn figures(used: u64, free: u64) -> AgentMessage {
@@ -74,6 +78,62 @@ fn a_graph_that_pins_a_heap_stands_before_what_malloc_holds_free_below_it() {
 }
 
 #[test]
+fn gradients_that_carry_a_graph_stand_before_what_malloc_holds_free_among_them() {
+    let with = |heap: &[(i32, AgentMessage)], with_graph: u64| {
+        let grads =
+            Some(GraphGradients { with_graph, tensor: "[4, 3, 256, 256] float32".into(), warned: false });
+        let grows = Census { grads, grown: 110 * MIB, ..Census::default() };
+        let censuses = [(10, census(1, Census::default())), (20, census(2, grows))];
+        verdict_of(&[heap, censuses.as_slice()].concat())
+    };
+    // Of 400 MiB that came, 260 are free.
+    let heap = [(1, figures(150, 10)), (39, figures(300, 300))];
+    let verdict = with(&heap, 65);
+    assert_eq!(causes(&verdict), ["create-graph-cycle"]);
+    assert!(verdict.findings.iter().any(|finding| finding.cause == "glibc-dynamic-mmap-threshold"));
+    assert_eq!(causes(&with(&heap, 0)), ["glibc-dynamic-mmap-threshold"]);
+    // Nearly all of it is free.
+    let heap = [(1, figures(150, 10)), (39, figures(160, 440))];
+    assert_eq!(causes(&with(&heap, 65)), ["glibc-dynamic-mmap-threshold"]);
+}
+
+#[test]
+fn threads_that_never_end_stand_before_what_is_registered_to_end_them() {
+    let first = |threads: u32| {
+        let callbacks = Retainer {
+            name: "TaskManager.join()".into(),
+            line: "client.py:56".into(),
+            type_name: "callbacks".into(),
+            element: "method".into(),
+            by_hook: true,
+            before: Some(20),
+            length: 120,
+            bytes: 230 * MIB,
+            more_bytes: 200 * MIB,
+            own_bytes: 230 * MIB,
+            of_bytes: 220 * MIB,
+            ..Retainer::default()
+        };
+        let grows = Census { retainers: vec![callbacks], grown: 250 * MIB, ..Census::default() };
+        let mut run = Run::new();
+        for second in 0..=40u32 {
+            let at = 1.0 + f64::from(second);
+            let mut reading = grown(200 + 10 * u64::from(second));
+            reading.threads = 1 + threads * second;
+            run.tick(at, vec![reading], |_| {});
+            let said = [(10, census(1, Census::default())), (30, census(2, grows.clone()))];
+            for (_, message) in said.into_iter().filter(|(time, _)| *time == second) {
+                run.event(at, EventKind::Agent { id: Some(id(MAIN)), pid: MAIN, message });
+            }
+        }
+        run.finish(41.5, Ending::Exited(0));
+        causes(&run.verdict())[0].to_owned()
+    };
+    assert_eq!(first(4), "threads-per-task");
+    assert_eq!(first(2), "hooks-and-closures-leak", "a thread for some of them only");
+}
+
+#[test]
 fn a_queue_that_nobody_empties_stands_before_what_leads_to_it() {
     let deep = Retainer {
         name: "task['_children']".into(),
@@ -107,6 +167,11 @@ fn a_queue_that_nobody_empties_stands_before_what_leads_to_it() {
     assert_eq!(causes(&verdict), ["queue-backlog-unbounded", "accumulate-metrics-outputs"]);
     let said: String = verdict.findings[0].evidence.iter().map(|one| one.sentence.as_str()).collect();
     assert!(said.contains("1 more of its queues hold about 64 MiB"), "{said}");
+    // All of it waits there: it is not told twice.
+    let verdict = with(&[queue(1, 190)]);
+    assert_eq!(causes(&verdict), ["queue-backlog-unbounded"]);
+    let other = verdict.findings.iter().find(|finding| finding.cause == "accumulate-metrics-outputs");
+    assert_eq!(other.map(|finding| finding.severity), Some(Severity::Note));
     // A small one besides explains nothing of it.
     assert_eq!(causes(&with(&[queue(1, 40)]))[0], "accumulate-metrics-outputs");
 }

@@ -167,6 +167,55 @@ fn workers_that_go_on_after_their_parent_was_killed_are_orphans() {
 }
 
 #[test]
+fn a_server_that_each_of_many_programs_leaves_behind_is_an_orphan_and_one_that_is_left_once_is_not() {
+    let finding = |words: &[&str], left: i32, each_by_its_own: bool| {
+        let mut run = Run::new();
+        let seen = |pid: i32, parent: i32, words: Vec<String>| EventKind::ProcessSeen {
+            facts: Box::new(ProcessFacts {
+                id: id(pid),
+                parent,
+                uid: Measured::Known(1000),
+                command_line: words,
+                comm: "python".into(),
+                limits: Measured::Known(limits()),
+                cgroups: vec!["0::/job".into()],
+                role: Role::Helper,
+                seccomp: Measured::default(),
+                cores_allowed: Measured::default(),
+                forked_from: None,
+            }),
+        };
+        for turn in 0..left {
+            let agent = 200 + if each_by_its_own { turn } else { 0 };
+            let at = 1.0 + 4.0 * f64::from(turn);
+            if turn == 0 || each_by_its_own {
+                run.event(at, seen(agent, MAIN, vec!["python".into(), "agent.py".into(), turn.to_string()]));
+            }
+            let words = words.iter().map(|word| (*word).to_owned()).chain([turn.to_string()]).collect();
+            run.event(at + 0.5, seen(300 + turn, agent, words));
+        }
+        let life = 4.0 * f64::from(left);
+        for at in (1..).map(f64::from).take_while(|at| *at <= life + 20.0) {
+            let turn = ((at - 1.0) / 4.0) as i32;
+            let agent = if each_by_its_own { 200 + turn } else { 200 };
+            let agent = (at < life).then(|| reading(agent, MAIN, "python"));
+            let servers = (0..left.min(turn + 1)).map(|turn| reading(300 + turn, 1, "python"));
+            let job = std::iter::once(reading(MAIN, 1, "bash")).chain(servers).chain(agent).collect();
+            run.tick(at + 0.6, job, |_| {});
+        }
+        for turn in 0..if each_by_its_own { left } else { 1 } {
+            let of = if each_by_its_own { turn + 1 } else { left };
+            run.ended(0.9 + 4.0 * f64::from(of), 200 + turn, Ending::Exited(3));
+        }
+        causes(&run.finish(life + 21.0, Ending::Exited(0)).verdict()).contains(&"orphan-workers")
+    };
+    assert!(finding(&["python", "engine.py"], 4, true));
+    assert!(finding(&["python", "-u", "-m", "engine"], 4, true));
+    assert!(!finding(&["python", "engine.py"], 2, true), "one, and its successor");
+    assert!(!finding(&["python", "engine.py"], 4, false), "four servers of one program");
+}
+
+#[test]
 fn ranks_under_a_launcher_that_outlived_the_killed_program_are_orphans_and_those_of_a_killed_shell_are_not() {
     let with = |program: &str, agent: Ending| {
         let mut run = Run::new();

@@ -769,3 +769,28 @@ fn of_a_program_of_another_language_it_is_said_that_no_agent_can_be_inside() {
         assert_eq!(finding.fixes[0].command.contains("heaptrack"), other);
     }
 }
+
+#[test]
+fn an_interpreter_that_is_taken_down_slowly_gives_back_nothing_of_its_run() {
+    let ends = |seconds: f64, says_so: bool| {
+        let mut run = Run::new();
+        for at in ticks(40.0, 1.0) {
+            run.tick(at, vec![sized(MAIN, 100.0 + 10.0 * at, 100.0, 3000.0)], |_| {});
+        }
+        if says_so {
+            let message =
+                AgentMessage::Bye { figures: Default::default(), retained_by_iterators: Default::default() };
+            run.event(40.2, EventKind::Agent { id: Some(id(MAIN)), pid: MAIN, message });
+        }
+        for step in (1..).map(f64::from).take_while(|step| *step <= seconds) {
+            let left = 300.0 * (1.0 - step / (seconds + 1.0));
+            run.tick(40.0 + step, vec![sized(MAIN, left, 100.0, 3000.0)], |_| {});
+        }
+        run.finish(40.5 + seconds, Ending::Exited(0)).verdict()
+    };
+    for seconds in [1.0, 3.0, 8.0] {
+        is_reported(&ends(seconds, true), &format!("{seconds} s"));
+    }
+    // What the program itself freed while it ran.
+    is_left_in_peace(&ends(8.0, false), "freed");
+}

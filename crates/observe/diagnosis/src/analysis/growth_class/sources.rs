@@ -163,7 +163,7 @@ fn private(run: &Run, least: f64) -> Vec<GrowthSource> {
     let rises = processes.iter().filter_map(|process| {
         let rise =
             rise(&process.private(), loaded(process), each).filter(|rise| !gave_back(run, process, rise))?;
-        let split = split(&process.memory_readings, rise.since, rise.by, rise.rests(process.last_seen));
+        let split = split(&process.memory_readings, rise.since, rise.by, rise.rests(process.worked_until));
         let not_split = split.is_none();
         let parts = split.unwrap_or_else(|| vec![(GrowthClass::LiveGrowth, rise.by)]);
         Some(GrowthSource { parts, rise, process: Some(process.id), not_split })
