@@ -613,6 +613,19 @@ class Dataset:
         self.cache[index] = bytes(MIB)
 
 
+def test_functions_registered_to_run_at_the_end_are_counted(census):
+    def nothing():
+        pass
+
+    before = taken(census, 20 * MIB)["at_exit"]
+    try:
+        for _ in range(5):
+            atexit.register(nothing, bytearray(MIB))
+        assert taken(census, 40 * MIB)["at_exit"] == before + 5
+    finally:
+        atexit.unregister(nothing)
+
+
 def test_an_attribute_has_its_class_and_the_line_in_its_method(census):
     dataset = Dataset()
     for number in range(10):
@@ -1207,6 +1220,28 @@ def test_a_chain_of_nodes_is_told_by_the_name_that_leads_to_it(census):
     # A node, its dict or its values, and its bytes.
     assert 1000 <= found["length"] - found["before"] <= 3000
     assert abs(found["more_bytes"] - 1000 * 10_200) < MIB and found["of_bytes"] == 10 * MIB
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_what_waits_in_a_queue_that_was_told_of_hangs_below_no_name(census, told):
+    class Queue:
+        def __init__(self):
+            self.items = collections.deque()
+
+    queues = [Queue()]
+
+    def fill(number):
+        # Each is a chain, so that no container becomes longer.
+        for _ in range(number):
+            queues[0].items = collections.deque([Node(queues[0].items, bytes(10_000))])
+
+    fill(500)
+    backlog = types.SimpleNamespace(waiting=lambda: [queues[0].items] if told else [])
+    sys.modules["_ullage_backlog"] = backlog
+    taken(census, 0)
+    fill(1000)
+    deep = [one for one in taken(census, 10 * MIB)["holders"] if one.get("deep")]
+    assert bool(deep) != told, deep
 
 
 def test_a_tree_whose_nodes_show_little_of_their_tensors_hides_the_rest(census):

@@ -5,6 +5,7 @@ queue but the type of the deque in it; whoever reads it finds a deque.
 """
 
 from _collections import deque
+from _weakref import ref
 
 import _ullage_agent as agent
 import _ullage_common as common
@@ -12,6 +13,7 @@ import _ullage_kinds as types
 from _ullage_common import monotonic
 
 _queues = 0  # queues told of
+_told = []  # weak references to what waits in them
 _FIRST_BACKLOG = 16  # items
 _HEAVY_BACKLOG = 4 << 20
 
@@ -38,6 +40,7 @@ def _tell_backlog(_handled, arguments, _keywords):
     if items.number is None:
         _queues += 1
         items.number = _queues
+        _told.append(ref(items))
     agent.send(
         {
             "kind": "backlog",
@@ -49,6 +52,12 @@ def _tell_backlog(_handled, arguments, _keywords):
             "age_s": monotonic() - items.made,
         }
     )
+
+
+def waiting():
+    """What waits in the queues that were told of."""
+    found = [known() for known in _told]
+    return [items for items in found if items is not None]
 
 
 Backlog.append = common.native.hook(deque.append, _tell_backlog, 2)

@@ -172,6 +172,7 @@ class Census:
             collects=common.native.collects(),
             collects_after=gc.get_threshold()[0],
             frozen=self._count_frozen(),
+            at_exit=from_below.registered(),
             sees_saved=heap.sees_saved,
             holders=holders,
             graphs=graphs,
@@ -406,7 +407,7 @@ class Census:
     def _deep(self, heap, hooks):
         """The name below which most of what came hangs, where it is more than when the name was first seen."""
         depths = common.load("depths")
-        spots = list(paths.walk(thread_time() + WALK_S, outermost=True, most=MOST_DEPTHS))
+        spots = list(paths.walk(thread_time() + WALK_S, None, {*map(id, depths.waiting())}, None, True, MOST_DEPTHS))
         # Where there are too many objects for the collector's list, there are for all that the names lead to.
         found, seconds = None, FIRST_DEPTHS_S if self._taken == 1 else DEPTHS_S
         if self._objects:

@@ -48,7 +48,7 @@ def below(heap, spots, least, seconds):
     """Name -> Below, where at least so many bytes hang below it; None where there was no time for all."""
     numbers = {id(spot): number for number, spot in enumerate(spots)}
     parents = [numbers.get(id(spot[1]), -1) for spot in spots]
-    found = _gone_through(heap, [spot[0] for spot in spots], parents, _names_of_modules(), MOST, seconds)
+    found = _gone_through(heap, [spot[0] for spot in spots], parents, _closed(), MOST, seconds)
     if found is None:
         return None
     sums, values, owners = found
@@ -79,10 +79,16 @@ def below(heap, spots, least, seconds):
     return {paths.name(one.spot): one for one in reversed(heavy[:MOST_NAMED])}
 
 
-def _names_of_modules():
-    """They lead to all that the program has loaded."""
+def _closed():
+    """What is not gone into: the names of modules, which lead to all that the program has loaded, and what waits in
+    queues, of which backlog.py tells."""
     modules = [one for one in list(sys.modules.values()) if issubclass(type(one), types.ModuleType)]
-    return [_NAMES(one) for one in modules]
+    return [_NAMES(one) for one in modules] + waiting()
+
+
+def waiting():
+    backlog = sys.modules.get("_ullage_backlog")
+    return backlog.waiting() if backlog is not None else []
 
 
 def _gone_through(heap, roots, parents, closed, most, seconds):
@@ -124,7 +130,7 @@ def sampled(heap, spots, until):
     """Name -> Some, of the longest containers with a name, as far as there is time."""
     long = [one for one in spots if id(type(one[0])) in _LISTS_AND_DICTS and LONG <= len(one[0]) <= _longest(one[0])]
     long.sort(key=lambda one: -len(one[0]))
-    closed, found = _names_of_modules(), {}
+    closed, found = _closed(), {}
     for spot in long[:MOST_LONG]:
         left = until - thread_time()
         if left <= 0:

@@ -2,7 +2,7 @@
 
 use super::unnamed_growth;
 use crate::analysis::growth_class::rising;
-use crate::analysis::retainers::{explained_share, is_much_in_use};
+use crate::analysis::retainers::{explained_share, is_much, is_much_in_use, is_not_live};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
@@ -18,15 +18,19 @@ pub(super) const RULE: Rule = Rule { judge, fixes };
 fn judge(analysis: &Analysis) -> Judgement {
     let rising = rising(analysis, GROWTH_BYTES as f64).into_iter();
     let mut all: Vec<(&ProcessHistory, Rise, At, &GraphGradients)> = rising
-        .filter(|(process, rise)| is_much_in_use(process, rise))
-        .filter(|(process, _)| unnamed_growth::grows(analysis, process))
-        .filter(|(process, rise)| explained_share(process, *rise) < EXPLAINS)
         .filter_map(|(process, rise)| {
             let (at, census) = process.censuses.last()?;
             let grads = census.grads.as_ref()?;
             let seen = grads.with_graph > 0 || grads.warned;
             (seen && at.seconds() >= rise.since).then_some((process, rise, *at, grads))
         })
+        .filter(|(process, rise, ..)| match is_not_live(process, rise) {
+            // Each step may have one for a while, beside what malloc holds free.
+            true => is_much_in_use(process, rise) && become_more(process),
+            false => is_much(process, rise),
+        })
+        .filter(|(process, ..)| unnamed_growth::grows(analysis, process))
+        .filter(|(process, rise, ..)| explained_share(process, *rise) < EXPLAINS)
         .collect();
     all.sort_by(|a, b| b.1.by.total_cmp(&a.1.by));
     let Some((process, rise, at, grads)) = all.first() else {
@@ -38,6 +42,13 @@ fn judge(analysis: &Analysis) -> Judgement {
     finding.process = Some(evidence::process_ref(process));
     finding.at = Some(At::from_seconds(rise.since));
     Judgement::one(finding)
+}
+
+/// Gradients with a graph, from each census to the next.
+fn become_more(process: &ProcessHistory) -> bool {
+    let all = process.censuses.iter().filter_map(|(_, census)| census.grads.as_ref());
+    let counts: Vec<u64> = all.map(|grads| grads.with_graph).collect();
+    counts.len() > 2 && counts.windows(2).all(|two| two[0] < two[1])
 }
 
 fn sentence(process: &ProcessHistory, at: At, grads: &GraphGradients) -> Evidence {

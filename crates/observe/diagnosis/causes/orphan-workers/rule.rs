@@ -7,7 +7,7 @@ use crate::policy::counts::{MOST_ANCESTORS, ORPHANED_S, ORPHANED_TIMES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use std::collections::{BTreeMap, BTreeSet};
-use ullage_model::{Ending, Evidence, Fix, OutcomeKind, ProcessId, Proof, Role, Severity};
+use ullage_model::{At, Ending, Evidence, Fix, OutcomeKind, ProcessId, Proof, Role, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -76,36 +76,59 @@ fn orphaned_during(analysis: &Analysis) -> Judgement {
     Judgement::one(finding)
 }
 
-/// Python programs that outlived the Python that started them, the same program under so many others, one after the other: each
-/// of those left one behind. A server that is meant to stay is left behind once.
-fn left_behind_repeatedly(analysis: &Analysis) -> Vec<ProcessId> {
-    let mut by_program: BTreeMap<&[String], Vec<(&ProcessHistory, ProcessId)>> = BTreeMap::new();
-    let is_program = |process: &&ProcessHistory| {
-        process.is_python()
-            && process.started_by.is_none()
-            && matches!(process.role, Role::Other | Role::Helper)
-    };
-    for process in analysis.timeline.processes().filter(is_program) {
-        let Some(words) = process.facts.as_ref().map(|facts| &facts.command_line) else { continue };
-        // `python -u server.py`, `python -m server`.
-        let Some(name) = words.iter().skip(1).position(|word| !word.starts_with('-')) else { continue };
-        if let Some((_, parent)) = outlived(analysis, process) {
-            by_program.entry(&words[..name + 2]).or_default().push((process, parent.id));
+/// Python programs that outlived the Python that started them and failed, the same program under so many others, and all of them
+/// there at one time: each of those left one behind. A server that is meant to stay is left behind once, and by what exits with 0.
+fn left_behind_repeatedly(analysis: &Analysis) -> BTreeSet<ProcessId> {
+    let mut by_program: BTreeMap<&str, Vec<(At, &ProcessHistory, ProcessId)>> = BTreeMap::new();
+    for process in analysis.timeline.processes() {
+        let Some(program) = program(process) else { continue };
+        let Some(parent) = analysis.timeline.by_pid(process.born_to()) else { continue };
+        let Some((at, ending, _)) = parent.ended else { continue };
+        // A pid may have been given out again.
+        let is_parent = parent.is_python() && (parent.first_seen..at).contains(&process.first_seen);
+        if is_parent && ending != Ending::Exited(0) && process.last_seen.since(at) >= ORPHANED_S {
+            by_program.entry(program).or_default().push((at, process, parent.id));
         }
     }
-    let many = by_program.into_values().filter(|left| {
-        let parents: BTreeSet<ProcessId> = left.iter().map(|(_, parent)| *parent).collect();
-        parents.len() >= ORPHANED_TIMES
-    });
-    many.flatten().map(|(process, _)| process.id).collect()
+    let mut repeated = BTreeSet::new();
+    for left in by_program.into_values() {
+        // At the end of each: those that were alone for so long by then, and were still there.
+        let together = |end: At| {
+            let there = left
+                .iter()
+                .filter(|(at, process, _)| process.last_seen >= end && end.since(*at) >= ORPHANED_S);
+            there.map(|(_, _, parent)| *parent).collect::<BTreeSet<_>>().len()
+        };
+        if left.iter().any(|(_, process, _)| together(process.last_seen) >= ORPHANED_TIMES) {
+            repeated.extend(left.iter().map(|(_, process, _)| process.id));
+        }
+    }
+    repeated
 }
 
-/// The Python that started it and ended before it, and seconds that it has lived since.
+/// `server.py` of `python -u server.py 1`, `server` of `python -m server`; none where it is no program of its own, or has no name.
+fn program(process: &ProcessHistory) -> Option<&str> {
+    let facts = process.facts.as_ref().filter(|facts| facts.forked_from.is_none())?;
+    let is_one = process.is_python() && process.started_by.is_none();
+    if !is_one || !matches!(process.role, Role::Other | Role::Helper) {
+        return None;
+    }
+    let mut words = facts.command_line.iter().skip(1);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "-c" => return None,
+            "-W" | "-X" => drop(words.next()),
+            option if option.starts_with('-') => {}
+            name => return Some(name),
+        }
+    }
+    None
+}
+
+/// Its parent, and seconds for which it outlived it.
 fn outlived<'a>(analysis: &Analysis<'a>, process: &ProcessHistory) -> Option<(f64, &'a ProcessHistory)> {
-    let parent = analysis.timeline.by_pid(process.born_to()).filter(|parent| parent.is_python())?;
-    let (at, _, _) = parent.ended?;
-    let alone = process.last_seen.since(at);
-    (process.first_seen < at && alone >= ORPHANED_S).then_some((alone, parent))
+    let parent = analysis.timeline.by_pid(process.born_to())?;
+    Some((process.last_seen.since(parent.ended?.0), parent))
 }
 
 fn is_killed(process: &ProcessHistory) -> bool {

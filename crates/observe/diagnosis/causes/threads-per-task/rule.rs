@@ -80,10 +80,11 @@ fn came_one_by_one(process: &ProcessHistory, first: f64, last: f64, until: At) -
 /// Nothing failed yet: they become more and more.
 fn rising(analysis: &Analysis, process: &ProcessHistory) -> Option<(f64, Judgement)> {
     let (_, first) = process.threads.first()?;
-    let (at, _) = process.threads.last()?;
+    let (last, _) = process.threads.last()?;
     // At its end a program may end all of them before it is read once more.
-    let (_, most) = process.threads.peak()?;
-    let Trend::Growing(growth) = trend_of(&process.threads, at) else { return None };
+    let (at, most) =
+        if process.taken_down.is_some() { process.threads.peak() } else { process.threads.last() }?;
+    let Trend::Growing(growth) = trend_of(&process.threads, last) else { return None };
     let more = growth.per_second * growth.lasted_s;
     let of_groups = explains(process, most - first);
     if !growth.ongoing

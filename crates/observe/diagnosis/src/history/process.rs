@@ -5,6 +5,7 @@ use super::memory_readings::MemoryReadings;
 use super::series::Series;
 use super::torch_counters::TorchCounters;
 use crate::policy::given::{CLOCK_TICKS, NS_PER_S};
+use crate::policy::growth::TAKEN_DOWN_S;
 use crate::policy::trends::{FILES_MOVED_BYTES, RUNNABLE_ERRORS};
 use std::borrow::Cow;
 use ullage_model::process::DescriptorKinds;
@@ -70,7 +71,7 @@ pub struct ProcessHistory {
     pub first_seen: At,
     /// Last reading.
     pub last_seen: At,
-    /// Last reading of its memory while its program ran.
+    /// Last reading while its program ran.
     pub worked_until: At,
     /// The last reading as it was.
     pub last: Option<ProcessReading>,
@@ -229,6 +230,7 @@ impl ProcessHistory {
         self.parent = reading.parent;
         if reading.state == ProcessState::Zombie {
             self.zombie_since.get_or_insert(at);
+            self.worked_until = at;
         } else {
             self.threads.push(at, f64::from(reading.threads));
         }
@@ -236,7 +238,7 @@ impl ProcessHistory {
             self.memory = Some((at, memory));
             self.virtual_size.push(at, memory.virtual_size.0 as f64);
             self.locked.push(at, memory.locked.0 as f64);
-            if !self.gives_back(&memory) {
+            if !self.gives_back(at, &memory) {
                 self.anonymous.push(at, memory.anonymous.0 as f64);
                 if memory.shared.0 > 0 || self.shared.last().is_some() {
                     self.shared.push(at, memory.shared.0 as f64);
@@ -292,10 +294,12 @@ impl ProcessHistory {
     }
 
     /// Its interpreter is being taken down, and it holds less than while it ran: of much memory that takes seconds.
-    fn gives_back(&self, memory: &ProcessMemory) -> bool {
+    fn gives_back(&self, at: At, memory: &ProcessMemory) -> bool {
         let last = |series: &Series| series.last().map_or(0.0, |(_, bytes)| bytes);
         let held = last(&self.anonymous) + last(&self.swapped);
-        self.taken_down.is_some() && (memory.anonymous.0.saturating_add(memory.swap.0) as f64) < held
+        // Of a child of multiprocessing that is said before its threads are awaited, which may work on for hours.
+        let lately = self.taken_down.is_some_and(|since| at.since(since) <= TAKEN_DOWN_S);
+        lately && (memory.anonymous.0.saturating_add(memory.swap.0) as f64) < held
     }
 
     fn ran(&mut self, at: At, reading: &ProcessReading, since: f64) {

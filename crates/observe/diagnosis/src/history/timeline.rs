@@ -332,7 +332,10 @@ impl Timeline {
                     history.retained_by_iterators =
                         retained.map(|retained| (at, retained)).or(history.retained_by_iterators);
                 }
-                AgentMessage::Hello { python, .. } => history.python = Some(python.clone()),
+                AgentMessage::Hello { python, .. } => {
+                    history.python = Some(python.clone());
+                    history.taken_down = None;
+                }
                 AgentMessage::Backlog(backlog) => history.has_backlog(at, backlog),
                 AgentMessage::Census(census) => history.counted(at, census),
                 AgentMessage::Sites(sites) => history.sites = Some((at, sites.clone())),

@@ -7,7 +7,7 @@
 
 use crate::analysis::Analysis;
 use crate::causes::explains_growth;
-use crate::policy::growth::{EXPLAINS, GROWTH_BYTES};
+use crate::policy::growth::GROWTH_BYTES;
 use crate::policy::sizes::MOST;
 use crate::rule::allocators::retained_by_allocator;
 use crate::rule::retainers::LEADS_TO;
@@ -56,13 +56,10 @@ pub(crate) fn explain(analysis: &Analysis, findings: &mut [Finding]) {
         if !nearer.explains.contains(&cause) {
             nearer.explains.push(cause);
         }
-        // The rest is less than what a name must explain.
-        let is_same = leads_to(&findings[farther])
-            .is_some_and(|bytes| bytes - waiting(analysis, process) < EXPLAINS * bytes);
-        // What is pinned needs no remedy of its own, unless memory ran out; what waits in a queue is the same bytes once more.
-        let other = &mut findings[farther].severity;
-        if (is_queued && is_same || is_pinned && !analysis.ran_out) && *other == Severity::Warning {
-            *other = Severity::Note;
+        // What is pinned needs no remedy of its own, unless memory ran out.
+        let pinned = &mut findings[farther].severity;
+        if is_pinned && *pinned == Severity::Warning && !analysis.ran_out {
+            *pinned = Severity::Note;
         }
     }
 }

@@ -73,7 +73,9 @@ pub(crate) fn judge_with_unheld(
     let Some((process, rise, unheld)) = all.first() else { return by_name };
     let evidence = vec![unheld_sentence(process, unheld), growth_sentence(process, rise)];
     let context = analysis.remedy_context_of(Some(process));
-    let mut finding = of_job(rule, Severity::Warning, Proof::InPart, evidence, &context);
+    // That they have a graph says why they stay; without one they may as well be models, or what anything else keeps.
+    let proof = if kind == Kind::Graph { Proof::InPart } else { Proof::Consistent };
+    let mut finding = of_job(rule, Severity::Warning, proof, evidence, &context);
     // What holds them is not known, so that there is nothing to empty yet.
     finding.fixes = vec![Fix::new("Find what holds them: put this where the job has grown", REFERRERS)];
     finding.process = Some(evidence::process_ref(process));

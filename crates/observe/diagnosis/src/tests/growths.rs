@@ -80,10 +80,13 @@ fn a_graph_that_pins_a_heap_stands_before_what_malloc_holds_free_below_it() {
 #[test]
 fn gradients_that_carry_a_graph_stand_before_what_malloc_holds_free_among_them() {
     let with = |heap: &[(i32, AgentMessage)], with_graph: u64| {
-        let grads =
-            Some(GraphGradients { with_graph, tensor: "[4, 3, 256, 256] float32".into(), warned: false });
-        let grows = Census { grads, grown: 110 * MIB, ..Census::default() };
-        let censuses = [(10, census(1, Census::default())), (20, census(2, grows))];
+        let count = |with_graph| {
+            let tensor = "[4, 3, 256, 256] float32".into();
+            let grads = Some(GraphGradients { with_graph, tensor, warned: false });
+            Census { grads, grown: 110 * MIB, ..Census::default() }
+        };
+        let censuses = [(10, 1, 2), (20, 2, 40), (30, 3, with_graph)];
+        let censuses = censuses.map(|(at, number, graphs)| (at, census(number, count(graphs))));
         verdict_of(&[heap, censuses.as_slice()].concat())
     };
     // Of 400 MiB that came, 260 are free.
@@ -91,7 +94,8 @@ fn gradients_that_carry_a_graph_stand_before_what_malloc_holds_free_among_them()
     let verdict = with(&heap, 65);
     assert_eq!(causes(&verdict), ["create-graph-cycle"]);
     assert!(verdict.findings.iter().any(|finding| finding.cause == "glibc-dynamic-mmap-threshold"));
-    assert_eq!(causes(&with(&heap, 0)), ["glibc-dynamic-mmap-threshold"]);
+    // Those of a step come and go.
+    assert_eq!(causes(&with(&heap, 40)), ["glibc-dynamic-mmap-threshold"]);
     // Nearly all of it is free.
     let heap = [(1, figures(150, 10)), (39, figures(160, 440))];
     assert_eq!(causes(&with(&heap, 65)), ["glibc-dynamic-mmap-threshold"]);
@@ -167,11 +171,6 @@ fn a_queue_that_nobody_empties_stands_before_what_leads_to_it() {
     assert_eq!(causes(&verdict), ["queue-backlog-unbounded", "accumulate-metrics-outputs"]);
     let said: String = verdict.findings[0].evidence.iter().map(|one| one.sentence.as_str()).collect();
     assert!(said.contains("1 more of its queues hold about 64 MiB"), "{said}");
-    // All of it waits there: it is not told twice.
-    let verdict = with(&[queue(1, 190)]);
-    assert_eq!(causes(&verdict), ["queue-backlog-unbounded"]);
-    let other = verdict.findings.iter().find(|finding| finding.cause == "accumulate-metrics-outputs");
-    assert_eq!(other.map(|finding| finding.severity), Some(Severity::Note));
     // A small one besides explains nothing of it.
     assert_eq!(causes(&with(&[queue(1, 40)]))[0], "accumulate-metrics-outputs");
 }

@@ -168,7 +168,7 @@ fn workers_that_go_on_after_their_parent_was_killed_are_orphans() {
 
 #[test]
 fn a_server_that_each_of_many_programs_leaves_behind_is_an_orphan_and_one_that_is_left_once_is_not() {
-    let finding = |words: &[&str], left: i32, each_by_its_own: bool| {
+    let with = |words: &[&str], left: i32, each_by_its_own: bool, ending: Ending, stay_s: f64| {
         let mut run = Run::new();
         let seen = |pid: i32, parent: i32, words: Vec<String>| EventKind::ProcessSeen {
             facts: Box::new(ProcessFacts {
@@ -199,18 +199,28 @@ fn a_server_that_each_of_many_programs_leaves_behind_is_an_orphan_and_one_that_i
             let turn = ((at - 1.0) / 4.0) as i32;
             let agent = if each_by_its_own { 200 + turn } else { 200 };
             let agent = (at < life).then(|| reading(agent, MAIN, "python"));
-            let servers = (0..left.min(turn + 1)).map(|turn| reading(300 + turn, 1, "python"));
+            let stays = |turn: &i32| at < 4.0 * f64::from(*turn + 1) + stay_s;
+            let servers = (0..left.min(turn + 1)).filter(stays).map(|turn| reading(300 + turn, 1, "python"));
             let job = std::iter::once(reading(MAIN, 1, "bash")).chain(servers).chain(agent).collect();
             run.tick(at + 0.6, job, |_| {});
         }
         for turn in 0..if each_by_its_own { left } else { 1 } {
             let of = if each_by_its_own { turn + 1 } else { left };
-            run.ended(0.9 + 4.0 * f64::from(of), 200 + turn, Ending::Exited(3));
+            run.ended(0.9 + 4.0 * f64::from(of), 200 + turn, ending);
         }
         causes(&run.finish(life + 21.0, Ending::Exited(0)).verdict()).contains(&"orphan-workers")
     };
+    let finding = |words: &[&str], left: i32, each_by_its_own: bool| {
+        with(words, left, each_by_its_own, Ending::Exited(3), 100.0)
+    };
     assert!(finding(&["python", "engine.py"], 4, true));
-    assert!(finding(&["python", "-u", "-m", "engine"], 4, true));
+    assert!(finding(&["python", "-u", "-X", "dev", "-m", "engine"], 4, true));
+    assert!(!finding(&["python", "-c", "import engine"], 4, true), "of that nobody knows the program");
+    assert!(!with(&["python", "engine.py"], 4, true, Ending::Exited(0), 100.0), "each was meant to stay");
+    assert!(
+        !with(&["python", "engine.py"], 4, true, Ending::Exited(3), 12.5),
+        "each is gone before the third is alone"
+    );
     assert!(!finding(&["python", "engine.py"], 2, true), "one, and its successor");
     assert!(!finding(&["python", "engine.py"], 4, false), "four servers of one program");
 }

@@ -778,9 +778,7 @@ fn an_interpreter_that_is_taken_down_slowly_gives_back_nothing_of_its_run() {
             run.tick(at, vec![sized(MAIN, 100.0 + 10.0 * at, 100.0, 3000.0)], |_| {});
         }
         if says_so {
-            let message =
-                AgentMessage::Bye { figures: Default::default(), retained_by_iterators: Default::default() };
-            run.event(40.2, EventKind::Agent { id: Some(id(MAIN)), pid: MAIN, message });
+            said(&mut run, 40.0, MAIN);
         }
         for step in (1..).map(f64::from).take_while(|step| *step <= seconds) {
             let left = 300.0 * (1.0 - step / (seconds + 1.0));
@@ -793,4 +791,45 @@ fn an_interpreter_that_is_taken_down_slowly_gives_back_nothing_of_its_run() {
     }
     // What the program itself freed while it ran.
     is_left_in_peace(&ends(8.0, false), "freed");
+}
+
+#[test]
+fn what_ended_and_was_not_reaped_grows_no_more() {
+    for says_so in [false, true] {
+        let mut run = Run::new();
+        let main = || sized(MAIN, 50.0, 100.0, 3000.0);
+        for at in ticks(100.0, 1.0) {
+            let mut child = sized(HELPER, 100.0 + 10.0 * at, 100.0, 3000.0);
+            child.parent = MAIN;
+            if at > 40.0 {
+                child.state = ProcessState::Zombie;
+                child.memory = Measured::Missing(ullage_model::Missing::Vanished);
+            }
+            run.tick(at, vec![main(), child], |_| {});
+            if says_so && at == 40.0 {
+                said(&mut run, at, HELPER);
+            }
+        }
+        is_left_in_peace(&run.finish(100.5, Ending::Exited(0)).verdict(), &format!("said: {says_so}"));
+    }
+}
+
+fn said(run: &mut Run, at: f64, pid: i32) {
+    let message =
+        AgentMessage::Bye { figures: Default::default(), retained_by_iterators: Default::default() };
+    run.event(at + 0.2, EventKind::Agent { id: Some(id(pid)), pid, message });
+}
+
+#[test]
+fn what_works_on_for_long_after_its_last_message_is_read_as_ever() {
+    let mut run = Run::new();
+    for at in ticks(600.0, 1.0) {
+        // It loads, says its last word, falls, and serves for ten minutes.
+        let private = if at <= 20.0 { 100.0 + 40.0 * at } else { 300.0 };
+        run.tick(at, vec![sized(MAIN, private, 100.0, 3000.0)], |_| {});
+        if at == 20.0 {
+            said(&mut run, at, MAIN);
+        }
+    }
+    is_left_in_peace(&run.finish(600.5, Ending::Exited(0)).verdict(), "a server");
 }
