@@ -1,5 +1,6 @@
 //! Does a run show gc-disabled-or-deferred? page.md says what that is, and how it differs from its look-alikes.
 
+use crate::analysis::goes_on::settles;
 use crate::analysis::growth_class::rising;
 use crate::analysis::retainers::{are_much, explained_share, is_much, is_not_live};
 use crate::analysis::{Analysis, RemedyContext};
@@ -24,7 +25,9 @@ fn judge(analysis: &Analysis) -> Judgement {
     // Workers that do the same grow by little each.
     let alike: Vec<(&ProcessHistory, &Rise)> =
         found.iter().map(|(process, rise, _)| (*process, *rise)).collect();
-    let much = are_much(analysis.timeline, &alike);
+    let going: Vec<(&ProcessHistory, &Rise)> =
+        alike.iter().filter(|(process, rise)| !settles(process, rise)).copied().collect();
+    let much = are_much(analysis.timeline, &going);
     let of_all = |(.., finding): (_, _, Finding)| {
         let severity = if much { Severity::Warning } else { finding.severity };
         Finding { severity, ..finding }
@@ -54,7 +57,9 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
     // Garbage of the oldest generation may be older than the growth: one census alone does not show that it came.
     let came = !garbage.old || grown_before > 0 && !was_collected(process);
     let known = if share >= EXPLAINS_MOST && came { Proof::SeenInside } else { Proof::InPart };
-    let severity = if is_much(process, &rise) { Severity::Warning } else { Severity::Note };
+    // What a program collects itself, now and then, comes and goes.
+    let goes_on = !settles(process, &rise);
+    let severity = if goes_on && is_much(process, &rise) { Severity::Warning } else { Severity::Note };
     let source = evidence::Source::Agent(process.id.pid);
     let waits = if !census.collects {
         "is off".into()

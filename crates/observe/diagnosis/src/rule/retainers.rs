@@ -195,6 +195,9 @@ fn severity(analysis: &Analysis, held: &RetainedGrowth, same: &[RetainedGrowth],
         {
             Severity::Note
         }
+        // Hooks of a module run at each pass, however little they hold. What else is called later is a matter of how much it holds:
+        // libraries register finalizers for what they compile and cache.
+        Kind::Hook if !much && !held.retainers.iter().any(|one| is_hooks(one)) => Severity::Note,
         Kind::Graph if !held.seen => Severity::Note,
         Kind::Graph | Kind::View | Kind::Error | Kind::Hook | Kind::Cycle => Severity::Warning,
         Kind::Queue | Kind::Cache | Kind::Output | Kind::Thread if much && share >= EXPLAINS_MOST => {
