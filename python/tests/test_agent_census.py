@@ -613,19 +613,6 @@ class Dataset:
         self.cache[index] = bytes(MIB)
 
 
-def test_functions_registered_to_run_at_the_end_are_counted(census):
-    def nothing():
-        pass
-
-    before = taken(census, 20 * MIB)["at_exit"]
-    try:
-        for _ in range(5):
-            atexit.register(nothing, bytearray(MIB))
-        assert taken(census, 40 * MIB)["at_exit"] == before + 5
-    finally:
-        atexit.unregister(nothing)
-
-
 def test_an_attribute_has_its_class_and_the_line_in_its_method(census):
     dataset = Dataset()
     for number in range(10):

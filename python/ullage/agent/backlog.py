@@ -39,7 +39,7 @@ def _tell_backlog(_handled, arguments, _keywords):
         return
     if items.number is None:
         _queues += 1
-        items.number = _queues
+        items.number, items.first = _queues, number
         _told.append(ref(items))
     agent.send(
         {
@@ -55,9 +55,9 @@ def _tell_backlog(_handled, arguments, _keywords):
 
 
 def waiting():
-    """What waits in the queues that were told of."""
+    """What waits in the queues that were told of and have become longer since: in a pool of objects these may grow."""
     found = [known() for known in _told]
-    return [items for items in found if items is not None]
+    return [items for items in found if items is not None and len(items) >= 2 * items.first]
 
 
 Backlog.append = common.native.hook(deque.append, _tell_backlog, 2)

@@ -172,7 +172,6 @@ class Census:
             collects=common.native.collects(),
             collects_after=gc.get_threshold()[0],
             frozen=self._count_frozen(),
-            at_exit=from_below.registered(),
             sees_saved=heap.sees_saved,
             holders=holders,
             graphs=graphs,

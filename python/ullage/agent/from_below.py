@@ -7,7 +7,6 @@ As in paths.py no code of the program runs.
 import gc
 import sys
 
-import _ullage_common as common
 import _ullage_kinds as types
 import _ullage_paths as paths
 from _ullage_common import thread_time
@@ -50,12 +49,6 @@ def of_libraries(wanted, until):
                     found[id(held)] = "%s.%s.%s" % (module_name, name, key), types.type_name(owner)
                     wanted.discard(id(held))
     return found
-
-
-def registered():
-    """How many functions CPython calls at its end. It holds them, and what they get, where no collector looks."""
-    count = common.names("atexit").get("_ncallbacks")
-    return count() if type(count) is types.BuiltinFunctionType else None
 
 
 MOST_REFERRERS = 12

@@ -25,8 +25,6 @@ pub struct Census {
     pub garbage: Option<Garbage>,
     /// Objects that `gc.freeze()` has put where they are never collected; none where they were not counted.
     pub frozen: Option<u64>,
-    /// Functions registered with `atexit`; none where CPython does not say.
-    pub at_exit: Option<u64>,
     /// This torch tells what a graph has saved, so that nothing seen is nothing saved.
     pub sees_saved: bool,
     /// What holds most of what came.

@@ -1,6 +1,6 @@
 //! Does a run show gc-disabled-or-deferred? page.md says what that is, and how it differs from its look-alikes.
 
-use crate::analysis::goes_on::settles;
+use crate::analysis::goes_on::comes_and_goes;
 use crate::analysis::growth_class::rising;
 use crate::analysis::retainers::{are_much, explained_share, is_much, is_not_live};
 use crate::analysis::{Analysis, RemedyContext};
@@ -12,7 +12,7 @@ use crate::rule::finding::of_process;
 use crate::rule::retainers::{growth_sentence, unseen};
 use crate::rule::{Judgement, Rule};
 use crate::trend::Rise;
-use ullage_model::{At, Census, Finding, Fix, Proof, Severity};
+use ullage_model::{At, Census, Finding, Fix, ProcessId, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -23,16 +23,19 @@ fn judge(analysis: &Analysis) -> Judgement {
         .filter_map(|(process, rise)| Some((*process, rise, finding(analysis, process, *rise)?)))
         .collect();
     // Workers that do the same grow by little each.
-    let alike: Vec<(&ProcessHistory, &Rise)> =
-        found.iter().map(|(process, rise, _)| (*process, *rise)).collect();
-    let going: Vec<(&ProcessHistory, &Rise)> =
-        alike.iter().filter(|(process, rise)| !settles(process, rise)).copied().collect();
+    let going: Vec<(&ProcessHistory, &Rise)> = found
+        .iter()
+        .map(|(process, rise, _)| (*process, *rise))
+        .filter(|(process, rise)| !comes_and_goes(process, rise))
+        .collect();
     let much = are_much(analysis.timeline, &going);
-    let of_all = |(.., finding): (_, _, Finding)| {
-        let severity = if much { Severity::Warning } else { finding.severity };
+    let of_all = |(process, _, finding): (&ProcessHistory, _, Finding)| {
+        let is_going = going.iter().any(|(one, _)| one.id == process.id);
+        let severity = if much && is_going { Severity::Warning } else { finding.severity };
         Finding { severity, ..finding }
     };
-    let is_found = |process: &ProcessHistory| alike.iter().any(|(found, _)| found.id == process.id);
+    let alike: Vec<ProcessId> = found.iter().map(|(process, ..)| process.id).collect();
+    let is_found = |process: &ProcessHistory| alike.contains(&process.id);
     let frozen = rising.iter().filter(|(process, _)| !is_found(process));
     let frozen: Vec<Finding> =
         frozen.filter_map(|(process, rise)| frozen_again(analysis, process, *rise)).collect();
@@ -58,7 +61,7 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
     let came = !garbage.old || grown_before > 0 && !was_collected(process);
     let known = if share >= EXPLAINS_MOST && came { Proof::SeenInside } else { Proof::InPart };
     // What a program collects itself, now and then, comes and goes.
-    let goes_on = !settles(process, &rise);
+    let goes_on = !comes_and_goes(process, &rise);
     let severity = if goes_on && is_much(process, &rise) { Severity::Warning } else { Severity::Note };
     let source = evidence::Source::Agent(process.id.pid);
     let waits = if !census.collects {

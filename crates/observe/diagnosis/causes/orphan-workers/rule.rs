@@ -86,7 +86,7 @@ fn left_behind_repeatedly(analysis: &Analysis) -> BTreeSet<ProcessId> {
         let Some((at, ending, _)) = parent.ended else { continue };
         // A pid may have been given out again.
         let is_parent = parent.is_python() && (parent.first_seen..at).contains(&process.first_seen);
-        if is_parent && ending != Ending::Exited(0) && process.last_seen.since(at) >= ORPHANED_S {
+        if is_parent && failed(ending) && process.last_seen.since(at) >= ORPHANED_S {
             by_program.entry(program).or_default().push((at, process, parent.id));
         }
     }
@@ -104,6 +104,11 @@ fn left_behind_repeatedly(analysis: &Analysis) -> BTreeSet<ProcessId> {
         }
     }
     repeated
+}
+
+/// Not where nobody saw how it ended.
+fn failed(ending: Ending) -> bool {
+    matches!(ending, Ending::Signaled(_)) || matches!(ending, Ending::Exited(status) if status != 0)
 }
 
 /// `server.py` of `python -u server.py 1`, `server` of `python -m server`; none where it is no program of its own, or has no name.

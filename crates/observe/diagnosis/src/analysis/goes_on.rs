@@ -67,7 +67,7 @@ fn highest(process: &ProcessHistory) -> Series {
 /// It gave much back in between, and holds no more than it did before: its high-water mark stood still in the second half.
 /// Readings may be further apart than its turns are long, and then show a rise that is none. A mark from before the rise says
 /// nothing of it.
-fn comes_and_goes(process: &ProcessHistory, rise: &Rise) -> bool {
+pub(crate) fn comes_and_goes(process: &ProcessHistory, rise: &Rise) -> bool {
     let private = process.private();
     let half = (rise.since + rise.until) / 2.0;
     let (mut highest, mut fell, mut early) = (0.0f64, 0.0f64, 0.0f64);

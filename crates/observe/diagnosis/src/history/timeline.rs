@@ -328,6 +328,10 @@ impl Timeline {
                 AgentMessage::Holds { globals } => history.holds = globals.clone(),
                 AgentMessage::Exception(report) => {
                     history.exceptions += 1;
+                    // An exception that ends a process is its last message.
+                    if matches!(report.left.as_str(), "main" | "process") {
+                        history.taken_down = Some(at);
+                    }
                     let retained = report.counts.retained_by_iterators;
                     history.retained_by_iterators =
                         retained.map(|retained| (at, retained)).or(history.retained_by_iterators);

@@ -84,9 +84,6 @@ pub(crate) const GROWTH_WARN_SHARE: f64 = 0.25;
 pub(crate) const VIEWS_KEEP: u64 = 4;
 /// Hooks that one module has more than before: registered in each step, not once.
 pub(crate) const HOOKS_MORE: u64 = 16;
-/// Functions that a run registers with `atexit` while it grows: a library that is imported late registers one or two.
-pub(crate) const AT_EXIT_MORE: u64 = 4;
-
 /// Free in an allocator, of a process's private memory: what every allocator keeps is less.
 pub(crate) const RETAINED_SHARE: f64 = 0.2;
 /// A reading that old says nothing of a process that held much more or less then, of its life: the larger of both,

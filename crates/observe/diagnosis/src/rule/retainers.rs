@@ -8,7 +8,7 @@
 use crate::analysis::copies::{starter, Copy};
 use crate::analysis::growth_class::{rising, rising_with_shared, shared_during, still_rises};
 use crate::analysis::retainers::{
-    are_much, held, is_hooks, is_keyed, is_not_live, is_timers, part, Kind, RetainedGrowth,
+    are_much, held, is_finalizers, is_hooks, is_keyed, is_not_live, is_timers, part, Kind, RetainedGrowth,
 };
 use crate::analysis::unheld::{line, unheld, Unheld};
 use crate::analysis::{readable, Analysis, RetainerInCode};
@@ -195,9 +195,8 @@ fn severity(analysis: &Analysis, held: &RetainedGrowth, same: &[RetainedGrowth],
         {
             Severity::Note
         }
-        // Hooks of a module run at each pass, however little they hold. What else is called later is a matter of how much it holds:
-        // libraries register finalizers for what they compile and cache.
-        Kind::Hook if !much && !held.retainers.iter().any(|one| is_hooks(one)) => Severity::Note,
+        // Libraries register finalizers for what they compile and cache.
+        Kind::Hook if !much && held.retainers.iter().all(is_finalizers) => Severity::Note,
         Kind::Graph if !held.seen => Severity::Note,
         Kind::Graph | Kind::View | Kind::Error | Kind::Hook | Kind::Cycle => Severity::Warning,
         Kind::Queue | Kind::Cache | Kind::Output | Kind::Thread if much && share >= EXPLAINS_MOST => {

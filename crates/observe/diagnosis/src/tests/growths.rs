@@ -4,7 +4,7 @@ use super::build::*;
 use std::collections::BTreeMap;
 use ullage_model::{
     AgentMessage, Backlog, Bytes, Census, Ending, EventKind, GraphGradients, HeldGraph, Measured,
-    ProcessMemory, ProcessReading, Retainer, Severity, Verdict, Weight,
+    ProcessMemory, ProcessReading, Retainer, Severity, TensorCount, Verdict, Weight,
 };
 
 /// Main grows by 10 MiB a second for 40 s. `said`: what the agent says, and at which second.
@@ -83,7 +83,7 @@ fn gradients_that_carry_a_graph_stand_before_what_malloc_holds_free_among_them()
         let count = |with_graph| {
             let tensor = "[4, 3, 256, 256] float32".into();
             let grads = Some(GraphGradients { with_graph, tensor, warned: false });
-            Census { grads, grown: 110 * MIB, ..Census::default() }
+            Census { grads, grown: 110 * MIB, tensors: Some(TensorCount::default()), ..Census::default() }
         };
         let censuses = [(10, 1, 2), (20, 2, 40), (30, 3, with_graph)];
         let censuses = censuses.map(|(at, number, graphs)| (at, census(number, count(graphs))));

@@ -217,6 +217,8 @@ fn a_server_that_each_of_many_programs_leaves_behind_is_an_orphan_and_one_that_i
     assert!(finding(&["python", "-u", "-X", "dev", "-m", "engine"], 4, true));
     assert!(!finding(&["python", "-c", "import engine"], 4, true), "of that nobody knows the program");
     assert!(!with(&["python", "engine.py"], 4, true, Ending::Exited(0), 100.0), "each was meant to stay");
+    let not_seen = Ending::NotSeen(ullage_model::Missing::KernelTooOld);
+    assert!(!with(&["python", "engine.py"], 4, true, not_seen, 100.0), "as on older kernels");
     assert!(
         !with(&["python", "engine.py"], 4, true, Ending::Exited(3), 12.5),
         "each is gone before the third is alone"

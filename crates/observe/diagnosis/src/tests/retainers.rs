@@ -171,39 +171,6 @@ fn tensors_of_one_shape_that_are_most_of_what_came_need_no_name() {
     }
 }
 
-#[test]
-fn functions_registered_with_atexit_again_and_again_are_a_hypothesis_where_nothing_has_a_name() {
-    let run = |counts: &[u64], retainers: Vec<Retainer>| {
-        let group = TensorGroup {
-            tensors: "[1280, 1280] float32".into(),
-            count: 90,
-            bytes: 90 * MIB,
-            count_before: Some(10),
-            bytes_before: Some(10 * MIB),
-        };
-        let census = |(number, count): (usize, &u64)| {
-            let groups = vec![group.clone()];
-            Census {
-                grown: 50 * (number as u64 + 1) * MIB,
-                at_exit: Some(*count),
-                tensors: Some(TensorCount { groups, ..TensorCount::default() }),
-                retainers: if number > 0 { retainers.clone() } else { vec![] },
-                ..Census::default()
-            }
-        };
-        let censuses: Vec<Census> = counts.iter().enumerate().map(census).collect();
-        verdict_of(steady, in_turn(&censuses))
-    };
-    let verdict = run(&[3, 5, 9], vec![]);
-    let (found, severity, status, said) = one(&verdict);
-    assert_eq!((found, severity, status), ("hooks-and-closures-leak", Severity::Warning, Status::Hypothesis));
-    assert!(said.contains("9 functions are registered with atexit; there were 3 before"), "{said}");
-    for counts in [&[3, 5, 6][..], &[3, 9, 9], &[3, 9]] {
-        assert_eq!(causes(&run(counts, vec![])), ["accumulate-metrics-outputs"], "{counts:?}");
-    }
-    assert_eq!(causes(&run(&[3, 5, 9], vec![retainer("outputs")])), ["accumulate-metrics-outputs"]);
-}
-
 /// A line allocated so many MiB of 20 that came, and a queue may hold many items.
 fn with_a_line(mib: u64, queue: Option<Backlog>) -> Verdict {
     let site = Site { line: "stage2.py:5".into(), bytes: mib * MIB, blocks: mib };
