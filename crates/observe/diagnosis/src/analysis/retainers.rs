@@ -97,7 +97,7 @@ impl Kind {
             _ if retainer.errors >= MOST => Kind::Error,
             _ if REPEATED.contains(&retainer.type_name.as_str()) => Kind::Cycle,
             _ if is_hooks(retainer) || retainer.by_hook || retainer.name.contains("_hooks[") => Kind::Hook,
-            _ if is_finalizers(&retainer) => Kind::Hook,
+            _ if is_finalizers(retainer) => Kind::Hook,
             _ if retainer.graph >= MOST => Kind::Graph,
             _ if retainer.views >= MOST && retainer.own_bytes.saturating_mul(VIEWS_KEEP) < retainer.bytes => {
                 Kind::View
@@ -198,7 +198,7 @@ pub(crate) fn is_timers(retainer: &Retainer) -> bool {
 }
 
 /// What is called when an object goes.
-pub(crate) fn is_finalizers(retainer: &&Retainer) -> bool {
+pub(crate) fn is_finalizers(retainer: &Retainer) -> bool {
     retainer.element.starts_with(FINALIZER)
 }
 

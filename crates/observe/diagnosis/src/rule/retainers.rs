@@ -196,7 +196,7 @@ fn severity(analysis: &Analysis, held: &RetainedGrowth, same: &[RetainedGrowth],
             Severity::Note
         }
         // Libraries register finalizers for what they compile and cache.
-        Kind::Hook if !much && held.retainers.iter().all(is_finalizers) => Severity::Note,
+        Kind::Hook if !much && held.retainers.first().is_some_and(|one| is_finalizers(one)) => Severity::Note,
         Kind::Graph if !held.seen => Severity::Note,
         Kind::Graph | Kind::View | Kind::Error | Kind::Hook | Kind::Cycle => Severity::Warning,
         Kind::Queue | Kind::Cache | Kind::Output | Kind::Thread if much && share >= EXPLAINS_MOST => {

@@ -356,6 +356,20 @@ fn a_list_of_outputs_is_named_with_its_line_and_its_share() {
 }
 
 #[test]
+fn finalizers_of_a_library_are_a_note_where_they_hold_little_and_what_a_hook_lists_is_not() {
+    let with = |element: &str, more: fn(f64) -> u64| {
+        let retainer = Retainer { by_hook: true, element: element.into(), ..retainer("kept") };
+        let verdict = run(more, census(&[retainer]));
+        let finding = verdict.findings.iter().find(|finding| finding.cause == "hooks-and-closures-leak");
+        finding.expect("it is found").severity
+    };
+    let little = |second: f64| (2.0 * second) as u64;
+    assert_eq!(with("weakref.finalize._Info", little), Severity::Note);
+    assert_eq!(with("weakref.finalize._Info", steady), Severity::Warning);
+    assert_eq!(with("Tensor [128, 1000] float32", little), Severity::Warning);
+}
+
+#[test]
 fn each_way_to_hold_has_its_rule() {
     let with = |change: fn(&mut Retainer)| {
         let mut retainer = retainer("kept");
