@@ -1,6 +1,6 @@
 //! Does a run show gc-disabled-or-deferred? page.md says what that is, and how it differs from its look-alikes.
 
-use crate::analysis::goes_on::comes_and_goes;
+use crate::analysis::goes_on::{comes_and_goes, settles};
 use crate::analysis::growth_class::rising;
 use crate::analysis::retainers::{are_much, explained_share, is_much, is_not_live};
 use crate::analysis::{Analysis, RemedyContext};
@@ -26,7 +26,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     let going: Vec<(&ProcessHistory, &Rise)> = found
         .iter()
         .map(|(process, rise, _)| (*process, *rise))
-        .filter(|(process, rise)| !comes_and_goes(process, rise))
+        .filter(|(process, rise)| goes_on(process, rise))
         .collect();
     let much = are_much(analysis.timeline, &going);
     let of_all = |(process, _, finding): (&ProcessHistory, _, Finding)| {
@@ -60,9 +60,8 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
     // Garbage of the oldest generation may be older than the growth: one census alone does not show that it came.
     let came = !garbage.old || grown_before > 0 && !was_collected(process);
     let known = if share >= EXPLAINS_MOST && came { Proof::SeenInside } else { Proof::InPart };
-    // What a program collects itself, now and then, comes and goes.
-    let goes_on = !comes_and_goes(process, &rise);
-    let severity = if goes_on && is_much(process, &rise) { Severity::Warning } else { Severity::Note };
+    let severity =
+        if goes_on(process, &rise) && is_much(process, &rise) { Severity::Warning } else { Severity::Note };
     let source = evidence::Source::Agent(process.id.pid);
     let waits = if !census.collects {
         "is off".into()
@@ -93,6 +92,14 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
     let mut finding = of_process(analysis, &RULE, severity, known, evidence, process);
     finding.at = Some(At::from_seconds(rise.since));
     Some(finding)
+}
+
+/// What a program collects itself now and then comes and goes. Where the collector is on, what waits for it is bounded: it comes
+/// to rest at that, and rises on with what a phase makes.
+fn goes_on(process: &ProcessHistory, rise: &Rise) -> bool {
+    let collects = process.censuses.last().is_some_and(|(_, census)| census.collects);
+    let rests = if collects { settles(process, rise) } else { comes_and_goes(process, rise) };
+    !rests
 }
 
 /// The oldest generation's garbage, in the order of the censuses that counted it: its bytes, and by how much the process had

@@ -717,6 +717,27 @@ fn garbage_that_nobody_collects_is_named_and_a_little_of_it_is_not() {
 }
 
 #[test]
+fn garbage_that_waits_for_a_collector_at_work_and_comes_to_rest_is_a_note() {
+    let with = |collects: bool, more: fn(f64) -> u64| {
+        let garbage = Garbage { objects: 679, inspected: 676, garbage: 655, bytes: 140 * MIB, old: false };
+        let first =
+            Census { number: 2, grown: 150 * MIB, collects, collects_after: 700, ..Census::default() };
+        let verdict = run(more, Some(Census { garbage: Some(garbage), ..first }));
+        let finding = verdict.findings.iter().find(|finding| finding.cause == "gc-disabled-or-deferred");
+        finding.map(|finding| finding.severity)
+    };
+    // Fast as long as ever more objects wait, and ever slower.
+    let bounded = |second: f64| (600.0 * (1.0 - (-second / 22.0).exp())) as u64;
+    assert_eq!(with(true, bounded), Some(Severity::Note));
+    assert_eq!(with(true, steady), Some(Severity::Warning));
+    assert_eq!(
+        with(false, bounded),
+        Some(Severity::Warning),
+        "it is off: a phase that makes less is no rest"
+    );
+}
+
+#[test]
 fn garbage_that_is_older_than_the_growth_is_no_reason_for_it() {
     let with = |bytes: &[u64]| {
         let census = |(place, bytes): (usize, &u64)| {
