@@ -1195,39 +1195,6 @@ class Owner:
         self.newest, self.other = None, [bytes(100) for _ in range(20)]
 
 
-@pytest.mark.parametrize("make", [list, set, "dict", "tasks"])
-def test_elements_each_of_which_leads_to_the_one_before_it_weigh_once(census, make):
-    loop = asyncio.new_event_loop()
-
-    async def put(previous, state):
-        if previous is not None:
-            await previous
-        return state
-
-    kept = {} if make == "dict" else [] if make == "tasks" else make()
-    last = None
-
-    def fill(number):
-        nonlocal last
-        for _ in range(number):
-            state = bytes(100_000)
-            last = loop.create_task(put(last, state)) if make == "tasks" else Node(last, state)
-            if make == "dict":
-                kept[len(kept)] = last
-            else:
-                (kept.add if make is set else kept.append)(last)
-
-    fill(40)
-    taken(census, 4 * MIB)
-    fill(160)
-    found = holder(taken(census, 20 * MIB), "kept")
-    assert 0.7 * 16_000_000 < found["more_bytes"] < 1.4 * 16_000_000, found
-    for task in kept if make == "tasks" else ():
-        task.cancel()
-    loop.run_until_complete(asyncio.sleep(0))
-    loop.close()
-
-
 def test_a_chain_of_nodes_is_told_by_the_name_that_leads_to_it(census):
     owner = Owner()
     for _ in range(500):

@@ -34,7 +34,7 @@ NODE_BYTES = 500  # of one that has saved nothing: `t = t + p` grows a graph by 
 VIEW = 8  # times larger is what a view keeps
 MOST_TRACEBACKS, FEW_TRACEBACKS = 100_000, 8  # of an exception: those counted, and those that stand for all
 LONG, MOST_LONG = 32, 8_000  # elements of a container without a name, and how many such, the longest
-MOST_NAMES, MOST_SIBLINGS = 2000, 1000  # of a module, of an element
+MOST_NAMES = 2000  # of a module
 PENDING = " (pending)"
 EVERYWHERE = -1  # in place of the number of a window: in several of them
 _LEAVES = types.ids(str, bytes, bytearray, int, float, complex, bool)
@@ -63,13 +63,6 @@ def _weight(value, most, seen):
     elif type(value) is types.FunctionType:
         return sum([sum(weigh.weigh(one, most // 4, seen).values()) for one in paths.parts(value)])
     return sum(weigh.weigh(value, most, seen, names=_names_of(value)).values())
-
-
-def _siblings(container, kind):
-    """Ids of a container's elements: each may lead to the one before it, and that to all before. None of very many."""
-    if id(kind) not in paths.OF_CONTAINERS or len(container) > MOST_SIBLINGS or not slots.complete(container):
-        return set()
-    return {id(one) for one in paths.some(container, kind, MOST_SIBLINGS) if id(type(one)) not in _LEAVES}
 
 
 def _names_of(value):
@@ -267,14 +260,11 @@ class Contents:
         labels, nodes, places, rest, lengths, placed = {}, [], {}, [], [], False
         looked = graphs = views = errors = 0
         own = 0.0
-        siblings, met = _siblings(container, kind), set()
-        seen = self._common(windows, container, siblings) | siblings
+        seen = self._common(windows, container)
         for number, window in enumerate(windows):
             unplaced = count = 0
             for key, element in weigh.in_runs(window, ALONE, number, len(windows)):
-                seen -= {id(element)} - met
-                met.add(id(element))
-                size, shown, node, label, storages, error = self._element(element, key, container, seen, siblings)
+                size, shown, node, label, storages, error = self._element(element, key, container, seen)
                 looked, count = looked + 1, count + 1
                 labels[label] = labels.get(label, 0) + 1
                 own += shown
@@ -309,17 +299,17 @@ class Contents:
             "element": max(labels, key=labels.get),
         }
 
-    def _common(self, windows, container, siblings):
+    def _common(self, windows, container):
         """Ids of what two elements lead to, such as their parent with all that it holds: it weighs nothing, or else
         each element would weigh as much as the whole."""
         common, before = {id(container)}, None
         ends = [window[place][1] for window in windows for place in sorted({0, len(window) - 1}) if window]
         for element in ends:
-            seen = ({id(container)} | siblings) - {id(element)}
+            seen = {id(container)}
             if id(type(element)) not in _LEAVES:
                 _weight(element, STEPS, seen)
             if before is not None:
-                common |= before & seen - siblings
+                common |= before & seen
             before = seen
         return common
 
@@ -354,7 +344,7 @@ class Contents:
         except (IndexError, RuntimeError):  # another thread changed it
             return length, []
 
-    def _element(self, element, key, holder, seen, siblings=()):
+    def _element(self, element, key, holder, seen):
         """(bytes kept, bytes shown, graph, what it is, place -> bytes of what it may share with others, whether most of
         it hangs on an exception)"""
         kind = type(element)
@@ -366,7 +356,7 @@ class Contents:
         if not keyed and id(kind) in _LEAVES or not slots.complete(element):
             size = kind.__sizeof__(element)
             return size + more, size + more, None, types.type_name(kind), {}, False
-        found = self._inside(_names_of(element) or element, key if keyed else None, holder, siblings)
+        found = self._inside(_names_of(element) or element, key if keyed else None, holder)
         label = types.type_name(kind) + (PENDING if types.waits(element, kind) else "")
         if found.best is not None and not issubclass(kind, BaseException):
             label += " with " + self.label(found.best)
@@ -375,8 +365,8 @@ class Contents:
         error = issubclass(kind, BaseException) or found.by_error + found.in_frames > size / 2
         return size, max(size - found.hidden, found.shown), found.node, label, found.storages, error
 
-    def _inside(self, element, key, holder, siblings):
-        """The storages that an element and its key lead to, nearest first, and not by way of its siblings."""
+    def _inside(self, element, key, holder):
+        """The storages that an element and its key lead to, nearest first."""
         found = _Found()
         todo, seen, shown, largest = deque(), {id(holder)}, {}, 0
         todo.extend([(one, False) for one in (element, key) if one is not None])
@@ -384,7 +374,7 @@ class Contents:
         while todo and count < PARTS:
             part, by_error = todo.popleft()
             kind = type(part)
-            if id(part) in seen or id(kind) in _SMALL or id(part) in siblings and part is not element:
+            if id(part) in seen or id(kind) in _SMALL:
                 continue
             seen.add(id(part))
             if id(kind) in _LEAVES:
