@@ -30,9 +30,22 @@ import threading
 import warnings
 
 import numpy
+import results
 import torch
-from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, RandomSampler, WeightedRandomSampler
-from torch.utils.data import ConcatDataset, Subset, TensorDataset, default_collate, get_worker_info, random_split
+from torch.utils.data import (
+    BatchSampler,
+    ConcatDataset,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    Subset,
+    TensorDataset,
+    WeightedRandomSampler,
+    default_collate,
+    get_worker_info,
+    random_split,
+)
 
 METHOD = "fork"
 CLIENTS = {}
@@ -963,15 +976,7 @@ STARTED = [
 def main():
     global METHOD
     METHOD, *names = sys.argv[1:]
-    for name in names:
-        try:
-            said = str(CLIENTS[name]())
-        except Exception as error:
-            words = [line for line in str(error).splitlines() if line and not line.startswith(" ")]
-            said = f"{type(error).__name__} {words}"
-        print(f"{name}\t{said}", flush=True)
-        # What an exception held is let go of here, and not by the collector in a worker of the next one.
-        gc.collect()
+    results.say_each(CLIENTS, names)
 
 
 if __name__ == "__main__":

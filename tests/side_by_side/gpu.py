@@ -5,7 +5,6 @@ travel by CUDA IPC, graphs of kernels, memory of the GPU that runs out.
 """
 
 import ctypes
-import gc
 import hashlib
 import os
 import signal
@@ -14,6 +13,7 @@ import sys
 import threading
 import time
 
+import results
 import torch
 from torch.utils.data import DataLoader, Dataset
 
@@ -310,14 +310,7 @@ JOBS = {
 def main():
     global METHOD
     METHOD, *names = sys.argv[1:]
-    for name in names:
-        try:
-            said = str(JOBS[name]())
-        except Exception as error:
-            words = [line for line in str(error).splitlines() if line and not line.startswith(" ")]
-            said = f"{type(error).__name__} {words}"
-        print(f"{name}\t{said}", flush=True)
-        gc.collect()
+    results.say_each(JOBS, names)
 
 
 if __name__ == "__main__":

@@ -94,8 +94,8 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
     Some(finding)
 }
 
-/// What a program collects itself now and then comes and goes. Where the collector is on, what waits for it is bounded: it comes
-/// to rest at that, and rises on with what a phase makes.
+/// What a program collects itself now and then comes and goes. Where the collector is on, only so many objects wait for it: once so
+/// many do, it comes to rest. Where it is off, a phase that makes less is no rest.
 fn goes_on(process: &ProcessHistory, rise: &Rise) -> bool {
     let collects = process.censuses.last().is_some_and(|(_, census)| census.collects);
     let rests = if collects { settles(process, rise) } else { comes_and_goes(process, rise) };
