@@ -160,7 +160,8 @@ def differences(case, verdict, agent):
         if cause not in [finding["cause"] for finding in findings]:
             wrong.append(f"{cause} is not among the findings")
     if agent and "notes" in case:
-        notes = sorted(f["cause"] for f in verdict["findings"] if RANK[f["severity"]] == 0)
+        notes = [f for f in verdict["findings"] if RANK[f["severity"]] == 0 and not f["caused_by"]]
+        notes = sorted(f["cause"] for f in notes)
         if notes != sorted(case["notes"]):
             wrong.append(f"notes are {', '.join(notes) or 'none'}")
     if agent and "growth" in case and growth_word(verdict) not in case["growth"]:

@@ -98,18 +98,20 @@ impl AgentFiles {
                     return;
                 }
             }
-            let (name, mut content) = code.site;
-            let magic = [content[0], content[1], content[2], content[3]];
-            let Some(header) = agent_code::header(magic, &self.directory.join("sitecustomize.py")) else {
-                return;
-            };
-            content[..header.len()].copy_from_slice(&header);
             let made = std::fs::create_dir(&cached);
             if made.is_ok() && std::fs::set_permissions(&cached, Permissions::from_mode(0o700)).is_err() {
                 return;
             }
-            if write_private(&cached.join(&name), &content).is_err() {
-                let _ = std::fs::remove_file(cached.join(&name));
+            for mut one in code.cached {
+                let magic = [one.content[0], one.content[1], one.content[2], one.content[3]];
+                let Some(header) = agent_code::header(magic, &self.directory.join(&one.source)) else {
+                    return;
+                };
+                one.content[..header.len()].copy_from_slice(&header);
+                if write_private(&cached.join(&one.name), &one.content).is_err() {
+                    let _ = std::fs::remove_file(cached.join(&one.name));
+                    return;
+                }
             }
         }
     }
