@@ -7,7 +7,7 @@ import random
 
 SPECIES = "Garchomp Corviknight Toxapex Dragapult Ferrothorn Rotom Heatran Clefable Landorus Tyranitar Zapdos Blissey"
 MOVES = "Earthquake Roost Scald Hex Knock-Off Volt-Switch Lava-Plume Moonblast U-turn Stone-Edge Hurricane Toxic"
-EVENTS_PER_TURN = 60
+EVENTS_PER_TURN = 40
 
 
 class Room:
@@ -28,7 +28,8 @@ class Room:
             lines.append(f"|-damage|{foe}: {other}|{self.health[foe]:.1f}/100")
             for number in range(EVENTS_PER_TURN // 2):
                 move = self.rng.choice(MOVES.split())
-                lines.append(f"|move|{user}: {own}|{move}|{foe}: {other}|[damage] {self.rng.random() * 9:.3f} hit {number}")
+                damage = f"[damage] {self.rng.random() * 9:.3f} hit {number}"
+                lines.append(f"|move|{user}: {own}|{move}|{foe}: {other}|{damage}")
         self.choices = {}
         fallen = [user for user in self.users if self.health[user] == 0]
         winner = next((user for user in self.users if user not in fallen), self.users[0]) if fallen else None
