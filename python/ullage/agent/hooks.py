@@ -15,6 +15,7 @@ import _ullage_safe_points as safe_points
 
 AGENT_CODE = "<frozen importlib._bootstrap>"  # frames of this name are cut out of tracebacks
 
+_OF_WORKERS = ("backlog", "calls", "counts", "failure", "memory", "weigh")
 _of_heavy = False  # a library was loaded whose facts are worth a message at the end
 
 
@@ -46,6 +47,14 @@ def _on_heavy_import(_module):
     _of_heavy = True
     common.load("failure")  # a later exception may leave no room for it
     safe_points.sample_after_import()
+
+
+def _on_fork(_module):
+    """Just before multiprocessing forks for the first time: what its workers will load, they share. The other start
+    methods import the same module, as a base."""
+    if "multiprocessing.popen_spawn_posix" not in sys.modules and "multiprocessing.popen_forkserver" not in sys.modules:
+        for part in _OF_WORKERS:
+            common.load(part)
 
 
 def _on_tracemalloc(_module):
@@ -164,6 +173,7 @@ _ON_IMPORT = {
     "tracemalloc": _on_tracemalloc,
     "multiprocessing.reduction": _in("processes", "on_reduction"),
     "multiprocessing.util": _in("processes", "on_multiprocessing_util"),
+    "multiprocessing.popen_fork": _on_fork,
     "multiprocessing.queues": _in("processes", "on_queues"),
     "queue": _in("processes", "on_queue"),
     "asyncio.queues": _in("processes", "on_asyncio_queues"),
