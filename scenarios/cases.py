@@ -77,7 +77,8 @@ def read_scenarios():
             if case.get("setup", {}).get("files") and not case.get("constructed"):
                 raise SystemExit(f"{path}: {case['name']}: files are made up, and `constructed` does not say so")
             if case.get("healthy"):
-                case["expect"] = {"finding": "", "outcome": {"kind": "exit", "code": 0}}
+                healthy = {"finding": "", "outcome": {"kind": "exit", "code": 0}}
+                case["expect"] = {**healthy, **case.get("expect", {})}
             cases.append({**case, "id": f"{name}/{case['name']}", "here": folder})
     return cases
 
@@ -160,8 +161,7 @@ def differences(case, verdict, agent):
         if cause not in [finding["cause"] for finding in findings]:
             wrong.append(f"{cause} is not among the findings")
     if agent and "notes" in case:
-        notes = [f for f in verdict["findings"] if RANK[f["severity"]] == 0 and not f["caused_by"]]
-        notes = sorted(f["cause"] for f in notes)
+        notes = sorted(f["cause"] for f in verdict["findings"] if RANK[f["severity"]] == 0)
         if notes != sorted(case["notes"]):
             wrong.append(f"notes are {', '.join(notes) or 'none'}")
     if agent and "growth" in case and growth_word(verdict) not in case["growth"]:

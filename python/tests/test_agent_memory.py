@@ -655,6 +655,14 @@ def test_neither_a_folder_that_is_gone_nor_a_package_without_a_file_is_a_hindran
     assert memory._of_libraries(24) == 24
 
 
+def test_parts_of_the_agent_are_no_library(monkeypatch):
+    memory = memory_module()
+    monkeypatch.setattr(
+        sys, "modules", {**sys.modules, **{f"_ullage_{n}": types.ModuleType("part") for n in range(24)}}
+    )
+    assert memory._of_libraries(24) == 0
+
+
 def test_the_name_of_a_module_that_is_no_plain_text_is_not_asked_for(monkeypatch):
     class Name(str):
         __slots__ = ("asked",)

@@ -1,13 +1,16 @@
 """What the agent weighs: estimates against sums over everything, and that no code of the program runs for them."""
 
+import importlib.util
 import json
+import os
 import pathlib
+import py_compile
 import subprocess
 import sys
 
 import pytest
 
-from receiver import library, watched
+from receiver import Receiver, library, watched
 from test_agent_transparency import same
 
 HEAD = f"""
@@ -398,3 +401,22 @@ def test_a_list_of_indices_is_as_long_as_torch_has_counted_or_a_global_says(scri
     assert said["lists"] == [1000, None, 1002]
     assert said["joined"] == 1070, "of each sampler that another one draws from"
     assert said["apart"] is None, "what is sampled may have loaders of its own"
+
+
+def test_a_part_whose_byte_code_was_cut_off_is_compiled_of_its_source(script):
+    program = script("""
+import multiprocessing
+def work(rows):
+    pass
+if __name__ == "__main__":
+    process = multiprocessing.get_context("spawn").Process(target=work, args=(list(range(1000)),))
+    process.start()
+    process.join()
+""")
+    with Receiver() as receiver:
+        source = receiver.directory / "ullage_weigh.py"
+        cached = importlib.util.cache_from_source(source)
+        py_compile.compile(source, cached)
+        os.truncate(cached, 20)
+        subprocess.run([sys.executable, program], env=receiver.environment(), check=True)
+    assert [message["arguments"] for message in receiver.of("process")]

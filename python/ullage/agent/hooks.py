@@ -51,7 +51,7 @@ def _on_heavy_import(_module):
 
 def _on_fork(_module):
     """Just before multiprocessing forks for the first time: what its workers will load, they share. The other start
-    methods import the same module, as a base."""
+    methods import the same module, as a base; where they came first, nothing is shared."""
     if "multiprocessing.popen_spawn_posix" not in sys.modules and "multiprocessing.popen_forkserver" not in sys.modules:
         for part in _OF_WORKERS:
             common.load(part)

@@ -311,6 +311,9 @@ def _of_libraries(newest):
     for name in list(sys.modules)[-newest:]:
         if type(name) is not str:  # to ask for it would call its class
             continue
+        if name.startswith("_ullage_"):  # loaded when one is needed, early or late
+            own += 1
+            continue
         # A package without a file of its own is no reason.
         files = [_file_of(sys.modules.get(one)) for one in (name.partition(".")[0], name)]
         files = [file for file in files if file]

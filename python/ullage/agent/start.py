@@ -24,7 +24,10 @@ def _compiled(name, path):
     try:
         loader = sys.modules["_frozen_importlib_external"].SourceFileLoader(name, path)
         loader.set_data = _leave
-        return loader.get_code(name)
+        try:
+            return loader.get_code(name)
+        except (EOFError, TypeError, ValueError):  # byte code that was cut off behind its header
+            return loader.source_to_code(loader.get_data(path), path)
     finally:
         sys.dont_write_bytecode, sys.pycache_prefix = kept
 

@@ -71,13 +71,12 @@ fn of_package(folder: &Path, tag: &str, sources: &[(&str, &[u8])]) -> Option<Cod
     let sources_of_parts = sources.iter().filter_map(|(source, _)| source.strip_suffix(".py"));
     let others = sources_of_parts.filter_map(|source| {
         let part = source.strip_prefix("ullage_").unwrap_or(source);
-        let (same, content) = byte_code(folder, part, tag, sources)?;
-        let is_other = same == magic && !FIRST.contains(&part) && !SOON.contains(&part);
-        is_other.then(|| Cached {
-            source: format!("{source}.py"),
-            name: format!("{source}.{tag}.pyc"),
-            content,
-        })
+        if FIRST.contains(&part) || SOON.contains(&part) {
+            return None;
+        }
+        let (_, content) = byte_code(folder, part, tag, sources).filter(|(same, _)| *same == magic)?;
+        let name = format!("{source}.{tag}.pyc");
+        Some(Cached { source: format!("{source}.py"), name, content })
     });
     Some(Code { files: [(name, parts(&FIRST)?), soon], cached: others.collect() })
 }

@@ -310,7 +310,7 @@ const ALL: &[Cause] = table! {
     "onednn-primitive-cache-shapes", "oneDNN generates and keeps code for every new input shape", "A library, or its version", Some("private-growth"), [], Some(onednn_primitive_cache_shapes::RULE);
     "mkl-fast-mm-buffers", "MKL keeps a buffer for each thread, which looks like a leak", "The allocator retains freed memory", None, [], None;
     "openblas-threads-buffers", "OpenBLAS needs a buffer for each thread, and has too few on many cores", "The allocator retains freed memory", None, [], None;
-    "torch-compile-recompiles", "torch.compile recompiles again and again, and keeps every graph", "A library, or its version", Some("private-growth"), ["hooks-and-closures-leak", "unbounded-caches"], Some(torch_compile_recompiles::RULE);
+    "torch-compile-recompiles", "torch.compile recompiles again and again, and keeps every graph", "A library, or its version", Some("private-growth"), [], Some(torch_compile_recompiles::RULE);
     "autograd-function-ctx-leak", "A custom autograd function stores its output on ctx: a reference cycle", "Python code keeps objects", Some("private-growth"), [], Some(autograd_function_ctx_leak::RULE);
     "torch-known-bad-versions", "An installed version is known to leak memory", "A library, or its version", None, [], Some(torch_known_bad_versions::RULE);
     "inductor-compile-workers", "torch.compile's pool of compile workers takes much memory", "A library, or its version", Some("private-growth"), [], Some(inductor_compile_workers::RULE);
