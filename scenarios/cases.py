@@ -157,8 +157,9 @@ def differences(case, verdict, agent):
             wrong.append("the finding has no evidence")
         if not first["fixes"]:
             wrong.append("the finding has no fix")
+    among = verdict["findings"] if wanted == "" else findings  # of a healthy one, its notes
     for cause in expect.get("also", []):
-        if cause not in [finding["cause"] for finding in findings]:
+        if cause not in [finding["cause"] for finding in among]:
             wrong.append(f"{cause} is not among the findings")
     if agent and "notes" in case:
         notes = sorted(f["cause"] for f in verdict["findings"] if RANK[f["severity"]] == 0)
