@@ -22,7 +22,7 @@ from _ullage_common import thread_time
 
 MOST_FILLED = 10_000  # elements of an element that are counted by whether something was put there
 WINDOWS, WINDOW, ALONE = 3, 32, 12  # elements next to each other often share a storage; where none has one, fewer do
-PARTS, STEPS = 40, 100  # of an element, and of what it weighs
+PARTS, FRAMES, STEPS = 40, 64, 100  # of an element, of the exceptions in it, and of what it weighs
 TABLE = 4  # parts, as which what asks a library for its memory counts
 TENSORS = 1200  # that stand for all
 CHANCE = 2  # standard errors, by which those of a kind must be more than before: which are chosen is chance
@@ -34,7 +34,6 @@ NODE_BYTES = 500  # of one that has saved nothing: `t = t + p` grows a graph by 
 VIEW = 8  # times larger is what a view keeps
 MOST_TRACEBACKS, FEW_TRACEBACKS = 100_000, 8  # of an exception: those counted, and those that stand for all
 LONG, MOST_LONG = 32, 8_000  # elements of a container without a name, and how many such, the longest
-MOST_NAMES = 2000  # of a module
 PENDING = " (pending)"
 EVERYWHERE = -1  # in place of the number of a window: in several of them
 _LEAVES = types.ids(str, bytes, bytearray, int, float, complex, bool)
@@ -62,16 +61,12 @@ def _weight(value, most, seen):
         value = _SELF(value)
     elif type(value) is types.FunctionType:
         return sum([sum(weigh.weigh(one, most // 4, seen).values()) for one in paths.parts(value)])
-    return sum(weigh.weigh(value, most, seen, names=_names_of(value)).values())
+    return sum(weigh.weigh(value, most, seen, names=paths.names_of(value)).values())
 
 
-def _names_of(value):
-    """Of a module of the program's own that is not its main one: it may have been loaded for each request."""
-    if type(value) is not types.ModuleType or not paths.is_program(value):
-        return None
-    names = value.__dict__
-    is_main = paths._name_in(names) in ("__main__", "__mp_main__")
-    return names if not is_main and len(names) <= MOST_NAMES else None
+def _is_function_of(frame, part):
+    """What runs in a frame is there without it."""
+    return type(part) is types.FunctionType and type(frame) is types.FrameType and part.__code__ is frame.f_code
 
 
 def _is_free(element):
@@ -260,11 +255,12 @@ class Contents:
         labels, nodes, places, rest, lengths, placed = {}, [], {}, [], [], False
         looked = graphs = views = errors = 0
         own = 0.0
-        seen = self._common(windows, container)
+        common = self._common(windows, container)
+        seen = set(common)
         for number, window in enumerate(windows):
             unplaced = count = 0
             for key, element in weigh.in_runs(window, ALONE, number, len(windows)):
-                size, shown, node, label, storages, error = self._element(element, key, container, seen)
+                size, shown, node, label, storages, error = self._element(element, key, common, seen)
                 looked, count = looked + 1, count + 1
                 labels[label] = labels.get(label, 0) + 1
                 own += shown
@@ -344,7 +340,7 @@ class Contents:
         except (IndexError, RuntimeError):  # another thread changed it
             return length, []
 
-    def _element(self, element, key, holder, seen):
+    def _element(self, element, key, common, seen):
         """(bytes kept, bytes shown, graph, what it is, place -> bytes of what it may share with others, whether most of
         it hangs on an exception)"""
         kind = type(element)
@@ -356,7 +352,7 @@ class Contents:
         if not keyed and id(kind) in _LEAVES or not slots.complete(element):
             size = kind.__sizeof__(element)
             return size + more, size + more, None, types.type_name(kind), {}, False
-        found = self._inside(_names_of(element) or element, key if keyed else None, holder)
+        found = self._inside(paths.names_of(element) or element, key if keyed else None, common)
         label = types.type_name(kind) + (PENDING if types.waits(element, kind) else "")
         if found.best is not None and not issubclass(kind, BaseException):
             label += " with " + self.label(found.best)
@@ -365,16 +361,18 @@ class Contents:
         error = issubclass(kind, BaseException) or found.by_error + found.in_frames > size / 2
         return size, max(size - found.hidden, found.shown), found.node, label, found.storages, error
 
-    def _inside(self, element, key, holder):
-        """The storages that an element and its key lead to, nearest first."""
+    def _inside(self, element, key, common):
+        """The storages that an element and its key lead to: those of an exception before others, nearest first. What it
+        has in common with other elements leads to nothing of its own."""
         found = _Found()
-        todo, seen, shown, largest = deque(), {id(holder)}, {}, 0
-        todo.extend([(one, False) for one in (element, key) if one is not None])
-        count = 0
-        while todo and count < PARTS:
-            part, by_error = todo.popleft()
+        todo, by_errors, seen, shown, largest = deque(), deque(), set(), {}, 0
+        todo.extend([one for one in (element, key) if one is not None])
+        count = frames = 0
+        while (by_errors or todo) and count < PARTS and frames < FRAMES:
+            by_error = bool(by_errors)
+            part = (by_errors or todo).popleft()
             kind = type(part)
-            if id(part) in seen or id(kind) in _SMALL:
+            if id(part) in seen or id(kind) in _SMALL or id(part) in common and not self._is_data(part):
                 continue
             seen.add(id(part))
             if id(kind) in _LEAVES:
@@ -385,7 +383,8 @@ class Contents:
                 continue
             if id(kind) in paths.OF_CONTAINERS and not len(part):
                 continue
-            count += 1
+            is_of_error = kind is types.TracebackType or kind is types.FrameType
+            count, frames = count + (not is_of_error), frames + (kind is types.FrameType)
             if self._is_data(part):
                 place, size, visible, node = self._data(part)
                 found.node = found.node or node
@@ -397,7 +396,7 @@ class Contents:
                     shown[place] = shown.get(place, 0) + visible
                 gradient = tensors.gradient_of(part)
                 if gradient is not None:
-                    todo.appendleft((gradient, by_error))  # as near as its parameter
+                    (by_errors if by_error else todo).appendleft(gradient)  # as near as its parameter
             elif (behind := libraries.memory_of(part, kind)) is not None:
                 places, visible = behind
                 whole, count = sum(places.values()), count + TABLE
@@ -405,19 +404,21 @@ class Contents:
                     found.by_error += size * (by_error and place not in shown)
                     found.storages[place] = size
                     shown[place] = shown.get(place, 0) + visible * size // whole
-            elif kind is types.TracebackType or kind is types.FrameType:
+            elif is_of_error:
                 if id(part) not in self._running():
                     parts = [one for one in gc.get_referents(part) if not paths._is_globals(one)]
-                    (todo.extendleft if by_error else todo.extend)([(one, by_error) for one in parts])
+                    parts = [one for one in parts if not _is_function_of(part, one)]
+                    (by_errors if by_error else todo).extend(parts)
                     if kind is types.FrameType:
                         parts = [one for one in parts if type(one) is not types.FrameType and id(one) not in seen]
                         found.in_frames += sum([weigh.weigh(one, 20)["objects"] for one in parts])
             elif issubclass(kind, BaseException):
-                todo.extendleft([(one, True) for one in paths.parts(part)])
+                by_errors.extend(paths.parts(part))
             elif not issubclass(kind, type):
-                for one in paths.parts(part):
-                    # What hangs on an exception as well as elsewhere counts as the exception's.
-                    (todo.appendleft if issubclass(type(one), BaseException) else todo.append)((one, by_error))
+                parts = list(paths.parts(part))
+                # What hangs on an exception as well as elsewhere counts as the exception's.
+                todo.extendleft([one for one in parts if not by_error and issubclass(type(one), BaseException)])
+                (by_errors if by_error else todo).extend(parts)
         found.hidden = sum([max(0, size - shown.get(place, 0)) for place, size in found.storages.items()])
         found.shown = sum(shown.values())
         return found

@@ -35,6 +35,7 @@ MANY = 32  # objects to which one of C refers that is a container of its own kin
 MOST_PARTS = 200  # that are gone into
 MOST_SPOTS = 20_000
 MOST_FRAMES = 100
+MOST_NAMES = 2000  # of a module
 MOST_STEPS = 40  # of a name: a module inside a module of torch is four further
 LONG_NAME = 240  # characters: it is not made longer
 INNERMOST = 2  # functions of the program whose names are of a moment
@@ -327,6 +328,20 @@ def is_program(module):
         return False
     file = module.__dict__.get("__file__")
     return _name_in(module.__dict__) == "__main__" or type(file) is str and is_program_file(file)
+
+
+def names_of(value):
+    """Of a module of the program's own that is not its main one: it may have been loaded for each request. Of a class
+    that its module does not know by its name: it was made while the program ran."""
+    if issubclass(type(value), type):
+        module = sys.modules.get(types.module_of(value))
+        known = type(module) is not types.ModuleType or module.__dict__.get(types.qualified_name(value)) is value
+        return None if known else dict(types.namespace(value))
+    if type(value) is not types.ModuleType or not is_program(value):
+        return None
+    names = value.__dict__
+    is_main = _name_in(names) in ("__main__", "__mp_main__")
+    return names if not is_main and len(names) <= MOST_NAMES else None
 
 
 def is_program_file(file):
