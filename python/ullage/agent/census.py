@@ -49,7 +49,7 @@ LEAST_MORE = 2
 NESTED_MORE = 0.1  # share of elements of elements: some that stand for all may not be the same ones
 LARGE = 1 << 20
 WORTH = 256 << 10
-MOST_WEIGHED = 40
+MOST_WEIGHED, MOST_CHAINED, TOO_MUCH = 40, 10_000, 1.25  # of what came: elements that share counted for each
 MOST_NAMED = 100
 MOST_OTHERS = 1000  # containers that grew, and are only asked for the attribute that they are
 HOLDERS, GRAPHS = 6, 3
@@ -256,8 +256,9 @@ class Census:
             if number is None and not slots.complete(value):
                 continue
             cache = _cache_of(spot)
-            inside = heap.into(value, type(value), cache)
-            more = (length - base[0]) / max(1, length)
+            inside, more = heap.into(value, type(value), cache), (length - base[0]) / max(1, length)
+            if inside["bytes"] * more > TOO_MUCH * (self._grown - base[1]) and length <= MOST_CHAINED and cache is None:
+                inside = {**heap.into(value, type(value), chained=True), "element": inside["element"]}
             inside["more_bytes"] = int(inside["bytes"] * more)
             inside["hidden_bytes"] = int(inside["hidden_bytes"] * more)
             # A hook's own bytes are few; what it refers to lies elsewhere.

@@ -246,9 +246,11 @@ class Contents:
             return self.base_of(value)[1]
         return len(value) if kind is bytes or kind is bytearray else 0
 
-    def into(self, container, kind, cache=None):
-        """What a container's elements hold; some of them stand for all. `cache`: the one of `lru_cache` whose it is."""
+    def into(self, container, kind, cache=None, chained=False):
+        """What a container's elements hold; some of them stand for all. `cache`: the one of `lru_cache` whose it is.
+        `chained`: they lead to each other, and what several lead to counts once."""
         length, windows = self._windows(container, kind)
+        keyed, chained = id(kind) in paths.OF_DICTS, chained and id(kind) in paths.OF_CONTAINERS
         if cache is not None and caches.bound_of(cache) is not None:
             windows = [caches.some(container, cache, WINDOWS * WINDOW)]
         found = {"bytes": 0, "own_bytes": 0, "hidden_bytes": 0, "graph": 0.0, "views": 0.0, "errors": 0.0}
@@ -256,11 +258,11 @@ class Contents:
         looked = graphs = views = errors = 0
         own = 0.0
         common = self._common(windows, container)
-        seen = set(common)
+        seen, met = set(common), set() if chained else None
         for number, window in enumerate(windows):
             unplaced = count = 0
             for key, element in weigh.in_runs(window, ALONE, number, len(windows)):
-                size, shown, node, label, storages, error = self._element(element, key, common, seen)
+                size, shown, node, label, storages, error = self._element(element, key, common, seen, met)
                 looked, count = looked + 1, count + 1
                 labels[label] = labels.get(label, 0) + 1
                 own += shown
@@ -285,6 +287,9 @@ class Contents:
         nodes = nodes[:: max(1, len(nodes) // 3)][:3]
         each = sum([self.saved_by(node) for node in nodes]) / max(1, len(nodes))
         kept = _scaled(lengths, rest, places.values(), length)
+        if chained:  # each element that any of them leads to is one of those that stand for all
+            looked = max(looked, len(met.intersection(map(id, dict.values(container) if keyed else container))))
+            kept = (sum(rest) + sum([size for size, _, _ in places.values()])) * length / looked
         return {
             "bytes": int(kept) + (0 if self.is_of_c(kind) else kind.__sizeof__(container)),
             "own_bytes": int(own * length / looked),
@@ -340,7 +345,7 @@ class Contents:
         except (IndexError, RuntimeError):  # another thread changed it
             return length, []
 
-    def _element(self, element, key, common, seen):
+    def _element(self, element, key, common, seen, met):
         """(bytes kept, bytes shown, graph, what it is, place -> bytes of what it may share with others, whether most of
         it hangs on an exception)"""
         kind = type(element)
@@ -352,7 +357,7 @@ class Contents:
         if not keyed and id(kind) in _LEAVES or not slots.complete(element):
             size = kind.__sizeof__(element)
             return size + more, size + more, None, types.type_name(kind), {}, False
-        found = self._inside(paths.names_of(element) or element, key if keyed else None, common)
+        found = self._inside(paths.names_of(element) or element, key if keyed else None, common, met)
         label = types.type_name(kind) + (PENDING if types.waits(element, kind) else "")
         if found.best is not None and not issubclass(kind, BaseException):
             label += " with " + self.label(found.best)
@@ -361,11 +366,11 @@ class Contents:
         error = issubclass(kind, BaseException) or found.by_error + found.in_frames > size / 2
         return size, max(size - found.hidden, found.shown), found.node, label, found.storages, error
 
-    def _inside(self, element, key, common):
+    def _inside(self, element, key, common, seen):
         """The storages that an element and its key lead to: those of an exception before others, nearest first. What it
-        has in common with other elements leads to nothing of its own."""
+        has in common with other elements, or was seen before, leads to nothing of its own."""
         found = _Found()
-        todo, by_errors, seen, shown, largest = deque(), deque(), set(), {}, 0
+        todo, by_errors, shown, largest, seen = deque(), deque(), {}, 0, set() if seen is None else seen
         todo.extend([one for one in (element, key) if one is not None])
         count = frames = 0
         while (by_errors or todo) and count < PARTS and frames < FRAMES:
