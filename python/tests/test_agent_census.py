@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 import types
+import unittest
 import weakref
 import xml.etree.ElementTree
 
@@ -1072,6 +1073,49 @@ def test_the_only_element_and_one_that_stands_in_many_places_weigh_what_they_are
     assert contents.into([table], list)["bytes"] > 1.9 * MIB
     assert contents.into([table] * 500, list)["bytes"] < MIB
     assert contents.into([dict(table) for _ in range(3)], list)["bytes"] < 3 * MIB
+
+
+def test_classes_that_are_made_anew_weigh_what_they_hold_and_others_do_not(census):
+    contents = sys.modules["_ullage_contents"].Contents()
+    made = [type("Made", (), {"rows": [bytes(1000) for _ in range(100)]}) for _ in range(20)]
+    assert contents.into(made, list)["bytes"] > 1.9 * MIB
+    assert contents.into([unittest.TestCase, unittest.TestSuite] * 10, list)["bytes"] < MIB / 10
+
+
+def test_what_an_exception_in_a_key_keeps_is_come_to_past_all_that_stands_beside_it(census):
+    class Logger:
+        """Leads to many others."""
+
+        def __init__(self, number):
+            self.number, self.others = number, []
+
+    def failed():
+        rows = {"engine": {"model": {"layers": [{"block": [bytearray(MIB)]}]}}}
+        try:
+            raise ValueError(len(rows))
+        except ValueError as error:
+            return error
+
+    logger = Logger(0)
+    logger.others = [Logger(number) for number in range(500)]
+    contents = sys.modules["_ullage_contents"].Contents()
+    found = contents.into({(logger, "failed", failed()): None for _ in range(20)}, dict)
+    assert found["bytes"] > 19 * MIB and found["errors"] == 1.0
+
+
+def test_elements_that_lead_to_each_other_weigh_together_what_is_there(census):
+    class Put:
+        def __init__(self, before):
+            self.before, self.values = before, bytearray(MIB)
+
+    chain = [Put(None)]
+    for _ in range(300):
+        chain.append(Put(chain[-1]))
+    mixed = [chain[number * 97 % 301] for number in range(301)]
+    contents = sys.modules["_ullage_contents"].Contents()
+    assert 200 * MIB < contents.into(mixed, list, chained=True)["bytes"] < 400 * MIB
+    apart = [Put(None) for _ in range(301)]
+    assert 290 * MIB < contents.into(apart, list, chained=True)["bytes"] < 310 * MIB
 
 
 def test_tasks_and_futures_that_wait_are_called_pending(census):
