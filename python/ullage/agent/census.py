@@ -15,6 +15,7 @@ from itertools import cycle
 
 import _ullage_alike as alike
 import _ullage_caches as caches
+import _ullage_chains as chains
 import _ullage_common as common
 import _ullage_contents as contents
 import _ullage_from_below as from_below
@@ -47,9 +48,8 @@ CIRCLE = "Using backward() with create_graph=True"
 LEAST_LONG = 8  # elements of a container worth a look
 LEAST_MORE = 2
 NESTED_MORE = 0.1  # share of elements of elements: some that stand for all may not be the same ones
-LARGE = 1 << 20
-WORTH = 256 << 10
-MOST_WEIGHED, MOST_CHAINED, TOO_MUCH = 40, 10_000, 1.25  # of what came: elements that share counted for each
+LARGE, WORTH = 1 << 20, 256 << 10
+MOST_WEIGHED = 40
 MOST_NAMED = 100
 MOST_OTHERS = 1000  # containers that grew, and are only asked for the attribute that they are
 HOLDERS, GRAPHS = 6, 3
@@ -257,8 +257,8 @@ class Census:
                 continue
             cache = _cache_of(spot)
             inside, more = heap.into(value, type(value), cache), (length - base[0]) / max(1, length)
-            if inside["bytes"] * more > TOO_MUCH * (self._grown - base[1]) and length <= MOST_CHAINED and cache is None:
-                inside = {**heap.into(value, type(value), chained=True), "element": inside["element"]}
+            if cache is None and thread_time() <= until:
+                inside = chains.weighed(heap, value, inside, more, self._grown - base[1])
             inside["more_bytes"] = int(inside["bytes"] * more)
             inside["hidden_bytes"] = int(inside["hidden_bytes"] * more)
             # A hook's own bytes are few; what it refers to lies elsewhere.

@@ -22,7 +22,8 @@ from _ullage_common import thread_time
 
 MOST_FILLED = 10_000  # elements of an element that are counted by whether something was put there
 WINDOWS, WINDOW, ALONE = 3, 32, 12  # elements next to each other often share a storage; where none has one, fewer do
-PARTS, FRAMES, STEPS = 40, 64, 100  # of an element, of the exceptions in it, and of what it weighs
+PARTS, OF_ERRORS, STEPS = 40, 60, 100  # of an element, of what exceptions in it lead to, and of what it weighs
+FRAMES = 40  # and tracebacks
 TABLE = 4  # parts, as which what asks a library for its memory counts
 TENSORS = 1200  # that stand for all
 CHANCE = 2  # standard errors, by which those of a kind must be more than before: which are chosen is chance
@@ -257,12 +258,11 @@ class Contents:
         labels, nodes, places, rest, lengths, placed = {}, [], {}, [], [], False
         looked = graphs = views = errors = 0
         own = 0.0
-        common = self._common(windows, container)
-        seen, met = set(common), set() if chained else None
+        seen, met = self._common(windows, container), {id(container)} if chained else None
         for number, window in enumerate(windows):
             unplaced = count = 0
             for key, element in weigh.in_runs(window, ALONE, number, len(windows)):
-                size, shown, node, label, storages, error = self._element(element, key, common, seen, met)
+                size, shown, node, label, storages, error = self._element(element, key, container, seen, met)
                 looked, count = looked + 1, count + 1
                 labels[label] = labels.get(label, 0) + 1
                 own += shown
@@ -345,7 +345,7 @@ class Contents:
         except (IndexError, RuntimeError):  # another thread changed it
             return length, []
 
-    def _element(self, element, key, common, seen, met):
+    def _element(self, element, key, holder, seen, met):
         """(bytes kept, bytes shown, graph, what it is, place -> bytes of what it may share with others, whether most of
         it hangs on an exception)"""
         kind = type(element)
@@ -357,7 +357,9 @@ class Contents:
         if not keyed and id(kind) in _LEAVES or not slots.complete(element):
             size = kind.__sizeof__(element)
             return size + more, size + more, None, types.type_name(kind), {}, False
-        found = self._inside(paths.names_of(element) or element, key if keyed else None, common, met)
+        found = self._inside(
+            paths.names_of(element) or element, key if keyed else None, {id(holder)} if met is None else met
+        )
         label = types.type_name(kind) + (PENDING if types.waits(element, kind) else "")
         if found.best is not None and not issubclass(kind, BaseException):
             label += " with " + self.label(found.best)
@@ -366,18 +368,17 @@ class Contents:
         error = issubclass(kind, BaseException) or found.by_error + found.in_frames > size / 2
         return size, max(size - found.hidden, found.shown), found.node, label, found.storages, error
 
-    def _inside(self, element, key, common, seen):
-        """The storages that an element and its key lead to: those of an exception before others, nearest first. What it
-        has in common with other elements, or was seen before, leads to nothing of its own."""
+    def _inside(self, element, key, seen):
+        """The storages that an element and its key lead to, nearest first, and those of an exception before others."""
         found = _Found()
-        todo, by_errors, shown, largest, seen = deque(), deque(), {}, 0, set() if seen is None else seen
+        todo, by_errors, shown, largest = deque(), deque(), {}, 0
         todo.extend([one for one in (element, key) if one is not None])
-        count = frames = 0
-        while (by_errors or todo) and count < PARTS and frames < FRAMES:
-            by_error = bool(by_errors)
-            part = (by_errors or todo).popleft()
+        count = of_errors = frames = 0
+        while by_errors and of_errors < OF_ERRORS or todo and count < PARTS:
+            by_error = bool(by_errors) and of_errors < OF_ERRORS
+            part = (by_errors if by_error else todo).popleft()
             kind = type(part)
-            if id(part) in seen or id(kind) in _SMALL or id(part) in common and not self._is_data(part):
+            if id(part) in seen or id(kind) in _SMALL:
                 continue
             seen.add(id(part))
             if id(kind) in _LEAVES:
@@ -389,7 +390,8 @@ class Contents:
             if id(kind) in paths.OF_CONTAINERS and not len(part):
                 continue
             is_of_error = kind is types.TracebackType or kind is types.FrameType
-            count, frames = count + (not is_of_error), frames + (kind is types.FrameType)
+            count, of_errors = count + (not by_error), of_errors + (by_error and not is_of_error)
+            frames += is_of_error
             if self._is_data(part):
                 place, size, visible, node = self._data(part)
                 found.node = found.node or node
@@ -410,7 +412,7 @@ class Contents:
                     found.storages[place] = size
                     shown[place] = shown.get(place, 0) + visible * size // whole
             elif is_of_error:
-                if id(part) not in self._running():
+                if frames <= FRAMES and id(part) not in self._running():
                     parts = [one for one in gc.get_referents(part) if not paths._is_globals(one)]
                     parts = [one for one in parts if not _is_function_of(part, one)]
                     (by_errors if by_error else todo).extend(parts)

@@ -67,7 +67,10 @@ _module = type.__dict__["__module__"].__get__
 
 
 def module_of(kind):
-    module = _module(kind)
+    try:
+        module = _module(kind)
+    except AttributeError:  # its body deleted the name
+        return ""
     return module if type(module) is str else ""
 
 

@@ -334,9 +334,12 @@ def names_of(value):
     """Of a module of the program's own that is not its main one: it may have been loaded for each request. Of a class
     that its module does not know by its name: it was made while the program ran."""
     if issubclass(type(value), type):
-        module = sys.modules.get(types.module_of(value))
-        known = type(module) is not types.ModuleType or module.__dict__.get(types.qualified_name(value)) is value
-        return None if known else dict(types.namespace(value))
+        name, module = types.qualified_name(value), types.module_of(value)
+        if type(name) is not str or "." in name and "<locals>" not in name or module == "builtins":
+            return None
+        names = gc.get_referents(types.namespace(value))[0]  # no copy, which would ask each name for its hash
+        is_known = dict.get(common.names(module), name) is value
+        return names if type(names) is dict and not is_known and len(names) <= MOST_NAMES else None
     if type(value) is not types.ModuleType or not is_program(value):
         return None
     names = value.__dict__
