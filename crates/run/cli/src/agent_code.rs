@@ -30,7 +30,9 @@ pub struct Code {
 /// A file of `__pycache__`.
 #[derive(Debug)]
 pub struct Cached {
+    /// What its source is called in the agent's folder.
     pub source: String,
+    /// What it is called itself.
     pub name: String,
     /// The header is for its source in the package.
     pub content: Vec<u8>,
