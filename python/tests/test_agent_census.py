@@ -1103,6 +1103,26 @@ def test_what_an_exception_in_a_key_keeps_is_come_to_past_all_that_stands_beside
     assert found["bytes"] > 19 * MIB and found["errors"] == 1.0
 
 
+def test_what_a_function_hands_on_is_in_the_frames_once(census):
+    def parse(rows):
+        raise ValueError(len(rows))
+
+    def step(rows):
+        parse(rows)
+
+    def failed(number):
+        try:
+            step([{"a": f"{number} {row}"} for row in range(2000)])
+        except ValueError as error:
+            return error
+
+    contents = sys.modules["_ullage_contents"].Contents()
+    rows = [{"a": f"99 {row}"} for row in range(2000)]
+    each = sum([sys.getsizeof(part) for row in rows for part in (row, row["a"])]) + sys.getsizeof(rows)
+    found = contents.into([failed(number) for number in range(20)], list)
+    assert found["errors"] == 1.0 and 0.6 * each < found["bytes"] / 20 < 1.5 * each
+
+
 def test_elements_that_lead_to_each_other_weigh_together_what_is_there(census):
     class Put:
         def __init__(self, before):

@@ -257,7 +257,7 @@ class Census:
                 continue
             cache = _cache_of(spot)
             inside, more = heap.into(value, type(value), cache), (length - base[0]) / max(1, length)
-            if cache is None and thread_time() <= until:
+            if cache is None and self._taken > 1 and thread_time() <= until:
                 inside = chains.weighed(heap, value, inside, more, self._grown - base[1])
             inside["more_bytes"] = int(inside["bytes"] * more)
             inside["hidden_bytes"] = int(inside["hidden_bytes"] * more)

@@ -36,9 +36,9 @@ VIEW = 8  # times larger is what a view keeps
 MOST_TRACEBACKS, FEW_TRACEBACKS = 100_000, 8  # of an exception: those counted, and those that stand for all
 LONG, MOST_LONG = 32, 8_000  # elements of a container without a name, and how many such, the longest
 PENDING = " (pending)"
-EVERYWHERE = -1  # in place of the number of a window: in several of them
 _LEAVES = types.ids(str, bytes, bytearray, int, float, complex, bool)
 _SMALL = types.ids(type(None), int, float, complex, bool, types.CodeType, types.ModuleType, types.BuiltinFunctionType)
+_FRAMES = types.ids(types.TracebackType, types.FrameType)
 _SELF = types.namespace(types.MethodType)["__self__"].__get__
 _TRACEBACK = BaseException.__dict__["__traceback__"].__get__
 _NEXT, _FRAME, _LINE = (
@@ -72,24 +72,6 @@ def _is_function_of(frame, part):
 
 def _is_free(element):
     return element is None or type(element) is list and not element
-
-
-def _scaled(lengths, rest, places, length):
-    """Bytes of all elements, by those of some windows. What one element alone holds stands for as many as there are.
-    What neighbours share stands for as many as there are borders between them: the first and last run are cut off. What
-    is met in several windows is there once."""
-    kept, share = 0.0, length / len(lengths)
-    kept += sum([size for size, number, _ in places if number == EVERYWHERE])
-    for number, looked in enumerate(lengths):
-        if not looked:
-            continue
-        alone = sum([size for size, window, times in places if window == number and times == 1])
-        kept += (rest[number] + alone) * share / looked
-        shared = [size for size, window, times in places if window == number and times > 1]
-        if shared:
-            distinct = 1 + (len(shared) - 1) * max(0.0, share - 1) / max(1, looked - 1)
-            kept += sum(shared) / len(shared) * distinct
-    return kept
 
 
 class _Nothing:
@@ -273,7 +255,7 @@ class Contents:
                     if before is None:
                         places[place] = kept, number, 1
                     else:
-                        places[place] = kept, number if before[1] == number else EVERYWHERE, before[2] + 1
+                        places[place] = kept, number if before[1] == number else weigh.EVERYWHERE, before[2] + 1
                 if node is not None:
                     graphs += 1
                     nodes.append(node)
@@ -286,7 +268,7 @@ class Contents:
             return dict(found, element="")
         nodes = nodes[:: max(1, len(nodes) // 3)][:3]
         each = sum([self.saved_by(node) for node in nodes]) / max(1, len(nodes))
-        kept = _scaled(lengths, rest, places.values(), length)
+        kept = weigh.scaled(lengths, rest, places.values(), length)
         if chained:  # each element that any of them leads to is one of those that stand for all
             looked = max(looked, len(met.intersection(map(id, dict.values(container) if keyed else container))))
             kept = (sum(rest) + sum([size for size, _, _ in places.values()])) * length / looked
@@ -373,7 +355,7 @@ class Contents:
         found = _Found()
         todo, by_errors, shown, largest = deque(), deque(), {}, 0
         todo.extend([one for one in (element, key) if one is not None])
-        count = of_errors = frames = 0
+        count, of_errors, frames, weighed = 0, 0, 0, set()
         while by_errors and of_errors < OF_ERRORS or todo and count < PARTS:
             by_error = bool(by_errors) and of_errors < OF_ERRORS
             part = (by_errors if by_error else todo).popleft()
@@ -389,7 +371,7 @@ class Contents:
                 continue
             if id(kind) in paths.OF_CONTAINERS and not len(part):
                 continue
-            is_of_error = kind is types.TracebackType or kind is types.FrameType
+            is_of_error = id(kind) in _FRAMES
             count, of_errors = count + (not by_error), of_errors + (by_error and not is_of_error)
             frames += is_of_error
             if self._is_data(part):
@@ -406,7 +388,8 @@ class Contents:
                     (by_errors if by_error else todo).appendleft(gradient)  # as near as its parameter
             elif (behind := libraries.memory_of(part, kind)) is not None:
                 places, visible = behind
-                whole, count = sum(places.values()), count + TABLE
+                whole = sum(places.values())
+                count, of_errors = count + TABLE * (not by_error), of_errors + TABLE * by_error
                 for place, size in places.items():
                     found.by_error += size * (by_error and place not in shown)
                     found.storages[place] = size
@@ -414,11 +397,16 @@ class Contents:
             elif is_of_error:
                 if frames <= FRAMES and id(part) not in self._running():
                     parts = [one for one in gc.get_referents(part) if not paths._is_globals(one)]
-                    parts = [one for one in parts if not _is_function_of(part, one)]
-                    (by_errors if by_error else todo).extend(parts)
+                    queue, rest = (
+                        by_errors if by_error else todo,
+                        [one for one in parts if id(type(one)) not in _FRAMES],
+                    )
+                    # Frames before what is in them: the innermost is the one that failed.
+                    queue.extendleft([one for one in parts if id(type(one)) in _FRAMES])
+                    queue.extend([one for one in rest if not _is_function_of(part, one)])
                     if kind is types.FrameType:
-                        parts = [one for one in parts if type(one) is not types.FrameType and id(one) not in seen]
-                        found.in_frames += sum([weigh.weigh(one, 20)["objects"] for one in parts])
+                        rest = [one for one in rest if id(one) not in seen]
+                        found.in_frames += sum([weigh.weigh(one, 20, weighed)["objects"] for one in rest])
             elif issubclass(kind, BaseException):
                 by_errors.extend(paths.parts(part))
             elif not issubclass(kind, type):

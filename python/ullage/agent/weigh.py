@@ -29,6 +29,7 @@ LEAF = 0.25  # steps that a leaf takes
 ROUND, EACH_ROUND, ROUNDS = 32, 25, 4
 CHOSEN, CHOSEN_LEAVES, CHOSEN_LARGE = 8, 32, 12  # of what is left then
 GOLDEN = 0.618
+EVERYWHERE = -1  # in place of the number of a window: in several of them
 ROUGH, ROUGH_STEPS = 3, 20  # elements, and steps for each, to see which container is worth a look
 
 _LEAVES = (str, bytes, bytearray, int, float, complex)
@@ -176,6 +177,24 @@ def in_runs(window, few, place, windows):
         return window[: few - few // 2] + window[end:] + window[few - few // 2 : end]
     start = len(window) - few if place == windows - 1 else middle
     return window[start : start + few] + window[:start] + window[start + few :]
+
+
+def scaled(lengths, rest, places, length):
+    """Bytes of all elements, by those of some windows. What one element alone holds stands for as many as there are.
+    What neighbours share stands for as many as there are borders between them: the first and last run are cut off. What
+    is met in several windows is there once."""
+    kept, share = 0.0, length / len(lengths)
+    kept += sum([size for size, number, _ in places if number == EVERYWHERE])
+    for number, looked in enumerate(lengths):
+        if not looked:
+            continue
+        alone = sum([size for size, window, times in places if window == number and times == 1])
+        kept += (rest[number] + alone) * share / looked
+        shared = [size for size, window, times in places if window == number and times > 1]
+        if shared:
+            distinct = 1 + (len(shared) - 1) * max(0.0, share - 1) / max(1, looked - 1)
+            kept += sum(shared) / len(shared) * distinct
+    return kept
 
 
 def by_turns(heap, candidates, until):

@@ -187,8 +187,11 @@ fn severity(analysis: &Analysis, held: &RetainedGrowth, same: &[RetainedGrowth],
     let much = are_much(analysis.timeline, &all);
     let bounded = held.retainers.iter().all(|retainer| retainer.bounded) && held.graphs.is_empty();
     match held.kind {
-        // What an exception retains is in nobody's plan, however many a cache may have.
-        _ if bounded && !matches!(held.kind, Kind::Hook | Kind::Error) => Severity::Note,
+        // What exceptions among a function's arguments retain was in nobody's mind who bounded its cache.
+        Kind::Error if bounded && held.retainers.iter().all(|one| one.type_name == "lru_cache") => {
+            if much { Severity::Warning } else { Severity::Note }
+        }
+        _ if bounded && held.kind != Kind::Hook => Severity::Note,
         Kind::Cache if is_persistent_workers(analysis, held) => Severity::Note,
         // Those that are due later: as many as a loop of events is busy with.
         Kind::Hook

@@ -651,7 +651,7 @@ fn what_explains_little_is_not_reported_and_what_is_small_or_bounded_is_a_note()
     assert!(small.healthy);
     let bounded = Retainer { bounded: true, ..retainer("recent") };
     assert_eq!(one(&run(steady, census(std::slice::from_ref(&bounded)))).1, Severity::Note);
-    let of_errors = Retainer { errors: 1.0, ..bounded };
+    let of_errors = Retainer { errors: 1.0, type_name: "lru_cache".into(), ..bounded };
     let verdict = run(steady, census(&[of_errors]));
     let (cause, severity, ..) = one(&verdict);
     assert_eq!((cause, severity), ("exception-traceback-holds-frames", Severity::Warning));
