@@ -16,11 +16,7 @@ use ullage_model::{Evidence, Fix, LoaderSettings, Missing, Proof, Role, Severity
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
-    let copies: Vec<Copy> = workers(analysis)
-        .filter_map(|process| copied(analysis, process))
-        .filter(|copy| copy.bytes.saturating_sub(copy.error) >= WORKER_COPIES_BYTES)
-        .collect();
-    let copies = at_once(copies);
+    let copies = known(workers(analysis).filter_map(|process| copied(analysis, process)).collect());
     let whole = sum(&copies);
     let Some(most) = copies.iter().max_by_key(|copy| copy.bytes) else { return unreadable(analysis) };
     let starter = starter(analysis, &copies);
@@ -61,6 +57,23 @@ fn judge(analysis: &Analysis) -> Judgement {
     Judgement::one(finding)
 }
 
+/// All of them, where what they copied on average is known well enough: of each alone it may not be. Else those of which it is
+/// known by themselves. Not those that seem to have copied much: where nobody did, chance has made some of many seem so.
+fn known(copies: Vec<Copy>) -> Vec<Copy> {
+    let all = at_once(copies.clone());
+    let least = WORKER_COPIES_BYTES.saturating_mul(all.len() as u64);
+    if !all.is_empty() && sum(&all).saturating_sub(error(&all)) >= least {
+        return all;
+    }
+    let is_known = |copy: &Copy| copy.bytes.saturating_sub(copy.error) >= WORKER_COPIES_BYTES;
+    at_once(copies.into_iter().filter(is_known).collect())
+}
+
+/// Half of the 95 % interval of the sum.
+fn error(copies: &[Copy]) -> u64 {
+    copies.iter().map(|copy| (copy.error as f64).powi(2)).sum::<f64>().sqrt() as u64
+}
+
 /// As much as was copied lies in small blocks of Python's: most of what the process inherited are objects.
 fn is_of_objects(analysis: &Analysis, most: &Copy) -> bool {
     let parent = parent(analysis, most.process);
@@ -78,7 +91,6 @@ fn workers<'a>(analysis: &Analysis<'a>) -> impl Iterator<Item = &'a ProcessHisto
 }
 
 fn copied_sentence(starter: Option<&ProcessHistory>, copies: &[Copy], whole: u64, most: &Copy) -> Evidence {
-    let error = copies.iter().map(|copy| (copy.error as f64).powi(2)).sum::<f64>().sqrt() as u64;
     let from = starter.map_or("their parent".into(), evidence::describe);
     let each = if copies.len() > 1 {
         format!(", up to {} each", evidence::bytes(most.bytes))
@@ -89,7 +101,7 @@ fn copied_sentence(starter: Option<&ProcessHistory>, copies: &[Copy], whole: u64
         "{} copied {} (± {}) of memory shared with {from}{each}.",
         evidence::capital(&evidence::plural(copies.len() as u64, "forked worker", "forked workers")),
         evidence::bytes(whole),
-        evidence::bytes(error),
+        evidence::bytes(error(copies)),
     );
     let source = evidence::Source::Processes(most.process.id.pid, "pagemap");
     evidence::number("memory copied", whole, "bytes", source, most.at, sentence)

@@ -189,7 +189,11 @@ fn severity(analysis: &Analysis, held: &RetainedGrowth, same: &[RetainedGrowth],
     match held.kind {
         // What exceptions among a function's arguments retain was in nobody's mind who bounded its cache.
         Kind::Error if bounded && held.retainers.iter().all(|one| one.type_name == "lru_cache") => {
-            if much { Severity::Warning } else { Severity::Note }
+            if much {
+                Severity::Warning
+            } else {
+                Severity::Note
+            }
         }
         _ if bounded && held.kind != Kind::Hook => Severity::Note,
         Kind::Cache if is_persistent_workers(analysis, held) => Severity::Note,

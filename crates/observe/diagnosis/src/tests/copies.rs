@@ -16,8 +16,12 @@ fn sized(mut reading: ProcessReading, anonymous: u64, faults: u64) -> ProcessRea
     reading
 }
 
-fn probed(mut reading: ProcessReading, exclusive: u64) -> ProcessReading {
-    reading.exclusive = Measured::Known(Exclusive { bytes: Bytes(exclusive), error: Bytes(4 * MIB) });
+fn probed(reading: ProcessReading, exclusive: u64) -> ProcessReading {
+    roughly(reading, exclusive, 4 * MIB)
+}
+
+fn roughly(mut reading: ProcessReading, exclusive: u64, error: u64) -> ProcessReading {
+    reading.exclusive = Measured::Known(Exclusive { bytes: Bytes(exclusive), error: Bytes(error) });
     reading
 }
 
@@ -105,6 +109,33 @@ impl Forked {
     fn finding(&self) -> Option<Finding> {
         self.verdict(Ending::Exited(0)).findings.into_iter().next()
     }
+}
+
+/// Workers that seem to have copied so much each, of which so much is known.
+fn seeming(seem: &[u64], error: u64) -> Vec<Finding> {
+    let mut run = Run::new();
+    agent(&mut run, 1.0, MAIN, loader("fork", objects(100 * MIB)));
+    let workers = || (300..).zip(seem);
+    for (pid, _) in workers() {
+        run.process(1.0, pid, MAIN, Role::LoaderWorker(Some(0)), limits(), 1000);
+    }
+    let main = sized(reading(MAIN, 1, "python"), 500 * MIB, 90_100);
+    let worker = |(pid, &own)| {
+        let read = sized(reading(pid, MAIN, "pt_data_worker"), 500 * MIB, faults(own));
+        roughly(read, own, error)
+    };
+    run.tick(2.0, std::iter::once(main).chain(workers().map(worker)).collect(), |_| {});
+    run.finish(20.0, Ending::Exited(0));
+    run.verdict().findings
+}
+
+#[test]
+fn what_is_known_of_no_worker_alone_may_be_known_of_all_and_is_not_of_those_that_seem_to_have_copied_most() {
+    let named = |findings: Vec<Finding>| findings.iter().any(|one| one.cause == "refcount-cow-fork-workers");
+    assert!(named(seeming(&[44 * MIB, 50 * MIB, 41 * MIB, 47 * MIB], 27 * MIB)));
+    assert!(!named(seeming(&[44 * MIB], 23 * MIB)));
+    let chance: Vec<u64> = (0..40).map(|number| (number % 10) * 5 * MIB).collect();
+    assert!(!named(seeming(&chance, 23 * MIB)));
 }
 
 fn faults(bytes: u64) -> u64 {
