@@ -12,5 +12,5 @@ def weighed(heap, value, inside, more, came):
     kind = type(value)
     if inside["bytes"] * more <= TOO_MUCH * came or id(kind) not in paths.OF_CONTAINERS or len(value) > MOST:
         return inside
-    once, least = heap.into(value, kind, chained=True), int(came / more)  # where it met elements and went no further
-    return {**inside, **{name: min(inside[name], max(least, once[name])) for name in ("bytes", "own_bytes")}}
+    once = heap.into(value, kind, chained=True)
+    return {**inside, **{name: min(inside[name], once[name]) for name in ("bytes", "own_bytes")}}

@@ -23,7 +23,8 @@ from _ullage_common import thread_time
 MOST_FILLED = 10_000  # elements of an element that are counted by whether something was put there
 WINDOWS, WINDOW, ALONE = 3, 32, 12  # elements next to each other often share a storage; where none has one, fewer do
 PARTS, OF_ERRORS, STEPS = 40, 60, 100  # of an element, of what exceptions in it lead to, and of what it weighs
-FRAMES = 40  # and tracebacks
+FRAMES = 24  # of its exceptions
+MOST_FRAMES, CHAINED = 1000, 4  # of a traceback that are passed; times as many parts of what is chained
 TABLE = 4  # parts, as which what asks a library for its memory counts
 TENSORS = 1200  # that stand for all
 CHANCE = 2  # standard errors, by which those of a kind must be more than before: which are chosen is chance
@@ -38,7 +39,6 @@ LONG, MOST_LONG = 32, 8_000  # elements of a container without a name, and how m
 PENDING = " (pending)"
 _LEAVES = types.ids(str, bytes, bytearray, int, float, complex, bool)
 _SMALL = types.ids(type(None), int, float, complex, bool, types.CodeType, types.ModuleType, types.BuiltinFunctionType)
-_FRAMES = types.ids(types.TracebackType, types.FrameType)
 _SELF = types.namespace(types.MethodType)["__self__"].__get__
 _TRACEBACK = BaseException.__dict__["__traceback__"].__get__
 _NEXT, _FRAME, _LINE = (
@@ -63,6 +63,14 @@ def _weight(value, most, seen):
     elif type(value) is types.FunctionType:
         return sum([sum(weigh.weigh(one, most // 4, seen).values()) for one in paths.parts(value)])
     return sum(weigh.weigh(value, most, seen, names=paths.names_of(value)).values())
+
+
+def _frames_of(traceback):
+    frames = []
+    while traceback is not None and len(frames) < MOST_FRAMES:
+        frames.append(_FRAME(traceback))
+        traceback = _NEXT(traceback)
+    return frames
 
 
 def _is_function_of(frame, part):
@@ -339,26 +347,26 @@ class Contents:
         if not keyed and id(kind) in _LEAVES or not slots.complete(element):
             size = kind.__sizeof__(element)
             return size + more, size + more, None, types.type_name(kind), {}, False
-        found = self._inside(
-            paths.names_of(element) or element, key if keyed else None, {id(holder)} if met is None else met
-        )
+        weight = _weight(element, STEPS, seen) + more
+        ends = [one for one in (paths.names_of(element) or element, key if keyed else None) if one is not None]
+        found = self._inside(ends, seen, *(({id(holder)}, PARTS) if met is None else (met, CHAINED * PARTS)))
         label = types.type_name(kind) + (PENDING if types.waits(element, kind) else "")
         if found.best is not None and not issubclass(kind, BaseException):
             label += " with " + self.label(found.best)
         stored = sum(found.storages.values())
-        size = max(_weight(element, STEPS, seen) + more + found.in_frames, stored)
+        size = max(weight + found.in_frames, stored)
         error = issubclass(kind, BaseException) or found.by_error + found.in_frames > size / 2
         return size, max(size - found.hidden, found.shown), found.node, label, found.storages, error
 
-    def _inside(self, element, key, seen):
+    def _inside(self, ends, weighed, seen, most):
         """The storages that an element and its key lead to, nearest first, and those of an exception before others."""
         found = _Found()
-        todo, by_errors, shown, largest = deque(), deque(), {}, 0
-        todo.extend([one for one in (element, key) if one is not None])
-        count, of_errors, frames, weighed = 0, 0, 0, set()
-        while by_errors and of_errors < OF_ERRORS or todo and count < PARTS:
+        todo, by_errors, shown, largest = deque(ends), deque(), {}, 0
+        count = of_errors = frames = 0
+        while by_errors and of_errors < OF_ERRORS or todo and count < most:
             by_error = bool(by_errors) and of_errors < OF_ERRORS
-            part = (by_errors if by_error else todo).popleft()
+            queue = by_errors if by_error else todo
+            part = queue.popleft()
             kind = type(part)
             if id(part) in seen or id(kind) in _SMALL:
                 continue
@@ -371,9 +379,8 @@ class Contents:
                 continue
             if id(kind) in paths.OF_CONTAINERS and not len(part):
                 continue
-            is_of_error = id(kind) in _FRAMES
+            is_of_error = kind is types.TracebackType or kind is types.FrameType
             count, of_errors = count + (not by_error), of_errors + (by_error and not is_of_error)
-            frames += is_of_error
             if self._is_data(part):
                 place, size, visible, node = self._data(part)
                 found.node = found.node or node
@@ -385,7 +392,7 @@ class Contents:
                     shown[place] = shown.get(place, 0) + visible
                 gradient = tensors.gradient_of(part)
                 if gradient is not None:
-                    (by_errors if by_error else todo).appendleft(gradient)  # as near as its parameter
+                    queue.appendleft(gradient)  # as near as its parameter
             elif (behind := libraries.memory_of(part, kind)) is not None:
                 places, visible = behind
                 whole = sum(places.values())
@@ -394,26 +401,22 @@ class Contents:
                     found.by_error += size * (by_error and place not in shown)
                     found.storages[place] = size
                     shown[place] = shown.get(place, 0) + visible * size // whole
-            elif is_of_error:
+            elif kind is types.TracebackType:
+                queue.extendleft(_frames_of(part)[-FRAMES:])  # the innermost first: there it failed
+            elif kind is types.FrameType:
+                frames += 1
                 if frames <= FRAMES and id(part) not in self._running():
                     parts = [one for one in gc.get_referents(part) if not paths._is_globals(one)]
-                    queue, rest = (
-                        by_errors if by_error else todo,
-                        [one for one in parts if id(type(one)) not in _FRAMES],
-                    )
-                    # Frames before what is in them: the innermost is the one that failed.
-                    queue.extendleft([one for one in parts if id(type(one)) in _FRAMES])
-                    queue.extend([one for one in rest if not _is_function_of(part, one)])
-                    if kind is types.FrameType:
-                        rest = [one for one in rest if id(one) not in seen]
-                        found.in_frames += sum([weigh.weigh(one, 20, weighed)["objects"] for one in rest])
+                    queue.extend([one for one in parts if not _is_function_of(part, one)])
+                    parts = [one for one in parts if type(one) is not types.FrameType and id(one) not in seen]
+                    found.in_frames += sum([weigh.weigh(one, 20, weighed)["objects"] for one in parts])
             elif issubclass(kind, BaseException):
                 by_errors.extend(paths.parts(part))
             elif not issubclass(kind, type):
                 parts = list(paths.parts(part))
                 # What hangs on an exception as well as elsewhere counts as the exception's.
                 todo.extendleft([one for one in parts if not by_error and issubclass(type(one), BaseException)])
-                (by_errors if by_error else todo).extend(parts)
+                queue.extend(parts)
         found.hidden = sum([max(0, size - shown.get(place, 0)) for place, size in found.storages.items()])
         found.shown = sum(shown.values())
         return found

@@ -16,7 +16,16 @@ use ullage_model::{Evidence, Fix, LoaderSettings, Missing, Proof, Role, Severity
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
-    let copies = known(workers(analysis).filter_map(|process| copied(analysis, process)).collect());
+    // What is likely, where memory ran out and there is no later reading.
+    let least = |copy: &Copy| match analysis.ran_out && copy.error < copy.bytes {
+        true => copy.bytes - copy.error / 2,
+        false => copy.bytes.saturating_sub(copy.error),
+    };
+    let copies: Vec<Copy> = workers(analysis)
+        .filter_map(|process| copied(analysis, process))
+        .filter(|copy| least(copy) >= WORKER_COPIES_BYTES)
+        .collect();
+    let copies = at_once(copies);
     let whole = sum(&copies);
     let Some(most) = copies.iter().max_by_key(|copy| copy.bytes) else { return unreadable(analysis) };
     let starter = starter(analysis, &copies);
@@ -55,18 +64,6 @@ fn judge(analysis: &Analysis) -> Judgement {
     let mut finding = of_job(&RULE, severity, known, evidence, &analysis.remedy_context_of(starter));
     finding.process = Some(evidence::process_ref(starter.unwrap_or(most.process)));
     Judgement::one(finding)
-}
-
-/// All of them, where what they copied on average is known well enough: of each alone it may not be. Else those of which it is
-/// known by themselves. Not those that seem to have copied much: where nobody did, chance has made some of many seem so.
-fn known(copies: Vec<Copy>) -> Vec<Copy> {
-    let all = at_once(copies.clone());
-    let least = WORKER_COPIES_BYTES.saturating_mul(all.len() as u64);
-    if !all.is_empty() && sum(&all).saturating_sub(error(&all)) >= least {
-        return all;
-    }
-    let is_known = |copy: &Copy| copy.bytes.saturating_sub(copy.error) >= WORKER_COPIES_BYTES;
-    at_once(copies.into_iter().filter(is_known).collect())
 }
 
 /// Half of the 95 % interval of the sum.
