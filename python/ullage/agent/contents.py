@@ -66,11 +66,12 @@ def _weight(value, most, seen):
 
 
 def _frames_of(traceback):
+    """Those where it began and those where it failed, if they are many."""
     frames = []
     while traceback is not None and len(frames) < MOST_FRAMES:
         frames.append(_FRAME(traceback))
         traceback = _NEXT(traceback)
-    return frames
+    return frames if len(frames) <= FRAMES else frames[: FRAMES // 2] + frames[-FRAMES // 2 :]
 
 
 def _is_function_of(frame, part):
@@ -402,12 +403,15 @@ class Contents:
                     found.storages[place] = size
                     shown[place] = shown.get(place, 0) + visible * size // whole
             elif kind is types.TracebackType:
-                queue.extendleft(_frames_of(part)[-FRAMES:])  # the innermost first: there it failed
+                if frames < FRAMES:
+                    queue.extendleft(_frames_of(part))  # the innermost first: there it failed
             elif kind is types.FrameType:
                 frames += 1
                 if frames <= FRAMES and id(part) not in self._running():
                     parts = [one for one in gc.get_referents(part) if not paths._is_globals(one)]
                     queue.extend([one for one in parts if not _is_function_of(part, one)])
+                    # What is weighed in one step is not left behind what has to be gone into.
+                    queue.extendleft([one for one in parts if self._is_data(one) or id(type(one)) in _LEAVES])
                     parts = [one for one in parts if type(one) is not types.FrameType and id(one) not in seen]
                     found.in_frames += sum([weigh.weigh(one, 20, weighed)["objects"] for one in parts])
             elif issubclass(kind, BaseException):

@@ -1,7 +1,7 @@
 //! Does a run show refcount-cow-fork-workers? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::copies::{
-    at_once, copied, held_in_all, parent, severity, share, starter, sum, zygote, Copy,
+    at_once, copied, copied_last, held_in_all, parent, severity, share, starter, sum, zygote, Copy,
 };
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -16,16 +16,18 @@ use ullage_model::{Evidence, Fix, LoaderSettings, Missing, Proof, Role, Severity
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
-    // What is likely, where memory ran out and there is no later reading.
-    let least = |copy: &Copy| match analysis.ran_out && copy.error < copy.bytes {
-        true => copy.bytes - copy.error / 2,
-        false => copy.bytes.saturating_sub(copy.error),
+    let known = |copy: &Copy| copy.bytes.saturating_sub(copy.error) >= WORKER_COPIES_BYTES;
+    // Where memory ran out there is no later reading, and what is likely counts; not what could not be read.
+    let likely = |copy: &Copy| {
+        analysis.ran_out
+            && copy.error < copy.bytes
+            && copy.bytes.saturating_sub(copy.error / 2) >= WORKER_COPIES_BYTES
     };
-    let copies: Vec<Copy> = workers(analysis)
-        .filter_map(|process| copied(analysis, process))
-        .filter(|copy| least(copy) >= WORKER_COPIES_BYTES)
-        .collect();
-    let copies = at_once(copies);
+    let of = |process| {
+        let sure = copied(analysis, process).filter(known);
+        sure.or_else(|| copied_last(analysis, process).filter(likely))
+    };
+    let copies = at_once(workers(analysis).filter_map(of).collect());
     let whole = sum(&copies);
     let Some(most) = copies.iter().max_by_key(|copy| copy.bytes) else { return unreadable(analysis) };
     let starter = starter(analysis, &copies);

@@ -24,7 +24,16 @@ pub(crate) struct Copy<'a> {
 /// What a forked process has copied of its parent's memory: what it alone maps, without what it has taken for itself
 /// since. Each page copied is a fault of its own; where the faults are fewer, others gave the pages up.
 pub(crate) fn copied<'a>(analysis: &Analysis<'a>, process: &'a ProcessHistory) -> Option<Copy<'a>> {
-    let (first_at, first) = process.anonymous.first()?;
+    estimates(analysis, process).into_iter().max_by_key(|copy| copy.bytes)
+}
+
+/// What it had copied when that was read for the last time: not the highest of many estimates, which chance made so.
+pub(crate) fn copied_last<'a>(analysis: &Analysis<'a>, process: &'a ProcessHistory) -> Option<Copy<'a>> {
+    estimates(analysis, process).pop()
+}
+
+fn estimates<'a>(analysis: &Analysis<'a>, process: &'a ProcessHistory) -> Vec<Copy<'a>> {
+    let Some((first_at, first)) = process.anonymous.first() else { return Vec::new() };
     // At its first reading it may have taken memory of its own already; its parent has not.
     let parent = parent(analysis, process).and_then(|parent| parent.anonymous.at_or_before(first_at));
     let inherited = parent.map_or(first, |(_, held)| held.min(first)) as u64;
@@ -37,7 +46,7 @@ pub(crate) fn copied<'a>(analysis: &Analysis<'a>, process: &'a ProcessHistory) -
             let bytes = probe.exclusive.bytes.0.saturating_sub(fresh).min(probe.faults.saturating_mul(page));
             Copy { process, bytes, error: probe.exclusive.error.0, at: probe.at }
         })
-        .max_by_key(|copy| copy.bytes)
+        .collect()
 }
 
 /// The process that started this one.
