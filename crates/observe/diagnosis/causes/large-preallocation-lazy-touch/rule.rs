@@ -11,6 +11,7 @@ use crate::policy::growth::{
     GROWTH_WARN_BYTES, TOUCHED_AFTER_S, TOUCHED_MADE, TOUCHED_SEEN, TOUCHED_SHARE, TOUCHED_STILL,
     TOUCHED_TAKEN,
 };
+use crate::policy::sizes::MOST;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use crate::trend::{rise, Rise};
@@ -64,9 +65,28 @@ fn touched<'a>(
 ) -> Option<(&'a ProcessHistory, Rise, Option<Said>)> {
     let private = process.private();
     let rise = rise(&private, loaded(process), GROWTH_WARN_BYTES as f64)?;
+    // It may have been made when the rise had begun already: a part of its time had passed, or of its bytes had come. Of the
+    // latter it is the first reading that shows it: the one before may be older than the buffer.
+    let by_time = rise.since + TOUCHED_MADE * (rise.until - rise.since);
+    let since = private.at_or_before(At::from_seconds(rise.since.max(0.0))).or(private.first())?.1;
     let most = private.peak().map_or(0.0, |(_, bytes)| bytes);
-    // It may have been made when the rise had begun already.
-    let (begin, end) = (rise.since + TOUCHED_MADE * (rise.until - rise.since), process.last_seen);
+    let by_bytes = private.points().find(|(_, bytes)| *bytes > since + TOUCHED_MADE * (most - since));
+    let by_bytes = by_bytes.filter(|(_, bytes)| most - bytes >= MOST * (most - since));
+    let begins = [Some(by_time), by_bytes.map(|(at, _)| at.seconds())];
+    let said =
+        begins.into_iter().flatten().find_map(|begin| touched_since(analysis, process, &rise, begin))?;
+    Some((process, rise, said))
+}
+
+/// Whether a buffer that was there at this moment is most of what came then, and what malloc said of it.
+fn touched_since(
+    analysis: &Analysis,
+    process: &ProcessHistory,
+    rise: &Rise,
+    begin: f64,
+) -> Option<Option<Said>> {
+    let (private, end) = (process.private(), process.last_seen);
+    let most = private.peak().map_or(0.0, |(_, bytes)| bytes);
     let begin_at = At::from_seconds(begin.max(0.0));
     let by = most - private.at_or_before(begin_at).or(private.first())?.1;
     let before = process.virtual_size.at_or_before(begin_at).or(process.virtual_size.first())?.1;
@@ -92,7 +112,7 @@ fn touched<'a>(
         Some((before, after)) => {
             let silent = allocator(analysis).is_some_and(|name| name.contains("mimalloc"));
             let same = after.0 - before.0 <= TOUCHED_TAKEN * by;
-            (same && !silent).then_some((process, rise, Some((before, after))))
+            (same && !silent).then_some(Some((before, after)))
         }
         None => {
             let threads = process.threads.peak().map_or(1.0, |(_, threads)| threads);
@@ -101,8 +121,7 @@ fn touched<'a>(
             if has_arrow(&process.memory_readings) {
                 return None;
             }
-            (by > ARENA_BYTES * (threads + 1.0) && !allocators.contains("malloc"))
-                .then_some((process, rise, None))
+            (by > ARENA_BYTES * (threads + 1.0) && !allocators.contains("malloc")).then_some(None)
         }
     }
 }

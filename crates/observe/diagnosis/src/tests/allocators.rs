@@ -312,6 +312,24 @@ fn a_reading_that_came_before_the_buffer_was_made_says_nothing_of_it() {
     assert!(found(&verdict(&mut run), FILLED).is_some());
 }
 
+/// Readings are a second apart but for the first second, in which a busy machine still loads a library.
+#[test]
+fn a_buffer_that_was_made_between_two_readings_after_a_library_was_loaded_slowly_is_one() {
+    let of = |space: &dyn Fn(f64) -> f64| {
+        let mut run = Run::new();
+        for at in
+            (1..=11).map(|tenth| f64::from(tenth) / 10.0).chain((2..=7).map(|second| f64::from(second) + 0.1))
+        {
+            let held = if at < 1.2 { 2.0 + 50.0 * at } else { 66.0 + 100.0 * (at - 1.2) };
+            run.tick(at, vec![main_with(held as u64, 50, space(at) as u64)], |_| {});
+        }
+        run.finish(7.3, Ending::Exited(0));
+        found(&run.verdict(), FILLED).is_some()
+    };
+    assert!(of(&|at| if at < 1.2 { 10.0 + 150.0 * at } else { 1000.0 }));
+    assert!(!of(&|at| 10.0 + 150.0 * at.min(1.2) + 100.0 * (at - 1.2).max(0.0)), "its address space grows");
+}
+
 #[test]
 fn readings_that_came_before_the_rise_say_nothing_of_it() {
     // At rest, and so many MiB more in two seconds.
