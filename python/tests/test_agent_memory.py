@@ -652,7 +652,33 @@ def test_neither_a_folder_that_is_gone_nor_a_package_without_a_file_is_a_hindran
         sys.modules[module.__name__] = module
     assert memory._of_libraries(24) == 0
     del sys.modules["__main__"].__file__
-    assert memory._of_libraries(24) == 24
+    assert memory._of_libraries(24) == memory.LIBRARY
+
+
+def test_modules_that_need_not_be_gone_to_are_not_written_to(monkeypatch):
+    memory, first, last = memory_module(), types.ModuleType("first"), types.ModuleType("last")
+    between = {f"library.{n}": types.ModuleType("library") for n in range(memory.LIBRARY)}
+    monkeypatch.setattr(sys, "modules", {**sys.modules, "first": first, **between, "last": last})
+    asked = []
+    monkeypatch.setattr(
+        memory, "_is_own", lambda name, folders, own=memory._is_own: asked.append(name) or own(name, folders)
+    )
+    assert memory._of_libraries(len(sys.modules)) == memory.LIBRARY
+    assert "first" not in asked and asked[0] == "last"
+
+
+def test_while_another_thread_imports_and_fails_to_no_module_is_lost(monkeypatch):
+    memory, asked = memory_module(), []
+    monkeypatch.setattr(sys, "modules", {f"own_{n}": types.ModuleType("own") for n in range(1000)})
+
+    def imports(name, folders):
+        asked.append(name)
+        sys.modules[f"newer_{len(asked)}"] = types.ModuleType("newer")
+        del sys.modules[f"newer_{len(asked)}"]
+        return True
+
+    monkeypatch.setattr(memory, "_is_own", imports)
+    assert memory._of_libraries(1000) == 0 and len(set(asked)) == 1000
 
 
 def test_parts_of_the_agent_are_no_library(monkeypatch):

@@ -14,6 +14,7 @@ full of small holes keeps them all. Both figures are told.
 import gc
 import posix
 import sys
+from itertools import islice
 
 import _ullage_common as common
 import _ullage_kinds as types
@@ -301,25 +302,34 @@ class _Growth:
 
 
 def _of_libraries(newest):
-    """How many of so many modules that came last are not the program's own: of a package below the folder of the main
-    module, or the one that the program works in."""
+    """How many of so many modules that came last are not the program's own, at most LIBRARY: own are those of a package
+    below the folder of the main module, or the one that the program works in. It goes no further than it has to: each
+    name and module that is gone to is written to (its reference count), in pages that forked workers share."""
     if newest < LIBRARY or type(sys.modules) is not dict:
         return newest
     main = _file_of(sys.modules.get("__main__"))
     folders = [folder + "/" for folder in (main.rpartition("/")[0], _here()) if len(folder) > 1]
-    own = 0
-    for name in list(sys.modules)[-newest:]:
-        if type(name) is not str:  # to ask for it would call its class
-            continue
-        if name.startswith("_ullage_"):  # loaded when one is needed, early or late
-            own += 1
-            continue
-        # A package without a file of its own is no reason.
-        files = [_file_of(sys.modules.get(one)) for one in (name.partition(".")[0], name)]
-        files = [file for file in files if file]
-        is_library = not files or any([part in file for part in _LIBRARIES for file in files])
-        own += not is_library and all([any([file.startswith(folder) for folder in folders]) for file in files])
-    return newest - own
+    found, begin, end = 0, 0, LIBRARY
+    while begin < newest:
+        # Taken at once: nothing else runs in between.
+        for name in list(islice(reversed(sys.modules), begin, min(end, newest))):
+            found += not _is_own(name, folders)
+            if found == LIBRARY:
+                return LIBRARY
+        begin, end = end, 4 * end
+    return found
+
+
+def _is_own(name, folders):
+    if type(name) is not str:  # to ask for it would call its class
+        return False
+    if name.startswith("_ullage_"):  # loaded when one is needed, early or late
+        return True
+    # A package without a file of its own is no reason.
+    files = [_file_of(sys.modules.get(one)) for one in (name.partition(".")[0], name)]
+    files = [file for file in files if file]
+    is_library = not files or any([part in file for part in _LIBRARIES for file in files])
+    return not is_library and all([any([file.startswith(folder) for folder in folders]) for file in files])
 
 
 def _here():
