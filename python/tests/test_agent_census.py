@@ -1583,18 +1583,30 @@ def test_below_counts_each_object_once_and_for_the_nearest_root(census):
     first, second = {"own": [bytes(1000)] * 3, "shared": shared}, [shared, [bytes(2000)]]
     sizes = (dict, dict.__sizeof__, list, list.__sizeof__), (bytes, bytes.__sizeof__)
     every, sums, found, owners = native.below(
-        [first, first["own"], second], [-1, 0, -1], (), (), (), *sizes, 1, 1000, 10**9
+        [first, first["own"], second], [-1, 0, -1], (), {}, (), (), *sizes, 1, 1000, 10**9
     )
     sums = {sums[at]: tuple(sums[at + 1 : at + 3]) for at in range(0, len(sums), 3)}
     # The dict, two lists, 100 and one; its own list has two; the other list, one in it, and its bytes. Keys of a dict
     # that are interned are everybody's.
     assert every and sums[1][1] == 2 and sums[2][1] == 3
     assert sums[0][1] in (106, 104) and 100_000 < sums[0][0] < 110_000
-    some = native.below([shared], [-1], (), (), (bytes,), *sizes, 1, 1000, 10**9)
+    some = native.below([shared], [-1], (), {}, (), (bytes,), *sizes, 1, 1000, 10**9)
     assert [len(one) for one in some[1:]] == [3, 100, 100] and set(some[3]) == {0}
-    assert native.below([shared], [-1], (), (), (), *sizes, 1, 50, 10**9)[0] is False
-    assert native.below([shared], [-1], (), (list,), (), *sizes, 1, 50, 10**9)[1] == []
-    assert native.below([[shared]], [-1], (shared,), (), (), *sizes, 1, 50, 10**9)[1][2] == 1
+    assert native.below([shared], [-1], (), {}, (), (), *sizes, 1, 50, 10**9)[0] is False
+    assert native.below([shared], [-1], (), {}, (list,), (), *sizes, 1, 50, 10**9)[1] == []
+    assert native.below([[shared]], [-1], (shared,), {}, (), (), *sizes, 1, 50, 10**9)[1][2] == 1
+
+
+def test_below_goes_into_no_module(census):
+    native, module = sys.modules["_ullage_common"].native, types.ModuleType("odd")
+    module.held = [bytes(1000)]
+    function = eval("lambda: None", module.__dict__)
+    sizes = (dict, dict.__sizeof__, list, list.__sizeof__), (bytes, bytes.__sizeof__)
+    within = [
+        native.below([[function]], [-1], (), modules, (), (), *sizes, 1, 100_000, 10**9)[1][2]
+        for modules in ({}, {"odd": module})
+    ]
+    assert within[0] > within[1]
 
 
 def test_exceptions_keep_what_their_frames_held(census):

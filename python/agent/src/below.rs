@@ -8,7 +8,7 @@
 use crate::buffer::{self, Buffer};
 use crate::ffi::{self, Object, Size};
 use crate::large::{self, Sizes};
-use crate::objects;
+use crate::{modules, objects};
 use std::ffi::{c_int, c_ulong, c_void};
 
 /// Where the number stands of the object that another one was reached from: an address takes the bits below it.
@@ -27,21 +27,31 @@ const IS_TYPE: c_ulong = 1 << 31;
 const AT_ONCE: usize = 1 << 10;
 
 /// Addresses that were met, by open addressing.
-struct Met {
+pub(crate) struct Met {
     places: Buffer,
     number: usize,
 }
 
 impl Met {
     /// With room for so many; None where there is none.
-    fn new(most: usize) -> Option<Met> {
+    pub(crate) fn new(most: usize) -> Option<Met> {
         let mut places = Buffer::new();
         let room = (most * 2).next_power_of_two();
         places.zeros(room).then_some(Met { places, number: 0 })
     }
 
+    pub(crate) fn has(&mut self, address: usize) -> bool {
+        let places = self.places.numbers();
+        let mask = places.len() - 1;
+        let mut at = buffer::place_of(address, places.len());
+        while places[at] != 0 && places[at] != address {
+            at = (at + 1) & mask;
+        }
+        places[at] != 0
+    }
+
     /// Whether it is new. One more than there is room for is not.
-    fn insert(&mut self, address: usize) -> bool {
+    pub(crate) fn insert(&mut self, address: usize) -> bool {
         let places = self.places.numbers();
         let mask = places.len() - 1;
         if self.number > places.len() / 2 {
@@ -90,10 +100,11 @@ unsafe extern "C-unwind" fn visit(part: Object, search: *mut c_void) -> c_int {
     c_int::from(search.is_cut) // anything but 0 ends the walk through the parts
 }
 
-/// `below(roots, parents, closed, passed_by, kinds, containers, leaves, least, most, ns)`: (whether all was gone through;
+/// `below(roots, parents, closed, modules, passed_by, kinds, containers, leaves, least, most, ns)`: (whether all was gone through;
 /// number, bytes and objects of each root below which there are `least` bytes, one after the other; those of `kinds`; the
 /// number of the root that each was reached from). None where that cannot be told. `parents`: the number of the root that
-/// each hangs below, an earlier one, or -1. `closed`: objects that lead nowhere. `passed_by`: exact types whose instances
+/// each hangs below, an earlier one, or -1. `closed`: objects that lead nowhere, and the namespaces of what the dict `modules`
+/// holds. `passed_by`: exact types whose instances
 /// do. `containers` and `leaves`: exact types and their `__sizeof__`, one after the other. `most` objects, and for so many
 /// nanoseconds.
 // SAFETY: called by CPython, which holds the lock and the arguments.
@@ -104,11 +115,13 @@ pub(crate) unsafe extern "C-unwind" fn below(module: Object, arguments: Object) 
         let argument = |place: Size| ffi::PyTuple_GetItem(arguments, place);
         let (roots, parents) = (argument(0), argument(1));
         let count = usize::try_from(ffi::PyObject_Size(roots)).unwrap_or(0);
-        let (closed, passed_by) = (objects::items(argument(2)), objects::items(argument(3)));
-        let (kinds, sizes) = (objects::items(argument(4)), Sizes::new(argument(5), argument(6)));
+        let mut closed = objects::items(argument(2));
+        closed.extend(modules::namespaces(argument(3)));
+        let (passed_by, kinds) = (objects::items(argument(4)), objects::items(argument(5)));
+        let sizes = Sizes::new(argument(6), argument(7));
         let number = |place: Size| ffi::PyLong_AsLong(argument(place)).max(1);
-        let (least, most) = (number(7) as usize, number(8) as usize);
-        let until = ffi::now().saturating_add(number(9));
+        let (least, most) = (number(8) as usize, number(9) as usize);
+        let until = ffi::now().saturating_add(number(10));
         let mut sums = Buffer::new();
         let met = Met::new(most + count + closed.len()).filter(|_| sums.zeros(2 * count.max(1)));
         let failed = !ffi::PyErr_Occurred().is_null();

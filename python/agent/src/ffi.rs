@@ -146,7 +146,13 @@ extern "C-unwind" {
     pub(crate) fn PyBytes_FromStringAndSize(bytes: *const c_char, size: Size) -> Object;
     pub(crate) fn PyBytes_AsStringAndSize(object: Object, bytes: *mut *mut c_char, size: *mut Size) -> c_int;
     pub(crate) fn PyUnicode_AsUTF8String(object: Object) -> Object;
+    pub(crate) fn PyUnicode_CompareWithASCIIString(text: Object, other: *const c_char) -> c_int;
+    pub(crate) fn PyUnicode_Contains(text: Object, part: Object) -> c_int;
+    pub(crate) fn PyUnicode_Tailmatch(text: Object, part: Object, begin: Size, end: Size, way: c_int)
+        -> Size;
+    pub(crate) fn PyModule_GetDict(module: Object) -> Object;
     pub(crate) fn PyBool_FromLong(value: c_long) -> Object;
+    pub(crate) fn PyType_IsSubtype(kind: Object, of: Object) -> c_int;
     pub(crate) fn PyType_GetFlags(kind: Object) -> c_ulong;
     pub(crate) fn PyObject_IsTrue(object: Object) -> c_int;
     pub(crate) fn PyModule_Create2(definition: *mut PyModuleDef, version: c_int) -> Object;
@@ -164,6 +170,9 @@ extern "C-unwind" {
     pub(crate) static mut _Py_NoneStruct: PyObject;
     pub(crate) static mut PyCFunction_Type: PyObject;
     pub(crate) static mut PyList_Type: PyObject;
+    pub(crate) static mut PyDict_Type: PyObject;
+    pub(crate) static mut PyModule_Type: PyObject;
+    pub(crate) static mut PyUnicode_Type: PyObject;
     pub(crate) static PyExc_TypeError: Object;
 }
 

@@ -2,8 +2,9 @@
 
 use crate::ffi::{self, Object, PyMethodDef, PyModuleDef, PyObject};
 use crate::{
-    access, allocated, below, builtins, collector, ending, ends, fork, guard, hook, large, locals, malloc,
-    objects, plain, referents, room, safe_points, sandbox, speak, standing, unreachable, waker,
+    access, allocated, below, builtins, collector, ending, ends, first_fork, fork, guard, hook, large,
+    leading, locals, malloc, modules, objects, plain, referents, room, safe_points, sandbox, speak, standing,
+    unreachable, waker,
 };
 use std::ffi::{c_int, c_void, CStr};
 use std::ptr::{null, null_mut};
@@ -80,6 +81,7 @@ fn methods() -> &'static mut [PyMethodDef] {
         method(c"allocations", allocated::allocations as *const c_void, no),
         method(c"at_exit", ending::at_exit as *const c_void, one),
         method(c"before_collection", safe_points::before_collection as *const c_void, one),
+        method(c"before_first_fork", first_fork::before_first_fork as *const c_void, one),
         method(c"before_fork", waker::before_fork as *const c_void, no),
         method(c"below", below::below as *const c_void, many),
         method(c"caller", caller as *const c_void, no),
@@ -100,6 +102,8 @@ fn methods() -> &'static mut [PyMethodDef] {
         method(c"is_open", is_open as *const c_void, no),
         method(c"is_own", objects::is_own as *const c_void, one),
         method(c"large", large::large as *const c_void, many),
+        method(c"leading", leading::leading as *const c_void, many),
+        method(c"module_with", modules::module_with as *const c_void, many),
         method(c"sample_with", safe_points::sample_with as *const c_void, one),
         method(c"locals", locals::locals as *const c_void, many),
         method(c"malloc_info", malloc::malloc_info as *const c_void, no),
@@ -110,6 +114,7 @@ fn methods() -> &'static mut [PyMethodDef] {
         method(c"other_malloc", malloc::other_malloc as *const c_void, no),
         method(c"plain", plain::plain as *const c_void, one),
         method(c"pointer", objects::pointer as *const c_void, one),
+        method(c"program_modules", modules::program_modules as *const c_void, many),
         method(c"referents", referents::referents as *const c_void, many),
         method(c"reset_with", reset_with as *const c_void, many),
         method(c"room", room::room as *const c_void, one),

@@ -9,7 +9,7 @@
 //! child would meet the lock of the pending calls, and begins again at a later collection.
 
 use crate::ffi::{self, Object};
-use crate::{guard, safe_points, sandbox};
+use crate::{first_fork, guard, safe_points, sandbox};
 use std::ffi::{c_int, c_long, c_void, CStr};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -213,7 +213,10 @@ fn stop() {
 pub(crate) unsafe extern "C-unwind" fn before_fork(_module: Object, _arguments: Object) -> Object {
     if sandbox::is_open() {
         // SAFETY: as above.
-        unsafe { wait_for_reading() };
+        unsafe {
+            first_fork::load_once();
+            wait_for_reading();
+        }
         // A collection of another thread would begin it again before the fork.
         later();
         stop();

@@ -224,7 +224,7 @@ class Contents:
             return self._data(part)[:2]
         if type(part) is bytes or type(part) is bytearray:
             return id(part), len(part)
-        if id(type(part)) in paths.OF_CONTAINERS and not paths._is_globals(part):
+        if id(type(part)) in paths.OF_CONTAINERS and not paths.is_globals(part):
             return id(part), sum(weigh.weigh(part, 50).values())
         return 0, 0
 
@@ -408,7 +408,7 @@ class Contents:
             elif kind is types.FrameType:
                 frames += 1
                 if frames <= FRAMES and id(part) not in self._running():
-                    parts = [one for one in gc.get_referents(part) if not paths._is_globals(one)]
+                    parts = [one for one in gc.get_referents(part) if not paths.is_globals(one)]
                     queue.extend([one for one in parts if not _is_function_of(part, one)])
                     # What is weighed in one step is not left behind what has to be gone into.
                     queue.extendleft([one for one in parts if self._is_data(one) or id(type(one)) in _LEAVES])

@@ -31,7 +31,6 @@ _CONTAINERS = types.with_sizes(*paths.CONTAINERS)
 _LISTS_AND_DICTS = paths.OF_LISTS | paths.OF_DICTS
 _LEAVES = types.with_sizes(str, bytes, bytearray, int, float, complex)
 _PASSED_BY = (types.ModuleType, types.FrameType, types.TracebackType, types.CodeType, types.MappingProxyType)
-_NAMES = types.namespace(types.ModuleType)["__dict__"].__get__
 
 
 class Below:
@@ -48,7 +47,7 @@ def below(heap, spots, least, seconds):
     """Name -> Below, where at least so many bytes hang below it; None where there was no time for all."""
     numbers = {id(spot): number for number, spot in enumerate(spots)}
     parents = [numbers.get(id(spot[1]), -1) for spot in spots]
-    found = _gone_through(heap, [spot[0] for spot in spots], parents, _closed(), MOST, seconds)
+    found = _gone_through(heap, [spot[0] for spot in spots], parents, waiting(), MOST, seconds)
     if found is None:
         return None
     sums, values, owners = found
@@ -79,14 +78,8 @@ def below(heap, spots, least, seconds):
     return {paths.name(one.spot): one for one in reversed(heavy[:MOST_NAMED])}
 
 
-def _closed():
-    """What is not gone into: the names of modules, which lead to all that the program has loaded, and what waits in
-    queues, of which backlog.py tells."""
-    modules = [one for one in list(sys.modules.values()) if issubclass(type(one), types.ModuleType)]
-    return [_NAMES(one) for one in modules] + waiting()
-
-
 def waiting():
+    """What waits in queues, of which backlog.py tells."""
     backlog = sys.modules.get("_ullage_backlog")
     return backlog.waiting() if backlog is not None else []
 
@@ -94,7 +87,7 @@ def waiting():
 def _gone_through(heap, roots, parents, closed, most, seconds):
     kinds = tensors.kinds() if heap.array is None else (*tensors.kinds(), heap.array)
     found = common.native.below(
-        roots, parents, tuple(closed), _PASSED_BY, kinds, _CONTAINERS, _LEAVES, 1, most, int(seconds * 1e9)
+        roots, parents, tuple(closed), sys.modules, _PASSED_BY, kinds, _CONTAINERS, _LEAVES, 1, most, int(seconds * 1e9)
     )
     return None if found is None or not found[0] else found[1:]
 
@@ -130,7 +123,7 @@ def sampled(heap, spots, until):
     """Name -> Some, of the longest containers with a name, as far as there is time."""
     long = [one for one in spots if id(type(one[0])) in _LISTS_AND_DICTS and LONG <= len(one[0]) <= _longest(one[0])]
     long.sort(key=lambda one: -len(one[0]))
-    closed, found = _closed(), {}
+    closed, found = waiting(), {}
     for spot in long[:MOST_LONG]:
         left = until - thread_time()
         if left <= 0:

@@ -8,6 +8,7 @@ import gc
 import sys
 
 import _ullage_kinds as types
+import _ullage_modules as modules
 import _ullage_paths as paths
 from _ullage_common import thread_time
 
@@ -16,13 +17,14 @@ def of_libraries(wanted, until):
     """id -> (name, class) of what a library holds under a global name: itself, or an attribute of a class or an
     instance."""
     found = {}
-    for module in list(sys.modules.values()):
+    # Half of the time, so that there is some for what is found.
+    for module in modules.leading(wanted, _PASSED_BY, max(0.0, until - thread_time()) / 2) if wanted else ():
         if not wanted or thread_time() > until:
             break
-        if type(module) is not types.ModuleType or paths.is_program(module):
+        if modules.is_program(module):
             continue
         names = module.__dict__
-        module_name = paths._name_in(names)
+        module_name = modules.name_in(names)
         for name, value in list(names.items()):
             kind = type(value)
             if id(kind) in paths._PASSED_BY or kind is types.FunctionType or type(name) is not str:
@@ -39,7 +41,7 @@ def of_libraries(wanted, until):
             else:
                 # Of an instance whose dict was made already, that dict; else its values themselves.
                 owner, parts_of_it = kind, gc.get_referents(value)
-                made = [part.values() for part in parts_of_it[:4] if type(part) is dict and not paths._is_globals(part)]
+                made = [part.values() for part in parts_of_it[:4] if type(part) is dict and not paths.is_globals(part)]
                 parts_of_it = made[0] if made else parts_of_it
             for held in list(parts_of_it):
                 if id(held) in wanted:
@@ -51,23 +53,21 @@ def of_libraries(wanted, until):
     return found
 
 
+_PASSED_BY = (types.FunctionType, types.ModuleType, *paths.CONTAINERS)
 MOST_REFERRERS = 12
 LEVELS = 4
 
 
 def backward(value, ours, until):
     """A name in a module for what no walk came to, by asking who refers to it. Asking costs a look at every object."""
-    found = [module.__dict__ for module in list(sys.modules.values()) if type(module) is types.ModuleType]
-    modules = {id(names): paths._name_in(names) for names in found}
-    del found  # it refers to them
     trail = {}
     try:
-        return _climb(value, modules, trail, {id(trail), id(modules), *ours}, until)
+        return _climb(value, trail, {id(trail), *ours}, until)
     finally:
         trail.clear()  # it may have come to hold itself
 
 
-def _climb(value, modules, trail, ours, until):
+def _climb(value, trail, ours, until):
     here, found = [value], []
     for _ in range(LEVELS):
         if thread_time() > until:
@@ -81,8 +81,8 @@ def _climb(value, modules, trail, ours, until):
             if held is None:
                 continue
             trail[id(one)] = held
-            if id(one) in modules:
-                return _down(modules[id(one)] + "." + paths._key(one, held), held, trail)
+            if type(one) is dict and modules.with_names(one) is not None:
+                return _down(modules.name_in(one) + "." + paths._key(one, held), held, trail)
         here = [one for one in found if id(one) in trail]
         if not here:
             break

@@ -15,7 +15,8 @@ import _ullage_safe_points as safe_points
 
 AGENT_CODE = "<frozen importlib._bootstrap>"  # frames of this name are cut out of tracebacks
 
-_OF_WORKERS = ("backlog", "calls", "counts", "failure", "memory", "weigh")
+_OF_CHILDREN = ("memory", "counts", "failure", "calls")  # where they live for a while; the last may have to be opened
+_OF_WORKERS = (*_OF_CHILDREN, "backlog", "weigh")
 _of_heavy = False  # a library was loaded whose facts are worth a message at the end
 
 
@@ -27,6 +28,7 @@ def install():
         module = sys.modules.get(name)
         if module is not None:
             imported(module)
+    common.native.before_first_fork(_load_for_children)
     if common.replaces(b"IMPORTS"):
         sys.meta_path.insert(0, _Finder)
 
@@ -47,6 +49,16 @@ def _on_heavy_import(_module):
     _of_heavy = True
     common.load("failure")  # a later exception may leave no room for it
     safe_points.sample_after_import()
+
+
+def _load_for_children():
+    """Just before a program of some size forks for the first time, by whatever means: what its children will load, they
+    share."""
+    for part in _OF_CHILDREN:
+        try:
+            common.load(part)
+        except Exception:
+            pass  # each child tries for itself
 
 
 def _on_fork(_module):

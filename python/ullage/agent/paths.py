@@ -16,6 +16,7 @@ from itertools import islice
 
 import _ullage_common as common
 import _ullage_kinds as types
+import _ullage_modules as modules
 import _ullage_slots as slots
 from _ullage_common import thread_time
 
@@ -46,7 +47,6 @@ _PASSED_BY = types.ids(
     types.ModuleType, types.CodeType, types.FrameType, types.TracebackType, types.BuiltinFunctionType,
     types.GetSetDescriptorType, types.MemberDescriptorType, types.MappingProxyType, property,
 )  # fmt: skip
-_HERE = "ullage_"
 
 
 class Array:
@@ -136,7 +136,7 @@ def parts(value, many=None):
                 found += gc.get_referents(one)
         # A local that a function inside uses too is the function's own all the same.
         found += [part for one in found if type(one) is types.CellType for part in gc.get_referents(one)]
-        return [part for part in found if not issubclass(type(part), type) and not _is_globals(part)]
+        return [part for part in found if not issubclass(type(part), type) and not is_globals(part)]
     if kind is types.FunctionType:
         found = []
         for cell in value.__closure__ or ():
@@ -147,7 +147,9 @@ def parts(value, many=None):
         found.extend(value.__defaults__ or ())
         return found
     if issubclass(kind, type):
-        return list(types.namespace(value).values()) if is_program(sys.modules.get(types.module_of(value))) else ()
+        return (
+            list(types.namespace(value).values()) if modules.is_program(sys.modules.get(types.module_of(value))) else ()
+        )
     module = types.module_of(kind)
     # Of what finalizers are registered with, their registry is all that refers to them and to their arguments.
     if not gc.is_tracked(value) or module in _CLOSED and types.qualified_name(kind) != "finalize._Info":
@@ -158,7 +160,7 @@ def parts(value, many=None):
     number, found = common.native.referents(value, MOST_PARTS)
     if many is not None and number >= MANY and types.attributes_of(value) is None:
         many.add(id(value))
-    return [part for part in found if not issubclass(type(part), type) and not _is_globals(part)]
+    return [part for part in found if not issubclass(type(part), type) and not is_globals(part)]
 
 
 def some(value, kind, most):
@@ -307,7 +309,7 @@ def hooks(spots):
     return found
 
 
-def _is_globals(value):
+def is_globals(value):
     """They begin so. Not looked up: a key of the program's with the same hash would be compared."""
     if type(value) is not dict:
         return False
@@ -315,19 +317,7 @@ def _is_globals(value):
     return all([type(key) is str for key in first]) and "__name__" in first and "__spec__" in first
 
 
-def _name_in(names):
-    name = dict.get(names, "__name__")
-    return name if type(name) is str else ""
-
-
 # --- names ----------------------------------------------------------------------------------------------
-
-
-def is_program(module):
-    if type(module) is not types.ModuleType:
-        return False
-    file = module.__dict__.get("__file__")
-    return _name_in(module.__dict__) == "__main__" or type(file) is str and is_program_file(file)
 
 
 def names_of(value):
@@ -340,19 +330,11 @@ def names_of(value):
         names = gc.get_referents(types.namespace(value))[0]  # no copy, which would ask each name for its hash
         is_known = dict.get(common.names(module), name) is value
         return names if type(names) is dict and not is_known and len(names) <= MOST_NAMES else None
-    if type(value) is not types.ModuleType or not is_program(value):
+    if type(value) is not types.ModuleType or not modules.is_program(value):
         return None
     names = value.__dict__
-    is_main = _name_in(names) in ("__main__", "__mp_main__")
+    is_main = modules.name_in(names) in ("__main__", "__mp_main__")
     return names if not is_main and len(names) <= MOST_NAMES else None
-
-
-def is_program_file(file):
-    """Neither Python's, nor an installed library's, nor ours."""
-    if file.startswith("<") or "/site-packages/" in file or "/dist-packages/" in file or _HERE in file:
-        return False
-    version = "/lib/python%d.%d/" % sys.version_info[:2]
-    return not any(file.startswith(prefix + version) for prefix in (sys.prefix, sys.base_prefix))
 
 
 def frames(innermost=None):
@@ -361,7 +343,7 @@ def frames(innermost=None):
     for frame in list(common.native.frames().values()) if innermost is None else innermost:
         count = 0
         while frame is not None and count < MOST_FRAMES:
-            if not _name_in(frame.f_globals).startswith("_" + _HERE):
+            if not modules.name_in(frame.f_globals).startswith("_" + modules.OURS):
                 found.append(frame)
             frame = frame.f_back
             count += 1
@@ -371,7 +353,7 @@ def frames(innermost=None):
 def _root(name, frame):
     code = frame.f_code
     place = "%s(), %s:%d" % (code.co_name, code.co_filename.rpartition("/")[2], frame.f_lineno or 0)
-    return Root(name, place, code, _name_in(frame.f_globals))
+    return Root(name, place, code, modules.name_in(frame.f_globals))
 
 
 def _by_age():
@@ -382,7 +364,7 @@ def _by_age():
     for here in [frames([innermost]) for innermost in list(common.native.frames().values())]:
         own = 0
         for frame in here:
-            own += is_program_file(frame.f_code.co_filename)
+            own += modules.is_program_file(frame.f_code.co_filename)
             (passing if own <= INNERMOST and frame is not here[-1] else lasting).append(frame)
     return lasting[::-1], passing[::-1]
 
@@ -391,7 +373,7 @@ def _locals(of_program, running=None):
     iterators = []
     for frame in frames() if running is None else running:
         code = frame.f_code
-        if is_program_file(code.co_filename) is not of_program:
+        if modules.is_program_file(code.co_filename) is not of_program:
             continue
         for name, value in common.locals_of(frame):
             if name[:1] == ".":  # of a comprehension: no name of the program's, and not the first to be gone along
@@ -408,25 +390,19 @@ def _suspended(functions, of_program):
         frame = getattr(function, begins + "frame")
         if frame is None or getattr(function, begins + "running"):
             continue
-        if is_program_file(frame.f_code.co_filename) is of_program:
+        if modules.is_program_file(frame.f_code.co_filename) is of_program:
             root = _root(frame.f_code.co_name + "()", frame)
             yield function, root
 
 
 def _globals():
     done = set()
-    for module in list(sys.modules.values()):
-        if type(module) is not types.ModuleType:
-            continue
+    for _, module in modules.of_program():
         names = module.__dict__
-        file = names.get("__file__")
-        # Most are a library's: a call less for each of them.
-        if type(file) is str and "/site-packages/" in file and _name_in(names) != "__main__":
-            continue
-        if not is_program(module) or id(names) in done:
+        if id(names) in done:
             continue
         done.add(id(names))
-        prefix = _name_in(names)
+        prefix = modules.name_in(names)
         for name, value in list(names.items()):
             if type(name) is str and name[:2] != "__" and id(type(value)) not in _PASSED_BY:
                 yield value, Root("%s.%s" % (prefix, name), "", None, prefix)
@@ -478,7 +454,7 @@ def codes_with(spot):
     if root.code is not None:
         codes.append(root.code)
     running = frames()
-    codes += [frame.f_code for frame in running if is_program_file(frame.f_code.co_filename)]
+    codes += [frame.f_code for frame in running if modules.is_program_file(frame.f_code.co_filename)]
     module, _, kind = owner.rpartition(".")
     value = common.names(module).get(kind)
     if issubclass(type(value), type):
@@ -499,7 +475,7 @@ def _codes(names):
     found = []
     for value in list(names.values()):
         value = value.__func__ if type(value) is staticmethod or type(value) is classmethod else value
-        if type(value) is types.FunctionType and is_program_file(value.__code__.co_filename):
+        if type(value) is types.FunctionType and modules.is_program_file(value.__code__.co_filename):
             found.append(value.__code__)
     return found
 

@@ -18,8 +18,13 @@ SOON = ("processes", "loaders", "facts", "memory", "tensors")  # in the other fi
 BUILTINS = dict(sys.modules["builtins"].__dict__)
 
 
+_loading = {}  # parts whose code runs, for a child that is forked by another thread meanwhile
+_kept = None  # what the program wants of byte code, while a part is compiled
+
+
 def _compiled(name, path):
-    kept = sys.dont_write_bytecode, sys.pycache_prefix
+    global _kept
+    kept = _kept = sys.dont_write_bytecode, sys.pycache_prefix
     sys.dont_write_bytecode, sys.pycache_prefix = False, None
     try:
         loader = sys.modules["_frozen_importlib_external"].SourceFileLoader(name, path)
@@ -30,6 +35,18 @@ def _compiled(name, path):
             return loader.source_to_code(loader.get_data(path), path)
     finally:
         sys.dont_write_bytecode, sys.pycache_prefix = kept
+        _kept = None
+
+
+def _after_fork():
+    """What another thread had half loaded is not there."""
+    global _kept
+    for module in _loading:
+        sys.modules.pop(module, None)
+    _loading.clear()
+    if _kept is not None:
+        sys.dont_write_bytecode, sys.pycache_prefix = _kept
+        _kept = None
 
 
 def _leave(target, data, *, _mode=None):
@@ -63,9 +80,17 @@ def _load(name):
         for one in code.co_names:
             if one.startswith("_ullage_") and one not in sys.modules:
                 _load(one[len("_ullage_") :])
-    module = sys.modules["_ullage_" + name] = type(sys)("_ullage_" + name)
+    whole = "_ullage_" + name
+    _loading[whole] = module = type(sys)(whole)
     module.__builtins__ = BUILTINS
-    exec(code, module.__dict__)
+    try:
+        sys.modules[whole] = module
+        exec(code, module.__dict__)
+    except BaseException:
+        sys.modules.pop(whole, None)  # another look may have room for it
+        raise
+    finally:
+        _loading.pop(whole, None)
     return module
 
 
@@ -159,6 +184,7 @@ def _start():
             pass
     common = _load("common")
     common.begin(_load)
+    common.in_child.append(_after_fork)
     try:
         started = _load("agent").start(_native)
     except ImportError:  # a subinterpreter is left alone: the library serves one, and has the main one's functions

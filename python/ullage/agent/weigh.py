@@ -15,6 +15,7 @@ from itertools import _tee_dataobject, chain, cycle, islice
 import _ullage_common as common
 import _ullage_kinds as types
 import _ullage_libraries as libraries
+import _ullage_modules as modules
 import _ullage_slots as slots
 from _ullage_common import thread_time
 
@@ -466,10 +467,10 @@ def _modules_of_the_program():
     beside = file[: file.rfind("/") + 1]
     if not beside.startswith("/"):
         return
-    for name, module in list(sys.modules.items()):
-        if type(module) is types.ModuleType and type(name) is str and module is not main and name != "__mp_main__":
+    for name, module in modules.of_program(("/site-packages/",), ()):
+        if module is not main and name != "__mp_main__":
             file = module.__dict__.get("__file__")
-            if type(file) is str and file.startswith(beside) and "/site-packages/" not in file:
+            if type(file) is str and file.startswith(beside):
                 yield name + ".", module.__dict__
 
 
