@@ -147,6 +147,7 @@ extern "C-unwind" {
     pub(crate) fn PyBytes_AsStringAndSize(object: Object, bytes: *mut *mut c_char, size: *mut Size) -> c_int;
     pub(crate) fn PyUnicode_AsUTF8String(object: Object) -> Object;
     pub(crate) fn PyUnicode_CompareWithASCIIString(text: Object, other: *const c_char) -> c_int;
+    pub(crate) fn PyUnicode_Compare(one: Object, other: Object) -> c_int;
     pub(crate) fn PyUnicode_Contains(text: Object, part: Object) -> c_int;
     pub(crate) fn PyUnicode_Tailmatch(text: Object, part: Object, begin: Size, end: Size, way: c_int)
         -> Size;

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
 
 /// Private bytes: a process with less, which may be a script that lives for milliseconds, pays nothing for its children.
 const WORTH: i64 = 64 << 20;
+/// Another thread of the program's own may have begun meanwhile.
+const AT_MOST_NS: i64 = 2_000_000;
 static LOADS: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
 
 /// `before_first_fork(function)`: called once, where a process of some size forks.
@@ -32,10 +34,8 @@ pub(crate) unsafe fn load_once() {
             guard::notify(function, ffi::tuple([]));
             ffi::Py_DecRef(function);
             // CPython counts threads beside a fork (3.12), and the kernel counts one that was joined for a little longer.
-            for _ in 0..1000 {
-                if sandbox::private_if_open().is_none_or(|(_, now)| now <= threads) {
-                    break;
-                }
+            let until = ffi::now() + AT_MOST_NS;
+            while ffi::now() < until && sandbox::private_if_open().is_some_and(|(_, now)| now > threads) {
                 ffi::sched_yield();
             }
         }

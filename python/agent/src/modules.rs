@@ -51,7 +51,7 @@ pub(crate) unsafe fn is_text(object: Object) -> bool {
 ///
 /// # Safety
 /// The interpreter's lock is held.
-unsafe fn value_of(names: Object, wanted: &CStr) -> Option<Object> {
+pub(crate) unsafe fn value_of(names: Object, wanted: &CStr) -> Option<Object> {
     let mut found = None;
     // SAFETY: as the caller promises; nothing here runs Python code.
     unsafe {

@@ -214,6 +214,7 @@ pub(crate) unsafe extern "C-unwind" fn before_fork(_module: Object, _arguments: 
     if sandbox::is_open() {
         // SAFETY: as above.
         unsafe {
+            wait_for_reading();
             first_fork::load_once();
             wait_for_reading();
         }

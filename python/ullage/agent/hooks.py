@@ -54,19 +54,22 @@ def _on_heavy_import(_module):
 def _load_for_children():
     """Just before a program of some size forks for the first time, by whatever means: what its children will load, they
     share."""
-    for part in _OF_CHILDREN:
+    _load_all(_OF_CHILDREN)
+
+
+def _load_all(parts):
+    for part in parts:
         try:
             common.load(part)
         except Exception:
-            pass  # each child tries for itself
+            pass  # whoever needs it tries for itself
 
 
 def _on_fork(_module):
     """Just before multiprocessing forks for the first time: what its workers will load, they share. The other start
     methods import the same module, as a base; where they came first, nothing is shared."""
     if "multiprocessing.popen_spawn_posix" not in sys.modules and "multiprocessing.popen_forkserver" not in sys.modules:
-        for part in _OF_WORKERS:
-            common.load(part)
+        _load_all(_OF_WORKERS)
 
 
 def _on_tracemalloc(_module):

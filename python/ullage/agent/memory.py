@@ -309,11 +309,13 @@ def _of_libraries(newest):
         return newest
     main = _file_of(sys.modules.get("__main__"))
     folders = [folder + "/" for folder in (main.rpartition("/")[0], _here()) if len(folder) > 1]
-    found, begin, end = 0, 0, LIBRARY
+    found, begin, end, gone_to = 0, 0, LIBRARY, set()
     while begin < newest:
-        # Taken at once: nothing else runs in between.
+        # Taken at once: nothing else runs in between. What another thread imports meanwhile moves the others.
         for name in list(islice(reversed(sys.modules), begin, min(end, newest))):
-            found += not _is_own(name, folders)
+            if id(name) not in gone_to:
+                gone_to.add(id(name))
+                found += not _is_own(name, folders)
             if found == LIBRARY:
                 return LIBRARY
         begin, end = end, 4 * end

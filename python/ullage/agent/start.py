@@ -19,13 +19,17 @@ BUILTINS = dict(sys.modules["builtins"].__dict__)
 
 
 _loading = {}  # parts whose code runs, for a child that is forked by another thread meanwhile
-_kept = None  # what the program wants of byte code, while a part is compiled
+_kept = None  # what the program wants of byte code, while parts are compiled
+_compiling = 0  # threads that do so
+_OURS = False, None
 
 
 def _compiled(name, path):
-    global _kept
-    kept = _kept = sys.dont_write_bytecode, sys.pycache_prefix
-    sys.dont_write_bytecode, sys.pycache_prefix = False, None
+    global _kept, _compiling
+    if _kept is None:
+        _kept = sys.dont_write_bytecode, sys.pycache_prefix
+    _compiling += 1
+    sys.dont_write_bytecode, sys.pycache_prefix = _OURS
     try:
         loader = sys.modules["_frozen_importlib_external"].SourceFileLoader(name, path)
         loader.set_data = _leave
@@ -34,19 +38,32 @@ def _compiled(name, path):
         except (EOFError, TypeError, ValueError):  # byte code that was cut off behind its header
             return loader.source_to_code(loader.get_data(path), path)
     finally:
-        sys.dont_write_bytecode, sys.pycache_prefix = kept
-        _kept = None
+        _compiling -= 1
+        if not _compiling:
+            _restore()
+
+
+def _restore():
+    global _kept
+    # Unless the program has set them meanwhile.
+    if _kept is not None and (sys.dont_write_bytecode, sys.pycache_prefix) == _OURS:
+        sys.dont_write_bytecode, sys.pycache_prefix = _kept
+    _kept = None
 
 
 def _after_fork():
     """What another thread had half loaded is not there."""
-    global _kept
-    for module in _loading:
-        sys.modules.pop(module, None)
+    global _compiling
+    for whole, module in list(_loading.values()):
+        _forget(whole, module)
     _loading.clear()
-    if _kept is not None:
-        sys.dont_write_bytecode, sys.pycache_prefix = _kept
-        _kept = None
+    _compiling = 0
+    _restore()
+
+
+def _forget(whole, module):
+    if sys.modules.get(whole) is module:
+        del sys.modules[whole]
 
 
 def _leave(target, data, *, _mode=None):
@@ -67,7 +84,7 @@ parts = _placed(globals().pop("parts"), globals().pop("data"))  # the last one t
 def _load(name):
     if name in SOON and name not in parts:
         parts.update(_read_soon())
-    part = parts.pop(name, None)
+    part = parts.get(name)  # which stays until its code has run: who tries again may have no room to open a file
     if part is None:
         code = _compiled("_ullage_" + name, here + "/ullage_" + name + ".py")
     else:
@@ -81,16 +98,19 @@ def _load(name):
             if one.startswith("_ullage_") and one not in sys.modules:
                 _load(one[len("_ullage_") :])
     whole = "_ullage_" + name
-    _loading[whole] = module = type(sys)(whole)
-    module.__builtins__ = BUILTINS
+    module = type(sys)(whole)
     try:
-        sys.modules[whole] = module
+        _loading[id(module)] = whole, module
+        module.__builtins__ = BUILTINS
+        if sys.modules.setdefault(whole, module) is not module:  # another thread came first
+            return sys.modules[whole]
         exec(code, module.__dict__)
+        parts.pop(name, None)
     except BaseException:
-        sys.modules.pop(whole, None)  # another look may have room for it
+        _forget(whole, module)  # another look may have room for it
         raise
     finally:
-        _loading.pop(whole, None)
+        _loading.pop(id(module), None)
     return module
 
 
