@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
 /// Private bytes: a process with less, which may be a script that lives for milliseconds, pays nothing for its children.
 const WORTH: i64 = 64 << 20;
 /// Another thread of the program's own may have begun meanwhile.
-const AT_MOST_NS: i64 = 2_000_000;
+const AT_MOST_NS: i64 = 100_000_000;
 static LOADS: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
 
 /// `before_first_fork(function)`: called once, where a process of some size forks.

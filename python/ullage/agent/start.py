@@ -55,15 +55,11 @@ def _after_fork():
     """What another thread had half loaded is not there."""
     global _compiling
     for whole, module in list(_loading.values()):
-        _forget(whole, module)
+        if sys.modules.get(whole) is module:
+            del sys.modules[whole]
     _loading.clear()
     _compiling = 0
     _restore()
-
-
-def _forget(whole, module):
-    if sys.modules.get(whole) is module:
-        del sys.modules[whole]
 
 
 def _leave(target, data, *, _mode=None):
@@ -99,18 +95,22 @@ def _load(name):
                 _load(one[len("_ullage_") :])
     whole = "_ullage_" + name
     module = type(sys)(whole)
+    key = id(module)
     try:
-        _loading[id(module)] = whole, module
+        _loading[key] = whole, module
         module.__builtins__ = BUILTINS
-        if sys.modules.setdefault(whole, module) is not module:  # another thread came first
-            return sys.modules[whole]
+        found = sys.modules.setdefault(whole, module)
+        if found is not module:  # another thread came first
+            return found
         exec(code, module.__dict__)
         parts.pop(name, None)
     except BaseException:
-        _forget(whole, module)  # another look may have room for it
+        # Another look may have room for it. Nothing is called: there may be no room for a frame.
+        if sys.modules.get(whole) is module:
+            del sys.modules[whole]
         raise
     finally:
-        _loading.pop(id(module), None)
+        _loading.pop(key, None)
     return module
 
 
