@@ -221,7 +221,7 @@ def test_the_modules_that_lead_to_an_object_are_found_by_what_their_globals_hold
 
 
 HALF = """
-import os, sys
+import marshal, os, sys
 begin = sys.modules["_ullage_common"]._load_part.__globals__
 load, parts = begin["_load"], begin["parts"]
 begin["here"] = os.path.dirname(__file__)
@@ -244,11 +244,15 @@ sys.dont_write_bytecode = True
 load("half")
 print("_ullage_half" in sys.modules, flush=True)
 forked()
-parts["laid"] = b"cut off", 4, 4
+laid = marshal.dumps(compile("raise MemoryError", "laid", "exec"))
+parts["laid"] = laid, len(laid), len(laid)
 try:
     load("laid")
-except Exception:
+except MemoryError:
     print("laid" in parts)  # for who tries again, with nothing to open
+leave("cut", "whole = 2")
+parts["cut"] = laid[:-4], len(laid) - 4, len(laid) - 4
+print(load("cut").whole, "cut" in parts)
 leave("twice", "inner = load('twice') if '_ullage_twice' in modules else None")
 begin["BUILTINS"].update(load=load, modules=sys.modules)
 print(load("twice").inner is sys.modules["_ullage_twice"])  # as another thread may, meanwhile
@@ -268,5 +272,5 @@ def test_a_part_that_is_half_loaded_is_none(python, script):
     # In a child that was forked meanwhile, in the program, in a child that has it whole, and where it failed.
     assert (done.stderr, done.stdout.split("\n")[:-1]) == (
         "",
-        ["False True", "True", "True True", "True", "True", "False", "1"],
+        ["False True", "True", "True True", "True", "2 False", "True", "False", "1"],
     )

@@ -22,7 +22,7 @@ const BASIC_SIZE: usize = 32;
 const HEAD: usize = 16;
 const LARGEST_BASIC: usize = 1 << 16;
 /// `Py_TPFLAGS_TYPE_SUBCLASS`: the object is a type.
-const IS_TYPE: c_ulong = 1 << 31;
+pub(crate) const IS_TYPE: c_ulong = 1 << 31;
 /// References between two looks at the clock.
 const AT_ONCE: usize = 1 << 10;
 
@@ -103,10 +103,9 @@ unsafe extern "C-unwind" fn visit(part: Object, search: *mut c_void) -> c_int {
 /// `below(roots, parents, closed, modules, passed_by, kinds, containers, leaves, least, most, ns)`: (whether all was gone through;
 /// number, bytes and objects of each root below which there are `least` bytes, one after the other; those of `kinds`; the
 /// number of the root that each was reached from). None where that cannot be told. `parents`: the number of the root that
-/// each hangs below, an earlier one, or -1. `closed`: objects that lead nowhere, and the namespaces of what the dict `modules`
-/// holds. `passed_by`: exact types whose instances
-/// do. `containers` and `leaves`: exact types and their `__sizeof__`, one after the other. `most` objects, and for so many
-/// nanoseconds.
+/// each hangs below, an earlier one, or -1. `closed`: objects that lead nowhere; so do the namespaces of what the dict
+/// `modules` holds. `passed_by`: exact types whose instances do. `containers` and `leaves`: exact types and their
+/// `__sizeof__`, one after the other. `most` objects, and for so many nanoseconds.
 // SAFETY: called by CPython, which holds the lock and the arguments.
 pub(crate) unsafe extern "C-unwind" fn below(module: Object, arguments: Object) -> Object {
     // SAFETY: the lock is held throughout, so that no object comes or goes: nothing below runs Python code. What is

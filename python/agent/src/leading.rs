@@ -3,11 +3,11 @@
 //! Asked of all that libraries hold, of which forked workers share the pages: so no reference is counted, and parts are
 //! visited as the collector does it (`tp_traverse`). Whoever asks goes into the few that are found.
 
-use crate::below::Met;
+use crate::below::{Met, IS_TYPE};
 use crate::ffi::{self, Object, Size};
 use crate::modules::{each, is_text, namespace, value_of, whole};
 use crate::{large, objects};
-use std::ffi::{c_int, c_ulong, c_void};
+use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
 /// Dicts of one object that are gone into: of an instance its attributes, of a class its namespace.
@@ -16,8 +16,6 @@ const MOST_DICTS: usize = 4;
 const MOST_KNOWN: usize = 1 << 18;
 /// Values between two looks at the clock.
 const AT_ONCE: usize = 1 << 10;
-/// `Py_TPFLAGS_TYPE_SUBCLASS`: the object is a type.
-const IS_TYPE: c_ulong = 1 << 31;
 /// Of a type, in every CPython from 3.8 on: its namespace. Null for what CPython itself brings, from 3.12 on.
 const NAMESPACE: usize = 264;
 

@@ -147,9 +147,8 @@ def parts(value, many=None):
         found.extend(value.__defaults__ or ())
         return found
     if issubclass(kind, type):
-        return (
-            list(types.namespace(value).values()) if modules.is_program(sys.modules.get(types.module_of(value))) else ()
-        )
+        is_own = modules.is_program(sys.modules.get(types.module_of(value)))
+        return list(types.namespace(value).values()) if is_own else ()
     module = types.module_of(kind)
     # Of what finalizers are registered with, their registry is all that refers to them and to their arguments.
     if not gc.is_tracked(value) or module in _CLOSED and types.qualified_name(kind) != "finalize._Info":

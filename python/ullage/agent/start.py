@@ -85,8 +85,12 @@ def _load(name):
         code = _compiled("_ullage_" + name, here + "/ullage_" + name + ".py")
     else:
         data, place, size = part
-        # A view: each page that is touched anew costs 5 µs.
-        code = sys.modules["marshal"].loads(memoryview(data)[-place:][:size])
+        try:
+            # A view: each page that is touched anew costs 5 µs.
+            code = sys.modules["marshal"].loads(memoryview(data)[-place:][:size])
+        except (EOFError, TypeError, ValueError):  # it was cut off, and would be at each try
+            parts.pop(name, None)
+            code = _compiled("_ullage_" + name, here + "/ullage_" + name + ".py")
         del data, part
     if name not in AT_START:
         # What it imports is there before it: the import system, whose locks the program may hold, has nothing to find.
