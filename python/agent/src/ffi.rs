@@ -133,6 +133,9 @@ extern "C-unwind" {
     pub(crate) fn PyList_GetItem(list: Object, place: Size) -> Object;
     pub(crate) fn PyList_Append(list: Object, item: Object) -> c_int;
     pub(crate) fn PyDict_New() -> Object;
+    pub(crate) fn PyDict_GetItem(dict: Object, key: Object) -> Object;
+    pub(crate) fn PyDict_SetItem(dict: Object, key: Object, value: Object) -> c_int;
+    pub(crate) fn PyDict_DelItem(dict: Object, key: Object) -> c_int;
     pub(crate) fn PyDict_Items(dict: Object) -> Object;
     pub(crate) fn PyDict_Next(dict: Object, place: *mut Size, key: *mut Object, value: *mut Object) -> c_int;
     pub(crate) fn PyFrame_GetCode(frame: Object) -> Object;
@@ -146,6 +149,7 @@ extern "C-unwind" {
     pub(crate) fn PyBytes_FromStringAndSize(bytes: *const c_char, size: Size) -> Object;
     pub(crate) fn PyBytes_AsStringAndSize(object: Object, bytes: *mut *mut c_char, size: *mut Size) -> c_int;
     pub(crate) fn PyUnicode_AsUTF8String(object: Object) -> Object;
+    pub(crate) fn PyUnicode_FromString(text: *const c_char) -> Object;
     pub(crate) fn PyUnicode_CompareWithASCIIString(text: Object, other: *const c_char) -> c_int;
     pub(crate) fn PyUnicode_Compare(one: Object, other: Object) -> c_int;
     pub(crate) fn PyUnicode_Contains(text: Object, part: Object) -> c_int;

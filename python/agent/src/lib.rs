@@ -21,6 +21,7 @@ mod ends;
 mod ffi;
 mod first_fork;
 mod fork;
+mod frames;
 mod guard;
 mod hook;
 mod large;

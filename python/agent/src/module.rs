@@ -2,9 +2,9 @@
 
 use crate::ffi::{self, Object, PyMethodDef, PyModuleDef, PyObject};
 use crate::{
-    access, allocated, below, builtins, collector, ending, ends, first_fork, fork, guard, hook, large,
-    leading, locals, malloc, modules, objects, plain, referents, room, safe_points, sandbox, speak, standing,
-    unreachable, waker,
+    access, allocated, below, builtins, collector, ending, ends, first_fork, fork, frames, guard, hook,
+    large, leading, locals, malloc, modules, objects, plain, referents, room, safe_points, sandbox, speak,
+    standing, unreachable, waker,
 };
 use std::ffi::{c_int, c_void, CStr};
 use std::ptr::{null, null_mut};
@@ -12,28 +12,6 @@ use std::sync::atomic::Ordering::SeqCst;
 
 /// `PYTHON_ABI_VERSION`: of the stable ABI.
 const ABI: c_int = 3;
-
-/// `caller()`: the thread that came by, as `sys._current_frames()` names it.
-// SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
-unsafe extern "C-unwind" fn caller(_module: Object, _arguments: Object) -> Object {
-    // SAFETY: the lock is held.
-    unsafe { ffi::PyLong_FromSize_t(guard::CALLER.load(SeqCst) as usize) }
-}
-
-/// `frames()`: what `sys._current_frames()` says. Nothing beside another interpreter: CPython makes frames of its threads too, with
-/// the memory of the interpreter that asks, and the other one frees them as its own (3.12, 3.13: "free(): invalid pointer").
-// SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
-unsafe extern "C-unwind" fn frames(_module: Object, _arguments: Object) -> Object {
-    // SAFETY: the lock is held until CPython has made them: another interpreter is made by a thread that has it.
-    unsafe {
-        let first = ffi::PyInterpreterState_Head();
-        let current = ffi::PySys_GetObject(c"_current_frames".as_ptr());
-        if current.is_null() || !ffi::PyInterpreterState_Next(first).is_null() {
-            return ffi::PyDict_New();
-        }
-        ffi::PyObject_CallObject(current, null_mut())
-    }
-}
 
 /// `is_main()`: asked in the interpreter that the process began with. What lies here is of one interpreter only.
 // SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
@@ -84,13 +62,13 @@ fn methods() -> &'static mut [PyMethodDef] {
         method(c"before_first_fork", first_fork::before_first_fork as *const c_void, one),
         method(c"before_fork", waker::before_fork as *const c_void, no),
         method(c"below", below::below as *const c_void, many),
-        method(c"caller", caller as *const c_void, no),
+        method(c"caller", frames::caller as *const c_void, no),
         method(c"collector", collector::collector as *const c_void, many),
         method(c"collects", collector::collects as *const c_void, no),
         method(c"connect", speak::connect as *const c_void, one),
         method(c"connection", fork::connection as *const c_void, many),
         method(c"ends", ends::ends as *const c_void, many),
-        method(c"frames", frames as *const c_void, no),
+        method(c"frames", frames::frames as *const c_void, no),
         method(c"guard", builtins::guard as *const c_void, one),
         method(c"filled", standing::filled as *const c_void, many),
         method(c"has_figures", ending::has_figures as *const c_void, no),

@@ -359,7 +359,6 @@ def _by_age():
     """(running functions whose names stay, those of a moment), the outermost first. Of a thread's own program the
     innermost two come and go."""
     lasting, passing = [], []
-    # No variable may be left that leads to this very function: a circle, and garbage for whoever counts it.
     for here in [frames([innermost]) for innermost in list(common.native.frames().values())]:
         own = 0
         for frame in here:

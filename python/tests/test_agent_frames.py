@@ -1,0 +1,132 @@
+"""That no function of the agent stays: what it was called with, objects of the program's, would stay as well, and be
+freed late, in another thread, or not before the interpreter's end."""
+
+import _thread
+import sys
+import threading
+
+import pytest
+
+import agent_parts
+import receiver
+from receiver import HEARD, several, watched
+
+# The collector is off: what a circle keeps is kept.
+STAYS = """
+import atexit, gc, sys, types
+gc.disable()
+def of_the_agent():
+    frames = [one for one in gc.get_objects() if type(one) is types.FrameType]
+    ours = [one for one in frames if one.f_globals.get("__name__", "").startswith("_ullage_")]
+    print(sorted(f"{one.f_globals['__name__']}.{one.f_code.co_name}" for one in ours))
+"""
+
+GROWS = """
+import time
+def grows():
+    kept = []
+    while not heard():
+        kept.append([bytearray(b"x") * 500_000, [object() for _ in range(20_000)]])
+        time.sleep(0.01)
+grows()
+of_the_agent()
+"""
+
+BESIDE_THREADS = """
+import threading, time
+rests = threading.Event()
+threads = [threading.Thread(target=rests.wait) for _ in range(3)]
+for one in threads:
+    one.start()
+"""
+
+# As the loop over a DataLoader: what the agent is called with is the iterator itself.
+ITERATES = """
+import time, weakref
+from _ullage_common import native
+from _ullage_safe_points import sample_now
+class Batches:
+    def __iter__(self):
+        return self
+    def step(self):
+        time.sleep(0.01)
+    def __next__(self):
+        if heard():
+            raise StopIteration
+        self.step()
+        return bytearray(b"x") * 500_000
+Batches.step = native.access(Batches.step, sample_now, 0.0)
+def trains(kept=[]):
+    batches = Batches()
+    ended = weakref.ref(batches)
+    for one in batches:
+        kept.append(one)
+    del batches
+    print(ended() is None)
+trains()
+of_the_agent()
+"""
+
+FAILS = """
+import sys, threading
+def fails():
+    raise MemoryError("too much")
+kept = bytearray(b"x") * (64 << 20)
+thread = threading.Thread(target=fails)
+thread.start()
+thread.join()
+atexit.register(of_the_agent)
+raise ValueError("as well")
+"""
+
+
+@pytest.fixture
+def native():
+    agent_parts.forget()
+    yield agent_parts.common(receiver.library()).native
+    agent_parts.forget()
+
+
+def test_the_programs_frame_is_named_where_the_agent_runs_in_its_thread(native):
+    ours = {"__name__": "_ullage_part", "native": native}
+    exec("def asks():\n    return native.frames()\ndef calls():\n    return asks()", ours)
+    assert ours["calls"]()[threading.get_ident()] is sys._getframe()
+    exec("def asks_again():\n    return theirs()", ours)
+    ours["theirs"] = lambda: native.frames()  # of the program, called by the agent
+    assert ours["asks_again"]()[threading.get_ident()].f_code is ours["theirs"].__code__
+
+
+def test_names_that_only_resemble_ours_are_the_programs(native):
+    for name in ("ullage_part", "_ullag", None, 7, "x_ullage_"):
+        names = {"__name__": name, "native": native}
+        exec("def asks():\n    return native.frames()", names)
+        found = names["asks"]()[threading.get_ident()]
+        assert found.f_code is names["asks"].__code__, name
+
+
+def test_a_thread_without_a_function_of_the_program_is_left_out(native):
+    ended, found = threading.Event(), []
+    ours = {"__name__": "_ullage_part", "native": native, "ended": ended, "found": found}
+    exec("def runs():\n    found.append(native.frames())\n    ended.set()", ours)
+    number = _thread.start_new_thread(ours["runs"], ())
+    assert ended.wait(60)
+    assert number not in found[0] and threading.get_ident() in found[0]
+
+
+@pytest.mark.parametrize(
+    ("program", "kinds"),
+    [
+        (GROWS, ("memory", "census", "work")),
+        (BESIDE_THREADS + GROWS + "rests.set()\n", ("memory", "census", "work")),
+        (ITERATES, ("memory", "work")),
+        (FAILS, ("exception",)),
+    ],
+    ids=["grows", "beside-threads", "iterates", "fails"],
+)
+def test_no_function_of_the_agent_outlives_its_call(python, script, program, kinds):
+    def all_came(messages):
+        return all(several(1, kind)(messages) for kind in kinds)
+
+    done, receiver = watched([python, script(HEARD + STAYS + program)], until=all_came, text=True)
+    assert all_came(receiver.messages), {message["kind"] for message in receiver.messages}
+    assert done.stdout.splitlines() == (["True", "[]"] if program is ITERATES else ["[]"]), done.stderr
