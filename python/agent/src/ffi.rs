@@ -133,9 +133,7 @@ extern "C-unwind" {
     pub(crate) fn PyList_GetItem(list: Object, place: Size) -> Object;
     pub(crate) fn PyList_Append(list: Object, item: Object) -> c_int;
     pub(crate) fn PyDict_New() -> Object;
-    pub(crate) fn PyDict_GetItem(dict: Object, key: Object) -> Object;
     pub(crate) fn PyDict_SetItem(dict: Object, key: Object, value: Object) -> c_int;
-    pub(crate) fn PyDict_DelItem(dict: Object, key: Object) -> c_int;
     pub(crate) fn PyDict_Items(dict: Object) -> Object;
     pub(crate) fn PyDict_Next(dict: Object, place: *mut Size, key: *mut Object, value: *mut Object) -> c_int;
     pub(crate) fn PyFrame_GetCode(frame: Object) -> Object;

@@ -12,7 +12,7 @@ use crate::{collector, malloc, sandbox};
 use std::cell::Cell;
 use std::ffi::{c_int, c_long, c_uint, c_void, CStr};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::SeqCst};
 
 /// After this the program goes on, and the agent's thread ends when it can.
 pub(crate) const LONGEST_S: i64 = 5;
@@ -24,6 +24,8 @@ const AMPLE: u64 = 8 << 30;
 thread_local! {
     /// This thread is the agent's own.
     static OURS: Cell<bool> = const { Cell::new(false) };
+    /// The thread for which this one runs code of the agent.
+    static CALLER: Cell<ffi::Pthread> = const { Cell::new(0) };
 }
 
 /// Called before anything else in a process that was forked, once.
@@ -34,14 +36,13 @@ pub(crate) static LOUD: AtomicBool = AtomicBool::new(false);
 /// The program has an audit hook: it would run for what the agent's Python code does, in the agent's thread, and may wait
 /// there for a lock of the thread that waits for the agent. So no such code runs any more.
 pub(crate) static AUDITED: AtomicBool = AtomicBool::new(false);
-/// The thread that came by last.
-pub(crate) static CALLER: AtomicU64 = AtomicU64::new(0);
 /// `PyTraceMalloc_Untrack`, where the end of tracing can crash a thread that is about to take the interpreter's lock.
 static UNTRACK: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 /// Threads that were not waited for to their end.
 static LEFT_BEHIND: AtomicUsize = AtomicUsize::new(0);
 
 struct Job {
+    caller: ffi::Pthread,
     callable: Object,
     arguments: Object,
     result: Object,
@@ -60,6 +61,11 @@ pub(crate) unsafe extern "C-unwind" fn is_audited(_module: Object, _arguments: O
 
 pub(crate) fn in_ours() -> bool {
     OURS.get()
+}
+
+/// Asked by code of the agent, in the thread that runs it; 0 elsewhere.
+pub(crate) fn caller() -> ffi::Pthread {
+    CALLER.get()
 }
 
 pub(crate) fn after_fork() {
@@ -195,8 +201,8 @@ pub(crate) unsafe fn run(callable: Object, arguments: Object, again: bool) -> Ob
     unsafe {
         let errno = *ffi::__errno_location();
         ffi::PyErr_Fetch(&mut kind, &mut value, &mut traceback);
-        CALLER.store(ffi::pthread_self(), SeqCst);
         let job = Box::into_raw(Box::new(Job {
+            caller: ffi::pthread_self(),
             callable: ffi::held(callable),
             arguments: ffi::held(arguments),
             result: null_mut(),
@@ -311,7 +317,7 @@ extern "C-unwind" fn start(job: *mut c_void) -> *mut c_void {
         (*job).done.store(true, SeqCst);
         if (*job).left.load(SeqCst) {
             ffi::Py_DecRef((*job).result);
-            release(job);
+            release_in_program(job);
             LEFT_BEHIND.fetch_sub(1, SeqCst);
         }
         ffi::PyGILState_Release(state);
@@ -340,6 +346,7 @@ unsafe fn unobserved(name: &CStr) -> bool {
 unsafe fn call(job: *mut Job) {
     // SAFETY: the lock is held, no exception is set, and the job's references are its own.
     unsafe {
+        CALLER.set((*job).caller);
         collector::stop();
         let untraced = unobserved(c"PyThreadState_EnterTracing");
         if FORKED.swap(false, SeqCst) {
@@ -369,6 +376,27 @@ unsafe fn finish(result: Object) {
             ffi::PyErr_Clear();
         }
     }
+}
+
+/// Where the program went on meanwhile, this may be the last to refer to what it called with: an iterator of a loader, which ends
+/// its workers where it is freed. So the program's main thread frees it.
+// SAFETY: called with the interpreter's lock held and objects that are alive.
+unsafe fn release_in_program(job: *mut Job) {
+    // SAFETY: the lock is held; the reference is the call's, once.
+    unsafe {
+        let arguments = ffi::held((*job).arguments);
+        release(job);
+        if ffi::Py_AddPendingCall(let_go, arguments.cast()) != 0 {
+            ffi::Py_DecRef(arguments);
+        }
+    }
+}
+
+/// In the main thread, with the interpreter's lock.
+extern "C-unwind" fn let_go(object: *mut c_void) -> c_int {
+    // SAFETY: CPython hands over what it was given, once, and holds the lock.
+    unsafe { ffi::Py_DecRef(object.cast()) };
+    0
 }
 
 // SAFETY: called with the interpreter's lock held and objects that are alive.

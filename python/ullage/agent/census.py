@@ -162,8 +162,8 @@ class Census:
             tensors, groups = heap.groups(objects, self._groups)
             self._groups = self._groups or groups
             self._unnamed = self._first(unnamed, self._unnamed)
-        self._lengths, self._sizes, self._reaches = self._first(large, self._lengths), names, reaches
-        self._filled = {}
+        self._lengths, self._sizes, self._reaches, self._filled = self._first(large, self._lengths), names, reaches, {}
+        del objects, large, unnamed, spots, suspended  # another thread may let go of it meanwhile
         if self._taken == 1 or not self._is_explained(holders, graphs):
             holders += self._deep(heap, hooks)
         message.update(

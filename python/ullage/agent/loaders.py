@@ -23,7 +23,7 @@ def on_dataloader(module):
     loader.check_worker_number_rationality = access(loader.check_worker_number_rationality, _checks_workers, 0.0)
     single, several = module._SingleProcessDataLoaderIter, module._MultiProcessingDataLoaderIter
     single._next_data = access(single._next_data, _loads_here, safe_points.FIRST_SAMPLE_S)
-    several._next_data = access(several._next_data, safe_points.sample_now, safe_points.IN_TIME)
+    several._next_data = access(several._next_data, safe_points.sample_if_due, safe_points.IN_TIME)
     torch_counts.on_dataloader(module)
 
 

@@ -145,14 +145,16 @@ def _say_work(send, resident):
     if resident - _worked < max(CAME, CAME_SHARE * _worked):
         return
     _worked = resident
-    stacks = []
-    for frame in reversed(list(common.native.frames().values())):  # the main thread is the oldest
-        stack = _stack(frame)
+    send({"kind": "work", "stacks": _stacks()})
+
+
+def _stacks():
+    stacks, threads = [], list(common.native.frames().values())
+    while threads and len(stacks) < THREADS:
+        stack = _stack(threads.pop())  # the main thread is the oldest, and a function that ends meanwhile is let go
         if stack:
             stacks.append(stack)
-        if len(stacks) == THREADS:
-            break
-    send({"kind": "work", "stacks": stacks})
+    return stacks
 
 
 def _stack(frame):

@@ -451,8 +451,7 @@ def codes_with(spot):
     codes = [function.__code__ for function in functions]
     if root.code is not None:
         codes.append(root.code)
-    running = frames()
-    codes += [frame.f_code for frame in running if modules.is_program_file(frame.f_code.co_filename)]
+    codes += [frame.f_code for frame in frames() if modules.is_program_file(frame.f_code.co_filename)]
     module, _, kind = owner.rpartition(".")
     value = common.names(module).get(kind)
     if issubclass(type(value), type):

@@ -73,15 +73,11 @@ def rose_lately():
     return _memory is not None and _memory.rose_lately()
 
 
-def sample_now(*_):
-    """Where it was found to be time, in a thread of the agent's own."""
-    common.native.next_sample(float("inf"))
-    common.native.next_sample(_look(False, False))
-
-
 def sample_if_due(*_):
+    """In a thread of the agent's own. Another thread of the program may have come by since it was found to be time."""
     if common.native.is_due():
-        sample_now()
+        common.native.next_sample(float("inf"))
+        common.native.next_sample(_look(False, False))
 
 
 def sample_after_import(*_):

@@ -30,7 +30,7 @@ try:
         except (OSError, EOFError, TypeError, ValueError, KeyError):
             _parts, _data = {}, b""
             _code = _files.SourceFileLoader("start", _here + "/ullage_start.py").get_code("start")
-        exec(_code, {"here": _here, "parts": _parts, "data": _data})
+        exec(_code, {"__name__": "_ullage_start", "here": _here, "parts": _parts, "data": _data})
 except Exception:  # the job goes on without the agent
     pass
 

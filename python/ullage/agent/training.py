@@ -27,7 +27,7 @@ def on_worker(module):
     """A loader's worker asks before each batch whether its parent still lives."""
     if common.replaces(b"LOADERS"):
         watchdog = module.ManagerWatchdog
-        watchdog.is_alive = common.native.access(watchdog.is_alive, safe_points.sample_now, safe_points.IN_TIME)
+        watchdog.is_alive = common.native.access(watchdog.is_alive, safe_points.sample_if_due, safe_points.IN_TIME)
 
 
 def _after_fork():
@@ -47,7 +47,7 @@ def _on_call(_model):
         if frame.f_code is function.__code__:
             return
         frame = frame.f_back
-    safe_points.sample_now()
+    safe_points.sample_if_due()
     now, calls = common.monotonic(), access.calls
     often = calls - _calls > MOST * (now - _since)
     _calls, _since = calls, now
