@@ -138,12 +138,18 @@ def test_functions_of_the_agent_in_other_threads_are_none_of_the_programs(native
     assert of_the_program.__code__ in found[0] and ours["waits"].__code__ not in found[0]
 
 
-def test_a_program_with_frames_of_its_own_making_is_not_asked(native, monkeypatch):
+def test_what_a_program_put_in_place_of_pythons_own_is_not_called(native, monkeypatch):
     def asked():
         raise AssertionError("asked")
 
     monkeypatch.setattr(sys, "_current_frames", asked)
-    assert native.frames() == {}
+    assert native.frames()[threading.get_ident()] is sys._getframe()
+
+
+def test_a_namespace_without_a_name_is_the_programs_however_large(native):
+    names = {**{f"name_{number}": number for number in range(100_000)}, "native": native}
+    exec("def asks():\n    return native.frames()", names)
+    assert names["asks"]()[threading.get_ident()].f_code is names["asks"].__code__
 
 
 CASES = {

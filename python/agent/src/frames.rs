@@ -8,6 +8,19 @@
 use crate::ffi::{self, Object, Size};
 use crate::{guard, modules};
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
+
+/// A module has its name first; of a namespace that a program made for itself no more than so many are asked.
+const MOST_NAMES: usize = 64;
+/// `sys._current_frames`, taken before the program could put something of its own there.
+static CURRENT: AtomicPtr<ffi::PyObject> = AtomicPtr::new(null_mut());
+
+/// # Safety
+/// The interpreter's lock is held.
+pub(crate) unsafe fn begin() {
+    // SAFETY: as the caller promises; kept for good, and null is passed by.
+    unsafe { CURRENT.store(ffi::held(ffi::PySys_GetObject(c"_current_frames".as_ptr())), SeqCst) };
+}
 
 /// `caller()`: the thread for which the agent was called, as `frames()` names it.
 // SAFETY: called by CPython, which holds the interpreter's lock; what it hands over is alive for the call.
@@ -24,13 +37,9 @@ pub(crate) unsafe extern "C-unwind" fn frames(_module: Object, _arguments: Objec
     // SAFETY: the lock is held until CPython has made them: another interpreter is made by a thread that has it.
     unsafe {
         let first = ffi::PyInterpreterState_Head();
-        let current = ffi::PySys_GetObject(c"_current_frames".as_ptr());
+        let current = CURRENT.load(SeqCst);
         let found = ffi::PyDict_New();
-        if found.is_null()
-            || current.is_null()
-            || (*current).kind != &raw mut ffi::PyCFunction_Type // the program's own would run here
-            || !ffi::PyInterpreterState_Next(first).is_null()
-        {
+        if found.is_null() || current.is_null() || !ffi::PyInterpreterState_Next(first).is_null() {
             return found;
         }
         let all = ffi::PyObject_CallObject(current, null_mut());
@@ -64,7 +73,11 @@ unsafe fn program(innermost: Object, ours: Object) -> Object {
         let mut frame = ffi::held(innermost);
         loop {
             let globals = ffi::PyObject_GetAttrString(frame, c"f_globals".as_ptr());
-            let name = if globals.is_null() { None } else { modules::value_of(globals, c"__name__") };
+            let name = if globals.is_null() {
+                None
+            } else {
+                modules::value_within(globals, c"__name__", MOST_NAMES)
+            };
             let is_ours =
                 name.is_some_and(|name| ffi::PyUnicode_Tailmatch(name, ours, 0, Size::MAX, -1) == 1);
             let is_lost = globals.is_null();

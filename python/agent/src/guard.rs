@@ -63,7 +63,7 @@ pub(crate) fn in_ours() -> bool {
     OURS.get()
 }
 
-/// Asked by code of the agent, in the thread that runs it; 0 elsewhere.
+/// Asked by code of the agent, in the thread that runs it.
 pub(crate) fn caller() -> ffi::Pthread {
     CALLER.get()
 }
@@ -317,7 +317,7 @@ extern "C-unwind" fn start(job: *mut c_void) -> *mut c_void {
         (*job).done.store(true, SeqCst);
         if (*job).left.load(SeqCst) {
             ffi::Py_DecRef((*job).result);
-            release_in_program(job);
+            release(job);
             LEFT_BEHIND.fetch_sub(1, SeqCst);
         }
         ffi::PyGILState_Release(state);
@@ -376,27 +376,6 @@ unsafe fn finish(result: Object) {
             ffi::PyErr_Clear();
         }
     }
-}
-
-/// Where the program went on meanwhile, this may be the last to refer to what it called with: an iterator of a loader, which ends
-/// its workers where it is freed. So the program's main thread frees it.
-// SAFETY: called with the interpreter's lock held and objects that are alive.
-unsafe fn release_in_program(job: *mut Job) {
-    // SAFETY: the lock is held; the reference is the call's, once.
-    unsafe {
-        let arguments = ffi::held((*job).arguments);
-        release(job);
-        if ffi::Py_AddPendingCall(let_go, arguments.cast()) != 0 {
-            ffi::Py_DecRef(arguments);
-        }
-    }
-}
-
-/// In the main thread, with the interpreter's lock.
-extern "C-unwind" fn let_go(object: *mut c_void) -> c_int {
-    // SAFETY: CPython hands over what it was given, once, and holds the lock.
-    unsafe { ffi::Py_DecRef(object.cast()) };
-    0
 }
 
 // SAFETY: called with the interpreter's lock held and objects that are alive.

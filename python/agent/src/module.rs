@@ -128,6 +128,7 @@ pub unsafe extern "C-unwind" fn PyInit__ullage_native() -> Object {
     }));
     // SAFETY: the lock is held; the definition lives for good; each reference is handed over.
     unsafe {
+        frames::begin();
         let module = ffi::PyModule_Create2(definition, ABI);
         if module.is_null() {
             return module;

@@ -52,15 +52,25 @@ pub(crate) unsafe fn is_text(object: Object) -> bool {
 /// # Safety
 /// The interpreter's lock is held.
 pub(crate) unsafe fn value_of(names: Object, wanted: &CStr) -> Option<Object> {
-    let mut found = None;
+    // SAFETY: as the caller promises.
+    unsafe { value_within(names, wanted, usize::MAX) }
+}
+
+/// So, among the first `most` names.
+///
+/// # Safety
+/// The interpreter's lock is held.
+pub(crate) unsafe fn value_within(names: Object, wanted: &CStr, most: usize) -> Option<Object> {
+    let (mut found, mut number) = (None, 0);
     // SAFETY: as the caller promises; nothing here runs Python code.
     unsafe {
         each(names, |key, value| {
+            number += 1;
             let is_it = is_text(key) && ffi::PyUnicode_CompareWithASCIIString(key, wanted.as_ptr()) == 0;
             if is_it && is_text(value) {
                 found = Some(value);
             }
-            is_it
+            is_it || number >= most
         });
     }
     found
