@@ -9,6 +9,7 @@ out of ullage's sight, and their endings compared.
 """
 
 import argparse
+import contextlib
 import math
 import multiprocessing
 import os
@@ -144,7 +145,25 @@ def recorded(arguments, kind, folder):
     if status != 0:
         with open(f"{folder}/out", errors="replace") as file:
             raise RuntimeError(f"status {status}: {file.read()[-500:]}")
-    return watched.exported(arguments.ullage, folder), watched.log_lines(f"{folder}/log")
+    log = watched.log_lines(f"{folder}/log")
+    end_survivors(log)
+    return watched.exported(arguments.ullage, folder), log
+
+
+def end_survivors(log):
+    """Who outlives the job writes to its log at the end: into a folder that is being removed by then."""
+    alive = {(line["pid"], line["start"]) for line in log if is_alive(line["pid"], line["start"])}
+    for pid, _ in alive:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    watched.wait_for(lambda: not any(is_alive(*one) for one in alive))
+
+
+def is_alive(pid, start):
+    try:
+        return watched.start_ticks(pid) == start
+    except OSError:
+        return False
 
 
 def discovery(arguments, kind, folder):
