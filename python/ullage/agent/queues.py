@@ -102,8 +102,8 @@ def _mentions(code, word):
 
 
 def _takes_by_key(dis, code, names):
-    """`batch = self.stash.pop(number)`: what it gives is used, other than an entry's that makes room, and the key is no
-    constant as in `options.pop("name")`."""
+    """`batch = self.stash.pop(number)`: what it gives is used, other than an entry's that makes room, or of which is
+    only asked whether it was there, and the key is no constant as in `options.pop("name")`."""
     if not paths.is_plain(code):
         return False
     steps = [step for step in dis.get_instructions(code) if step.opname not in _NO_STEPS]
@@ -115,7 +115,7 @@ def _takes_by_key(dis, code, names):
                 step = steps[at]
                 if step.opname in _CALLS:
                     # With more on the stack it is the call of an argument: `pop(next(iter(cache)))` makes room.
-                    used = step.arg == given and varies and steps[at + 1].opname != "POP_TOP"
+                    used = step.arg == given and varies and not _is_let_go(steps[at + 1 : at + 3])
                     if used and not any([one.opname == "STORE_SUBSCR" for one in steps[at : at + BACK]]):
                         return True
                     break
@@ -127,6 +127,14 @@ def _takes_by_key(dis, code, names):
                 elif step.opname != "LOAD_ATTR":
                     break
     return False
+
+
+def _is_let_go(steps):
+    """At once, or once it was compared with None."""
+    first, second = [step.opname for step in steps] + [""] * (2 - len(steps))
+    # CPython 3.8 compares by COMPARE_OP.
+    is_none = first == "LOAD_CONST" and steps[0].argval is None and second in ("IS_OP", "COMPARE_OP")
+    return first == "POP_TOP" or is_none or first.startswith("POP_JUMP") and first.endswith("NONE")
 
 
 def _takes_least(dis, code, names):
