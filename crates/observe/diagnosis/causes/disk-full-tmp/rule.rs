@@ -21,7 +21,7 @@ fn judge(analysis: &Analysis) -> Judgement {
         } else if failure.symptom() == Symptom::Unwritten {
             let left = failure.counts().and_then(|counts| counts.path_free);
             reported(analysis, failure).filter(|_| left.is_some_and(|free| free < DISK_LEFT_BYTES))
-        } else if space::is_bus_error(failure) || failure.unexplained_end() {
+        } else if space::is_page_refused(failure) || failure.unexplained_end() {
             read(analysis, failure)
         } else {
             None
@@ -77,7 +77,7 @@ fn read(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     if !(reaches(DISK_AT_LIMIT, used, size) && filled_meanwhile) {
         return None;
     }
-    let bus = space::is_bus_error(failure);
+    let bus = space::is_page_refused(failure);
     let mut evidence = vec![space::reading(&history.last.path, "bytes", used, size, at, failure.at)];
     evidence.extend(space::bus_error_sentence(failure).filter(|_| bus));
     if history.last.tmpfs {

@@ -17,7 +17,7 @@ fn judge(analysis: &Analysis) -> Judgement {
     by_failure(analysis, |failure| {
         if space::is_no_space(failure) && space::about_shm_as_read(analysis, failure) {
             Ok(reported(analysis, failure))
-        } else if space::is_bus_error(failure) || failure.unexplained_end() {
+        } else if space::is_page_refused(failure) || failure.unexplained_end() {
             read(analysis, failure)
         } else {
             Ok(None)
@@ -62,7 +62,7 @@ fn reported(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
 }
 
 fn read(analysis: &Analysis, failure: &Failure) -> Result<Option<Finding>, String> {
-    let bus = space::is_bus_error(failure);
+    let bus = space::is_page_refused(failure);
     let Some((history, at, used, size)) = space::fullest(analysis, &[FilesystemUse::Shm], failure, false)
     else {
         return if bus {

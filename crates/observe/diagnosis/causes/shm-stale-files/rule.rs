@@ -55,11 +55,12 @@ fn left_by_killed(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     let held = evidence::number("left-over files", total.bytes, "bytes", "/dev/shm", reading.at, text);
     let mut evidence = vec![evidence::with_limit(held, size)];
     evidence.extend(sharing::exception_sentence(failure));
-    evidence.extend(space::bus_error_sentence(failure).filter(|_| space::is_bus_error(failure)));
+    evidence.extend(space::bus_error_sentence(failure).filter(|_| space::is_page_refused(failure)));
     let context = analysis.remedy_context(Some(failure));
     let mut finding = finding(analysis, &RULE, failure, Proof::SeenOutside, evidence, &context);
     if total.bytes >= size / 2 {
         finding.explains = lack_of_room();
+        finding.beyond_its_process = true;
     }
     finding.fixes.insert(
         0,
@@ -93,7 +94,7 @@ fn from_before(analysis: &Analysis) -> Judgement {
 /// Bytes in use and size of a /dev/shm that this failure met full.
 fn full(analysis: &Analysis, failure: &Failure) -> Option<(u64, u64)> {
     let no_space = space::is_no_space(failure) && space::about_shm(failure);
-    let by_hand = space::is_bus_error(failure) || failure.unexplained_end();
+    let by_hand = space::is_page_refused(failure) || failure.unexplained_end();
     let (used, size) = match failure.counts().and_then(|counts| counts.shm_used.zip(counts.shm_size)) {
         Some(counted) => counted,
         None => {
@@ -112,12 +113,13 @@ fn filled(analysis: &Analysis, failure: &Failure, stale: &Stale) -> Option<Findi
     }
     let mut evidence = vec![sentence(stale, Some(size))];
     evidence.extend(sharing::exception_sentence(failure));
-    evidence.extend(space::bus_error_sentence(failure).filter(|_| space::is_bus_error(failure)));
+    evidence.extend(space::bus_error_sentence(failure).filter(|_| space::is_page_refused(failure)));
     let mut finding =
         finding(analysis, &RULE, failure, known(stale), evidence, &analysis.remedy_context(Some(failure)));
     if stale.makers_gone >= stale.bytes / 2 || stale.bytes >= size / 2 {
         // They were there first; of few files of which little is known that says nothing.
         finding.explains = lack_of_room();
+        finding.beyond_its_process = true;
     }
     Some(finding)
 }
@@ -138,12 +140,13 @@ fn filled_before(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
         evidence::number("in use before the job", before as u64, "bytes", "statvfs /dev/shm", at, sentence);
     let mut evidence = vec![evidence::with_limit(met, size)];
     evidence.extend(sharing::exception_sentence(failure));
-    evidence.extend(space::bus_error_sentence(failure).filter(|_| space::is_bus_error(failure)));
+    evidence.extend(space::bus_error_sentence(failure).filter(|_| space::is_page_refused(failure)));
     let known = Proof::Estimated;
     let mut finding =
         finding(analysis, &RULE, failure, known, evidence, &analysis.remedy_context(Some(failure)));
     if before >= size as f64 / 2.0 {
         finding.explains = lack_of_room();
+        finding.beyond_its_process = true;
     }
     Some(finding)
 }

@@ -4,7 +4,7 @@ use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::run::Run;
 use crate::evidence;
 use crate::history::FilesystemHistory;
-use crate::policy::given::{MADE_A_SECOND, SIGBUS, WRITTEN_A_SECOND};
+use crate::policy::given::{EFAULT, MADE_A_SECOND, SIGBUS, WRITTEN_A_SECOND};
 use crate::policy::limits::{
     at_limit, reaches, DISK_LEFT_BYTES, FILESYSTEM_BEFORE_S, JUST_AFTER_S, NEAR_LIMIT, UNSETTLED_S,
 };
@@ -69,6 +69,16 @@ pub(crate) fn is_no_space(failure: &Failure) -> bool {
 /// The process was ended by SIGBUS.
 pub(crate) fn is_bus_error(failure: &Failure) -> bool {
     failure.ending == Some(Ending::Signaled(SIGBUS))
+}
+
+/// A page of a mapping could not be supplied: SIGBUS where the program touched it, EFAULT where it asked the kernel to fill it in
+/// advance (`MADV_POPULATE_WRITE`, madvise(2)) or to read into it.
+pub(crate) fn is_page_refused(failure: &Failure) -> bool {
+    is_bus_error(failure) || is_bad_address(failure)
+}
+
+fn is_bad_address(failure: &Failure) -> bool {
+    failure.exception.is_some_and(|seen| seen.report.errno == Some(EFAULT))
 }
 
 /// The fullest reading in the last seconds before a failure and just after it.
@@ -174,6 +184,13 @@ pub(crate) fn when(at: At, failure_at: At) -> String {
 /// The end by SIGBUS as evidence.
 pub(crate) fn bus_error_sentence(failure: &Failure) -> Option<Evidence> {
     let process = failure.process?;
+    if is_bad_address(failure) {
+        let sentence = format!(
+            "{} was refused a page of a mapping with EFAULT (\"Bad address\"), as a touch would have been with SIGBUS: the filesystem could not supply it.",
+            evidence::capital(&evidence::describe(process))
+        );
+        return Some(evidence::text("error", "EFAULT", failure.agent_source(), Some(failure.at), sentence));
+    }
     let sentence = format!(
         "{} was killed by SIGBUS: the filesystem could not supply a mapped page.",
         evidence::capital(&evidence::describe(process))

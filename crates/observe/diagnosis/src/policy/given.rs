@@ -10,6 +10,8 @@ pub(crate) const CLOCK_TICKS: f64 = 100.0;
 
 /// signal(7), x86-64: abort(3).
 pub(crate) const SIGABRT: i32 = 6;
+/// What the kernel was asked to read or fill could not be had.
+pub(crate) const EFAULT: i32 = 14;
 /// A page that could not be had.
 pub(crate) const SIGBUS: i32 = 7;
 /// Nobody can handle it.

@@ -249,7 +249,12 @@ fn files_of_dead_runs_that_fill_shm_come_before_the_lack_of_room() {
 
 #[test]
 fn files_that_killed_processes_of_the_run_left_come_before_the_lack_of_room() {
-    let of = |ending: Ending, at: f64| {
+    let full = || {
+        let mut report = raised("RuntimeError", FULL);
+        report.counts.shm_used = Some(60 * MIB);
+        report
+    };
+    let of = |ending: Ending, at: f64, mut report: ExceptionReport| {
         let (mut run, maker) = (Run::with_trainer(), 300);
         run.process(0.1, maker, MAIN, ullage_model::Role::Other, limits(), 1000);
         run.tick(0.2, vec![reading(TRAINER, MAIN, "python"), reading(maker, MAIN, "python")], |_| {});
@@ -260,17 +265,25 @@ fn files_that_killed_processes_of_the_run_left_come_before_the_lack_of_room() {
             sample.filesystems = vec![shm(60 * MIB, 64 * MIB, 9, 1 << 20)];
             sample.segments = Measured::Known(vec![left]);
         });
-        let mut report = raised("RuntimeError", FULL);
-        report.counts.shm_used = Some(60 * MIB);
         report.counts.shm_size = Some(64 * MIB);
         run.exception(6.0, TRAINER, report)
             .ended(6.1, TRAINER, Ending::Exited(1))
             .finish(6.2, Ending::Exited(1));
         causes(&run.verdict()).contains(&"shm-stale-files")
     };
-    assert!(of(Ending::Signaled(9), 1.0), "killed 5 s before");
-    assert!(!of(Ending::Signaled(9), 5.8), "killed with the one that failed");
-    assert!(!of(Ending::Exited(0), 1.0), "it ended in order: somebody may still open what it handed over");
+    assert!(of(Ending::Signaled(9), 1.0, full()), "killed 5 s before");
+    assert!(!of(Ending::Signaled(9), 5.8, full()), "killed with the one that failed");
+    assert!(
+        !of(Ending::Exited(0), 1.0, full()),
+        "it ended in order: somebody may still open what it handed over"
+    );
+    let refused = |used: u64| {
+        let mut report = raised("OSError", "[Errno 14] Bad address");
+        (report.errno, report.counts.shm_used) = (Some(14), Some(used * MIB));
+        of(Ending::Signaled(6), 1.0, report)
+    };
+    assert!(refused(64), "MADV_POPULATE_WRITE found no room");
+    assert!(!refused(20), "there was room: it is another address");
 }
 
 #[test]
