@@ -1,17 +1,32 @@
 //! Does a run show sampler-index-lists? page.md says what that is, and how it differs from its look-alikes.
+use crate::analysis::failures::Failure;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::given::LISTED_INT_BYTES;
 use crate::policy::memory::{BUFFER_NOTE_BYTES, LIST_PART};
 use crate::policy::sizes::WARN_PART;
-use crate::rule::finding::of_process;
+use crate::rule::finding::{no_memory_in, of_process};
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Fix, LoaderSettings, Place, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
+    match no_memory_in(analysis, &RULE, "making a sampler's list of indices", in_sampler, |_| None) {
+        Judgement::Found(found) => Judgement::Found(found),
+        _ => known_length(analysis),
+    }
+}
+
+/// A sampler is asked for its first index, for which it lists or shuffles them all: torch's own, or by a loader whichever it is.
+fn in_sampler(failure: &Failure) -> bool {
+    failure.passes("torch/utils/data/sampler.py")
+        || failure.calls("torch/utils/data/dataloader.py", &["_next_index"])
+}
+
+/// The agent knows the sampler, and how long its list is.
+fn known_length(analysis: &Analysis) -> Judgement {
     let lists = analysis.timeline.processes().filter_map(|process| {
         let (settings, length) = longest(process)?;
         let bytes = length.saturating_mul(LISTED_INT_BYTES);

@@ -186,6 +186,25 @@ fn the_work_in_which_most_came_stands_before_the_kill() {
     assert!(causes(&killed(&ranks, loading(301))).contains(&"checkpoint-load-copies"));
 }
 
+#[test]
+fn ranks_that_were_killed_while_their_samplers_list_all_indices_are_no_copies() {
+    const ASKS: &str = "/lib/torch/utils/data/dataloader.py:733 _next_index";
+    let ranks = [(Role::Rank(0), 480), (Role::Rank(1), 430)];
+    let in_both = |inner: &[&str]| {
+        killed(&ranks, |run| [300, 301].into_iter().for_each(|pid| works(run, pid, 1..10, inner)))
+    };
+    for inner in [
+        &[ASKS, "/job/sampler.py:20 __iter__", "/job/sampler.py:20 tolist()"][..],
+        &["/job/sampler.py:9 __init__", "/lib/torch/utils/data/sampler.py:160 __iter__"],
+    ] {
+        let verdict = in_both(inner);
+        assert_eq!(causes(&verdict), ["sampler-index-lists", "memcg-oom-kill"]);
+        assert_eq!(verdict.findings[0].status(), Status::Supported);
+    }
+    let fetches = [ASKS, "/lib/torch/utils/data/_utils/fetch.py:54 fetch", "/job/data.py:8 __getitem__"];
+    assert_eq!(causes(&in_both(&fetches)), ["per-rank-copies", "memcg-oom-kill"]);
+}
+
 /// A trainer that rests at 400 MiB until it comes to 600 in the last two of nine seconds, with its stacks each second.
 fn spike(stacks: impl Fn(u32) -> Vec<Vec<String>>) -> Verdict {
     let mut run = Run::new();
