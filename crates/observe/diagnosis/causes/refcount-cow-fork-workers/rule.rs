@@ -1,7 +1,7 @@
 //! Does a run show refcount-cow-fork-workers? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::copies::{
-    at_once, copied, copied_last, held_in_all, parent, severity, share, starter, sum, zygote, Copy,
+    at_once, copied, copied_last, go_on, held_in_all, parent, severity, share, starter, sum, zygote, Copy,
 };
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -51,10 +51,12 @@ fn judge(analysis: &Analysis) -> Judgement {
         Some(objects) => copies.iter().map(|copy| copy.bytes.min(objects)).fold(0, u64::saturating_add),
         None => whole,
     };
-    let severity = match severity(analysis, whole, held_in_all(analysis, &copies)) {
+    let held = held_in_all(analysis, &copies);
+    let severity = match severity(analysis, whole, held) {
         None => return Judgement::Nothing,
         // That objects are read is not shown: no reason to call a run ill that went well.
         Some(_) if known.status() == Status::Hypothesis && !analysis.ran_out => Severity::Note,
+        Some(Severity::Note) if go_on(analysis, &copies, held) => Severity::Warning,
         Some(severity) => severity,
     };
     let mut evidence = vec![copied_sentence(starter, &copies, whole, most)];

@@ -5,6 +5,7 @@ use crate::analysis::oom::limit;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::history::ProcessHistory;
 use crate::policy::given::PAGE_BYTES;
+use crate::policy::growth::{GROWTH_WARN_BYTES, GROWTH_WARN_SHARE, UNNAMED_HALF};
 use crate::policy::sizes::{NOTE_BYTES, UNKNOWN_BYTES, WARN_BYTES, WARN_PART};
 use ullage_model::{At, Fix, Place, Role, Severity};
 
@@ -101,6 +102,22 @@ pub(crate) fn severity(analysis: &Analysis, saved: u64, held: u64) -> Option<Sev
         _ if much || saved.saturating_mul(WARN_PART) >= room || analysis.ran_out => Some(Severity::Warning),
         _ => Some(Severity::Note),
     }
+}
+
+/// They are as much as growth that is warned of, of a job that held so much, and as much of them came in the second half of their
+/// processes' lives as of growth that goes on. What was not read by then is not known to have come later.
+pub(crate) fn go_on(analysis: &Analysis, copies: &[Copy], held: u64) -> bool {
+    let much = (GROWTH_WARN_BYTES as f64).max(GROWTH_WARN_SHARE * held as f64);
+    let came_late = |copy: &Copy| {
+        let half = (copy.process.first_seen.seconds() + copy.process.last_seen.seconds()) / 2.0;
+        let all = estimates(analysis, copy.process);
+        let early = all.iter().filter(|one| one.at.seconds() <= half);
+        let before = early.map(|one| one.bytes.saturating_add(one.error)).max()?;
+        let (last, error) = all.last().map(|one| (one.bytes, one.error))?;
+        Some(last.saturating_sub(error).saturating_sub(before))
+    };
+    let late = copies.iter().filter_map(came_late).fold(0, u64::saturating_add);
+    sum(copies) as f64 >= much && late as f64 >= UNNAMED_HALF * much
 }
 
 /// It was neither forked from a process of the job nor started as a program of its own: spawn, or a fork server, made it

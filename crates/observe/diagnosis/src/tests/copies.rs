@@ -273,6 +273,44 @@ fn a_little_is_a_note_and_a_job_that_ran_out_of_memory_is_warned_of_it() {
     assert_eq!(finding.severity, Severity::Warning);
 }
 
+/// Two workers that live from 1 s to 19 s and have copied so many MiB each at so many seconds.
+fn over_time(read: &[(f64, u64)], parent: u64) -> Option<(Status, Severity)> {
+    let mut run = Run::new();
+    for pid in &WORKERS[..2] {
+        run.process(1.0, *pid, MAIN, Role::LoaderWorker(Some(0)), limits(), 1000);
+    }
+    for &(at, mib) in read {
+        let main = sized(reading(MAIN, 1, "python"), parent, 90_100);
+        let worker = |&pid: &i32| {
+            probed(sized(reading(pid, MAIN, "pt_data_worker"), parent, faults(mib * MIB)), mib * MIB)
+        };
+        let processes = std::iter::once(main).chain(WORKERS[..2].iter().map(worker)).collect();
+        run.tick(at, processes, |_| {});
+    }
+    for pid in &WORKERS[..2] {
+        run.ended(19.0, *pid, Ending::Exited(0));
+    }
+    run.finish(20.0, Ending::Exited(0));
+    let verdict = run.verdict();
+    let finding = verdict.findings.iter().find(|one| one.cause == "refcount-cow-fork-workers")?;
+    Some((finding.status(), finding.severity))
+}
+
+#[test]
+fn copies_that_go_on_are_warned_of_as_growth_is() {
+    let straight: [(f64, u64); 5] = [(2.0, 20), (6.0, 45), (10.0, 70), (14.0, 95), (18.0, 120)];
+    let early = [(2.0, 100), (6.0, 118), (10.0, 119), (14.0, 120), (18.0, 120)];
+    for (what, read, parent, severity) in [
+        ("a straight line", &straight[..], GIB / 2, Severity::Warning),
+        ("of a large job", &straight[..], 8 * GIB, Severity::Note),
+        ("all of it early", &early[..], GIB / 2, Severity::Note),
+        ("nothing was read early", &straight[3..], GIB / 2, Severity::Note),
+        ("ends half-way", &straight[..3], GIB / 2, Severity::Note),
+    ] {
+        assert_eq!(over_time(read, parent), Some((Status::Supported, severity)), "{what}");
+    }
+}
+
 #[test]
 fn a_tenth_of_the_limit_is_worth_a_warning() {
     for (limit, severity) in [(GIB, Severity::Warning), (8 * GIB, Severity::Note)] {
