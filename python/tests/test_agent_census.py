@@ -36,7 +36,8 @@ def census():
     gc.collect()  # exceptions of other tests, in a circle with the lists that they are in
     module = agent_parts.common(receiver.library()).load("census")
     module.WALK_S = module.HOLDERS_S = module.GRAPHS_S = 5.0
-    module.FIRST_DEPTHS_S = module.DEPTHS_S = 5.0
+    module.FIRST_DEPTHS_S = module.DEPTHS_S = module.HELD_S = 5.0
+    sys.modules["_ullage_held"].HOLD_NS = 10**12
     # With all tests collected pytest has more objects than those that refer to one are asked for.
     module.MANY_REFERRERS = 1 << 40
     module.LIBRARIES_S = module.REFERRERS_S = 5.0
@@ -290,13 +291,20 @@ class Reorderer:
     """Hands out in order what comes in any, and drops the oldest of what it knows."""
 
     def __init__(self):
-        self.stash, self.known, self.options, self.recent = {}, {}, {}, {}
+        self.stash, self.known, self.options, self.recent, self.shards, self.leases = {}, {}, {}, {}, {}, {}
         self.next_number = 0
+
+    def remove(self, numbers):
+        if self.leases.pop(numbers[0], None) is None:
+            print("gone")
+        return sum(self.shards.pop(number, None) is not None for number in numbers)
 
     def put(self, number):
         self.stash[number] = bytes(MIB) + bytes([number])
         self.known[number] = bytes(MIB) + bytes([number])
         self.options[number] = bytes(MIB) + bytes([number])
+        self.shards[number] = bytes(MIB) + bytes([number])
+        self.leases[number] = bytes(MIB) + bytes([number])
         if len(self.known) > 1000:
             self.known.pop(next(iter(self.known)))
         if self.next_number in self.stash:
@@ -312,14 +320,15 @@ def test_a_dict_whose_entries_code_takes_and_uses_is_a_queue(census):
     reorderer = Reorderer()
     for number in range(1, 20):
         reorderer.put(number)
-    taken(census, 60 * MIB)
+    taken(census, 100 * MIB)
     for number in range(20, 50):
         reorderer.put(number)
-    message = taken(census, 150 * MIB)
+    message = taken(census, 250 * MIB)
     found = {
         name: holder(message, f"reorderer.{name}")["taken_from"] for name in vars(reorderer) if name != "next_number"
     }
-    assert found == {"stash": True, "known": False, "options": False, "recent": False}
+    others = dict.fromkeys(("known", "options", "recent", "shards", "leases"), False)
+    assert found == {"stash": True, **others}
 
 
 class Operations:
@@ -604,6 +613,87 @@ def test_functions_registered_to_run_at_the_end_hold_what_they_are_bound_to(cens
     found = holder(taken(census, 80 * MIB), "Provider.close()")
     assert found["by_hook"] and found["type"] == "callbacks" and (found["before"], found["length"]) == (40, 80)
     assert abs(found["more_bytes"] - 40 * MIB) < 8 * MIB, found["more_bytes"] / MIB
+
+
+class Run:
+    """Is registered to be closed at the end, with what it refers to, and stays so though it was closed."""
+
+    def __init__(self, torch, logger):
+        self.model = torch.nn.Linear(512, 512)
+        self.logger = logger
+        self.again = self  # a circle, which the collector would find
+
+
+def close(run, logger):
+    pass
+
+
+class Strategy:
+    """Hooks a graph of its own, by which it is held in C++."""
+
+    def __init__(self, torch):
+        self.covariance = torch.ones(512, 512, requires_grad=True).cos()
+        self.mean = self.covariance.sum(1)
+        self.handle = self.mean.grad_fn.register_hook(functools.partial(cleared, self))
+        HOOKED.add(self)
+
+
+def cleared(strategy, *_):
+    strategy.mean = None
+
+
+class Logger:
+    pass
+
+
+def at_exit(torch, number):
+    for _ in range(number):
+        run = Run(torch, Logger())
+        atexit.register(close, run, run.logger)
+
+
+def hooked(torch, number):
+    for _ in range(number):
+        Strategy(torch)
+
+
+class Chain:
+    """What no container holds."""
+
+    newest = None
+
+    def __init__(self, run, before):
+        self.run, self.before = run, before
+
+
+def kept(torch, number):
+    for _ in range(number):
+        Chain.newest = Chain(Run(torch, None), Chain.newest)
+        atexit.register(close, Chain.newest.run, None)
+
+
+HOOKED = weakref.WeakSet()
+
+
+@pytest.mark.parametrize(
+    ("how", "name"), [(at_exit, "(Run, Logger)"), (hooked, "cleared()"), (kept, None)], ids=["atexit", "hook", "kept"]
+)
+def test_what_only_native_code_holds_above_tensors_is_named(census, how, name):
+    torch = pytest.importorskip("torch")
+    try:
+        how(torch, 20)
+        taken(census, 20 * MIB)
+        how(torch, 20)
+        found = [one for one in taken(census, 40 * MIB)["holders"] if one["type"] == "callbacks"]
+    finally:
+        atexit.unregister(close)
+        Chain.newest = None
+        for one in list(HOOKED):
+            one.handle.remove()
+    assert [one["name"] for one in found] == [name] * (name is not None)
+    if found:
+        assert (found[0]["deep"], found[0]["before"], found[0]["length"]) == (True, 20, 40), found
+        assert abs(found[0]["more_bytes"] - 20 * MIB) < 4 * MIB, found[0]["more_bytes"] / MIB
 
 
 class Dataset:
@@ -1583,18 +1673,22 @@ def test_below_counts_each_object_once_and_for_the_nearest_root(census):
     first, second = {"own": [bytes(1000)] * 3, "shared": shared}, [shared, [bytes(2000)]]
     sizes = (dict, dict.__sizeof__, list, list.__sizeof__), (bytes, bytes.__sizeof__)
     every, sums, found, owners = native.below(
-        [first, first["own"], second], [-1, 0, -1], (), {}, (), (), *sizes, 1, 1000, 10**9
+        [first, first["own"], second], [-1, 0, -1], (), {}, (), (), *sizes, 1, 1000, 10**9, 0
     )
     sums = {sums[at]: tuple(sums[at + 1 : at + 3]) for at in range(0, len(sums), 3)}
     # The dict, two lists, 100 and one; its own list has two; the other list, one in it, and its bytes. Keys of a dict
     # that are interned are everybody's.
     assert every and sums[1][1] == 2 and sums[2][1] == 3
     assert sums[0][1] in (106, 104) and 100_000 < sums[0][0] < 110_000
-    some = native.below([shared], [-1], (), {}, (), (bytes,), *sizes, 1, 1000, 10**9)
+    some = native.below([shared], [-1], (), {}, (), (bytes,), *sizes, 1, 1000, 10**9, 0)
     assert [len(one) for one in some[1:]] == [3, 100, 100] and set(some[3]) == {0}
-    assert native.below([shared], [-1], (), {}, (), (), *sizes, 1, 50, 10**9)[0] is False
-    assert native.below([shared], [-1], (), {}, (list,), (), *sizes, 1, 50, 10**9)[1] == []
-    assert native.below([[shared]], [-1], (shared,), {}, (), (), *sizes, 1, 50, 10**9)[1][2] == 1
+    assert native.below([shared], [-1], (), {}, (), (), *sizes, 1, 50, 10**9, 0)[0] is False
+    assert native.below([shared], [-1], (), {}, (list,), (), *sizes, 1, 50, 10**9, 0)[1] == []
+    assert native.below([[shared]], [-1], (shared,), {}, (), (), *sizes, 1, 50, 10**9, 0)[1][2] == 1
+    late = native.below([second, shared], [-1, -1], (), {}, (), (), *sizes, 1, 1000, 10**9, 1)[1]
+    assert late[0] == 0 and late[2] == 104 and len(late) == 3  # the list itself, all below it, and nothing is left
+    late = native.below([second[1], shared], [-1, -1], (), {}, (), (), *sizes, 1, 1000, 10**9, 1)[1]
+    assert {late[at]: late[at + 2] for at in (0, 3)} == {0: 2, 1: 101}
 
 
 def test_below_goes_into_no_module(census):
@@ -1603,7 +1697,7 @@ def test_below_goes_into_no_module(census):
     function = eval("lambda: None", module.__dict__)
     sizes = (dict, dict.__sizeof__, list, list.__sizeof__), (bytes, bytes.__sizeof__)
     within = [
-        native.below([[function]], [-1], (), modules, (), (), *sizes, 1, 100_000, 10**9)[1][2]
+        native.below([[function]], [-1], (), modules, (), (), *sizes, 1, 100_000, 10**9, 0)[1][2]
         for modules in ({}, {"odd": module})
     ]
     assert within[0] > within[1]

@@ -100,12 +100,13 @@ unsafe extern "C-unwind" fn visit(part: Object, search: *mut c_void) -> c_int {
     c_int::from(search.is_cut) // anything but 0 ends the walk through the parts
 }
 
-/// `below(roots, parents, closed, modules, passed_by, kinds, containers, leaves, least, most, ns)`: (whether all was gone through;
+/// `below(roots, parents, closed, modules, passed_by, kinds, containers, leaves, least, most, ns, late)`: (whether all was gone through;
 /// number, bytes and objects of each root below which there are `least` bytes, one after the other; those of `kinds`; the
 /// number of the root that each was reached from). None where that cannot be told. `parents`: the number of the root that
 /// each hangs below, an earlier one, or -1. `closed`: objects that lead nowhere; so do the namespaces of what the dict
 /// `modules` holds. `passed_by`: exact types whose instances do. `containers` and `leaves`: exact types and their
-/// `__sizeof__`, one after the other. `most` objects, and for so many nanoseconds.
+/// `__sizeof__`, one after the other. `most` objects, and for so many nanoseconds. The last `late` roots
+/// get only what no other leads to.
 // SAFETY: called by CPython, which holds the lock and the arguments.
 pub(crate) unsafe extern "C-unwind" fn below(module: Object, arguments: Object) -> Object {
     // SAFETY: the lock is held throughout, so that no object comes or goes: nothing below runs Python code. What is
@@ -130,13 +131,23 @@ pub(crate) unsafe extern "C-unwind" fn below(module: Object, arguments: Object) 
         };
         let mut search = Search { met, todo: Buffer::new(), number: 0, followed: 0, until, is_cut: false };
         closed.iter().for_each(|object| search.meet(*object, NOBODY));
-        (0..count).for_each(|root| search.meet(ffi::PyList_GetItem(roots, root as Size), root));
+        let mut next = count.saturating_sub(ffi::PyLong_AsLong(argument(11)).max(0) as usize);
+        (0..next).for_each(|root| search.meet(ffi::PyList_GetItem(roots, root as Size), root));
         let (found, numbers) = (ffi::PyList_New(0), ffi::PyList_New(0));
-        let (mut at, mut complete) = (0, true);
-        while let Some(one) = search.todo.numbers().get(at).copied() {
+        let (mut at, mut complete, mut is_late) = (0, true, false);
+        loop {
+            let Some(one) = search.todo.numbers().get(at).copied() else {
+                if next >= count {
+                    break;
+                }
+                is_late = true;
+                search.meet(ffi::PyList_GetItem(roots, next as Size), next);
+                next += 1;
+                continue;
+            };
             at += 1;
             if at > most || search.is_cut {
-                complete = false;
+                complete = is_late;
                 break;
             }
             let (object, root) = ((one & ADDRESS) as Object, one >> NUMBER);
@@ -158,7 +169,7 @@ pub(crate) unsafe extern "C-unwind" fn below(module: Object, arguments: Object) 
                 }
             }
         }
-        complete &= !search.is_cut;
+        complete &= !search.is_cut || is_late;
         let sums = sums.numbers();
         let heavy = ffi::PyList_New(0);
         for root in (0..count).rev() {

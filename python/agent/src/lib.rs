@@ -23,6 +23,7 @@ mod first_fork;
 mod fork;
 mod frames;
 mod guard;
+mod held;
 mod hook;
 mod large;
 mod leading;

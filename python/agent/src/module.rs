@@ -2,7 +2,7 @@
 
 use crate::ffi::{self, Object, PyMethodDef, PyModuleDef, PyObject};
 use crate::{
-    access, allocated, below, builtins, collector, ending, ends, first_fork, fork, frames, guard, hook,
+    access, allocated, below, builtins, collector, ending, ends, first_fork, fork, frames, guard, held, hook,
     large, leading, locals, malloc, modules, objects, plain, referents, room, safe_points, sandbox, speak,
     standing, unreachable, waker,
 };
@@ -73,12 +73,15 @@ fn methods() -> &'static mut [PyMethodDef] {
         method(c"filled", standing::filled as *const c_void, many),
         method(c"has_figures", ending::has_figures as *const c_void, no),
         method(c"hook", hook::hook as *const c_void, many),
+        method(c"held", held::held as *const c_void, many),
         method(c"in_child", fork::in_child as *const c_void, no),
         method(c"is_audited", guard::is_audited as *const c_void, no),
         method(c"is_due", safe_points::is_due as *const c_void, no),
         method(c"is_main", is_main as *const c_void, no),
         method(c"is_open", is_open as *const c_void, no),
         method(c"is_own", objects::is_own as *const c_void, one),
+        method(c"less_referred", held::less_referred as *const c_void, many),
+        method(c"may_be_held", held::may_be_held as *const c_void, many),
         method(c"large", large::large as *const c_void, many),
         method(c"leading", leading::leading as *const c_void, many),
         method(c"module_with", modules::module_with as *const c_void, many),

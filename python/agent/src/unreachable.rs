@@ -19,13 +19,13 @@ const PASSED_BY: usize = 1 << 61;
 const COUNT: usize = PASSED_BY - 1;
 
 /// The objects that are inspected, by open addressing: addresses, and beside each what is known of it.
-struct Table {
-    addresses: Buffer,
-    known: Buffer,
+pub(crate) struct Table {
+    pub(crate) addresses: Buffer,
+    pub(crate) known: Buffer,
 }
 
 impl Table {
-    fn new(objects: &[usize]) -> Option<Table> {
+    pub(crate) fn new(objects: &[usize]) -> Option<Table> {
         let (mut addresses, mut known) = (Buffer::new(), Buffer::new());
         let room = (objects.len() * 2).next_power_of_two().max(2);
         if !addresses.zeros(room) || !known.zeros(room) {
@@ -42,7 +42,7 @@ impl Table {
         Some(Table { addresses, known })
     }
 
-    fn find(&mut self, address: usize) -> Option<usize> {
+    pub(crate) fn find(&mut self, address: usize) -> Option<usize> {
         let places = self.addresses.numbers();
         let mut at = buffer::place_of(address, places.len());
         while places[at] != 0 {

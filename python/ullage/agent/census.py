@@ -20,6 +20,7 @@ import _ullage_common as common
 import _ullage_contents as contents
 import _ullage_from_below as from_below
 import _ullage_garbage as garbage
+import _ullage_held as held
 import _ullage_kinds as types
 import _ullage_numbered as numbered
 import _ullage_paths as paths
@@ -33,14 +34,13 @@ MORE_SHARE = 0.1
 APART_S = 2.0  # the first two; then half of the time that has passed, and as long as the budget wants
 LINE_S = 0.004
 TAKEN_S = 0.002  # at least, to see whether code takes from a container
-WALK_S, ROUGH_S, HOLDERS_S, GRAPHS_S = 0.02, 0.005, 0.02, 0.1  # of the processor, for each part
+WALK_S, ROUGH_S, HOLDERS_S, GRAPHS_S, HELD_S = 0.02, 0.005, 0.02, 0.1, 0.12  # of the processor, for each part
 FIRST_S = 0.002  # for a graph that was not met before
 LIBRARIES_S, REFERRERS_S, SUSPENDED_S = 0.01, 0.04, 0.01
 FIRST_DEPTHS_S, DEPTHS_S = 0.04, 0.1
 MOST_DEPTHS = 5000  # names below which all is gone through
 MOST_APART = 2000
 FEW_TRACEBACKS, SPREAD = 48, 7919  # that stand for all, so far apart (a prime)
-CALLED, FEW_CALLED = 2, 8  # functions whose bound methods are looked into, and methods that stand for all
 MANY_REFERRERS = 400_000  # objects: to ask for more who refers to one holds the program's other threads up
 MANY_ELEMENTS = 2_000_000  # of long containers: each of them is compared
 MANY_FROZEN = 400_000  # objects
@@ -57,8 +57,6 @@ HOOKS = 16  # of a module, more than before
 OPERATIONS = 100  # by which a graph reaches further back
 _CALLABLES = (types.MethodType,)
 _TRACEBACKS = (types.TracebackType,)
-_FUNCTION = types.namespace(types.MethodType)["__func__"].__get__
-_SELF = types.namespace(types.MethodType)["__self__"].__get__
 _SUSPENDED = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 _APART = _SUSPENDED + _TRACEBACKS + _CALLABLES
 EXPLAINED = 0.3  # of the growth: with less, sites.py is asked where it is allocated
@@ -81,6 +79,7 @@ class Census:
         self._reaches = {}
         self._groups = {}
         self._depths = {}
+        self._held_at = None  # what had grown when it was last asked what native code holds
         self._runs = {}  # what hangs below some elements of the longest containers
         self._filled = {}  # of this census
         self._ends = {}  # of lists and deques, by ids: nothing lives longer for it
@@ -150,7 +149,10 @@ class Census:
         names, until = {}, thread_time() + HOLDERS_S
         holders = self._holders(heap, large, unnamed, names, spots, hooks, until)
         holders += self._values(heap, names, spots, hooks, until)
-        holders += self._held_by_c(heap, *callables)
+        if self._elements <= MANY_ELEMENTS:
+            bound = held.Methods(self._bound, self._base, self._grown)
+            holders += bound.held(heap, *callables)
+            self._bound = bound.counts
         if not any([one["errors"] >= 0.5 for one in holders]):
             holders += self._held_by_errors(heap, *tracebacks)
         del callables, tracebacks
@@ -164,14 +166,15 @@ class Census:
             self._unnamed = self._first(unnamed, self._unnamed)
         self._lengths, self._sizes, self._reaches, self._filled = self._first(large, self._lengths), names, reaches, {}
         del objects, large, unnamed, spots, suspended  # another thread may let go of it meanwhile
+        frozen = self._count_frozen()
         if self._taken == 1 or not self._is_explained(holders, graphs):
-            holders += self._deep(heap, hooks)
+            holders += self._deep(heap, hooks, frozen)
         message.update(
             objects=number_of_objects,
             cut=self._cut,
             collects=common.native.collects(),
             collects_after=gc.get_threshold()[0],
-            frozen=self._count_frozen(),
+            frozen=frozen,
             sees_saved=heap.sees_saved,
             holders=holders,
             graphs=graphs,
@@ -331,60 +334,6 @@ class Census:
             _say_where(hooks, one, spot, until)
         return [one for one, _ in found[:HOLDERS]]
 
-    def _held_by_c(self, heap, callables, each):
-        """Bound methods of one function, ever more of them, to which nothing refers that the collector sees: what is
-        registered with `atexit`, or with a library of C."""
-        groups, counts = {}, {}
-        thread = common.names("threading").get("Thread")
-        for one in callables:
-            # What a thread runs is bound to it, and held by C as long as it runs: threads have causes of their own.
-            if thread is not None and issubclass(type(_SELF(one)), thread):
-                continue
-            function = _FUNCTION(one)
-            groups.setdefault(id(function), []).append(one)
-        found = []
-        for key, some in groups.items():
-            count = int(len(some) * each)
-            base = counts[key] = self._base(count, self._bound.get(key))
-            if count - base[0] >= HOOKS and self._grown > base[1]:
-                found.append((count, base, some))
-        self._bound = counts
-        found.sort(key=lambda one: one[1][0] - one[0])
-        holders = []
-        if self._elements > MANY_ELEMENTS:
-            return holders
-        for count, base, some in found[:CALLED]:
-            few = some[:: len(some) // FEW_CALLED + 1]
-            ours = (id(callables), id(some), id(few))
-            refer = [one for one in from_below.finished(gc.get_referrers(*few)) if id(one) not in ours]
-            if any([type(one) is not types.FrameType and one is not sys.modules.get("atexit") for one in refer]):
-                continue
-            inside = heap.into(some, list)
-            more = each * (count - base[0]) / count
-            if inside["bytes"] * more < WORTH:
-                continue
-            function = _FUNCTION(some[0])
-            if type(function) is not types.FunctionType:
-                continue
-            code = function.__code__
-            inside.update(
-                type="callbacks",
-                name="%s()" % function.__qualname__,
-                place="",
-                owner="",
-                line="%s:%d" % (code.co_filename.rpartition("/")[2], code.co_firstlineno),
-                by_hook=True,
-                length=count,
-                before=base[0],
-                bounded=False,
-                of_bytes=self._grown - base[1],
-                more_bytes=int(inside["bytes"] * more),
-                hidden_bytes=int(inside["hidden_bytes"] * more),
-                bytes=int(inside["bytes"] * each),
-            )
-            holders.append(inside)
-        return holders
-
     def _held_by_errors(self, heap, tracebacks, each):
         """Tracebacks that became more, wherever their exceptions hang: in a chain, in tasks, deep in objects."""
         count = int(len(tracebacks) * each)
@@ -404,14 +353,18 @@ class Census:
         one.update(of_bytes=self._grown - base[1], graph=0.0, views=0.0, errors=1.0, element="", bounded=False)
         return [one]
 
-    def _deep(self, heap, hooks):
+    def _deep(self, heap, hooks, frozen):
         """The name below which most of what came hangs, where it is more than when the name was first seen."""
         depths = common.load("depths")
         spots = list(paths.walk(thread_time() + WALK_S, None, {*map(id, depths.waiting())}, None, True, MOST_DEPTHS))
         # Where there are too many objects for the collector's list, there are for all that the names lead to.
-        found, seconds = None, FIRST_DEPTHS_S if self._taken == 1 else DEPTHS_S
+        found, held_at, seconds = None, None, FIRST_DEPTHS_S if self._taken == 1 else DEPTHS_S
         if self._objects:
-            found = depths.below(heap, spots, WORTH, seconds)
+            few = self._objects <= MANY_REFERRERS and frozen == 0
+            late = held.spots(self._objects, HELD_S) if few else None
+            found = depths.below(heap, spots, WORTH, seconds, late or ())
+            held_at = self._grown if late is not None and found is not None else None
+            del late
         if found is None:
             self._cut = self._cut or self._taken > 1
             return self._of_some(heap, depths, spots, hooks)
@@ -420,16 +373,20 @@ class Census:
         for name, one in found.items():
             key = id(one.spot[0])  # which function runs, and so its name, is not always the same
             base = before.get(key) or before.get(name)
+            if type(one.spot[1]) is held.Callbacks:  # there were none of them when it was last asked
+                base = before.get(name) or (self._held_at is not None and (0, self._held_at, 0)) or None
+                key = name
             kept = base is not None and base[0] <= one.bytes and base[1] <= self._grown
             self._depths[name] = self._depths[key] = base if kept else (one.bytes, self._grown, one.objects)
             if kept and one.bytes - base[0] >= WORTH and one.objects >= base[2] + LEAST_MORE and self._grown > base[1]:
                 more.append((one.bytes - base[0], one))
+        self._held_at = held_at
         if not more:
             return []
         size, one = depths.innermost(more)
-        base = self._depths[paths.name(one.spot)]
+        base, root = self._depths[paths.name(one.spot)], one.spot[1]
         told = {
-            "type": _kind(one.spot[0], None),
+            "type": "callbacks" if type(root) is held.Callbacks else _kind(one.spot[0], None),
             "length": one.objects,
             "before": base[2],
             "deep": True,
@@ -439,7 +396,10 @@ class Census:
         told.update(bytes=one.bytes, more_bytes=size, own_bytes=min(one.bytes, one.bytes - stored + one.shown))
         told.update(of_bytes=self._grown - base[1], hidden_bytes=0, graph=0.0, errors=0.0, element="")
         told.update(views=float(one.shown * contents.VIEW <= stored))
-        _say_where(hooks, told, one.spot, 0)
+        if type(root) is held.Callbacks:
+            told.update(name=root.name, line=root.line, element=root.element, place="", owner="", by_hook=True)
+        else:
+            _say_where(hooks, told, one.spot, 0)
         return [told]
 
     def _of_some(self, heap, depths, spots, hooks):

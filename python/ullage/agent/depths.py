@@ -43,15 +43,23 @@ class Below:
         self.storages, self.shown = {}, 0
 
 
-def below(heap, spots, least, seconds):
-    """Name -> Below, where at least so many bytes hang below it; None where there was no time for all."""
+def below(heap, spots, least, seconds, late=()):
+    """Name -> Below, where at least so many bytes hang below it; None where there was no time for all. `late`: spots
+    below which only that hangs to which no others lead, those of one root together, as many objects as it counts."""
     numbers = {id(spot): number for number, spot in enumerate(spots)}
     parents = [numbers.get(id(spot[1]), -1) for spot in spots]
-    found = _gone_through(heap, [spot[0] for spot in spots], parents, waiting(), MOST, seconds)
+    for number, spot in enumerate(late, len(spots)):
+        parents.append(numbers.get(id(spot[1]), -1))
+        numbers.setdefault(id(spot[1]), number)
+    spots = [*spots, *late]
+    found = _gone_through(heap, [spot[0] for spot in spots], parents, waiting(), MOST, seconds, len(late))
     if found is None:
         return None
     sums, values, owners = found
     of = {sums[at]: Below(spots[sums[at]], sums[at + 1], sums[at + 2]) for at in range(0, len(sums), 3)}
+    for number in range(len(parents) - len(late), len(parents)):
+        if number in of:  # of several, all is summed up at the first
+            of[number].objects = spots[number][1].count if parents[number] < 0 else 0
     step = len(values) // FEW + 1
     values, owners = values[::step], owners[::step]
     while values:
@@ -73,7 +81,7 @@ def below(heap, spots, least, seconds):
     for one in of.values():
         one.bytes += sum(one.storages.values())
     # What stands in for a queue's buffer is ours: backlog.py tells of it.
-    heavy = [one for one in of.values() if one.bytes >= least and not _is_ours(type(one.spot[0]))]
+    heavy = [one for one in of.values() if one.bytes >= least and one.objects and not _is_ours(type(one.spot[0]))]
     heavy.sort(key=lambda one: -one.bytes)
     return {paths.name(one.spot): one for one in reversed(heavy[:MOST_NAMED])}
 
@@ -84,10 +92,11 @@ def waiting():
     return backlog.waiting() if backlog is not None else []
 
 
-def _gone_through(heap, roots, parents, closed, most, seconds):
+def _gone_through(heap, roots, parents, closed, most, seconds, late=0):
+    ns = int(seconds * 1e9)
     kinds = tensors.kinds() if heap.array is None else (*tensors.kinds(), heap.array)
     found = common.native.below(
-        roots, parents, tuple(closed), sys.modules, _PASSED_BY, kinds, _CONTAINERS, _LEAVES, 1, most, int(seconds * 1e9)
+        roots, parents, tuple(closed), sys.modules, _PASSED_BY, kinds, _CONTAINERS, _LEAVES, 1, most, ns, late
     )
     return None if found is None or not found[0] else found[1:]
 

@@ -3,7 +3,7 @@
 use crate::rule::retainers;
 
 use crate::analysis::retainers::Kind;
-use crate::analysis::{Analysis, Collection, RemedyContext};
+use crate::analysis::{Analysis, Collection, HeldByC, RemedyContext};
 use crate::rule::{Judgement, Rule};
 use ullage_model::Fix;
 
@@ -35,6 +35,33 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
                 "loop.call_later(3600, cleanup, key, context=contextvars.Context())",
             ),
         ];
+    }
+    match context.retainer.as_ref().and_then(|retainer| retainer.held_by_c) {
+        Some(HeldByC::Hook) => {
+            return vec![
+                Fix::new(
+                    "Remove each hook of a graph after its backward pass",
+                    "handle = tensor.grad_fn.register_hook(hook)\nloss.backward()\nhandle.remove()",
+                ),
+                Fix::new(
+                    "Or let it refer weakly to what it is called for",
+                    "reference = weakref.ref(self)  # and in the hook: owner = reference()",
+                ),
+            ];
+        }
+        Some(HeldByC::Callback) => {
+            return vec![
+                Fix::new(
+                    "Take each registration back when what it is for is done, and not only mark that as closed",
+                    "atexit.unregister(self._close)",
+                ),
+                Fix::new(
+                    "Or register once, and refer weakly to what is to be closed",
+                    "open_runs = weakref.WeakSet()\natexit.register(lambda: [run.close() for run in list(open_runs)])",
+                ),
+            ];
+        }
+        None => {}
     }
     if context.retainer.as_ref().is_some_and(|retainer| retainer.is_future) {
         let name = name.unwrap_or("future");

@@ -28,7 +28,7 @@ use crate::history::{Allocator, Timeline};
 use crate::policy::limits::{NOTICED_EARLY_S, NOTICED_WITHIN_S};
 use failures::{Failure, Symptom};
 use oom::Victim;
-pub(crate) use remedy_context::{readable, Collection, RemedyContext, RetainerInCode, Waiting};
+pub(crate) use remedy_context::{readable, Collection, HeldByC, RemedyContext, RetainerInCode, Waiting};
 use retention::Retention;
 pub use run::Run;
 use ullage_model::{Growth, LimitState, OutcomeKind, RunFacts};

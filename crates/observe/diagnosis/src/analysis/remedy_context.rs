@@ -46,6 +46,8 @@ pub(crate) struct RetainerInCode {
     pub(crate) of_others: bool,
     /// It retains functions that are called back.
     pub(crate) of_callables: bool,
+    /// Native code holds it, to call it later.
+    pub(crate) held_by_c: Option<HeldByC>,
     /// It is a future, which retains what it calls when it is done.
     pub(crate) is_future: bool,
     /// What it retains is reached through its elements, and is not them.
@@ -66,6 +68,15 @@ pub(crate) enum Waiting {
     Futures,
     /// Of a list or deque from which somebody takes them.
     Items,
+}
+
+/// As what native code holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HeldByC {
+    /// Of a graph.
+    Hook,
+    /// Registered with `atexit`, or with a library.
+    Callback,
 }
 
 /// What decides how something is put into a container, and how it is emptied.
@@ -114,6 +125,11 @@ impl RetainerInCode {
             },
             of_arrays: arrays(&retainer.element) || arrays(&retainer.type_name),
             of_callables: retainers::is_of_callables(retainer),
+            held_by_c: match retainer.element.as_str() {
+                _ if !retainers::is_held_by_c(retainer) => None,
+                "hook" => Some(HeldByC::Hook),
+                _ => Some(HeldByC::Callback),
+            },
             is_future: retainers::is_future(retainer),
             of_others: !retainer.element.is_empty()
                 && !["Tensor", "Parameter", "ndarray"].iter().any(|name| retainer.element.contains(name)),
@@ -137,6 +153,7 @@ impl RetainerInCode {
             of_arrays: false,
             of_others: false,
             of_callables: false,
+            held_by_c: None,
             is_future: false,
             waiting: None,
             deep: false,

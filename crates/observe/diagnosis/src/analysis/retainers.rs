@@ -191,6 +191,11 @@ pub(crate) fn is_of_callables(retainer: &Retainer) -> bool {
         && retainer.type_name != "lru_cache"
 }
 
+/// What native code would call, or would call something with: registered with `atexit`, as a hook of a graph, with a library of C.
+pub(crate) fn is_held_by_c(retainer: &Retainer) -> bool {
+    retainer.type_name == "callbacks"
+}
+
 /// Callbacks that a loop of events holds until they are due.
 pub(crate) fn is_timers(retainer: &Retainer) -> bool {
     let of_a_loop = retainer.owner.ends_with("EventLoop") && retainer.name.ends_with("._scheduled");

@@ -5,6 +5,7 @@
 //! - What a name leads to, through any number of others, is where a growth was seen. A queue whose items nobody takes explains it.
 //! - What is registered to be called at the end, and came with a thread each, waits for the end of those threads.
 
+use crate::analysis::retainers::is_held_by_c;
 use crate::analysis::Analysis;
 use crate::causes::explains_growth;
 use crate::policy::growth::GROWTH_BYTES;
@@ -18,9 +19,6 @@ const BELOW_LIVE: &str = "glibc-dynamic-mmap-threshold";
 const QUEUE: &str = "queue-backlog-unbounded";
 const THREADS: &str = "threads-per-task";
 const AT_EXIT: &str = "hooks-and-closures-leak";
-
-/// How the agent calls bound methods that C holds: what is registered with `atexit`.
-const HELD_BY_C: &str = "callbacks";
 
 /// Copies of pages, processes, mappings and what has no name: no blocks among others.
 const OF_PAGES: [&str; 9] = [
@@ -89,7 +87,7 @@ fn came_with_threads(analysis: &Analysis, process: ProcessId) -> bool {
     let Some(process) = analysis.timeline.process(process) else { return false };
     let retainers = process.censuses.iter().flat_map(|(_, census)| &census.retainers);
     let most = retainers.max_by_key(|retainer| retainer.more_bytes);
-    let of_c = most.filter(|retainer| retainer.type_name == HELD_BY_C);
+    let of_c = most.filter(|retainer| is_held_by_c(retainer));
     let threads =
         process.threads.first().zip(process.threads.peak()).map_or(0.0, |(first, most)| most.1 - first.1);
     of_c.is_some_and(|callbacks| {

@@ -8,7 +8,8 @@
 use crate::analysis::copies::{starter, Copy};
 use crate::analysis::growth_class::{rising, rising_with_shared, shared_during, still_rises};
 use crate::analysis::retainers::{
-    are_much, held, is_finalizers, is_hooks, is_keyed, is_not_live, is_timers, part, Kind, RetainedGrowth,
+    are_much, held, is_finalizers, is_held_by_c, is_hooks, is_keyed, is_not_live, is_timers, part, Kind,
+    RetainedGrowth,
 };
 use crate::analysis::unheld::{line, unheld, Unheld};
 use crate::analysis::{readable, Analysis, RetainerInCode};
@@ -250,6 +251,7 @@ const TRACEBACKS: &str = "tracebacks";
 fn spelt(type_name: &str, name: &str, place: &str) -> String {
     let mut text = match (type_name, name) {
         (TRACEBACKS, _) => "What tracebacks retain".into(),
+        ("callbacks", _) if name.starts_with('(') => format!("The arguments `{name}` of callbacks"),
         (_, "") => format!("An unnamed {type_name}"),
         // Behind a decorator of the program's own it is a variable of the function that stands in front of it.
         ("lru_cache", _) => {
@@ -275,7 +277,8 @@ fn retainer_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Evidence {
     };
     let mut spelt = spelt(&retainer.type_name, &retainer.name, place);
     if retainer.deep {
-        spelt = format!("What t{} leads to", spelt.trim_start_matches('T'));
+        let leads = if is_held_by_c(retainer) { "lead" } else { "leads" };
+        spelt = format!("What t{} {leads} to", spelt.trim_start_matches('T'));
     }
     let at = grows.map_or(String::new(), |line| format!(" at {line}"));
     let before = retainer.before.unwrap_or(0);
@@ -290,6 +293,7 @@ fn retainer_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Evidence {
             // An exception itself, not a container of them.
             _ if held.kind == Kind::Error && retainer.element.is_empty() => TRACEBACKS,
             _ if is_hooks(retainer) => "hooks",
+            _ if is_held_by_c(retainer) => "registrations",
             _ if retainer.deep => "objects",
             _ if retainer.nested => "elements of its elements",
             _ => "elements",
@@ -321,7 +325,7 @@ fn detail_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Option<Evidenc
     if retainer.type_name == "lru_cache" && !retainer.line.is_empty() {
         parts.push(format!("it was made at {}", retainer.line));
     }
-    if !retainer.element.is_empty() {
+    if !retainer.element.is_empty() && !is_held_by_c(retainer) {
         parts.push(format!("its elements: {}", retainer.element));
     }
     match held.kind {
@@ -342,6 +346,17 @@ fn detail_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Option<Evidenc
             parts.push("each time it is raised, it retains the frames that it passes".into());
         }
         Kind::Error => parts.push("its exceptions retain the frames that they passed".into()),
+        Kind::Hook if is_held_by_c(retainer) => parts.push(
+            match retainer.element.as_str() {
+                "hook" => {
+                    "a graph of torch's holds them, in C++, as its hooks; nothing in Python refers to them"
+                }
+                _ => {
+                    "native code holds them, such as `atexit` or a library; nothing in Python refers to them"
+                }
+            }
+            .into(),
+        ),
         Kind::Hook if is_hooks(retainer) => {
             parts.push("a hook lives until its handle is removed".into());
         }

@@ -571,6 +571,39 @@ fn functions_and_what_they_close_over_are_hooks_by_whatever_they_are_listed() {
 }
 
 #[test]
+fn what_native_code_holds_comes_with_what_takes_it_back() {
+    for (name, element, said, command) in [
+        (
+            "(State, Logger)",
+            "",
+            "arguments `(State, Logger)` of callbacks lead to grew by",
+            "atexit.unregister",
+        ),
+        ("close()", "callback", "What the callbacks `close()` lead to grew by", "atexit.unregister"),
+        ("clear()", "hook", "What the callbacks `clear()` lead to grew by", "handle.remove()"),
+    ] {
+        let held = Retainer {
+            element: element.into(),
+            type_name: "callbacks".into(),
+            deep: true,
+            by_hook: true,
+            place: String::new(),
+            ..retainer(name)
+        };
+        let verdict = run(steady, census(&[held]));
+        assert_eq!(causes(&verdict), ["hooks-and-closures-leak"], "{name}");
+        let text = sentences(&verdict.findings[0]);
+        assert!(text.contains(said) && text.contains("registrations"), "{text}");
+        assert!(
+            text.contains("nothing in Python refers to them") && !text.contains("its elements"),
+            "{text}"
+        );
+        let fix = &verdict.findings[0].fixes[0];
+        assert!(fix.command.contains(command), "{fix:?}");
+    }
+}
+
+#[test]
 fn what_hangs_below_a_name_is_counted_in_objects() {
     let deep = Retainer {
         deep: true,
