@@ -137,7 +137,7 @@ pub(crate) unsafe extern "C-unwind" fn below(module: Object, arguments: Object) 
         let (mut at, mut complete, mut is_late) = (0, true, false);
         loop {
             let Some(one) = search.todo.numbers().get(at).copied() else {
-                if next >= count {
+                if next >= count || (search.is_cut && !is_late) {
                     break;
                 }
                 is_late = true;

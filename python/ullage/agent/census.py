@@ -374,8 +374,9 @@ class Census:
             key = id(one.spot[0])  # which function runs, and so its name, is not always the same
             base = before.get(key) or before.get(name)
             if type(one.spot[1]) is held.Callbacks:  # there were none of them when it was last asked
-                base = before.get(name) or (self._held_at is not None and (0, self._held_at, 0)) or None
-                key = name
+                key, base = name, before.get(name)
+                if base is None and self._held_at is not None:
+                    base = 0, self._held_at, 0
             kept = base is not None and base[0] <= one.bytes and base[1] <= self._grown
             self._depths[name] = self._depths[key] = base if kept else (one.bytes, self._grown, one.objects)
             if kept and one.bytes - base[0] >= WORTH and one.objects >= base[2] + LEAST_MORE and self._grown > base[1]:
