@@ -1250,6 +1250,46 @@ def test_tasks_and_futures_that_wait_are_called_pending(census):
     assert contents.into([future] * 3, list)["element"] == "concurrent.futures._base.Future"
 
 
+def test_a_task_that_waits_for_work_is_no_item_that_waits(census):
+    contents = sys.modules["_ullage_contents"].Contents()
+
+    async def serves(queue):
+        while True:
+            await queue.get()
+
+    async def inside(wait):
+        async for _ in numbers(wait):
+            pass
+
+    async def numbers(wait):
+        yield await wait()
+
+    async def labels():
+        room, full, event = asyncio.Semaphore(0), asyncio.Queue(1), asyncio.Event()
+        full.put_nowait(None)
+        reader, condition = asyncio.StreamReader(), asyncio.Condition()
+
+        async def notified():
+            async with condition:
+                await condition.wait()
+
+        waits = [lambda: serves(asyncio.Queue()), event.wait, reader.readline, notified, lambda: inside(event.wait)]
+        waits += [room.acquire, lambda: full.put(None), lambda: asyncio.sleep(60), lambda: asyncio.to_thread(held.wait)]
+        held, found = threading.Event(), []
+        for wait in waits:
+            task = asyncio.create_task(wait())
+            not_begun = contents.into([task] * 3, list)["element"]
+            await asyncio.sleep(0.01)
+            found.append((not_begun, contents.into([task] * 3, list)["element"].removeprefix("_asyncio.")))
+            task.cancel()
+        held.set()
+        return found
+
+    found = asyncio.run(labels())
+    assert {not_begun for not_begun, _ in found} == {"_asyncio.Task (pending)"}
+    assert [begun for _, begun in found] == ["Task"] * 5 + ["Task (pending)"] * 4
+
+
 @functools.lru_cache(maxsize=5000)
 def bounded_features(number):
     return bytes(10_000 + number)

@@ -7,6 +7,7 @@ code runs where the class is compared or hashed, as in `kind in (list, dict)`, o
 compared by `is`, looked up by `id`, and asked through the functions below.
 """
 
+import gc
 import sys
 
 
@@ -66,6 +67,26 @@ qualified_name = type.__dict__["__qualname__"].__get__
 _module = type.__dict__["__module__"].__get__
 
 
+# What a coroutine or generator waits for, and its code.
+_AWAITED = {
+    id(kind): tuple([namespace(kind)[name].__get__ for name in names])
+    for kind, names in (
+        (CoroutineType, ("cr_await", "cr_code")),
+        (GeneratorType, ("gi_yieldfrom", "gi_code")),
+        (AsyncGeneratorType, ("ag_await", "ag_code")),
+    )
+}
+_AROUND = ("async_generator_asend", "anext_awaitable", "coroutine_wrapper")  # of what is awaited, by their names
+MOST_AWAITED = 24  # of a chain of coroutines
+# Ends of files, and functions in them, in which a task waits until something comes, and holds no room of anybody's meanwhile.
+_FOR_WORK = (
+    ("asyncio/queues.py", ("get",)),
+    ("asyncio/locks.py", ("wait",)),  # an Event's, a Condition's
+    ("asyncio/streams.py", ("_wait_for_data",)),
+    ("anyio/streams/memory.py", ("receive",)),
+)
+
+
 def module_of(kind):
     try:
         module = _module(kind)
@@ -106,11 +127,30 @@ def attribute(value, name):
 
 
 def waits(value, kind):
-    """A task of asyncio's or a future that is not done, as it calls that itself."""
+    """A task of asyncio's or a future that is not done, as it calls that itself; not a task that waits for work."""
     state = of_class(kind, "_state")
     if type(state) is GetSetDescriptorType and module_of(state.__objclass__) == "_asyncio":
-        return state.__get__(value) == "PENDING"
+        return state.__get__(value) == "PENDING" and not _waits_for_work(value, kind)
     if module_of(kind) != "concurrent.futures._base":
         return False
     state = attribute(value, "_state")
     return type(state) is str and state in ("PENDING", "RUNNING")
+
+
+def _waits_for_work(task, kind):
+    """It serves a client, a connection, a queue of its own: it runs, and nobody keeps it waiting for room."""
+    coroutine = of_class(kind, "_coro")
+    if type(coroutine) is not GetSetDescriptorType:
+        return False
+    awaited = coroutine.__get__(task)
+    for _ in range(MOST_AWAITED):
+        if module_of(type(awaited)) == "builtins" and qualified_name(type(awaited)) in _AROUND:
+            awaited = ([one for one in gc.get_referents(awaited) if id(type(one)) in _AWAITED] or [None])[0]
+        of = _AWAITED.get(id(type(awaited)))
+        if of is None:
+            return False
+        code, awaited = of[1](awaited), of[0](awaited)
+        for file, names in _FOR_WORK if awaited is not None else ():  # it has begun
+            if code.co_name in names and code.co_filename.endswith(file):
+                return True
+    return False

@@ -1,14 +1,16 @@
 //! Does a run show profiler-and-debug-hooks? page.md says what that is, and how it differs from its look-alikes.
 
+use crate::analysis::failures::Failure;
 use crate::analysis::growth_class::rising;
+use crate::analysis::killed_at_work::during;
 use crate::analysis::retainers::{explained_share, is_much, part};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
-use crate::policy::growth::{EXPLAINS, GROWTH_BYTES};
+use crate::policy::growth::{EXPLAINS, GROWTH_BYTES, GROWTH_WARN_BYTES, GROWTH_WARN_SHARE};
 use crate::policy::sizes::MOST;
 use crate::policy::trends::{COUNTER_AGAIN_S, COUNTER_AGAIN_SHARE};
-use crate::rule::finding::of_process;
+use crate::rule::finding::{no_memory_in, of_process};
 use crate::rule::retainers::growth_sentence;
 use crate::rule::{Judgement, Rule};
 use crate::trend::Rise;
@@ -20,13 +22,50 @@ const WHAT: &str = "profiler";
 
 fn judge(analysis: &Analysis) -> Judgement {
     let rising = rising(analysis, GROWTH_BYTES as f64).into_iter();
-    let found: Vec<Finding> =
+    let mut found: Vec<Finding> =
         rising.filter_map(|(process, rise)| recorded(analysis, process, rise)).collect();
     if found.is_empty() {
-        Judgement::Nothing
-    } else {
-        Judgement::Found(found)
+        found.extend(analysis.timeline.processes().find_map(|process| listed(analysis, process)));
     }
+    match no_memory_in(analysis, &RULE, LISTING, lists, |_| None) {
+        Judgement::Found(killed) => Judgement::Found(killed),
+        _ if found.is_empty() => Judgement::Nothing,
+        _ => Judgement::Found(found),
+    }
+}
+
+const LISTING: &str = "making a list of all that a profiler of torch's had recorded";
+
+/// A profiler that is stopped makes an object of Python for each event, and sums them up.
+fn lists(failure: &Failure) -> bool {
+    failure.calls("torch/profiler/profiler.py", &["stop", "stop_trace", "__exit__", "key_averages", "events"])
+        || failure.passes("torch/autograd/profiler_util.py")
+}
+
+/// What came while it was stopped is much of what the process ever held.
+fn listed(analysis: &Analysis, process: &ProcessHistory) -> Option<Finding> {
+    let private = process.private();
+    let (_, peak) = private.peak()?;
+    let ends = process.works.iter().skip(1).map(|(at, _)| *at).chain([process.last_seen]);
+    let (mut came, mut first) = (0.0, None);
+    for (work, until) in process.works.iter().zip(ends) {
+        let Some(failure) = during(process, work, &lists) else { continue };
+        let (_, before) = private.at_or_before(work.0)?;
+        came += private.peak_between(work.0, until).map_or(0.0, |(_, held)| (held - before).max(0.0));
+        first.get_or_insert(failure);
+    }
+    let failure = first.filter(|_| came >= GROWTH_WARN_BYTES as f64 && came >= GROWTH_WARN_SHARE * peak)?;
+    let own = failure.stack.iter().take_while(|frame| !frame.contains("/torch/")).last();
+    let frame = own.map_or("unknown", |frame| frame.as_str());
+    let sentence = format!(
+        "{} came to {} while it was {LISTING}, called from {}.",
+        evidence::bytes(came as u64),
+        evidence::describe(process),
+        evidence::frame(frame)
+    );
+    let source = evidence::Source::Agent(process.id.pid);
+    let listed = evidence::number("memory of a profiler", came as u64, "bytes", source, failure.at, sentence);
+    Some(of_process(analysis, &RULE, Severity::Warning, Proof::InPart, vec![listed], process))
 }
 
 /// It recorded while most of the rise came, and what came are blocks of native code, and room between them, that nothing else explains.

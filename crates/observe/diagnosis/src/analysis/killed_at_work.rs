@@ -117,7 +117,7 @@ fn certain(failure: &Failure, times: usize) -> bool {
 }
 
 /// A thread of a process was at work then.
-fn during<'a>(
+pub(crate) fn during<'a>(
     process: &'a ProcessHistory,
     (at, stacks): &'a (At, Vec<Vec<String>>),
     at_work: &impl Fn(&Failure) -> bool,

@@ -48,6 +48,8 @@ pub(crate) struct RetainerInCode {
     pub(crate) of_callables: bool,
     /// Native code holds it, to call it later.
     pub(crate) held_by_c: Option<HeldByC>,
+    /// It retains tasks of asyncio that run, and wait for work.
+    pub(crate) of_tasks: bool,
     /// It is a future, which retains what it calls when it is done.
     pub(crate) is_future: bool,
     /// What it retains is reached through its elements, and is not them.
@@ -130,6 +132,7 @@ impl RetainerInCode {
                 "hook" => Some(HeldByC::Hook),
                 _ => Some(HeldByC::Callback),
             },
+            of_tasks: retainers::is_of_tasks(retainer),
             is_future: retainers::is_future(retainer),
             of_others: !retainer.element.is_empty()
                 && !["Tensor", "Parameter", "ndarray"].iter().any(|name| retainer.element.contains(name)),
@@ -154,6 +157,7 @@ impl RetainerInCode {
             of_others: false,
             of_callables: false,
             held_by_c: None,
+            of_tasks: false,
             is_future: false,
             waiting: None,
             deep: false,

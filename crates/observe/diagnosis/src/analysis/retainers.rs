@@ -180,6 +180,11 @@ pub(crate) fn is_waiting(retainer: &Retainer) -> bool {
     what(&retainer.element).ends_with(PENDING)
 }
 
+/// Tasks that wait for work: each serves somebody, or nobody any more.
+pub(crate) fn is_of_tasks(retainer: &Retainer) -> bool {
+    ["_asyncio.Task", "asyncio.tasks.Task"].contains(&what(&retainer.element))
+}
+
 /// Of `function with Tensor [3, 4]` the function.
 fn what(element: &str) -> &str {
     element.split_once(" with ").map_or(element, |(what, _)| what)

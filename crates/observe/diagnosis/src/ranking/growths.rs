@@ -1,7 +1,7 @@
 //! Of two accounts of one growth, which is nearer to its cause?
 //!
-//! - What malloc holds free below live blocks came with ever more of these: they pin many times their own size, and without them the
-//!   rest would go back. A named growth of the process explains it.
+//! - What malloc holds free below live blocks, in its first heap or in a thread's, came as these became more: they pin many times
+//!   their own size, and without them the rest would go back. A named growth of the process explains it.
 //! - What a name leads to, through any number of others, is where a growth was seen. A queue whose items nobody takes explains it.
 //! - What is registered to be called at the end, and came with a thread each, waits for the end of those threads.
 
@@ -15,7 +15,7 @@ use crate::rule::retainers::LEADS_TO;
 use ullage_model::{EvidenceValue, Finding, ProcessId, Severity, Status};
 
 /// Free memory that lies below blocks in use.
-const BELOW_LIVE: &str = "glibc-dynamic-mmap-threshold";
+const BELOW_LIVE: [&str; 2] = ["glibc-arenas-per-core", "glibc-dynamic-mmap-threshold"];
 const QUEUE: &str = "queue-backlog-unbounded";
 const THREADS: &str = "threads-per-task";
 const AT_EXIT: &str = "hooks-and-closures-leak";
@@ -39,7 +39,7 @@ pub(crate) fn explain(analysis: &Analysis, findings: &mut [Finding]) {
     for farther in 0..findings.len() {
         let Some(process) = of(&findings[farther]) else { continue };
         let cause = findings[farther].cause.clone();
-        let is_pinned = cause == BELOW_LIVE;
+        let is_pinned = BELOW_LIVE.contains(&cause.as_str());
         let is_queued =
             leads_to(&findings[farther]).is_some_and(|bytes| waiting(analysis, process) >= MOST * bytes);
         let of_threads = cause == AT_EXIT && came_with_threads(analysis, process);

@@ -8,8 +8,8 @@
 use crate::analysis::copies::{starter, Copy};
 use crate::analysis::growth_class::{rising, rising_with_shared, shared_during, still_rises};
 use crate::analysis::retainers::{
-    are_much, held, is_finalizers, is_held_by_c, is_hooks, is_keyed, is_not_live, is_timers, part, Kind,
-    RetainedGrowth,
+    are_much, held, is_finalizers, is_held_by_c, is_hooks, is_keyed, is_much_in_use, is_not_live, is_timers,
+    part, Kind, RetainedGrowth,
 };
 use crate::analysis::unheld::{line, unheld, Unheld};
 use crate::analysis::{readable, Analysis, RetainerInCode};
@@ -185,7 +185,11 @@ fn severity(analysis: &Analysis, held: &RetainedGrowth, same: &[RetainedGrowth],
     // Of those without a name or a line nobody knows whether they are the same.
     let alike = same.iter().filter(|one| held.is_known() && one.share() >= EXPLAINS_MOST);
     let all: Vec<_> = std::iter::once(held).chain(alike).map(|one| (one.process, &one.rise)).collect();
-    let much = are_much(analysis.timeline, &all);
+    // Where most of what came is free, most of what is in use counts.
+    let in_use = is_not_live(held.process, &held.rise);
+    let much =
+        if in_use { is_much_in_use(held.process, &held.rise) } else { are_much(analysis.timeline, &all) };
+    let share = if in_use { in_use_share(held) } else { share };
     let bounded = held.retainers.iter().all(|retainer| retainer.bounded) && held.graphs.is_empty();
     match held.kind {
         // What exceptions among a function's arguments retain was in nobody's mind who bounded its cache.

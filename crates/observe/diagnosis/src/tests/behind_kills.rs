@@ -205,6 +205,45 @@ fn ranks_that_were_killed_while_their_samplers_list_all_indices_are_no_copies() 
     assert_eq!(causes(&in_both(&fetches)), ["per-rank-copies", "memcg-oom-kill"]);
 }
 
+const STOPS: [&str; 3] = [
+    "/job/train.py:31 profile",
+    "/lib/torch/profiler/profiler.py:215 stop_trace",
+    "/lib/torch/autograd/profiler.py:590 _parse_kineto_results",
+];
+
+#[test]
+fn a_kill_while_a_profiler_lists_its_records_is_the_profilers() {
+    let verdict = killed(&[(Role::Trainer, 900)], |run| works(run, 300, 1..10, &STOPS));
+    assert_eq!(causes(&verdict), ["profiler-and-debug-hooks", "memcg-oom-kill"]);
+    // Each batch of a loader passes by one of its files.
+    let step = ["/job/train.py:31 step", "/lib/torch/autograd/profiler.py:778 __enter__"];
+    let verdict = killed(&[(Role::Trainer, 900)], |run| works(run, 300, 1..10, &step));
+    assert_eq!(causes(&verdict), ["memcg-oom-kill"]);
+}
+
+#[test]
+fn what_a_profiler_listed_is_named_though_the_job_ended_well() {
+    let ended = |come: u64, stack: &[&str]| {
+        let mut run = Run::new();
+        for second in 1..40u32 {
+            let more = come * u64::from(second.clamp(20, 25) - 20) / 5;
+            run.tick(f64::from(second), vec![sized(MAIN, (300 + more) * MIB)], |_| {});
+            if (20..25).contains(&second) {
+                works(&mut run, MAIN, [second], stack);
+            }
+        }
+        run.finish(40.0, Ending::Exited(0));
+        run.verdict()
+    };
+    let verdict = ended(400, &STOPS);
+    let found = &verdict.findings[0];
+    let said = sentences(found);
+    assert_eq!((causes(&verdict), found.status()), (vec!["profiler-and-debug-hooks"], Status::Supported));
+    assert!(said.contains("400 MiB came") && said.contains("called from profile() (train.py:31)"), "{said}");
+    assert!(causes(&ended(80, &STOPS)).is_empty(), "little");
+    assert!(causes(&ended(400, &["/job/train.py:31 step"])).is_empty());
+}
+
 /// A trainer that rests at 400 MiB until it comes to 600 in the last two of nine seconds, with its stacks each second.
 fn spike(stacks: impl Fn(u32) -> Vec<Vec<String>>) -> Verdict {
     let mut run = Run::new();

@@ -78,6 +78,42 @@ fn a_graph_that_pins_a_heap_stands_before_what_malloc_holds_free_below_it() {
 }
 
 #[test]
+fn what_stays_in_a_cache_stands_before_what_malloc_holds_free_around_it_in_arenas() {
+    let arenas = |used: u64, free: u64| match figures(used, free) {
+        AgentMessage::Memory { mut figures } => {
+            figures.insert("malloc_free_main".into(), 0.0);
+            figures.insert("malloc_arenas".into(), 3.0);
+            AgentMessage::Memory { figures }
+        }
+        other => other,
+    };
+    let with = |used: u64, more: u64| {
+        let states = Retainer {
+            name: "context.states".into(),
+            type_name: "dict".into(),
+            length: 208,
+            before: Some(88),
+            element: "flows.State".into(),
+            more_bytes: more * MIB,
+            bytes: 2 * more * MIB,
+            of_bytes: 110 * MIB,
+            ..Retainer::default()
+        };
+        let grows = Census { retainers: vec![states], grown: 110 * MIB, ..Census::default() };
+        let heap = [(1, arenas(150, 10)), (39, arenas(used, 600 - used))];
+        verdict_of(&[&heap, &[(10, census(1, Census::default())), (20, census(2, grows))][..]].concat())
+    };
+    // Of 440 MiB that came, 140 are in use.
+    let verdict = with(300, 30);
+    assert_eq!(causes(&verdict), ["unbounded-caches"]);
+    let pinned = verdict.findings.iter().find(|finding| finding.cause == "glibc-arenas-per-core");
+    let pinned = pinned.expect("it stays, as a note");
+    assert!(pinned.severity == Severity::Note && verdict.findings[0].is_cause_of(pinned), "{verdict:?}");
+    assert_eq!(causes(&with(300, 5)), ["glibc-arenas-per-core"], "it is little of what is in use");
+    assert_eq!(causes(&with(190, 30)), ["glibc-arenas-per-core"], "too little is in use for a warning");
+}
+
+#[test]
 fn gradients_that_carry_a_graph_stand_before_what_malloc_holds_free_among_them() {
     let with = |heap: &[(i32, AgentMessage)], with_graph: u64| {
         let count = |with_graph| {
