@@ -1250,44 +1250,59 @@ def test_tasks_and_futures_that_wait_are_called_pending(census):
     assert contents.into([future] * 3, list)["element"] == "concurrent.futures._base.Future"
 
 
-def test_a_task_that_waits_for_work_is_no_item_that_waits(census):
-    contents = sys.modules["_ullage_contents"].Contents()
+def test_tasks_of_which_none_ends_stand_in_no_line(census):
+    pending = "_asyncio.Task (pending) with Tensor [1]"
+    serving = "_asyncio.Task (none ended) with Tensor [1]"
 
     async def serves(queue):
-        while True:
-            await queue.get()
-
-    async def inside(wait):
-        async for _ in numbers(wait):
+        async for _ in items(queue):
             pass
 
-    async def numbers(wait):
-        yield await wait()
+    async def items(queue):
+        while (item := await queue.get()) is not None:
+            yield item
 
-    async def labels():
-        room, full, event = asyncio.Semaphore(0), asyncio.Queue(1), asyncio.Event()
-        full.put_nowait(None)
-        reader, condition = asyncio.StreamReader(), asyncio.Condition()
-
-        async def notified():
-            async with condition:
-                await condition.wait()
-
-        waits = [lambda: serves(asyncio.Queue()), event.wait, reader.readline, notified, lambda: inside(event.wait)]
-        waits += [room.acquire, lambda: full.put(None), lambda: asyncio.sleep(60), lambda: asyncio.to_thread(held.wait)]
-        held, found = threading.Event(), []
-        for wait in waits:
-            task = asyncio.create_task(wait())
-            not_begun = contents.into([task] * 3, list)["element"]
-            await asyncio.sleep(0.01)
-            found.append((not_begun, contents.into([task] * 3, list)["element"].removeprefix("_asyncio.")))
+    async def told(wait, kind=set, meanwhile=lambda tasks: None, number=8):
+        lines = sys.modules["_ullage_lines"].Lines()
+        tasks = [asyncio.create_task(wait()) for _ in range(number)]
+        await asyncio.sleep(0.01)
+        container = dict(enumerate(tasks)) if kind is dict else kind(tasks)
+        assert lines.element(container, pending) == pending
+        lines.next()
+        meanwhile(tasks)
+        await asyncio.sleep(0.01)
+        found = lines.element(container, pending)
+        assert lines.element(container, "function") == "function"
+        lines.next()
+        lines.next()
+        assert lines.element(container, pending) == pending, "it was not asked for in between"
+        for task in tasks:
             task.cancel()
-        held.set()
         return found
 
-    found = asyncio.run(labels())
-    assert {not_begun for not_begun, _ in found} == {"_asyncio.Task (pending)"}
-    assert [begun for _, begun in found] == ["Task"] * 5 + ["Task (pending)"] * 4
+    async def check():
+        room, full, event = asyncio.Semaphore(0), asyncio.Queue(1), asyncio.Event()
+        full.put_nowait(None)
+
+        async def idle():
+            await serves(asyncio.Queue())
+
+        class Call:
+            def __await__(self):
+                return room.acquire().__await__()
+
+        async def calls():
+            await Call()
+
+        for kind in (set, list, dict):
+            assert await told(idle, kind) == serving
+        assert await told(event.wait) == serving
+        assert await told(idle, number=3) == pending, "too few"
+        assert await told(idle, meanwhile=lambda tasks: tasks.pop().cancel()) == pending, "a line moves"
+        for waits in (room.acquire, lambda: full.put(1), calls):
+            assert await told(waits) == pending, "for room"
+
+    asyncio.run(check())
 
 
 @functools.lru_cache(maxsize=5000)

@@ -107,8 +107,10 @@ class Double(torch.autograd.Function):
             ctx.y = y
         elif sys.argv[1] == "tuple":
             ctx.cache = x, y
+        elif sys.argv[1] == "view":
+            ctx.parts = x, y[:100], y[100:].view(-1, 1)
         elif sys.argv[1] == "input":
-            ctx.x = x
+            ctx.x = x[:100], x
         else:
             ctx.save_for_backward(y)
         return y
@@ -132,20 +134,20 @@ while not heard():
     y = Double.apply(weight).sum()
     y.backward()
     kept.append(bytes(MIB := 1 << 20))
-    if sys.argv[1] not in ("attribute", "tuple", "old"):
+    if sys.argv[1] not in ("attribute", "tuple", "view", "old"):
         kept.append(y)  # the graph lives, and holds no circle
     time.sleep(0.1)
 """
 
 
-@pytest.mark.parametrize("how", ["attribute", "tuple"])
+@pytest.mark.parametrize("how", ["attribute", "tuple", "view"])
 def test_contexts_that_hold_what_they_made_are_counted(script, how):
     held = several(1, "kept", what="autograd-circles", name="Double")
     done, receiver = run(script, CONTEXTS, how, until=held)
     assert done.returncode == 0, done.stderr
     told = [message for message in receiver.of("kept") if message["what"] == "autograd-circles"]
     assert told[-1]["name"] == "Double" and told[-1]["count"] >= 8
-    assert told[-1]["bytes"] == told[-1]["count"] * (4 << 17)
+    assert told[-1]["bytes"] == told[-1]["count"] // (2 if how == "view" else 1) * (4 << 17)
 
 
 def test_those_that_came_through_collections_are_counted_too(script):

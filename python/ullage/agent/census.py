@@ -22,6 +22,7 @@ import _ullage_from_below as from_below
 import _ullage_garbage as garbage
 import _ullage_held as held
 import _ullage_kinds as types
+import _ullage_lines as lines
 import _ullage_numbered as numbered
 import _ullage_paths as paths
 import _ullage_queues as queues
@@ -83,6 +84,7 @@ class Census:
         self._runs = {}  # what hangs below some elements of the longest containers
         self._filled = {}  # of this census
         self._ends = {}  # of lists and deques, by ids: nothing lives longer for it
+        self._lines = lines.Lines()
         self._nested = {}  # elements of a container's elements, as of its own: it may be a dict of lists
         self._suspended = []  # weak references
         self._bound = {}  # id of a function -> how many methods of it are bound
@@ -285,9 +287,11 @@ class Census:
             inside["drained"] = queues.is_drained(value, before)
             inside["taken_from"] = queues.is_taken_from(value, spot, before, taken_until)
             inside["numbered"] = numbered.is_record(value, spot)
+            inside["element"] = self._lines.element(value, inside["element"])
             inside.setdefault("name", "")
             if spot is not None:
                 _say_where(hooks, inside, spot, until)
+        self._lines.next()
         self._name_others([(inside, value) for inside, value, spot in found[:HOLDERS] if spot is None])
         return [one[0] for one in found[:HOLDERS]]
 

@@ -77,14 +77,7 @@ _AWAITED = {
     )
 }
 _AROUND = ("async_generator_asend", "anext_awaitable", "coroutine_wrapper")  # of what is awaited, by their names
-MOST_AWAITED = 24  # of a chain of coroutines
-# Ends of files, and functions in them, in which a task waits until something comes, and holds no room of anybody's meanwhile.
-_FOR_WORK = (
-    ("asyncio/queues.py", ("get",)),
-    ("asyncio/locks.py", ("wait",)),  # an Event's, a Condition's
-    ("asyncio/streams.py", ("_wait_for_data",)),
-    ("anyio/streams/memory.py", ("receive",)),
-)
+MOST_AWAITED = 32  # of a chain of coroutines
 
 
 def module_of(kind):
@@ -127,30 +120,39 @@ def attribute(value, name):
 
 
 def waits(value, kind):
-    """A task of asyncio's or a future that is not done, as it calls that itself; not a task that waits for work."""
+    """A task of asyncio's or a future that is not done, as it calls that itself."""
     state = of_class(kind, "_state")
     if type(state) is GetSetDescriptorType and module_of(state.__objclass__) == "_asyncio":
-        return state.__get__(value) == "PENDING" and not _waits_for_work(value, kind)
+        return state.__get__(value) == "PENDING"
     if module_of(kind) != "concurrent.futures._base":
         return False
     state = attribute(value, "_state")
     return type(state) is str and state in ("PENDING", "RUNNING")
 
 
-def _waits_for_work(task, kind):
-    """It serves a client, a connection, a queue of its own: it runs, and nobody keeps it waiting for room."""
-    coroutine = of_class(kind, "_coro")
-    if type(coroutine) is not GetSetDescriptorType:
-        return False
-    awaited = coroutine.__get__(task)
+def is_task(kind):
+    """One of asyncio's, of C: it can be referred to weakly."""
+    return type_name(kind) == "_asyncio.Task"
+
+
+def waits_for_room(task):
+    """It has not begun, or is in a function by which something is acquired, such as a semaphore or a connection, or puts
+    something into a queue of asyncio's."""
+    awaited, acquires, begun = of_class(type(task), "_coro").__get__(task), False, False
     for _ in range(MOST_AWAITED):
-        if module_of(type(awaited)) == "builtins" and qualified_name(type(awaited)) in _AROUND:
-            awaited = ([one for one in gc.get_referents(awaited) if id(type(one)) in _AWAITED] or [None])[0]
+        while module_of(type(awaited)) == "builtins" and qualified_name(type(awaited)) in _AROUND:
+            awaited = ([one for one in gc.get_referents(awaited) if _is_awaited(one)] or [None])[0]
         of = _AWAITED.get(id(type(awaited)))
         if of is None:
-            return False
+            break
         code, awaited = of[1](awaited), of[0](awaited)
-        for file, names in _FOR_WORK if awaited is not None else ():  # it has begun
-            if code.co_name in names and code.co_filename.endswith(file):
-                return True
-    return False
+        begun = begun or awaited is not None
+        name, file = code.co_name, code.co_filename
+        if type(name) is str and type(file) is str:
+            acquires = acquires or "acquire" in name or name == "put" and file.endswith("asyncio/queues.py")
+    return acquires or not begun
+
+
+def _is_awaited(value):
+    kind = type(value)
+    return id(kind) in _AWAITED or module_of(kind) == "builtins" and qualified_name(kind) in _AROUND

@@ -17,6 +17,7 @@ import _ullage_common as common
 import _ullage_kinds as types
 import _ullage_safe_points as safe_points
 import _ullage_slots as slots
+import _ullage_tensors as tensors
 import _ullage_weigh as weigh
 from _ullage_common import monotonic, thread_time
 
@@ -134,28 +135,42 @@ def _circles():
 
 
 def _in_circles(some, base):
-    """(how many of these tensors, their bytes, name of the function that made them -> how many)."""
-    count, size, names = 0, 0, {}
+    """(how many of these tensors, bytes that one of their contexts alone holds, name of the function that made them ->
+    how many). A view keeps what it is a view of, and so does the function that has the view."""
+    count, names, storages = 0, {}, {}
     for one in some:
-        context = one.grad_fn
-        if context is not None and issubclass(type(context), base) and _holds(context, one):
+        context = _context(one, base)
+        held = _held(context) if context is not None else ()
+        if any([part is one for part in held]):
             count += 1
-            size += one.numel() * one.element_size()
+            for part in held:
+                if type(part) is type(one):
+                    place, whole = tensors.storage_of(part)
+                    holder, _ = storages.get(place, (id(context), 0))
+                    storages[place] = holder, whole if holder == id(context) else 0
             name = types.qualified_name(type(context))
             names[name] = names.get(name, 0) + 1
-    return count, size, names
+    return count, sum([whole for _, whole in storages.values()]), names
 
 
-def _holds(context, tensor):
-    """As an attribute, or in a small tuple, list or dict that is one."""
+def _context(tensor, base):
+    """That of the function of the program's that made it, or what it is a view of; else None."""
+    try:
+        contexts = tensor.grad_fn, tensor._base.grad_fn if tensor._is_view() else None
+    except Exception:  # a view of what was changed in place
+        return None
+    return next((one for one in contexts if one is not None and issubclass(type(one), base)), None)
+
+
+def _held(context):
+    """Its attributes, with what small tuples, lists and dicts among them hold."""
+    held = []
     for part in gc.get_referents(context):
-        values = _first(part) if type(part) is dict else [part]
-        for value in values:
+        for value in _first(part) if type(part) is dict else [part]:
             kind = type(value)
             few = (kind is tuple or kind is list or kind is dict) and len(value) <= FEW_PARTS
-            if value is tensor or few and any([one is tensor for one in gc.get_referents(value)]):
-                return True
-    return False
+            held += gc.get_referents(value) if few else [value]
+    return held
 
 
 # --- loaders --------------------------------------------------------------------------------------------

@@ -23,6 +23,9 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
             "events = iter(ElementTree.iterparse(file, events=(\"start\", \"end\"))); root = next(events)[1]  # after each record: root.clear()",
         )];
     }
+    if let Some(fix) = retainers::end_tasks(context, context.retainer_name("tasks")) {
+        return vec![fix];
+    }
     // A metric is no list of its own, and its name is not known then.
     let metric = if context.retainer.is_none() { "  # a metric: metric.reset()" } else { "" };
     let (title, digest) = context.digest();

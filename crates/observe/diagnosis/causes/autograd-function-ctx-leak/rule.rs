@@ -34,11 +34,11 @@ fn judge(analysis: &Analysis) -> Judgement {
         return Judgement::Nothing;
     };
     let sentence = format!(
-        "{} held {} in {} that refer to their own autograd context, most of {}.",
+        "{} had {} that refer to their own autograd context, most of {}; these contexts hold {}.",
         evidence::capital(&evidence::describe(process)),
-        evidence::bytes(bytes),
         evidence::plural(counter.count, "tensor", "tensors"),
         counter.name,
+        evidence::bytes(bytes),
     );
     let source = evidence::Source::Agent(process.id.pid);
     let evidence = evidence::number("held in circles", bytes, "bytes", source, at, sentence);

@@ -49,8 +49,9 @@ fn judge(analysis: &Analysis) -> Judgement {
 fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<Finding> {
     let (at, census) = process.censuses.last().filter(|(at, _)| at.seconds() >= rise.since)?;
     let garbage = census.garbage.as_ref()?;
-    let (before, grown_before) = least_before(process, census).unwrap_or_default();
+    let (before, grown_before, seen) = least_before(process, census).unwrap_or((0, 0, 1.0));
     let (bytes, grown) = (garbage.bytes - before, census.grown.saturating_sub(grown_before));
+    let grown = (grown as f64 * seen) as u64;
     let share = bytes.min(grown) as f64 / grown.max(1) as f64;
     // What is free now was collected after that census. A program that turned the collector off does that where it ends.
     let collected = census.collects && is_not_live(process, &rise);
@@ -111,10 +112,24 @@ fn old_garbage(process: &ProcessHistory) -> impl Iterator<Item = (u64, u64)> + C
     })
 }
 
-/// Where it was least before the last census.
-fn least_before(process: &ProcessHistory, last: &Census) -> Option<(u64, u64)> {
+/// Where it was least before the last census: its bytes as far as they are among those that this one counts, by how much the process
+/// had grown, and which part of the objects that have come since this one has inspected. Only those that came last are inspected:
+/// where there are more, what was counted before is no longer among them.
+fn least_before(process: &ProcessHistory, last: &Census) -> Option<(u64, u64, f64)> {
     let garbage = last.garbage.as_ref().filter(|garbage| garbage.old)?;
-    old_garbage(process).filter(|(bytes, grown)| *grown < last.grown && *bytes <= garbage.bytes).min()
+    let (bytes, grown) =
+        old_garbage(process).filter(|(bytes, grown)| *grown < last.grown && *bytes <= garbage.bytes).min()?;
+    let mut earlier = process.censuses.iter().map(|(_, census)| census);
+    let then = earlier.find(|census| census.grown == grown)?;
+    let counted = then.objects.zip(last.objects).zip(then.garbage.as_ref());
+    let Some(((objects, now), inspected)) = counted.map(|(objects, before)| (objects, before.inspected))
+    else {
+        return Some((bytes, grown, 1.0));
+    };
+    let came = now.saturating_sub(objects);
+    let still = garbage.inspected.saturating_sub(came) as f64 / inspected.max(1) as f64;
+    let seen = garbage.inspected as f64 / came.max(1) as f64;
+    Some(((bytes as f64 * still.min(1.0)) as u64, grown, seen.min(1.0)))
 }
 
 /// Whether most of it went between two censuses: it comes and goes.

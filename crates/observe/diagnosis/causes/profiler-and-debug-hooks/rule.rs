@@ -8,6 +8,7 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::growth::{EXPLAINS, GROWTH_BYTES, GROWTH_WARN_BYTES, GROWTH_WARN_SHARE};
+use crate::policy::limits::LAST_SECONDS_S;
 use crate::policy::sizes::MOST;
 use crate::policy::trends::{COUNTER_AGAIN_S, COUNTER_AGAIN_SHARE};
 use crate::rule::finding::{no_memory_in, of_process};
@@ -25,7 +26,8 @@ fn judge(analysis: &Analysis) -> Judgement {
     let mut found: Vec<Finding> =
         rising.filter_map(|(process, rise)| recorded(analysis, process, rise)).collect();
     if found.is_empty() {
-        found.extend(analysis.timeline.processes().find_map(|process| listed(analysis, process)));
+        let all = analysis.timeline.processes().filter_map(|process| listed(analysis, process));
+        found.extend(all.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, finding)| finding));
     }
     match no_memory_in(analysis, &RULE, LISTING, lists, |_| None) {
         Judgement::Found(killed) => Judgement::Found(killed),
@@ -36,36 +38,66 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 const LISTING: &str = "making a list of all that a profiler of torch's had recorded";
 
-/// A profiler that is stopped makes an object of Python for each event, and sums them up.
+/// A profiler that is stopped makes an object of Python for each event, and sums them up. What it calls then, once the trace is
+/// there, is the program's.
 fn lists(failure: &Failure) -> bool {
-    failure.calls("torch/profiler/profiler.py", &["stop", "stop_trace", "__exit__", "key_averages", "events"])
-        || failure.passes("torch/autograd/profiler_util.py")
+    let of_torch = |frame: &String| frame.contains("/torch/") || frame.starts_with('<');
+    let Some(first) = failure.stack.iter().position(|frame| is_listing(frame)) else { return false };
+    failure.stack[first..].iter().all(of_torch)
 }
 
-/// What came while it was stopped is much of what the process ever held.
-fn listed(analysis: &Analysis, process: &ProcessHistory) -> Option<Finding> {
+fn is_listing(frame: &str) -> bool {
+    let (place, function) = frame.rsplit_once(' ').unwrap_or((frame, ""));
+    const OF_SESSION: [&str; 5] = ["stop", "stop_trace", "__exit__", "key_averages", "events"];
+    const OF_EVENTS: [&str; 2] = ["_parse_kineto_results", "_ensure_function_events"];
+    place.contains("torch/profiler/profiler.py") && OF_SESSION.contains(&function)
+        || place.contains("torch/autograd/profiler.py") && OF_EVENTS.contains(&function)
+        || place.contains("torch/autograd/profiler_util.py")
+}
+
+/// What came while it was stopped is much of what the process ever held, and stays. Of one that grows to its end, or profiles by a
+/// schedule, that is not the story.
+fn listed(analysis: &Analysis, process: &ProcessHistory) -> Option<(f64, Finding)> {
     let private = process.private();
-    let (_, peak) = private.peak()?;
-    let ends = process.works.iter().skip(1).map(|(at, _)| *at).chain([process.last_seen]);
-    let (mut came, mut first) = (0.0, None);
-    for (work, until) in process.works.iter().zip(ends) {
-        let Some(failure) = during(process, work, &lists) else { continue };
-        let (_, before) = private.at_or_before(work.0)?;
-        came += private.peak_between(work.0, until).map_or(0.0, |(_, held)| (held - before).max(0.0));
-        first.get_or_insert(failure);
+    let ((_, peak), (_, last)) = (private.peak()?, private.last()?);
+    let (mut came, mut stays, mut first) = (0.0, 0.0, None);
+    let mut run: Option<(f64, f64)> = None; // bytes before it, and at most in it
+    for (place, work) in process.works.iter().enumerate() {
+        let listing =
+            |failure: &Failure| lists(failure) && !failure.calls("torch/profiler/profiler.py", &["step"]);
+        let Some(failure) = during(process, work, &listing) else {
+            run = None;
+            continue;
+        };
+        let soon = At::from_seconds(work.0.seconds() + LAST_SECONDS_S);
+        let until = process.works.get(place + 1).map_or(process.last_seen, |(next, _)| *next).min(soon);
+        // Of a long run old readings are few.
+        let before = private.at_or_before(work.0).filter(|(at, _)| work.0.since(*at) <= LAST_SECONDS_S);
+        let (base, most) = run.or(before.map(|(_, bytes)| (bytes, bytes)))?;
+        let most = private.peak_between(work.0, until).map_or(most, |(_, held)| held.max(most));
+        run = Some((base, most));
+        if most - base > came {
+            (came, stays) = (most - base, last - base);
+            first = Some(failure);
+        }
     }
-    let failure = first.filter(|_| came >= GROWTH_WARN_BYTES as f64 && came >= GROWTH_WARN_SHARE * peak)?;
-    let own = failure.stack.iter().take_while(|frame| !frame.contains("/torch/")).last();
-    let frame = own.map_or("unknown", |frame| frame.as_str());
+    let failure = first.filter(|_| {
+        came >= GROWTH_WARN_BYTES as f64 && came >= GROWTH_WARN_SHARE * peak && stays >= MOST * came
+    })?;
+    if rising(analysis, GROWTH_BYTES as f64).iter().any(|(one, _)| one.id == process.id) {
+        return None;
+    }
+    let began = failure.stack.iter().position(|frame| is_listing(frame))?;
+    let own = failure.stack[..began].iter().rfind(|frame| !frame.contains("/torch/"));
     let sentence = format!(
         "{} came to {} while it was {LISTING}, called from {}.",
         evidence::bytes(came as u64),
         evidence::describe(process),
-        evidence::frame(frame)
+        own.map_or("unknown".into(), |frame| evidence::frame(frame))
     );
     let source = evidence::Source::Agent(process.id.pid);
     let listed = evidence::number("memory of a profiler", came as u64, "bytes", source, failure.at, sentence);
-    Some(of_process(analysis, &RULE, Severity::Warning, Proof::InPart, vec![listed], process))
+    Some((came, of_process(analysis, &RULE, Severity::Warning, Proof::InPart, vec![listed], process)))
 }
 
 /// It recorded while most of the rise came, and what came are blocks of native code, and room between them, that nothing else explains.

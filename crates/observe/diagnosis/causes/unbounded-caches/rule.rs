@@ -32,11 +32,8 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
             Fix::new("Or take out what is used no longer", "del sys.modules[name]"),
         ];
     }
-    if context.retainer.as_ref().is_some_and(|retainer| retainer.of_tasks) {
-        return vec![Fix::new(
-            "End a task when nobody needs it any more: what it holds goes with it",
-            format!("task.add_done_callback({name}.discard)  # from a dict: its key\ntask.cancel()  # when its client has gone"),
-        )];
+    if let Some(fix) = retainers::end_tasks(context, name) {
+        return vec![fix];
     }
     let function = Fix::new("Bound the cached function", format!("@functools.lru_cache(maxsize={most})"));
     let oldest = |code: String| Fix::new("Drop the oldest entry before adding one", code);

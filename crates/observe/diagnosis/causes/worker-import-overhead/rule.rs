@@ -1,15 +1,19 @@
 //! Does a run show worker-import-overhead? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::copies::{at_once, severity, started_empty, starter, sum, unknown_private, Copy};
+use crate::analysis::growth_class::is_start;
+use crate::analysis::oom::limiting;
 use crate::analysis::{Analysis, RemedyContext};
+use crate::causes::ALIKE;
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::limits::reaches;
 use crate::policy::memory::{HOLDS_COPY, IMPORTS_ALIKE};
+use crate::policy::sizes::MOST;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use std::collections::BTreeMap;
-use ullage_model::{Evidence, Fix, Held, Proof, Role};
+use ullage_model::{Evidence, Finding, Fix, Held, Proof, Role, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -28,8 +32,57 @@ fn judge(analysis: &Analysis) -> Judgement {
     let found = globals.into_values().filter_map(|copies| copied_global(analysis, &copies));
     match found.max_by_key(|(saved, _)| *saved) {
         Some((_, judgement)) => judgement,
-        None => unknown_private(analysis, false).map_or(Judgement::Nothing, Judgement::undetermined),
+        None => match loading_at_kill(analysis) {
+            Some(finding) => Judgement::one(finding),
+            None => unknown_private(analysis, false).map_or(Judgement::Nothing, Judgement::undetermined),
+        },
     }
+}
+
+/// The kernel killed one of several workers that had been started together, with nothing of their parent's memory, before any of them
+/// could be read twice: each was in its imports, or filled what it was given. The kernel says how much one had, and the others had
+/// the same to load.
+fn loading_at_kill(analysis: &Analysis) -> Option<Finding> {
+    let victim = analysis.oom_victims.first()?;
+    let killed = victim.process?;
+    let bytes = victim.line.map(|line| line.anonymous).filter(|bytes| *bytes > 0)?;
+    let group = victim.group.filter(|_| !victim.host).and_then(|group| limiting(analysis, group));
+    let room = group.map(|(_, limit)| limit).or(analysis.machine().memory_total.known().map(|all| all.0))?;
+    let loads = |process: &ProcessHistory| {
+        matches!(process.role, Role::PoolWorker | Role::Trainer | Role::Other)
+            && started_empty(analysis, process)
+            && is_start(process, victim.at.seconds())
+    };
+    let together = |process: &&ProcessHistory| {
+        process.born_to() == killed.born_to()
+            && loads(process)
+            && (process.first_seen..=process.last_seen).contains(&victim.last_read_before())
+    };
+    let number = analysis.timeline.processes().filter(together).count() as u64;
+    let whole = bytes.saturating_mul(number).min(room);
+    if number < 2 || !loads(killed) || !reaches(MOST, whole, room) {
+        return None;
+    }
+    let sentence = format!(
+        "{} had just been started together, with nothing of their parent's memory, when memory ran out: the one that was killed had {}, so that all of them need {} and more. What they import, or build as they begin, is there once for each.",
+        evidence::plural(number, "process", "processes"),
+        evidence::bytes(bytes),
+        evidence::bytes(bytes.saturating_mul(number)),
+    );
+    let held = evidence::number(ALIKE, whole, "bytes", "the kernel log", victim.at, sentence);
+    let starter = analysis.timeline.by_pid(killed.born_to());
+    let context = analysis.remedy_context_of(starter);
+    let mut finding = of_job(&RULE, Severity::Warning, Proof::Consistent, vec![held], &context);
+    finding.process = Some(evidence::process_ref(starter.unwrap_or(killed)));
+    finding.title = "Each worker that was started loads the same for itself".into();
+    finding.fixes.insert(
+        0,
+        Fix::new(
+            "Start fewer of them, or load before they are started and fork them",
+            "multiprocessing.get_context(\"fork\").Pool(2)  # workers then share what the parent has loaded",
+        ),
+    );
+    Some(finding)
 }
 
 /// The worker has that much memory that it does not share.

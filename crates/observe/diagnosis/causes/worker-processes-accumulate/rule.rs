@@ -4,10 +4,13 @@ use crate::analysis::cohort::Cohort;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
-use crate::policy::counts::{GENERATIONS, GENERATIONS_ALIVE, GENERATION_TICKS, LEFT_BEHIND};
+use crate::policy::counts::{
+    GENERATIONS, GENERATIONS_ALIVE, GENERATION_TICKS, LEFT_BEHIND, MOST_ANCESTORS, ORPHANED_S,
+};
 use crate::policy::sizes::MOST;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
+use std::collections::BTreeMap;
 use ullage_model::{At, Finding, Fix, Place, Proof, Role, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
@@ -50,10 +53,42 @@ fn judge(analysis: &Analysis) -> Judgement {
             .into_iter()
             .filter_map(move |(parent, cohort)| piled_up(analysis, kind, parent, &cohort))
     });
-    match found.max_by_key(|(number, _)| *number) {
+    let left = left_by_others(analysis)
+        .into_iter()
+        .filter_map(|(above, cohort)| piled_up(analysis, Kind::Program, above, &cohort));
+    match found.chain(left).max_by_key(|(number, _)| *number) {
         Some((_, finding)) => Judgement::one(finding),
         None => Judgement::Nothing,
     }
+}
+
+/// Programs that commands started and went away without, by what ran these commands: each left the same program behind.
+fn left_by_others<'a>(analysis: &Analysis<'a>) -> Vec<(i32, Cohort<'a>)> {
+    let mut left: BTreeMap<(i32, &str), Vec<&ProcessHistory>> = BTreeMap::new();
+    for process in analysis.timeline.processes().filter(|process| Kind::of(process) == Some(Kind::Program)) {
+        let Some(command) = process.facts.as_ref().map(|facts| program_of(&facts.command_line)) else {
+            continue;
+        };
+        let outlives = |parent: &&ProcessHistory| {
+            parent
+                .ended
+                .is_some_and(|(at, ..)| process.first_seen < at && process.last_seen.since(at) >= ORPHANED_S)
+        };
+        let above = |process: &ProcessHistory| analysis.timeline.by_pid(process.born_to());
+        let Some(parent) = above(process).filter(outlives) else { continue };
+        let mut ancestors =
+            std::iter::successors(above(parent), |ancestor| above(ancestor)).take(MOST_ANCESTORS);
+        if let Some(runs) = ancestors.find(|ancestor| !outlives(ancestor)) {
+            left.entry((runs.id.pid, command)).or_default().push(process);
+        }
+    }
+    left.into_iter().map(|((above, _), members)| (above, Cohort::of(members))).collect()
+}
+
+/// `server.py` of `python -u server.py 1`, else the command itself.
+fn program_of(words: &[String]) -> &str {
+    let is_script = |word: &&String| [".py", ".sh", ".js"].iter().any(|end| word.ends_with(end));
+    words.iter().find(is_script).or(words.first()).map_or("", |word| word.as_str())
 }
 
 fn piled_up(analysis: &Analysis, kind: Kind, parent: i32, cohort: &Cohort) -> Option<(usize, Finding)> {

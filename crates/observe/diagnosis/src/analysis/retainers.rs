@@ -42,6 +42,8 @@ const REPEATED: [&str; 2] = ["itertools.cycle", "itertools._tee_dataobject"];
 
 /// What the agent says of tasks and futures that are not done.
 const PENDING: &str = " (pending)";
+/// And of tasks that wait, where none of those that waited before has ended meanwhile.
+const NONE_ENDED: &str = " (none ended)";
 
 /// What a `threading.local` holds for each thread.
 pub(crate) const OF_THREADS: &str = "threading.local";
@@ -171,7 +173,8 @@ pub(crate) fn is_future(retainer: &Retainer) -> bool {
 /// Code of the program takes elements from it. So it does from a dict of listeners, and from one of lists, which is read by its
 /// keys; and a cache takes an entry out to put it back as the newest.
 fn may_wait(retainer: &Retainer) -> bool {
-    let is_other = retainer.nested || is_of_callables(retainer) || is_called_a_cache(retainer);
+    let is_other =
+        retainer.nested || is_of_callables(retainer) || is_of_tasks(retainer) || is_called_a_cache(retainer);
     retainer.taken_from && (retainer.type_name == "collections.deque" || !is_other)
 }
 
@@ -180,9 +183,9 @@ pub(crate) fn is_waiting(retainer: &Retainer) -> bool {
     what(&retainer.element).ends_with(PENDING)
 }
 
-/// Tasks that wait for work: each serves somebody, or nobody any more.
+/// Tasks of which none has ended: each serves somebody, or nobody any more.
 pub(crate) fn is_of_tasks(retainer: &Retainer) -> bool {
-    ["_asyncio.Task", "asyncio.tasks.Task"].contains(&what(&retainer.element))
+    what(&retainer.element).ends_with(NONE_ENDED)
 }
 
 /// Of `function with Tensor [3, 4]` the function.
@@ -260,10 +263,12 @@ impl RetainedGrowth<'_> {
 
 /// The census that explains most of the growth: the last one, or an earlier one where those after it had no time for all.
 pub(crate) fn held(process: &ProcessHistory, rise: Rise, kind: Kind) -> Option<RetainedGrowth<'_>> {
-    let (_, last) = process.censuses.last()?;
+    let (last_at, last) = process.censuses.last()?;
+    // Of a program that has very much a census is dear, so that the last may be from before the rise as it was in the end.
+    let since = if was_rising(process, &rise, *last_at) { last_at.seconds() } else { rise.since };
     let mut later_was_cut = true;
     let reported = process.censuses.iter().rev().take_while(|(at, census)| {
-        let counts = later_was_cut && at.seconds() >= rise.since;
+        let counts = later_was_cut && at.seconds() >= since;
         later_was_cut = census.cut;
         counts
     });
@@ -274,6 +279,15 @@ pub(crate) fn held(process: &ProcessHistory, rise: Rise, kind: Kind) -> Option<R
             Some(held)
         })
         .max_by(|a, b| a.share().total_cmp(&b.share()))
+}
+
+/// It rose from then to the beginning of the rise at half of its speed or faster: it is one growth.
+fn was_rising(process: &ProcessHistory, rise: &Rise, at: At) -> bool {
+    let private = process.private();
+    let then = private.at_or_before(at).zip(private.at_or_before(At::from_seconds(rise.since)));
+    let apart = rise.since - at.seconds();
+    let speed = rise.by / (rise.until - rise.since).max(1.0);
+    apart > 0.0 && then.is_some_and(|((_, before), (_, after))| after - before >= MOST * speed * apart)
 }
 
 /// Of the growth of a process, the largest share that holders of one kind explain.
@@ -357,6 +371,14 @@ pub(crate) fn is_much(process: &ProcessHistory, rise: &Rise) -> bool {
 pub(crate) fn is_much_in_use(process: &ProcessHistory, rise: &Rise) -> bool {
     let free = part(process, rise, GrowthClass::FreedButHeld);
     is_much_of(rise.by - free, process.private().peak().map_or(0.0, |(_, bytes)| bytes) - free)
+}
+
+/// The same of several.
+pub(crate) fn are_much_in_use(timeline: &Timeline, all: &[(&ProcessHistory, &Rise)]) -> bool {
+    let processes: Vec<&ProcessHistory> = all.iter().map(|(process, _)| *process).collect();
+    let free: f64 = all.iter().map(|(process, rise)| part(process, rise, GrowthClass::FreedButHeld)).sum();
+    let by: f64 = all.iter().map(|(_, rise)| rise.by).sum();
+    is_much_of(by - free, most_private(timeline, &processes) - free)
 }
 
 fn is_much_of(by: f64, private: f64) -> bool {

@@ -5,7 +5,8 @@
 //! - What a name leads to, through any number of others, is where a growth was seen. A queue whose items nobody takes explains it.
 //! - What is registered to be called at the end, and came with a thread each, waits for the end of those threads.
 
-use crate::analysis::retainers::is_held_by_c;
+use crate::analysis::growth_class::rising;
+use crate::analysis::retainers::{is_held_by_c, is_much_in_use};
 use crate::analysis::Analysis;
 use crate::causes::explains_growth;
 use crate::policy::growth::GROWTH_BYTES;
@@ -14,8 +15,10 @@ use crate::rule::allocators::retained_by_allocator;
 use crate::rule::retainers::LEADS_TO;
 use ullage_model::{EvidenceValue, Finding, ProcessId, Severity, Status};
 
-/// Free memory that lies below blocks in use.
-const BELOW_LIVE: [&str; 2] = ["glibc-arenas-per-core", "glibc-dynamic-mmap-threshold"];
+/// Free memory that lies below blocks in use. That of threads' arenas is so too, and yet may be what many threads needed once: it
+/// is explained where much is in use.
+const BELOW_LIVE: &str = "glibc-dynamic-mmap-threshold";
+const IN_ARENAS: &str = "glibc-arenas-per-core";
 const QUEUE: &str = "queue-backlog-unbounded";
 const THREADS: &str = "threads-per-task";
 const AT_EXIT: &str = "hooks-and-closures-leak";
@@ -39,7 +42,7 @@ pub(crate) fn explain(analysis: &Analysis, findings: &mut [Finding]) {
     for farther in 0..findings.len() {
         let Some(process) = of(&findings[farther]) else { continue };
         let cause = findings[farther].cause.clone();
-        let is_pinned = BELOW_LIVE.contains(&cause.as_str());
+        let is_pinned = cause == BELOW_LIVE || cause == IN_ARENAS && much_is_in_use(analysis, process);
         let is_queued =
             leads_to(&findings[farther]).is_some_and(|bytes| waiting(analysis, process) >= MOST * bytes);
         let of_threads = cause == AT_EXIT && came_with_threads(analysis, process);
@@ -93,6 +96,12 @@ fn came_with_threads(analysis: &Analysis, process: ProcessId) -> bool {
     of_c.is_some_and(|callbacks| {
         threads >= callbacks.length.saturating_sub(callbacks.before.unwrap_or(0)) as f64
     })
+}
+
+/// What came to it and is in use would be worth a warning by itself.
+fn much_is_in_use(analysis: &Analysis, process: ProcessId) -> bool {
+    let rising = rising(analysis, GROWTH_BYTES as f64);
+    rising.iter().any(|(one, rise)| one.id == process && is_much_in_use(one, rise))
 }
 
 /// Bytes that wait in the queues of a process.

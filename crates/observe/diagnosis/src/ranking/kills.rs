@@ -115,7 +115,7 @@ fn may_explain(analysis: &Analysis, finding: &Finding, kill: Option<At>) -> bool
     let lived = |process: &ProcessHistory, kill: At| {
         process.first_seen <= kill && kill.since(process.last_seen) <= KILL_SLACK_S
     };
-    (explains_growth(&finding.cause) || is_killed_at_work(finding))
+    (explains_growth(&finding.cause) || is_killed_at_work(finding) || is_alike(finding))
         && (finding.status() >= Status::Supported || is_alike(finding))
         && !kill.is_some_and(|kill| began_later(finding, kill))
         && kill.is_none_or(|kill| process.is_none_or(|process| lived(process, kill)))

@@ -8,11 +8,11 @@
 use crate::analysis::copies::{starter, Copy};
 use crate::analysis::growth_class::{rising, rising_with_shared, shared_during, still_rises};
 use crate::analysis::retainers::{
-    are_much, held, is_finalizers, is_held_by_c, is_hooks, is_keyed, is_much_in_use, is_not_live, is_timers,
+    are_much, are_much_in_use, held, is_finalizers, is_held_by_c, is_hooks, is_keyed, is_not_live, is_timers,
     part, Kind, RetainedGrowth,
 };
 use crate::analysis::unheld::{line, unheld, Unheld};
-use crate::analysis::{readable, Analysis, RetainerInCode};
+use crate::analysis::{readable, Analysis, Collection, RemedyContext, RetainerInCode};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::growth::{EXPLAINS, EXPLAINS_MOST, GROWTH_BYTES, HOOKS_MORE};
@@ -91,6 +91,20 @@ const REFERRERS: &str = "import collections, gc, torch\n\
     last = [one for one in tensors if one.shape == shape][-1]\n\
     print(shape, [type(holder) for holder in gc.get_referrers(last) if holder is not tensors])";
 
+/// Of a container of tasks that each serve somebody: their end empties it. None of others.
+pub(crate) fn end_tasks(context: &RemedyContext, name: &str) -> Option<Fix> {
+    let retainer = context.retainer.as_ref().filter(|retainer| retainer.of_tasks && !retainer.deep)?;
+    let takes_out = match retainer.collection {
+        Collection::Dict => format!("task.add_done_callback(lambda _: {name}.pop(key, None))"),
+        Collection::Set => format!("task.add_done_callback({name}.discard)"),
+        _ => format!("task.add_done_callback({name}.remove)"),
+    };
+    Some(Fix::new(
+        "End each task when whom it serves has gone: what it holds goes with it",
+        format!("{takes_out}\ntask.cancel()  # when its client has gone, or has not been heard of for long"),
+    ))
+}
+
 /// A finding of what grew where no name holds it.
 pub(crate) fn is_without_a_name(finding: &Finding) -> bool {
     finding.evidence.first().is_some_and(|first| first.what == OF_TENSORS)
@@ -137,7 +151,8 @@ fn finding(
     if share < EXPLAINS && !hooks && in_use_share(held) < EXPLAINS {
         return None;
     }
-    let known = match (held.seen, share >= EXPLAINS_MOST) {
+    let earlier = held.at.seconds() < held.rise.since;
+    let known = match (held.seen, share >= EXPLAINS_MOST && !earlier) {
         (true, true) => Proof::SeenInside,
         (true, false) => Proof::InPart,
         // A graph that a backward pass has freed is long and holds nothing: in an older torch it looks the same.
@@ -185,11 +200,12 @@ fn severity(analysis: &Analysis, held: &RetainedGrowth, same: &[RetainedGrowth],
     // Of those without a name or a line nobody knows whether they are the same.
     let alike = same.iter().filter(|one| held.is_known() && one.share() >= EXPLAINS_MOST);
     let all: Vec<_> = std::iter::once(held).chain(alike).map(|one| (one.process, &one.rise)).collect();
-    // Where most of what came is free, most of what is in use counts.
-    let in_use = is_not_live(held.process, &held.rise);
-    let much =
-        if in_use { is_much_in_use(held.process, &held.rise) } else { are_much(analysis.timeline, &all) };
-    let share = if in_use { in_use_share(held) } else { share };
+    // Where most of what came is free, what is in use counts. A census sees a part of the growth, of which less may be free.
+    let in_use = is_not_live(held.process, &held.rise) && held.explained >= GROWTH_BYTES;
+    let (much, share) = match in_use {
+        true => (are_much_in_use(analysis.timeline, &all), in_use_share(held)),
+        false => (are_much(analysis.timeline, &all), share),
+    };
     let bounded = held.retainers.iter().all(|retainer| retainer.bounded) && held.graphs.is_empty();
     match held.kind {
         // What exceptions among a function's arguments retain was in nobody's mind who bounded its cache.

@@ -2,8 +2,9 @@
 
 use super::build::*;
 use ullage_model::{
-    AgentMessage, Backlog, Bytes, Census, Collective, Ending, EventKind, Garbage, LimitKind, LoaderSettings,
-    Measured, ProcessMemory, ProcessReading, Retainer, Role, Severity, Status, TorchCount, Verdict, Weight,
+    AgentMessage, Backlog, Bytes, Census, Collective, Ending, EventKind, Garbage, Item, KernelOomKill,
+    LimitKind, LoaderSettings, Measured, OomConstraint, ProcessMemory, ProcessReading, Retainer, Role,
+    Sample, Severity, Status, TorchCount, Verdict, Weight,
 };
 
 fn sized(pid: i32, anonymous: u64) -> ProcessReading {
@@ -203,6 +204,60 @@ fn ranks_that_were_killed_while_their_samplers_list_all_indices_are_no_copies() 
     }
     let fetches = [ASKS, "/lib/torch/utils/data/_utils/fetch.py:54 fetch", "/job/data.py:8 __getitem__"];
     assert_eq!(causes(&in_both(&fetches)), ["per-rank-copies", "memcg-oom-kill"]);
+}
+
+/// So many pool workers are started at 8.4 s; the first is killed at 9.1 s with so many MiB, in a cgroup of 700 MiB.
+fn killed_as_they_start(number: i32, mib: u64, spawned: bool) -> Verdict {
+    let mut run = Run::new();
+    let cgroup = |mib: u64, kills: u64| {
+        move |sample: &mut Sample| {
+            sample.cgroups = vec![group("/job", mib * MIB, 700 * MIB, kills, kills)];
+        }
+    };
+    for second in 1..9 {
+        run.tick(f64::from(second), vec![sized(MAIN, 150 * MIB)], cgroup(151, 0));
+    }
+    for pid in 300..300 + number {
+        run.process(8.4, pid, MAIN, Role::PoolWorker, limits(), 1000);
+        if let Some(Item::Event(event)) = run.items.last_mut() {
+            if let EventKind::ProcessSeen { facts } = &mut event.what {
+                match spawned {
+                    true => facts.command_line.push("--multiprocessing-fork".into()),
+                    false => facts.forked_from = Some(id(MAIN)),
+                }
+            }
+        }
+    }
+    let workers = (300..300 + number).map(|pid| sized(pid, 16 * MIB));
+    run.tick(8.6, std::iter::once(sized(MAIN, 150 * MIB)).chain(workers).collect(), cgroup(240, 0));
+    let kill = KernelOomKill {
+        constraint: OomConstraint::Cgroup,
+        pid: 300,
+        task: "python".into(),
+        oom_cgroup: Some("/job".into()),
+        task_cgroup: Some("/job".into()),
+        anonymous: mib * MIB,
+        ..KernelOomKill::default()
+    };
+    run.kernel_kill(9.1, kill).ended(9.1, 300, Ending::Signaled(9));
+    run.tick(9.2, vec![sized(MAIN, 150 * MIB)], cgroup(160, 1)).finish(9.4, Ending::Exited(1));
+    run.verdict()
+}
+
+#[test]
+fn workers_that_do_not_fit_as_they_start_load_the_same_each() {
+    let verdict = killed_as_they_start(5, 110, true);
+    assert_eq!(causes(&verdict), ["worker-import-overhead", "memcg-oom-kill"]);
+    let (found, said) = (&verdict.findings[0], sentences(&verdict.findings[0]));
+    assert_eq!(found.status(), Status::Hypothesis);
+    assert!(found.is_cause_of(&verdict.findings[1]) && said.contains("all of them need 550 MiB"), "{said}");
+    assert_eq!(causes(&killed_as_they_start(1, 500, true)), ["memcg-oom-kill"], "one");
+    assert_eq!(causes(&killed_as_they_start(5, 30, true)), ["memcg-oom-kill"], "they are little of it");
+    assert_eq!(
+        causes(&killed_as_they_start(5, 110, false)),
+        ["memcg-oom-kill"],
+        "they share what was loaded"
+    );
 }
 
 const STOPS: [&str; 3] = [

@@ -168,7 +168,7 @@ fn workers_that_go_on_after_their_parent_was_killed_are_orphans() {
 
 #[test]
 fn a_server_that_each_of_many_programs_leaves_behind_is_an_orphan_and_one_that_is_left_once_is_not() {
-    let with = |words: &[&str], left: i32, each_by_its_own: bool, ending: Ending, stay_s: f64| {
+    let verdict = |words: &[&str], left: i32, each_by_its_own: bool, ending: Ending, stay_s: f64| {
         let mut run = Run::new();
         let seen = |pid: i32, parent: i32, words: Vec<String>| EventKind::ProcessSeen {
             facts: Box::new(ProcessFacts {
@@ -192,7 +192,7 @@ fn a_server_that_each_of_many_programs_leaves_behind_is_an_orphan_and_one_that_i
                 run.event(at, seen(agent, MAIN, vec!["python".into(), "agent.py".into(), turn.to_string()]));
             }
             let words = words.iter().map(|word| (*word).to_owned()).chain([turn.to_string()]).collect();
-            run.event(at + 0.5, seen(300 + turn, agent, words));
+            run.event(at + 0.5, seen(300 + 100 * turn, agent, words));
         }
         let life = 4.0 * f64::from(left);
         for at in (1..).map(f64::from).take_while(|at| *at <= life + 20.0) {
@@ -200,7 +200,8 @@ fn a_server_that_each_of_many_programs_leaves_behind_is_an_orphan_and_one_that_i
             let agent = if each_by_its_own { 200 + turn } else { 200 };
             let agent = (at < life).then(|| reading(agent, MAIN, "python"));
             let stays = |turn: &i32| at < 4.0 * f64::from(*turn + 1) + stay_s;
-            let servers = (0..left.min(turn + 1)).filter(stays).map(|turn| reading(300 + turn, 1, "python"));
+            let servers =
+                (0..left.min(turn + 1)).filter(stays).map(|turn| reading(300 + 100 * turn, 1, "python"));
             let job = std::iter::once(reading(MAIN, 1, "bash")).chain(servers).chain(agent).collect();
             run.tick(at + 0.6, job, |_| {});
         }
@@ -208,8 +209,19 @@ fn a_server_that_each_of_many_programs_leaves_behind_is_an_orphan_and_one_that_i
             let of = if each_by_its_own { turn + 1 } else { left };
             run.ended(0.9 + 4.0 * f64::from(of), 200 + turn, ending);
         }
-        causes(&run.finish(life + 21.0, Ending::Exited(0)).verdict()).contains(&"orphan-workers")
+        run.finish(life + 21.0, Ending::Exited(0)).verdict()
     };
+    let with = |words: &[&str], left: i32, each_by_its_own: bool, ending: Ending, stay_s: f64| {
+        causes(&verdict(words, left, each_by_its_own, ending, stay_s)).contains(&"orphan-workers")
+    };
+    // Each that was left by a command that went well, one after the other to the end, and none of which does anything any more.
+    let exits =
+        |left: i32, stay_s: f64| verdict(&["python", "engine.py"], left, true, Ending::Exited(0), stay_s);
+    let pile = exits(12, 100.0);
+    let found = pile.findings.iter().find(|finding| finding.cause == PILE).map(sentences);
+    assert!(found.is_some_and(|text| text.contains("had 12 programs at once, from 12 rounds")), "{pile:?}");
+    assert!(!piles(&exits(4, 100.0)), "four");
+    assert!(!piles(&exits(12, 12.0)), "each leaves a while later");
     let finding = |words: &[&str], left: i32, each_by_its_own: bool| {
         with(words, left, each_by_its_own, Ending::Exited(3), 100.0)
     };

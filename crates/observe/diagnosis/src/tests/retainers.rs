@@ -775,6 +775,27 @@ fn garbage_that_waits_for_a_collector_at_work_and_comes_to_rest_is_a_note() {
 }
 
 #[test]
+fn a_census_from_before_the_rise_counts_where_it_was_rising_then_too() {
+    let of = |knee: f64, early: fn(f64) -> f64| {
+        let more =
+            move |t: f64| if t < knee { early(t) as u64 } else { (early(knee) + 10.0 * (t - knee)) as u64 };
+        let census =
+            Census { number: 2, grown: 150 * MIB, retainers: vec![retainer("states")], ..Census::default() };
+        let first = Census { number: 1, ..Census::default() };
+        verdict_of(
+            more,
+            [(2, first), (8, census)].map(|(at, one)| (at, AgentMessage::Census(Box::new(one)))).into(),
+        )
+    };
+    let faster = of(14.0, |t| 20.0 * t);
+    let (cause, severity, status, _) = one(&faster);
+    assert_eq!((cause, severity), ("accumulate-metrics-outputs", Severity::Warning));
+    assert_eq!(status, Status::Supported, "what came since was not seen");
+    // It rested in between: what came later may be something else.
+    assert_eq!(causes(&of(22.0, |t| if t < 8.0 { 20.0 * t } else { 160.0 })), ["unnamed-growth"]);
+}
+
+#[test]
 fn garbage_that_is_older_than_the_growth_is_no_reason_for_it() {
     let with = |bytes: &[u64]| {
         let census = |(place, bytes): (usize, &u64)| {
@@ -795,6 +816,35 @@ fn garbage_that_is_older_than_the_growth_is_no_reason_for_it() {
     assert_eq!(causes(&with(&[300, 300])), ["unnamed-growth"]);
     assert_eq!(one(&with(&[60])).2, Status::Supported, "it may have been there before");
     assert_eq!(one(&with(&[10, 140, 20, 260])).2, Status::Supported, "it comes and goes");
+}
+
+#[test]
+fn garbage_that_is_out_of_sight_by_now_was_there_before_and_is_not_what_came() {
+    let with = |objects: [u64; 2], inspected: u64, bytes: [u64; 2]| {
+        let census = |place: usize| {
+            let (objects, bytes) = (objects[place], bytes[place] * MIB);
+            let garbage = Garbage { objects: inspected, inspected, garbage: 3900, bytes, old: true };
+            let grown = 75 * (place as u64 + 1) * MIB;
+            Census {
+                grown,
+                objects: Some(objects),
+                collects: true,
+                garbage: Some(garbage),
+                ..Census::default()
+            }
+        };
+        verdict_of(steady, in_turn(&[census(0), census(1)]))
+    };
+    // As many objects came as are inspected: all garbage among them came with them.
+    assert_eq!(causes(&with([10_000, 18_000], 8000, [60, 64])), ["gc-disabled-or-deferred"]);
+    // Half as many: half of what was counted before is still among them.
+    let half = with([10_000, 14_000], 8000, [60, 64]);
+    assert!(one(&half).3.contains("retains 34 MiB of 75 MiB that came"), "{}", one(&half).3);
+    // None came: it is what was counted before.
+    assert_eq!(causes(&with([10_000, 10_000], 8000, [60, 64])), ["unnamed-growth"]);
+    // Of those that came half were inspected, with a part of what came.
+    let part = with([10_000, 26_000], 8000, [60, 30 + 60]);
+    assert!(one(&part).3.contains("retains 37.5 MiB of 37.5 MiB that came"), "{}", one(&part).3);
 }
 
 #[test]
