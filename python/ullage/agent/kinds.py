@@ -136,8 +136,8 @@ def is_task(kind):
 
 
 def waits_for_room(task):
-    """It has not begun, or is in a function by which something is acquired, such as a semaphore or a connection, or puts
-    something into a queue of asyncio's."""
+    """It has not begun, or is in a function by which something is acquired, such as a semaphore, or puts something into
+    a queue of asyncio's."""
     awaited, acquires, begun = of_class(type(task), "_coro").__get__(task), False, False
     for _ in range(MOST_AWAITED):
         while module_of(type(awaited)) == "builtins" and qualified_name(type(awaited)) in _AROUND:
