@@ -1250,9 +1250,9 @@ def test_tasks_and_futures_that_wait_are_called_pending(census):
     assert contents.into([future] * 3, list)["element"] == "concurrent.futures._base.Future"
 
 
-def test_tasks_of_which_none_ends_stand_in_no_line(census):
+def test_tasks_that_wait_for_work_stand_in_no_line(census):
     pending = "_asyncio.Task (pending) with Tensor [1]"
-    serving = "_asyncio.Task (none ended) with Tensor [1]"
+    serving = "_asyncio.Task (serving) with Tensor [1]"
 
     async def serves(queue):
         async for _ in items(queue):
@@ -1262,30 +1262,41 @@ def test_tasks_of_which_none_ends_stand_in_no_line(census):
         while (item := await queue.get()) is not None:
             yield item
 
-    async def told(wait, kind=set, meanwhile=lambda tasks: None, number=8):
+    async def told(wait, kind=set, end=0):
         lines = sys.modules["_ullage_lines"].Lines()
-        tasks = [asyncio.create_task(wait()) for _ in range(number)]
-        await asyncio.sleep(0.01)
+        tasks = [asyncio.create_task(wait()) for _ in range(30)]
         container = dict(enumerate(tasks)) if kind is dict else kind(tasks)
-        assert lines.element(container, pending) == pending
-        lines.next()
-        meanwhile(tasks)
+        assert lines.element(container, pending) == pending, "they have not begun"
         await asyncio.sleep(0.01)
-        found = lines.element(container, pending)
+        found = [lines.element(container, pending)]
+        lines.next()
+        for task in tasks[:end]:
+            task.cancel()
+        await asyncio.sleep(0.01)
+        found.append(lines.element(container, pending))
         assert lines.element(container, "function") == "function"
         lines.next()
         lines.next()
-        assert lines.element(container, pending) == pending, "it was not asked for in between"
+        assert lines.element(container, pending) == found[0], "it was not asked for in between"
         for task in tasks:
             task.cancel()
         return found
 
     async def check():
         room, full, event = asyncio.Semaphore(0), asyncio.Queue(1), asyncio.Event()
+        condition, reader, held = asyncio.Condition(), asyncio.StreamReader(), threading.Event()
         full.put_nowait(None)
 
         async def idle():
             await serves(asyncio.Queue())
+
+        async def acquires():
+            async with condition:
+                await condition.wait()
+
+        async def notified():
+            async with condition:
+                await condition.wait()
 
         class Call:
             def __await__(self):
@@ -1295,12 +1306,22 @@ def test_tasks_of_which_none_ends_stand_in_no_line(census):
             await Call()
 
         for kind in (set, list, dict):
-            assert await told(idle, kind) == serving
-        assert await told(event.wait) == serving
-        assert await told(idle, number=3) == pending, "too few"
-        assert await told(idle, meanwhile=lambda tasks: tasks.pop().cancel()) == pending, "a line moves"
-        for waits in (room.acquire, lambda: full.put(1), calls):
-            assert await told(waits) == pending, "for room"
+            assert await told(idle, kind, end=2) == [serving, serving], "two of thirty clients left"
+            assert await told(idle, kind, end=4) == [serving, pending], "a line moves"
+        for waits in (event.wait, notified):
+            assert await told(waits) == [serving, serving]
+        in_executor = functools.partial(asyncio.get_running_loop().run_in_executor, None, held.wait)
+
+        async def in_thread():
+            await in_executor()
+
+        for waits in (room.acquire, lambda: full.put(1), calls, acquires, lambda: asyncio.sleep(60), in_thread):
+            assert await told(waits) == [pending, pending]
+        held.set()
+        task = asyncio.create_task(reader.readline())
+        await asyncio.sleep(0.01)
+        assert sys.modules["_ullage_kinds"].waits_for_work(task)
+        task.cancel()
 
     asyncio.run(check())
 

@@ -77,7 +77,14 @@ _AWAITED = {
     )
 }
 _AROUND = ("async_generator_asend", "anext_awaitable", "coroutine_wrapper")  # of what is awaited, by their names
-MOST_AWAITED = 32  # of a chain of coroutines
+MOST_AWAITED, MOST_AROUND = 32, 2  # of a chain of coroutines, and around one of them
+# Ends of files, and functions in them, in which a task waits until something comes.
+_FOR_WORK = (
+    ("asyncio/queues.py", ("get",)),
+    ("asyncio/locks.py", ("wait",)),  # an Event's, a Condition's
+    ("asyncio/streams.py", ("_wait_for_data",)),
+    ("anyio/streams/memory.py", ("receive",)),
+)
 
 
 def module_of(kind):
@@ -135,22 +142,25 @@ def is_task(kind):
     return type_name(kind) == "_asyncio.Task"
 
 
-def waits_for_room(task):
-    """It has not begun, or is in a function by which something is acquired, such as a semaphore, or puts something into
-    a queue of asyncio's."""
-    awaited, acquires, begun = of_class(type(task), "_coro").__get__(task), False, False
+def waits_for_work(task):
+    """Until something comes: an item, a message, an event. Not in a function by which something is acquired, such as a
+    semaphore or a connection; nor for what it has given to an executor."""
+    awaited, found = of_class(type(task), "_coro").__get__(task), False
     for _ in range(MOST_AWAITED):
-        while module_of(type(awaited)) == "builtins" and qualified_name(type(awaited)) in _AROUND:
-            awaited = ([one for one in gc.get_referents(awaited) if _is_awaited(one)] or [None])[0]
+        for _ in range(MOST_AROUND):
+            if module_of(type(awaited)) == "builtins" and qualified_name(type(awaited)) in _AROUND:
+                awaited = ([one for one in gc.get_referents(awaited) if _is_awaited(one)] or [None])[0]
         of = _AWAITED.get(id(type(awaited)))
         if of is None:
             break
         code, awaited = of[1](awaited), of[0](awaited)
-        begun = begun or awaited is not None
         name, file = code.co_name, code.co_filename
-        if type(name) is str and type(file) is str:
-            acquires = acquires or "acquire" in name or name == "put" and file.endswith("asyncio/queues.py")
-    return acquires or not begun
+        if awaited is None or type(name) is not str or type(file) is not str:
+            return False  # it has not begun, or runs
+        if "acquire" in name or "_connection" in name:
+            return False
+        found = found or any([name in names and file.endswith(end) for end, names in _FOR_WORK])
+    return found
 
 
 def _is_awaited(value):

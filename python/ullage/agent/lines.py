@@ -1,8 +1,8 @@
 """Do tasks of asyncio that wait in a container stand in a line, or does each of them serve somebody?
 
-A line moves: of those that waited before some have ended. Where none has, though more came, each is at work for a
-client, a connection, a queue of its own, and stays until somebody ends it; unless its own functions say that it waits
-for room.
+By what they wait for: who is in a line acquires something, waits for an executor's thread, or has not begun; who serves a
+client, a connection or a queue of its own waits until something comes. A request may wait for its reply so, too: then the
+line moves, and many of those that waited at the census before have ended.
 """
 
 from _weakref import ref
@@ -11,9 +11,10 @@ import _ullage_contents as contents
 import _ullage_kinds as types
 import _ullage_paths as paths
 
-MOST, LEAST = 128, 4  # tasks of a container that stand for all
-NONE_ENDED = " (none ended)"
-_KEPT = "_asyncio.Task" + contents.PENDING
+MOST, LEAST = 64, 8  # tasks of a container that stand for all
+MOVED = 0.1  # of those that waited before
+SERVING = " (serving)"
+_WAITS = "_asyncio.Task" + contents.PENDING
 
 
 class Lines:
@@ -23,15 +24,16 @@ class Lines:
 
     def element(self, container, element):
         """What its elements are called: those of a line stay pending."""
-        if not element.startswith(_KEPT):
+        if not element.startswith(_WAITS):
             return element
         tasks = [task for task in paths.some(container, type(container), MOST) if _is_pending(task)]
         self._now[id(container)] = [ref(task) for task in tasks]
         before = [one() for one in self._before.get(id(container), ())]
-        moved = len(before) < LEAST or not all([task is not None and _is_pending(task) for task in before])
-        if moved or 2 * sum([types.waits_for_room(task) for task in before]) >= len(before):
+        ended = [task for task in before if task is None or not _is_pending(task)]
+        serve = [task for task in tasks if types.waits_for_work(task)]
+        if len(before) >= LEAST and len(ended) >= MOVED * len(before) or 2 * len(serve) <= len(tasks):
             return element
-        return element.replace(contents.PENDING, NONE_ENDED)
+        return element.replace(contents.PENDING, SERVING)
 
     def next(self):
         """Nothing is known any more of a container that was not asked for since."""
@@ -39,4 +41,4 @@ class Lines:
 
 
 def _is_pending(value):
-    return types.waits(value, type(value)) and types.is_task(type(value))
+    return types.is_task(type(value)) and types.waits(value, type(value))

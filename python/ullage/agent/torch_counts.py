@@ -135,8 +135,8 @@ def _circles():
 
 
 def _in_circles(some, base):
-    """(how many of these tensors, bytes that one of their contexts alone holds, name of the function that made them ->
-    how many). A view keeps what it is a view of, and so does the function that has the view."""
+    """(how many of these tensors, bytes that their contexts hold of what was computed, name of the function that made
+    them -> how many). A view keeps what it is a view of, and so does the function that has the view."""
     count, names, storages = 0, {}, {}
     for one in some:
         context = _context(one, base)
@@ -144,22 +144,25 @@ def _in_circles(some, base):
         if any([part is one for part in held]):
             count += 1
             for part in held:
-                if type(part) is type(one):
+                # What has no function is an input, which the program may keep anyway.
+                if type(part) is type(one) and (part.grad_fn is not None or part is one):
                     place, whole = tensors.storage_of(part)
-                    holder, _ = storages.get(place, (id(context), 0))
-                    storages[place] = holder, whole if holder == id(context) else 0
+                    storages[place] = whole
             name = types.qualified_name(type(context))
             names[name] = names.get(name, 0) + 1
-    return count, sum([whole for _, whole in storages.values()]), names
+    return count, sum(storages.values()), names
 
 
 def _context(tensor, base):
     """That of the function of the program's that made it, or what it is a view of; else None."""
     try:
-        contexts = tensor.grad_fn, tensor._base.grad_fn if tensor._is_view() else None
+        context, whole = tensor.grad_fn, tensor._base
+        if context is None or not issubclass(type(context), base):
+            # A class of the program's may say itself what its function is.
+            context = whole.grad_fn if type(whole) is type(tensor) else None
     except Exception:  # a view of what was changed in place
         return None
-    return next((one for one in contexts if one is not None and issubclass(type(one), base)), None)
+    return context if context is not None and issubclass(type(context), base) else None
 
 
 def _held(context):

@@ -7,6 +7,7 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::growth::{EXPLAINS, EXPLAINS_MOST, GROWTH_BYTES};
+use crate::policy::limits::reaches;
 use crate::policy::sizes::MOST;
 use crate::rule::finding::of_process;
 use crate::rule::retainers::{growth_sentence, unseen};
@@ -49,9 +50,9 @@ fn judge(analysis: &Analysis) -> Judgement {
 fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<Finding> {
     let (at, census) = process.censuses.last().filter(|(at, _)| at.seconds() >= rise.since)?;
     let garbage = census.garbage.as_ref()?;
-    let (before, grown_before, seen) = least_before(process, census).unwrap_or((0, 0, 1.0));
-    let (bytes, grown) = (garbage.bytes - before, census.grown.saturating_sub(grown_before));
-    let grown = (grown as f64 * seen) as u64;
+    let before = least_before(process, census).unwrap_or_default();
+    let (bytes, grown) = (garbage.bytes - before.bytes, census.grown.saturating_sub(before.grown));
+    let grown = (grown as f64 * (1.0 - before.unseen)) as u64;
     let share = bytes.min(grown) as f64 / grown.max(1) as f64;
     // What is free now was collected after that census. A program that turned the collector off does that where it ends.
     let collected = census.collects && is_not_live(process, &rise);
@@ -59,7 +60,7 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
         return None;
     }
     // Garbage of the oldest generation may be older than the growth: one census alone does not show that it came.
-    let came = !garbage.old || grown_before > 0 && !was_collected(process);
+    let came = !garbage.old || before.grown > 0 && !before.slid && !was_collected(process);
     let known = if share >= EXPLAINS_MOST && came { Proof::SeenInside } else { Proof::InPart };
     let severity =
         if goes_on(process, &rise) && is_much(process, &rise) { Severity::Warning } else { Severity::Note };
@@ -112,24 +113,42 @@ fn old_garbage(process: &ProcessHistory) -> impl Iterator<Item = (u64, u64)> + C
     })
 }
 
-/// Where it was least before the last census: its bytes as far as they are among those that this one counts, by how much the process
-/// had grown, and which part of the objects that have come since this one has inspected. Only those that came last are inspected:
-/// where there are more, what was counted before is no longer among them.
-fn least_before(process: &ProcessHistory, last: &Census) -> Option<(u64, u64, f64)> {
+/// What was garbage before.
+#[derive(Default)]
+struct Before {
+    /// Bytes of what is among those that the last census counts.
+    bytes: u64,
+    /// By how much the process had grown.
+    grown: u64,
+    /// Of the objects that have come since, the part that was not inspected.
+    unseen: f64,
+    /// Some of what was counted then is out of sight by now.
+    slid: bool,
+}
+
+/// Where it was least before the last census. Only those objects that came last are inspected: where they are fewer than came, and
+/// most of them are garbage, what was counted before is no longer among them.
+fn least_before(process: &ProcessHistory, last: &Census) -> Option<Before> {
     let garbage = last.garbage.as_ref().filter(|garbage| garbage.old)?;
-    let (bytes, grown) =
-        old_garbage(process).filter(|(bytes, grown)| *grown < last.grown && *bytes <= garbage.bytes).min()?;
-    let mut earlier = process.censuses.iter().map(|(_, census)| census);
-    let then = earlier.find(|census| census.grown == grown)?;
-    let counted = then.objects.zip(last.objects).zip(then.garbage.as_ref());
-    let Some(((objects, now), inspected)) = counted.map(|(objects, before)| (objects, before.inspected))
-    else {
-        return Some((bytes, grown, 1.0));
-    };
+    let all = process.censuses.iter().filter_map(|(_, census)| {
+        let before = census.garbage.as_ref().filter(|before| before.old && before.bytes <= garbage.bytes)?;
+        (census.grown < last.grown).then_some((before, census))
+    });
+    let (before, then) = all.min_by_key(|(before, census)| (before.bytes, census.grown))?;
+    let whole = Before { bytes: before.bytes, grown: then.grown, ..Before::default() };
+    let Some((objects, now)) = then.objects.zip(last.objects) else { return Some(whole) };
     let came = now.saturating_sub(objects);
-    let still = garbage.inspected.saturating_sub(came) as f64 / inspected.max(1) as f64;
-    let seen = garbage.inspected as f64 / came.max(1) as f64;
-    Some(((bytes as f64 * still.min(1.0)) as u64, grown, seen.min(1.0)))
+    // Where most of what came lives, it is what came and the garbage of each step, as before.
+    if came == 0 || !reaches(MOST, garbage.garbage, came.min(garbage.inspected)) {
+        return Some(whole);
+    }
+    let still = garbage.inspected.saturating_sub(came) as f64 / before.inspected.max(1) as f64;
+    Some(Before {
+        bytes: (before.bytes as f64 * still.min(1.0)) as u64,
+        unseen: 1.0 - (garbage.inspected as f64 / came as f64).min(1.0),
+        slid: still < 1.0,
+        ..whole
+    })
 }
 
 /// Whether most of it went between two censuses: it comes and goes.

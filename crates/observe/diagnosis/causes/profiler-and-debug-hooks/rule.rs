@@ -1,5 +1,6 @@
 //! Does a run show profiler-and-debug-hooks? page.md says what that is, and how it differs from its look-alikes.
 
+use super::unnamed_growth::grows;
 use crate::analysis::failures::Failure;
 use crate::analysis::growth_class::rising;
 use crate::analysis::killed_at_work::during;
@@ -59,9 +60,10 @@ fn is_listing(frame: &str) -> bool {
 /// schedule, that is not the story.
 fn listed(analysis: &Analysis, process: &ProcessHistory) -> Option<(f64, Finding)> {
     let private = process.private();
-    let ((_, peak), (_, last)) = (private.peak()?, private.last()?);
-    let (mut came, mut stays, mut first) = (0.0, 0.0, None);
-    let mut run: Option<(f64, f64)> = None; // bytes before it, and at most in it
+    let (_, peak) = private.peak()?;
+    let (mut came, mut first, mut stays) = (0.0, None, 0.0);
+    // Of those that follow each other: when the last is over, bytes before the first, and at most in them.
+    let mut run: Option<(At, f64, f64)> = None;
     for (place, work) in process.works.iter().enumerate() {
         let listing =
             |failure: &Failure| lists(failure) && !failure.calls("torch/profiler/profiler.py", &["step"]);
@@ -73,22 +75,29 @@ fn listed(analysis: &Analysis, process: &ProcessHistory) -> Option<(f64, Finding
         let until = process.works.get(place + 1).map_or(process.last_seen, |(next, _)| *next).min(soon);
         // Of a long run old readings are few.
         let before = private.at_or_before(work.0).filter(|(at, _)| work.0.since(*at) <= LAST_SECONDS_S);
-        let (base, most) = run.or(before.map(|(_, bytes)| (bytes, bytes)))?;
+        let going = run.filter(|(over, ..)| *over >= work.0).map(|(_, base, most)| (base, most));
+        let Some((base, most)) = going.or(before.map(|(_, bytes)| (bytes, bytes))) else { continue };
         let most = private.peak_between(work.0, until).map_or(most, |(_, held)| held.max(most));
-        run = Some((base, most));
+        run = Some((until, base, most));
         if most - base > came {
-            (came, stays) = (most - base, last - base);
+            let later = private.points().filter(|(at, _)| *at > until).map(|(_, bytes)| bytes);
+            (came, stays) = (most - base, later.fold(most, f64::min) - base);
             first = Some(failure);
         }
     }
     let failure = first.filter(|_| {
         came >= GROWTH_WARN_BYTES as f64 && came >= GROWTH_WARN_SHARE * peak && stays >= MOST * came
     })?;
-    if rising(analysis, GROWTH_BYTES as f64).iter().any(|(one, _)| one.id == process.id) {
+    let is_other = |rise: &Rise| came < MOST * rise.by && grows(analysis, process);
+    if rising(analysis, GROWTH_BYTES as f64).iter().any(|(one, rise)| one.id == process.id && is_other(rise))
+    {
         return None;
     }
     let began = failure.stack.iter().position(|frame| is_listing(frame))?;
-    let own = failure.stack[..began].iter().rfind(|frame| !frame.contains("/torch/"));
+    let of_torch = |frame: &&String| {
+        ["/torch/autograd/", "/torch/profiler/", "/torch/utils/"].iter().any(|part| frame.contains(part))
+    };
+    let own = failure.stack[..began].iter().rfind(|frame| !of_torch(frame));
     let sentence = format!(
         "{} came to {} while it was {LISTING}, called from {}.",
         evidence::bytes(came as u64),

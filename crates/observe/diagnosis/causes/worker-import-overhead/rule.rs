@@ -8,7 +8,7 @@ use crate::causes::ALIKE;
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::limits::reaches;
-use crate::policy::memory::{HOLDS_COPY, IMPORTS_ALIKE};
+use crate::policy::memory::{FILLED_TOGETHER, HOLDS_COPY, IMPORTS_ALIKE};
 use crate::policy::sizes::MOST;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
@@ -39,9 +39,8 @@ fn judge(analysis: &Analysis) -> Judgement {
     }
 }
 
-/// The kernel killed one of several workers that had been started together, with nothing of their parent's memory, before any of them
-/// could be read twice: each was in its imports, or filled what it was given. The kernel says how much one had, and the others had
-/// the same to load.
+/// The kernel killed one of several workers that had been started together, with nothing of their parent's memory, in their start:
+/// each was in its imports, or filled what it was given. The kernel says how much one had, and the others had the same to load.
 fn loading_at_kill(analysis: &Analysis) -> Option<Finding> {
     let victim = analysis.oom_victims.first()?;
     let killed = victim.process?;
@@ -58,18 +57,25 @@ fn loading_at_kill(analysis: &Analysis) -> Option<Finding> {
             && loads(process)
             && (process.first_seen..=process.last_seen).contains(&victim.last_read_before())
     };
+    let then = |process: &ProcessHistory| {
+        process.anonymous.at_or_before(victim.last_read_before()).map_or(0, |(_, held)| held as u64)
+    };
     let number = analysis.timeline.processes().filter(together).count() as u64;
-    let whole = bytes.saturating_mul(number).min(room);
-    if number < 2 || !loads(killed) || !reaches(MOST, whole, room) {
+    let alike =
+        analysis.timeline.processes().filter(together).all(|one| reaches(MOST, then(one), then(killed)));
+    let whole = bytes.saturating_mul(number);
+    // More than there is room for they cannot have had: then it is one of them that took so much.
+    let fits = reaches(MOST, whole, room) && !reaches(FILLED_TOGETHER, whole, room);
+    if number < 2 || !loads(killed) || !alike || !fits {
         return None;
     }
     let sentence = format!(
         "{} had just been started together, with nothing of their parent's memory, when memory ran out: the one that was killed had {}, so that all of them need {} and more. What they import, or build as they begin, is there once for each.",
         evidence::plural(number, "process", "processes"),
         evidence::bytes(bytes),
-        evidence::bytes(bytes.saturating_mul(number)),
+        evidence::bytes(whole),
     );
-    let held = evidence::number(ALIKE, whole, "bytes", "the kernel log", victim.at, sentence);
+    let held = evidence::number(ALIKE, whole.min(room), "bytes", "the kernel log", victim.at, sentence);
     let starter = analysis.timeline.by_pid(killed.born_to());
     let context = analysis.remedy_context_of(starter);
     let mut finding = of_job(&RULE, Severity::Warning, Proof::Consistent, vec![held], &context);

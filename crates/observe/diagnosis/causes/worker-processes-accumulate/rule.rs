@@ -55,7 +55,8 @@ fn judge(analysis: &Analysis) -> Judgement {
     });
     let left = left_by_others(analysis)
         .into_iter()
-        .filter_map(|(above, cohort)| piled_up(analysis, Kind::Program, above, &cohort));
+        .filter_map(|(above, cohort)| piled_up(analysis, Kind::Program, above, &cohort))
+        .map(|(number, finding)| (number, Finding { fixes: end_what_is_left(), ..finding }));
     match found.chain(left).max_by_key(|(number, _)| *number) {
         Some((_, finding)) => Judgement::one(finding),
         None => Judgement::Nothing,
@@ -64,7 +65,7 @@ fn judge(analysis: &Analysis) -> Judgement {
 
 /// Programs that commands started and went away without, by what ran these commands: each left the same program behind.
 fn left_by_others<'a>(analysis: &Analysis<'a>) -> Vec<(i32, Cohort<'a>)> {
-    let mut left: BTreeMap<(i32, &str), Vec<&ProcessHistory>> = BTreeMap::new();
+    let mut left: BTreeMap<(i32, String), Vec<&ProcessHistory>> = BTreeMap::new();
     for process in analysis.timeline.processes().filter(|process| Kind::of(process) == Some(Kind::Program)) {
         let Some(command) = process.facts.as_ref().map(|facts| program_of(&facts.command_line)) else {
             continue;
@@ -85,10 +86,13 @@ fn left_by_others<'a>(analysis: &Analysis<'a>) -> Vec<(i32, Cohort<'a>)> {
     left.into_iter().map(|((above, _), members)| (above, Cohort::of(members))).collect()
 }
 
-/// `server.py` of `python -u server.py 1`, else the command itself.
-fn program_of(words: &[String]) -> &str {
-    let is_script = |word: &&String| [".py", ".sh", ".js"].iter().any(|end| word.ends_with(end));
-    words.iter().find(is_script).or(words.first()).map_or("", |word| word.as_str())
+/// What it runs and as what: without numbers, which may be a port, and without paths other than those of the program.
+fn program_of(words: &[String]) -> String {
+    let is_program = |place: usize, word: &str| place < 3 || !word.starts_with('/');
+    let kept = words.iter().enumerate().filter(|(place, word)| is_program(*place, word));
+    let kept: Vec<String> =
+        kept.map(|(_, word)| word.chars().filter(|letter| !letter.is_ascii_digit()).collect()).collect();
+    kept.join(" ")
 }
 
 fn piled_up(analysis: &Analysis, kind: Kind, parent: i32, cohort: &Cohort) -> Option<(usize, Finding)> {
@@ -194,6 +198,17 @@ fn left_behind(generations: &[Vec<&ProcessHistory>], until: At) -> bool {
         idle += pair[0].iter().filter(|process| process.worked(since, until) <= most).count();
     }
     idle as f64 >= GENERATIONS_ALIVE * all as f64
+}
+
+/// A command that has ended no longer knows what it started.
+fn end_what_is_left() -> Vec<Fix> {
+    vec![
+        Fix::new(
+            "Give each command a session of its own, and end all of it when it is done",
+            "command = subprocess.Popen(words, start_new_session=True)\ncommand.wait()\nos.killpg(command.pid, signal.SIGTERM)",
+        ),
+        Fix::new("Or start what stays once, and let every command use it", "server = subprocess.Popen(words)  # once"),
+    ]
 }
 
 /// What ends them: a pool that is closed, one that is kept, or a program that is waited for.

@@ -48,7 +48,7 @@ pub(crate) struct RetainerInCode {
     pub(crate) of_callables: bool,
     /// Native code holds it, to call it later.
     pub(crate) held_by_c: Option<HeldByC>,
-    /// It retains tasks of asyncio of which none has ended.
+    /// It retains tasks of asyncio that wait for work, each for itself.
     pub(crate) of_tasks: bool,
     /// It is a future, which retains what it calls when it is done.
     pub(crate) is_future: bool,

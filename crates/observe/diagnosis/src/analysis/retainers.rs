@@ -5,7 +5,8 @@
 //! once, and what came to rest, is nobody's leak.
 
 use super::growth_class::split::split;
-use crate::history::{ProcessHistory, Timeline};
+use super::retained::retained;
+use crate::history::{Allocator, ProcessHistory, Timeline};
 use crate::policy::growth::{GROWTH_WARN_BYTES, GROWTH_WARN_SHARE, VIEWS_KEEP};
 use crate::policy::sizes::MOST;
 use crate::trend::Rise;
@@ -42,8 +43,8 @@ const REPEATED: [&str; 2] = ["itertools.cycle", "itertools._tee_dataobject"];
 
 /// What the agent says of tasks and futures that are not done.
 const PENDING: &str = " (pending)";
-/// And of tasks that wait, where none of those that waited before has ended meanwhile.
-const NONE_ENDED: &str = " (none ended)";
+/// And of tasks of asyncio that wait for work, each for itself.
+const SERVING: &str = " (serving)";
 
 /// What a `threading.local` holds for each thread.
 pub(crate) const OF_THREADS: &str = "threading.local";
@@ -183,9 +184,9 @@ pub(crate) fn is_waiting(retainer: &Retainer) -> bool {
     what(&retainer.element).ends_with(PENDING)
 }
 
-/// Tasks of which none has ended: each serves somebody, or nobody any more.
+/// Tasks that wait for work: each serves somebody, or nobody any more.
 pub(crate) fn is_of_tasks(retainer: &Retainer) -> bool {
-    what(&retainer.element).ends_with(NONE_ENDED)
+    what(&retainer.element).ends_with(SERVING)
 }
 
 /// Of `function with Tensor [3, 4]` the function.
@@ -281,13 +282,21 @@ pub(crate) fn held(process: &ProcessHistory, rise: Rise, kind: Kind) -> Option<R
         .max_by(|a, b| a.share().total_cmp(&b.share()))
 }
 
-/// It rose from then to the beginning of the rise at half of its speed or faster: it is one growth.
+/// In each quarter of the time from then to the beginning of the rise it rose at half of its speed or faster, as far as it was read
+/// so often: it is one growth.
 fn was_rising(process: &ProcessHistory, rise: &Rise, at: At) -> bool {
-    let private = process.private();
-    let then = private.at_or_before(at).zip(private.at_or_before(At::from_seconds(rise.since)));
-    let apart = rise.since - at.seconds();
-    let speed = rise.by / (rise.until - rise.since).max(1.0);
-    apart > 0.0 && then.is_some_and(|((_, before), (_, after))| after - before >= MOST * speed * apart)
+    let (private, since) = (process.private(), At::from_seconds(rise.since));
+    let readings = private.points().filter(|(read, _)| *read > at && *read <= since).count();
+    let parts = (readings / 2).clamp(1, 4);
+    let each = (rise.since - at.seconds()) / parts as f64;
+    let least = MOST * each * rise.by / (rise.until - rise.since).max(1.0);
+    let held = |part: usize| {
+        let then = At::from_seconds(at.seconds() + each * part as f64);
+        private.at_or_before(then).map(|(_, bytes)| bytes)
+    };
+    let rose =
+        |part: usize| held(part).zip(held(part + 1)).is_some_and(|(before, after)| after - before >= least);
+    each > 0.0 && (0..parts).all(rose)
 }
 
 /// Of the growth of a process, the largest share that holders of one kind explain.
@@ -370,7 +379,8 @@ pub(crate) fn is_much(process: &ProcessHistory, rise: &Rise) -> bool {
 /// The same of what is in use, of all that is: what malloc holds free below live blocks may be many times as much.
 pub(crate) fn is_much_in_use(process: &ProcessHistory, rise: &Rise) -> bool {
     let free = part(process, rise, GrowthClass::FreedButHeld);
-    is_much_of(rise.by - free, process.private().peak().map_or(0.0, |(_, bytes)| bytes) - free)
+    let most = process.private().peak().map_or(0.0, |(_, bytes)| bytes);
+    is_much_of(rise.by - free, most - all_free(process, rise))
 }
 
 /// The same of several.
@@ -378,7 +388,15 @@ pub(crate) fn are_much_in_use(timeline: &Timeline, all: &[(&ProcessHistory, &Ris
     let processes: Vec<&ProcessHistory> = all.iter().map(|(process, _)| *process).collect();
     let free: f64 = all.iter().map(|(process, rise)| part(process, rise, GrowthClass::FreedButHeld)).sum();
     let by: f64 = all.iter().map(|(_, rise)| rise.by).sum();
-    is_much_of(by - free, most_private(timeline, &processes) - free)
+    let in_all: f64 = all.iter().map(|(process, rise)| all_free(process, rise)).sum();
+    is_much_of(by - free, most_private(timeline, &processes) - in_all)
+}
+
+/// What malloc holds free in it: not less than came of that in the rise.
+fn all_free(process: &ProcessHistory, rise: &Rise) -> f64 {
+    let of = |allocator| retained(&process.memory_readings, allocator).map_or(0.0, |retained| retained.bytes);
+    let came = part(process, rise, GrowthClass::FreedButHeld);
+    (of(Allocator::Arenas) + of(Allocator::Heap)).max(came)
 }
 
 fn is_much_of(by: f64, private: f64) -> bool {

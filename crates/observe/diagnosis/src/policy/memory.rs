@@ -32,6 +32,9 @@ pub(crate) const DATASET_BYTES: u64 = 16 << 20;
 pub(crate) const RANK_DATASET_BYTES: u64 = 32 << 20;
 /// Of an estimate, what a process must hold: memory that is not there is no copy.
 pub(crate) const HOLDS_COPY: f64 = 0.8;
+/// Of a limit, what processes that filled it together can have had, as one was read when it was killed: the others were read a little
+/// earlier, or later.
+pub(crate) const FILLED_TOGETHER: f64 = 1.25;
 /// Copies of one thing: the least is so much of the most; what ranks read of it differs a little,
 pub(crate) const RANKS_ALIKE: f64 = 0.9;
 /// killed as they load, they are at different places of the same;

@@ -201,11 +201,10 @@ fn severity(analysis: &Analysis, held: &RetainedGrowth, same: &[RetainedGrowth],
     let alike = same.iter().filter(|one| held.is_known() && one.share() >= EXPLAINS_MOST);
     let all: Vec<_> = std::iter::once(held).chain(alike).map(|one| (one.process, &one.rise)).collect();
     // Where most of what came is free, what is in use counts. A census sees a part of the growth, of which less may be free.
-    let in_use = is_not_live(held.process, &held.rise) && held.explained >= GROWTH_BYTES;
-    let (much, share) = match in_use {
-        true => (are_much_in_use(analysis.timeline, &all), in_use_share(held)),
-        false => (are_much(analysis.timeline, &all), share),
-    };
+    let in_use = is_not_live(held.process, &held.rise);
+    let much =
+        if in_use { are_much_in_use(analysis.timeline, &all) } else { are_much(analysis.timeline, &all) };
+    let share = if in_use && held.explained >= GROWTH_BYTES { in_use_share(held) } else { share };
     let bounded = held.retainers.iter().all(|retainer| retainer.bounded) && held.graphs.is_empty();
     match held.kind {
         // What exceptions among a function's arguments retain was in nobody's mind who bounded its cache.

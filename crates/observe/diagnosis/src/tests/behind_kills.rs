@@ -251,6 +251,11 @@ fn workers_that_do_not_fit_as_they_start_load_the_same_each() {
     let (found, said) = (&verdict.findings[0], sentences(&verdict.findings[0]));
     assert_eq!(found.status(), Status::Hypothesis);
     assert!(found.is_cause_of(&verdict.findings[1]) && said.contains("all of them need 550 MiB"), "{said}");
+    assert_eq!(
+        causes(&killed_as_they_start(5, 480, true)),
+        ["memcg-oom-kill"],
+        "it was the one that took so much"
+    );
     assert_eq!(causes(&killed_as_they_start(1, 500, true)), ["memcg-oom-kill"], "one");
     assert_eq!(causes(&killed_as_they_start(5, 30, true)), ["memcg-oom-kill"], "they are little of it");
     assert_eq!(
