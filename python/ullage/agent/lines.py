@@ -1,8 +1,8 @@
 """Do tasks of asyncio that wait in a container stand in a line, or does each of them serve somebody?
 
-By what they wait for: who is in a line acquires something, waits for an executor's thread, or has not begun; who serves a
-client, a connection or a queue of its own waits until something comes. A request may wait for its reply so, too: then the
-line moves, and many of those that waited at the census before have ended.
+By what they wait for: who is in a line acquires something, waits for an executor's thread, or has not begun; who serves
+a client, a connection or a queue of its own waits until something comes. A request may wait for its reply so, too: then
+the line moves, and many of those that waited at the census before have ended.
 """
 
 from _weakref import ref

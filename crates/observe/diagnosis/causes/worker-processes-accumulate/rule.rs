@@ -89,10 +89,9 @@ fn left_by_others<'a>(analysis: &Analysis<'a>) -> Vec<(i32, Cohort<'a>)> {
 /// What it runs and as what: without numbers, which may be a port, and without paths other than those of the program.
 fn program_of(words: &[String]) -> String {
     let is_program = |place: usize, word: &str| place < 3 || !word.starts_with('/');
-    let kept = words.iter().enumerate().filter(|(place, word)| is_program(*place, word));
-    let kept: Vec<String> =
-        kept.map(|(_, word)| word.chars().filter(|letter| !letter.is_ascii_digit()).collect()).collect();
-    kept.join(" ")
+    let of_program = words.iter().enumerate().filter(|(place, word)| is_program(*place, word));
+    let letters = |word: &String| word.chars().filter(|letter| !letter.is_ascii_digit()).collect::<String>();
+    of_program.map(|(_, word)| letters(word)).collect::<Vec<_>>().join(" ")
 }
 
 fn piled_up(analysis: &Analysis, kind: Kind, parent: i32, cohort: &Cohort) -> Option<(usize, Finding)> {
