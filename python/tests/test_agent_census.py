@@ -1308,7 +1308,11 @@ def test_tasks_that_wait_for_work_stand_in_no_line(census):
         for kind in (set, list, dict):
             assert await told(idle, kind, end=2) == [serving, serving], "two of thirty clients left"
             assert await told(idle, kind, end=4) == [serving, pending], "a line moves"
-        for waits in (event.wait, notified):
+
+        async def handle_connection():
+            await asyncio.wait_for(event.wait(), 60)
+
+        for waits in (event.wait, notified, handle_connection):
             assert await told(waits) == [serving, serving]
         in_executor = functools.partial(asyncio.get_running_loop().run_in_executor, None, held.wait)
 

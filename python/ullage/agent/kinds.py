@@ -85,6 +85,7 @@ _FOR_WORK = (
     ("asyncio/streams.py", ("_wait_for_data",)),
     ("anyio/streams/memory.py", ("receive",)),
 )
+_FOR_ROOM = ("get_connection", "wait_for_connection", "wait_for_available_connection")
 
 
 def module_of(kind):
@@ -153,14 +154,24 @@ def waits_for_work(task):
         of = _AWAITED.get(id(type(awaited)))
         if of is None:
             break
-        code, awaited = of[1](awaited), of[0](awaited)
+        coroutine, code, awaited = awaited, of[1](awaited), of[0](awaited)
         name, file = code.co_name, code.co_filename
         if awaited is None or type(name) is not str or type(file) is not str:
             return False  # it has not begun, or runs
-        if "acquire" in name or "_connection" in name:
+        if "acquire" in name or name.lstrip("_").startswith(_FOR_ROOM):
             return False
         found = found or any([name in names and file.endswith(end) for end, names in _FOR_WORK])
+        if name == "wait_for" and file.endswith("asyncio/tasks.py"):
+            awaited = _in_a_task_of(coroutine, awaited)
     return found
+
+
+def _in_a_task_of(coroutine, awaited):
+    """Up to CPython 3.11 asyncio.wait_for() has what it waits for in a task of its own."""
+    parts = gc.get_referents(coroutine)
+    parts += [one for part in parts if type(part) is FrameType for one in gc.get_referents(part)]
+    tasks = [one for one in parts if is_task(type(one))]
+    return of_class(type(tasks[0]), "_coro").__get__(tasks[0]) if tasks else awaited
 
 
 def _is_awaited(value):

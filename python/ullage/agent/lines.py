@@ -24,7 +24,7 @@ class Lines:
 
     def element(self, container, element):
         """What its elements are called: those of a line stay pending."""
-        if not element.startswith(_WAITS):
+        if not element.startswith(_WAITS) or id(type(container)) not in paths.OF_CONTAINERS:
             return element
         tasks = [task for task in paths.some(container, type(container), MOST) if _is_pending(task)]
         self._now[id(container)] = [ref(task) for task in tasks]

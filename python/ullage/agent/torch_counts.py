@@ -117,26 +117,33 @@ def _circles():
     quiet = common.names("torch._C").get("DisableTorchFunction")
     if base is None or quiet is None:
         return
-    with quiet():
-        young = [one for one in common.newest(0, MOST_YOUNG)[0] if type(one) is tensor]
-        count, size, names = _in_circles(young, base)
-        if count >= MANY_CIRCLES:
-            del young
-            found = common.standing((tensor,), MOST_TENSORS)
-            if found is not None and found[1] > 0:
-                share = found[1] / len(found[0])
-                in_all = _in_circles(found[0], base)
-                # One that was met by chance would stand for many.
-                if in_all[0] >= MANY_CIRCLES and share * in_all[0] > count:
-                    count, size, names = round(share * in_all[0]), round(share * in_all[1]), in_all[2]
+    try:
+        with quiet():
+            _count_circles(tensor, base)
+    finally:
+        _next_circles = now + max(CIRCLES_S, (thread_time() - began) / common.BUDGET)
+
+
+def _count_circles(tensor, base):
+    young = [one for one in common.newest(0, MOST_YOUNG)[0] if type(one) is tensor]
+    count, size, names = _in_circles(young, base)
+    if count >= MANY_CIRCLES:
+        del young
+        found = common.standing((tensor,), MOST_TENSORS)
+        if found is not None and found[1] > 0:
+            share = found[1] / len(found[0])
+            in_all = _in_circles(found[0], base, share)
+            # One that was met by chance would stand for many.
+            if in_all[0] >= MANY_CIRCLES and share * in_all[0] > count:
+                count, size, names = round(share * in_all[0]), in_all[1], in_all[2]
     if count >= MANY_CIRCLES:
         _more("autograd-circles", count, size, max(names, key=names.get).removesuffix("Backward"))
-    _next_circles = now + max(CIRCLES_S, (thread_time() - began) / common.BUDGET)
 
 
-def _in_circles(some, base):
+def _in_circles(some, base, share=1):
     """(how many of these tensors, bytes that their contexts hold of what was computed, name of the function that made
-    them -> how many). A view keeps what it is a view of, and so does the function that has the view."""
+    them -> how many). A view keeps what it is a view of, and so does the function that has the view. `share`: for how
+    many each stands."""
     count, names, storages = 0, {}, {}
     for one in some:
         context = _context(one, base)
@@ -145,12 +152,21 @@ def _in_circles(some, base):
             count += 1
             for part in held:
                 # What has no function is an input, which the program may keep anyway.
-                if type(part) is type(one) and (part.grad_fn is not None or part is one):
+                if type(part) is type(one) and (part is one or _is_computed(part)):
                     place, whole = tensors.storage_of(part)
-                    storages[place] = whole
+                    holder, _ = storages.get(place, (id(context), 0))
+                    storages[place] = holder if holder == id(context) else None, whole
             name = types.qualified_name(type(context))
             names[name] = names.get(name, 0) + 1
-    return count, sum(storages.values()), names
+    size = sum([whole * (share if holder is not None else 1) for holder, whole in storages.values()])
+    return count, round(size), names
+
+
+def _is_computed(tensor):
+    try:
+        return tensor.grad_fn is not None
+    except Exception:  # a view of what was changed in place
+        return False
 
 
 def _context(tensor, base):

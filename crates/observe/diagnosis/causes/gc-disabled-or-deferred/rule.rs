@@ -7,7 +7,6 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::growth::{EXPLAINS, EXPLAINS_MOST, GROWTH_BYTES};
-use crate::policy::limits::reaches;
 use crate::policy::sizes::MOST;
 use crate::rule::finding::of_process;
 use crate::rule::retainers::{growth_sentence, unseen};
@@ -52,7 +51,6 @@ fn finding(analysis: &Analysis, process: &ProcessHistory, rise: Rise) -> Option<
     let garbage = census.garbage.as_ref()?;
     let before = least_before(process, census).unwrap_or_default();
     let (bytes, grown) = (garbage.bytes - before.bytes, census.grown.saturating_sub(before.grown));
-    let grown = (grown as f64 * (1.0 - before.unseen)) as u64;
     let share = bytes.min(grown) as f64 / grown.max(1) as f64;
     // What is free now was collected after that census. A program that turned the collector off does that where it ends.
     let collected = census.collects && is_not_live(process, &rise);
@@ -120,14 +118,12 @@ struct Before {
     bytes: u64,
     /// By how much the process had grown.
     grown: u64,
-    /// Of the objects that have come since, the part that was not inspected.
-    unseen: f64,
     /// Some of what was counted then is out of sight by now.
     slid: bool,
 }
 
-/// Where it was least before the last census. Only those objects that came last are inspected: where they are fewer than came, and
-/// most of them are garbage, what was counted before is no longer among them.
+/// Where it was least before the last census. Only those objects that came last are inspected: where garbage came, what was counted
+/// before is no longer among them by as much. Of ever as much garbage, which comes and goes with each step, that is not so.
 fn least_before(process: &ProcessHistory, last: &Census) -> Option<Before> {
     let garbage = last.garbage.as_ref().filter(|garbage| garbage.old)?;
     let all = process.censuses.iter().filter_map(|(_, census)| {
@@ -135,20 +131,15 @@ fn least_before(process: &ProcessHistory, last: &Census) -> Option<Before> {
         (census.grown < last.grown).then_some((before, census))
     });
     let (before, then) = all.min_by_key(|(before, census)| (before.bytes, census.grown))?;
-    let whole = Before { bytes: before.bytes, grown: then.grown, ..Before::default() };
+    let whole = Before { bytes: before.bytes, grown: then.grown, slid: false };
     let Some((objects, now)) = then.objects.zip(last.objects) else { return Some(whole) };
     let came = now.saturating_sub(objects);
-    // Where most of what came lives, it is what came and the garbage of each step, as before.
-    if came == 0 || !reaches(MOST, garbage.garbage, came.min(garbage.inspected)) {
+    let still = garbage.inspected.saturating_sub(came) as f64 / before.inspected.max(1) as f64;
+    let new = garbage.garbage as f64 - still.min(1.0) * before.garbage as f64;
+    if came == 0 || came > garbage.inspected || still >= 1.0 || new < MOST * came as f64 {
         return Some(whole);
     }
-    let still = garbage.inspected.saturating_sub(came) as f64 / before.inspected.max(1) as f64;
-    Some(Before {
-        bytes: (before.bytes as f64 * still.min(1.0)) as u64,
-        unseen: 1.0 - (garbage.inspected as f64 / came as f64).min(1.0),
-        slid: still < 1.0,
-        ..whole
-    })
+    Some(Before { bytes: (before.bytes as f64 * still) as u64, slid: true, ..whole })
 }
 
 /// Whether most of it went between two censuses: it comes and goes.

@@ -81,7 +81,7 @@ fn listed(analysis: &Analysis, process: &ProcessHistory) -> Option<(f64, Finding
         run = Some((until, base, most));
         if most - base > came {
             let later = private.points().filter(|(at, _)| *at > until).map(|(_, bytes)| bytes);
-            (came, stays) = (most - base, later.fold(most, f64::min) - base);
+            (came, stays) = (most - base, later.reduce(f64::min).unwrap_or(base) - base);
             first = Some(failure);
         }
     }

@@ -9,7 +9,7 @@ use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::limits::reaches;
 use crate::policy::memory::{FILLED_TOGETHER, HOLDS_COPY, IMPORTS_ALIKE};
-use crate::policy::sizes::MOST;
+use crate::policy::sizes::{MOST, WARN_BYTES};
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ fn loading_at_kill(analysis: &Analysis) -> Option<Finding> {
     let group = victim.group.filter(|_| !victim.host).and_then(|group| limiting(analysis, group));
     let room = group.map(|(_, limit)| limit).or(analysis.machine().memory_total.known().map(|all| all.0))?;
     let loads = |process: &ProcessHistory| {
-        matches!(process.role, Role::PoolWorker | Role::Trainer | Role::Other)
+        process.role == Role::PoolWorker
             && started_empty(analysis, process)
             && is_start(process, victim.at.seconds())
     };
@@ -61,12 +61,13 @@ fn loading_at_kill(analysis: &Analysis) -> Option<Finding> {
         process.anonymous.at_or_before(victim.last_read_before()).map_or(0, |(_, held)| held as u64)
     };
     let number = analysis.timeline.processes().filter(together).count() as u64;
-    let alike =
-        analysis.timeline.processes().filter(together).all(|one| reaches(MOST, then(one), then(killed)));
+    // Of those that were read with much, what they hold is measured: per-rank-copies.
+    let alike = |one: &ProcessHistory| reaches(MOST, then(one), then(killed)) && then(one) < WARN_BYTES;
+    let alike = then(killed) > 0 && analysis.timeline.processes().filter(together).all(alike);
     let whole = bytes.saturating_mul(number);
     // More than there is room for they cannot have had: then it is one of them that took so much.
     let fits = reaches(MOST, whole, room) && !reaches(FILLED_TOGETHER, whole, room);
-    if number < 2 || !loads(killed) || !alike || !fits {
+    if number < 2 || !together(&killed) || !alike || !fits {
         return None;
     }
     let sentence = format!(

@@ -7,7 +7,7 @@
 use super::growth_class::split::split;
 use super::retained::retained;
 use crate::history::{Allocator, ProcessHistory, Timeline};
-use crate::policy::growth::{GROWTH_WARN_BYTES, GROWTH_WARN_SHARE, VIEWS_KEEP};
+use crate::policy::growth::{GROWTH_WARN_BYTES, GROWTH_WARN_SHARE, ONE_RISE, VIEWS_KEEP};
 use crate::policy::sizes::MOST;
 use crate::trend::Rise;
 use std::collections::BTreeMap;
@@ -282,20 +282,24 @@ pub(crate) fn held(process: &ProcessHistory, rise: Rise, kind: Kind) -> Option<R
         .max_by(|a, b| a.share().total_cmp(&b.share()))
 }
 
-/// In each quarter of the time from then to the beginning of the rise it rose at half of its speed or faster, as far as it was read
-/// so often: it is one growth.
+/// In each quarter of the time from then to the beginning of the rise it rose about as fast, as far as it was read so often: it
+/// is one growth. What is loaded at first comes faster.
 fn was_rising(process: &ProcessHistory, rise: &Rise, at: At) -> bool {
     let (private, since) = (process.private(), At::from_seconds(rise.since));
     let readings = private.points().filter(|(read, _)| *read > at && *read <= since).count();
     let parts = (readings / 2).clamp(1, 4);
     let each = (rise.since - at.seconds()) / parts as f64;
-    let least = MOST * each * rise.by / (rise.until - rise.since).max(1.0);
+    let came = each * rise.by / (rise.until - rise.since).max(1.0);
     let held = |part: usize| {
         let then = At::from_seconds(at.seconds() + each * part as f64);
         private.at_or_before(then).map(|(_, bytes)| bytes)
     };
-    let rose =
-        |part: usize| held(part).zip(held(part + 1)).is_some_and(|(before, after)| after - before >= least);
+    let rose = |part: usize| {
+        let alike = |(before, after): (f64, f64)| {
+            (ONE_RISE[0] * came..=ONE_RISE[1] * came).contains(&(after - before))
+        };
+        held(part).zip(held(part + 1)).is_some_and(alike)
+    };
     each > 0.0 && (0..parts).all(rose)
 }
 
@@ -388,7 +392,8 @@ pub(crate) fn are_much_in_use(timeline: &Timeline, all: &[(&ProcessHistory, &Ris
     let processes: Vec<&ProcessHistory> = all.iter().map(|(process, _)| *process).collect();
     let free: f64 = all.iter().map(|(process, rise)| part(process, rise, GrowthClass::FreedButHeld)).sum();
     let by: f64 = all.iter().map(|(_, rise)| rise.by).sum();
-    let in_all: f64 = all.iter().map(|(process, rise)| all_free(process, rise)).sum();
+    // What forks inherited, free or not, counts once.
+    let in_all = if let [(process, rise)] = all { all_free(process, rise) } else { free };
     is_much_of(by - free, most_private(timeline, &processes) - in_all)
 }
 

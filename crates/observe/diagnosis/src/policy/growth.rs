@@ -114,6 +114,9 @@ pub(crate) const UNNAMED_LATE_READINGS: usize = 32;
 pub(crate) const UNNAMED_LATE_SHARE: f64 = 0.5;
 /// One of many processes that grow together.
 pub(crate) const UNNAMED_EACH_BYTES: f64 = GROWTH_WARN_BYTES as f64 / OF_MANY_PART;
+/// A rise of which a part is faster, or slower, is one where it is so many times as fast at least, and at most: a program runs at half
+/// of its speed beside others, and what it loads as it starts comes ten times as fast as a leak.
+pub(crate) const ONE_RISE: [f64; 2] = [0.5, 2.5];
 /// Intervals that it lasts: of the run's own reading, however far apart.
 pub(crate) const UNNAMED_INTERVALS: f64 = 3.0;
 /// Intervals within which a process that ends is read for the last time: what was freed longer before was freed by the work.
