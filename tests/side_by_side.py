@@ -6,8 +6,8 @@ is what is expected.
 
 Compared: the exit status, both streams, warnings (all are shown), what the job computed (it prints digests), files left
 in its folder, in TMPDIR and in /dev/shm, and the processes that are alive afterwards. What differs from run to run is
-taken out: pids, addresses, times. A job that differs is run plainly once more: where that differs too, the job varies by
-itself, which is said, and a way that did as either of the two did nothing to it.
+taken out: pids, addresses, times. A job that differs is run plainly once more: where that differs too, the job varies
+by itself, which is said, and a way that did as either of the two did nothing to it.
 
 A difference passes where a row of the table in docs/reference/differences.md names its job and its way. Every other one
 is a failure. Jobs that took much longer than plainly are listed at the end.
