@@ -61,6 +61,11 @@ def test_a_job_that_differs_from_itself_is_at_fault(ullage, tmp_path):
     assert differences(job, ullage(""), tmp_path) == {("out", "plain, once more")}
 
 
+def test_a_job_that_was_odd_once_blames_no_way(ullage, tmp_path):
+    once = f"mkdir {tmp_path}/met 2>/dev/null && echo odd || echo fine"
+    assert differences(side.Job("one", ["bash", "-c", once], []), ullage(""), tmp_path) == set()
+
+
 def test_parts_after_one_that_kills_the_process_are_run(ullage, tmp_path):
     job = side.Job("all", [sys.executable, "-c", PARTS], ["a", "b", "c"])
     found = differences(job, ullage("export DIES_AT=b; ulimit -c 0"), tmp_path)
