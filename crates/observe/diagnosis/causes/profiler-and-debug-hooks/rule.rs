@@ -80,7 +80,8 @@ fn listed(analysis: &Analysis, process: &ProcessHistory) -> Option<(f64, Finding
         let most = private.peak_between(work.0, until).map_or(most, |(_, held)| held.max(most));
         run = Some((until, base, most));
         if most - base > came {
-            let later = private.points().filter(|(at, _)| *at > until).map(|(_, bytes)| bytes);
+            // At the first one after that look it may still be listing.
+            let later = private.points().filter(|(at, _)| *at > work.0).skip(1).map(|(_, bytes)| bytes);
             (came, stays) = (most - base, later.reduce(f64::min).unwrap_or(base) - base);
             first = Some(failure);
         }

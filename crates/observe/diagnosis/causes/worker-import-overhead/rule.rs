@@ -48,7 +48,8 @@ fn loading_at_kill(analysis: &Analysis) -> Option<Finding> {
     let group = victim.group.filter(|_| !victim.host).and_then(|group| limiting(analysis, group));
     let room = group.map(|(_, limit)| limit).or(analysis.machine().memory_total.known().map(|all| all.0))?;
     let loads = |process: &ProcessHistory| {
-        process.role == Role::PoolWorker
+        // Before its first task a pool's worker is like any other process.
+        matches!(process.role, Role::PoolWorker | Role::Other)
             && started_empty(analysis, process)
             && is_start(process, victim.at.seconds())
     };
