@@ -316,7 +316,6 @@ class Reorderer:
 
 
 def test_a_dict_whose_entries_code_takes_and_uses_is_a_queue(census):
-    pytest.importorskip("torch")  # it has loaded dis
     reorderer = Reorderer()
     for number in range(1, 20):
         reorderer.put(number)
@@ -367,7 +366,6 @@ def kept_apart(part):
     ],
 )
 def test_a_dict_whose_first_entries_stay_while_later_ones_go_is_no_queue(census, in_flight, kind, value):
-    pytest.importorskip("torch")  # it has loaded dis
     operations = Operations(kind=kind, value=value)
     for number in range(8):
         operations.step(fails=number % 3 == 0)
@@ -383,7 +381,6 @@ def test_a_dict_whose_first_entries_stay_while_later_ones_go_is_no_queue(census,
 
 @pytest.mark.parametrize(("taken_each", "apart"), [(0, (1,)), (0, (32,)), (0, (1, 9, 4, 17, 6)), (1, (1,))])
 def test_a_dict_of_which_nothing_is_taken_any_more_or_what_came_first_is_a_queue(census, taken_each, apart):
-    pytest.importorskip("torch")
     operations = Operations(apart, value=kept_apart)
     for _ in range(24):
         operations.start()
@@ -419,7 +416,6 @@ class Timer:
 
 
 def test_a_heap_that_code_takes_the_least_of_is_a_queue(census):
-    pytest.importorskip("torch")
     timer = Timer()
     for number in range(20):
         timer.call_at(1000 + number, bytes(MIB) + bytes([number]))
@@ -430,6 +426,86 @@ def test_a_heap_that_code_takes_the_least_of_is_a_queue(census):
     message = taken(census, 100 * MIB)
     found = {name: holder(message, f"timer.{name}")["taken_from"] for name in ("waiting", "best", "aliased")}
     assert found == {"waiting": True, "best": False, "aliased": True}
+
+
+class InOrder:
+    """Results of workers, by their numbers: one is late, and those after it wait."""
+
+    def __init__(self):
+        self.early, self.aside, self.heap, self.due, self.by_name = {}, {}, [], [], {}
+        self.following = self.clock = 0
+
+    def put(self, number, value):
+        self.early[number] = self.aside[number] = value
+        self.by_name[number] = value
+        heapq.heappush(self.heap, (number, value))
+        heapq.heappush(self.due, (number, value))
+
+    def in_turn(self):
+        while self.following in self.early:
+            yield self.early.pop(self.following)
+            self.following += 1
+
+    def in_turn_again(self):
+        following = self.following
+        while (value := self.aside.pop(following, None)) is not None:
+            following = following + 1
+            yield value
+
+    def least_in_turn(self):
+        while self.heap and self.heap[0][0] == self.following:
+            yield heapq.heappop(self.heap)[1]
+            self.following += 1
+
+    def at_its_time(self):
+        self.clock += 1
+        while self.due and self.due[0][0] <= self.clock:
+            yield heapq.heappop(self.due)[1]
+
+    def called(self, number):
+        self.clock += 1
+        return self.by_name.pop(number)
+
+
+def test_what_code_takes_by_a_number_that_it_counts_waits_for_a_late_one(census):
+    waiting = InOrder()
+    ways = (waiting.in_turn, waiting.in_turn_again, waiting.least_in_turn)
+    for number in range(1000, 1020):
+        waiting.put(number, bytes(MIB) + bytes([number % 256]))
+    taken(census, 20 * MIB)
+    for number in range(1020, 1050):
+        waiting.put(number, bytes(MIB) + bytes([number % 256]))
+        assert [list(way()) for way in ways] == [[], [], []]
+    message = taken(census, 50 * MIB)
+    names = ("early", "aside", "heap", "due", "by_name")
+    found = [holder(message, f"waiting.{name}") for name in names]
+    assert [one["taken_from"] for one in found] == [True] * 5
+    assert [one["in_order"] for one in found] == [True, True, True, False, False]
+
+
+class Samples:
+    seen = []
+
+    def __init__(self, count, census, said, names):
+        self.samples, self.names = [], names
+        for number in range(count):
+            if number in (count // 2, count - 1):
+                said.append(taken(census, 3 * number * MIB))
+            self.samples.append(bytes(MIB) + bytes([number]))
+            self.names.append(bytes(MIB) + bytes([number]))
+            Samples.seen.append(bytes(MIB) + bytes([number]))
+
+
+def test_what_a_constructor_fills_is_no_collection_until_it_has_returned(census):
+    said, names = [], []
+    samples = Samples(40, census, said, names)
+    found = {name: holder(said[1], name)["in_constructor"] for name in ("self.samples", "names")}
+    assert found == {"self.samples": True, "names": False}
+    seen = [one for one in said[1]["holders"] if one["name"].endswith("Samples.seen")]
+    assert [one["in_constructor"] for one in seen] == [False]
+    samples.samples += [bytes(MIB) + bytes([number]) for number in range(40)]
+    assert holder(taken(census, 160 * MIB), "samples.samples")["in_constructor"] is False
+    Samples.seen.clear()
 
 
 def test_a_list_has_the_name_the_place_and_the_line_of_its_function(census):

@@ -32,13 +32,12 @@ USES = {
 
 def test_what_code_does_with_a_dict_is_read_from_its_byte_code(python, script):
     program = f"""
-import dis
 numbered = agent_parts.common.__globals__["load"]("numbered")
 said = {{}}
 for text in {list(USES)!r}:
     names = {{}}
     exec("def f(self, kept, number, value, other):\\n    " + text, names)
-    said[text] = numbered._uses(dis, names["f"].__code__, "kept")
+    said[text] = numbered._uses(names["f"].__code__, "kept")
 say(said=said)
 """
     said = told(python, script, program)["said"]

@@ -5,9 +5,7 @@ it calls begins, and that one ends first. The surprise: the instruction of a cal
 has returned, so that what is named is what is called, or was just now.
 """
 
-import sys
-
-import _ullage_common as common
+import _ullage_steps as steps
 
 LONGEST = 8000  # bytes of code that are taken apart
 NAMES, NAME = 2, 100  # of `torch.utils.dlpack.from_dlpack` the last ones
@@ -16,8 +14,8 @@ NAMES, NAME = 2, 100  # of `torch.utils.dlpack.from_dlpack` the last ones
 def called(code, at):
     """`numpy.concatenate` or `values.tolist`, for the offset of a frame's last instruction; None where it is no call,
     or one of what has no name."""
-    opnames = common.names("dis").get("opname")  # torch has loaded it; a program without it pays nothing
-    if type(opnames) is not list or len(opnames) < 256 or not hasattr(code, "co_positions"):
+    opnames = steps.names() if hasattr(code, "co_positions") else ()
+    if not opnames:
         return None
     raw = code.co_code
     if not 0 <= at < len(raw) <= LONGEST:
@@ -44,6 +42,7 @@ def called(code, at):
     return ".".join(known[-NAMES:])[-NAME:]
 
 
+_LOADS = ("LOAD_NAME", "LOAD_METHOD", "LOAD_GLOBAL", "LOAD_ATTR", "LOAD_DEREF", "LOAD_CLASSDEREF")
 _OF_NO_VALUE = ("CACHE", "EXTENDED_ARG", "PUSH_NULL", "NOP", "PRECALL", "COPY", "SWAP")
 
 
@@ -54,12 +53,6 @@ def _ends(place):
 
 def _name(code, opname, argument):
     """The name that an instruction loads."""
-    if opname in ("LOAD_NAME", "LOAD_METHOD"):
-        return code.co_names[argument]
-    if opname == "LOAD_GLOBAL":
-        return code.co_names[argument >> 1]
-    if opname == "LOAD_ATTR":
-        return code.co_names[argument >> 1 if sys.version_info >= (3, 12) else argument]
-    if opname in ("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW", "LOAD_DEREF", "LOAD_CLASSDEREF"):
-        return code._varname_from_oparg(argument)
+    if opname in _LOADS or opname.startswith("LOAD_FAST") and opname.count("_FAST") == 1:
+        return steps.value(code, opname, argument)
     return None

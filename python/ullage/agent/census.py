@@ -285,7 +285,7 @@ class Census:
         for inside, value, spot in found[:HOLDERS]:
             before, taken_until = ends_before.get(id(value)), max(until, thread_time() + TAKEN_S)
             inside["drained"] = queues.is_drained(value, before)
-            inside["taken_from"] = queues.is_taken_from(value, spot, before, taken_until)
+            inside["taken_from"], inside["in_order"] = queues.is_taken_from(value, spot, before, taken_until)
             inside["numbered"] = numbered.is_record(value, spot)
             inside["element"] = self._lines.element(value, inside["element"])
             inside.setdefault("name", "")
@@ -557,9 +557,18 @@ def _say_where(hooks, one, spot, until):
     name, root, owner, functions = paths.path(spot)
     line, code = paths.line(spot, max(until, thread_time() + LINE_S))
     one.update(name=name, place=root.place, owner=_future_of(spot) or owner, line=line, by_hook=id(code) in hooks)
+    one["in_constructor"] = _is_being_made(name, root, code)
     if one["type"] == "lru_cache":
         cache = spot[0] if type(spot[0]) is paths.CACHE else _cache_of(spot)
         function = types.attribute(cache, "__wrapped__")
         if type(function) is types.FunctionType:
             code = function.__code__
             one["line"] = "%s:%d" % (code.co_filename.rpartition("/")[2], code.co_firstlineno)
+
+
+def _is_being_made(name, root, code):
+    """`self.samples`, to which the `__init__` that is running adds itself: it is whole when that returns."""
+    if code is None or code is not root.code or code.co_name != "__init__" or not code.co_argcount:
+        return False
+    first, _, attribute = name.partition(".")
+    return first == code.co_varnames[0] and attribute.isidentifier()

@@ -4,11 +4,11 @@ A record has numbers one after the other for keys, and no code asks whether it h
 keys too where it is read in order: `if index not in self.cache`.
 """
 
-import sys
 from itertools import islice
 
 import _ullage_paths as paths
 import _ullage_queues as queues
+import _ullage_steps as steps_of
 from _ullage_common import thread_time
 
 LEAST, ENDS = 8, 16  # entries
@@ -20,8 +20,7 @@ _ASKS = ("get", "setdefault", "pop")
 
 def is_record(entries, spot):
     """False also where no code was found that adds to it."""
-    dis = sys.modules.get("dis")
-    if dis is None or spot is None or id(type(entries)) not in paths.OF_DICTS or not _is_numbered(entries):
+    if spot is None or not steps_of.names() or id(type(entries)) not in paths.OF_DICTS or not _is_numbered(entries):
         return False
     adds, until = False, thread_time() + TAKEN_S
     for code, last in paths.codes_with(spot):
@@ -29,14 +28,19 @@ def is_record(entries, spot):
             return False
         if len(code.co_code) > LONGEST or not paths.is_plain(code):
             # Not taken apart, but for whether it could ask at all.
-            if dis.opmap["CONTAINS_OP"] in code.co_code[::2] or any([name in _ASKS for name in code.co_names]):
+            if _may_contain(code) or any([name in _ASKS for name in code.co_names]):
                 return False
             continue
-        stores, asks, reads = _uses(dis, code, last)
+        stores, asks, reads = _uses(code, last)
         if asks or reads and stores:
             return False
         adds = adds or stores
     return adds
+
+
+def _may_contain(code):
+    opnames = steps_of.names()
+    return "CONTAINS_OP" in [opnames[one] for one in set(code.co_code[::2])]
 
 
 def _is_numbered(entries):
@@ -55,10 +59,10 @@ def _is_numbered(entries):
     return even and step > 0 and newest[0] - first[0] == step * (len(entries) - 1)
 
 
-def _uses(dis, code, name):
+def _uses(code, name):
     """(whether it stores by a key, asks whether a key is there, reads by a key) in what has this name."""
     stores = asks = reads = False
-    steps = [step for step in dis.get_instructions(code) if step.opname not in queues._NO_STEPS]
+    steps = steps_of.of(code)
     for place, step in enumerate(steps):
         if not queues._loads(step, {name}):
             continue
@@ -75,7 +79,7 @@ def _uses(dis, code, name):
             elif after.opname == "CONTAINS_OP":
                 # A text is asked of another dict that has this name: its keys are numbers.
                 asks = asks or number == 0 and not any([_is_text(one) for one in steps[max(0, place - 2) : place]])
-            elif after.opname == "BINARY_SUBSCR" or after.opname == "BINARY_OP" and "[" in after.argrepr:
+            elif after.subscripts:
                 reads = reads or pushed == 1 and not stores  # what it has just stored it may read
             elif after.opname.startswith("LOAD_"):
                 if after.opname not in queues._METHODS:

@@ -18,6 +18,7 @@ import _ullage_common as common
 import _ullage_kinds as types
 import _ullage_modules as modules
 import _ullage_slots as slots
+import _ullage_steps as steps_of
 from _ullage_common import thread_time
 
 DICTS = (dict, OrderedDict, defaultdict)
@@ -420,16 +421,13 @@ FAR = 80  # steps of byte code that one statement may take
 def line(spot, until):
     """(`train.py:31`, code): where the program adds to it, from the byte code of functions near; ("", None) where none
     does."""
-    dis = sys.modules.get("dis")
-    if dis is None:  # torch has loaded it; a program without it pays nothing
-        return "", None
     best = None
     for code, last in codes_with(spot):
         if thread_time() >= until:
             break
         if not is_plain(code):
             continue
-        found = _adds(dis, code, last)
+        found = _adds(code, last)
         if found is not None and (best is None or found[0] < best[0]):
             best = found[0], "%s:%d" % (code.co_filename.rpartition("/")[2], found[1]), code
             if best[0] == 0:
@@ -438,7 +436,7 @@ def line(spot, until):
 
 
 def is_plain(code):
-    """Its constants are what a compiler makes: dis would show what the program put in."""
+    """Its constants are what a compiler makes, and none that the program put in."""
     return all([id(type(one)) in _CONSTANTS for one in code.co_consts])
 
 
@@ -477,18 +475,10 @@ def _codes(names):
     return found
 
 
-def _adds(dis, code, name):
+def _adds(code, name):
     """(how sure, line) of the first place of a code object that makes `name` grow: 0 a call that adds, 1 an item that
     is set, 2 a value computed from itself."""
-    steps, number, best = [], code.co_firstlineno, None
-    for step in dis.get_instructions(code):
-        start = step.starts_line
-        if start is True:
-            number = step.line_number
-        elif type(start) is int and start is not False:
-            number = start
-        if step.opname not in ("CACHE", "PUSH_NULL", "NOP", "RESUME"):
-            steps.append((step.opname, step.argval, number))
+    steps, best = [(step.opname, step.argval, step.line) for step in steps_of.of(code)], None
     for place, (what, argument, number) in enumerate(steps):
         if not what.startswith("LOAD_") or what == "LOAD_CONST":
             continue

@@ -1,6 +1,5 @@
 """Is a collection that grows a queue that is emptied too slowly? Its ends say so, from one census to the next."""
 
-import sys
 from _weakref import ref
 from itertools import islice
 
@@ -8,15 +7,16 @@ import _ullage_common as common
 import _ullage_kinds as types
 import _ullage_paths as paths
 import _ullage_slots as slots
+import _ullage_steps as steps_of
 from _ullage_common import thread_time
 
 ENDS = 16  # elements
 FAR = 5  # instructions
 BACK = 12  # instructions within which a cache puts back what it has taken out
 LONGEST = 8000  # bytes of code that are taken apart at a time: some 10 ms
-_NO_STEPS = ("CACHE", "PUSH_NULL", "NOP", "RESUME", "COPY_FREE_VARS", "MAKE_CELL", "PRECALL")
 _METHODS = ("LOAD_ATTR", "LOAD_METHOD")
 _CALLS = ("CALL", "CALL_METHOD", "CALL_FUNCTION")
+_SUMS, _ADDS = ("BINARY_OP", "BINARY_ADD", "INPLACE_ADD"), (0, 13)  # Include/opcode.h: NB_ADD, NB_INPLACE_ADD
 _SUBSCRIPT = ("BINARY_SUBSCR", "BINARY_OP", "LOAD_FAST", "LOAD_DEREF", "LOAD_CONST", "LOAD_SMALL_INT", "LOAD_GLOBAL")
 
 
@@ -51,11 +51,11 @@ def is_drained(container, before):
 
 
 def is_taken_from(container, spot, before, until):
-    """Code of the program takes elements from the left of a deque of this name, the least of a heap, or by a key that
-    varies from a dict, though it may not come to it, or put them back: a queue, not a collection."""
-    dis = sys.modules.get("dis")  # torch has loaded it; a program without it pays nothing
-    if dis is None or spot is None:
-        return False
+    """(whether code of the program takes elements from the left of a deque of this name, the least of a heap, or by a
+    key that varies from a dict, though it may not come to it, or put them back: a queue, not a collection; whether it
+    waits for them in order, by a number that it counts itself: what is there came before one that is late)."""
+    if spot is None:
+        return False, False
     if type(container) is paths.deque and container.maxlen is None:
         word, takes = "popleft", _takes
     elif type(container) is list:
@@ -63,14 +63,58 @@ def is_taken_from(container, spot, before, until):
     elif id(type(container)) in paths.OF_DICTS:
         word, takes = "pop", _takes_by_key
     else:
-        return False
+        return False, False
     for code, last in paths.codes_with(spot):
         # Names first: to take code apart costs a thousand times as much.
         if thread_time() > until:
             break
-        if len(code.co_code) <= LONGEST and _mentions(code, word) and takes(dis, code, {last}):
-            return word != "pop" or not _is_left_behind(container, before)
+        if len(code.co_code) <= LONGEST and _mentions(code, word) and takes(code, {last}):
+            in_order = word != "popleft" and _waits_in_order(steps_of.of(code), last, word)
+            taken = in_order or word != "pop" or not _is_left_behind(container, before)
+            return taken, in_order
+    return False, False
+
+
+def _waits_in_order(steps, name, word):
+    """`while self.next in self.early: use(self.early.pop(self.next)); self.next += 1`, or of a heap
+    `while heap and heap[0][0] == following: heappop(heap); following += 1`."""
+    counted = _counted(steps)
+    if not counted:
+        return False
+    for place, step in enumerate(steps):
+        if word == "pop":
+            # What lies between the method and its call is the key.
+            if step.opname in _METHODS and step.argval == "pop" and place and _loads(steps[place - 1], {name}):
+                key = steps[place + 1 : place + FAR]
+                end = next((at for at, one in enumerate(key) if one.opname in _CALLS), 0)
+                if any([_loads(one, counted) for one in key[:end]]):
+                    return True
+        elif step.equals:  # a timer asks for less, or equal
+            compared = steps[max(0, place - BACK) : place]
+            first = next((at for at, one in enumerate(compared) if _loads(one, {name})), None)
+            read = first is not None and any([one.subscripts for one in compared[first:]])
+            if read and any([_loads(one, counted) for one in compared[first:]]):
+                return True
     return False
+
+
+def _counted(steps):
+    """Names to which the code adds 1."""
+    found = set()
+    for place, step in enumerate(steps):
+        if not step.opname.startswith("STORE_") or step.opname == "STORE_SUBSCR":
+            continue
+        stored = step.argval[0] if type(step.argval) is tuple else step.argval
+        near = steps[max(0, place - FAR) : place]
+        for one, added, how in zip(near, near[1:], near[2:]):
+            is_one = (
+                added.opname in ("LOAD_CONST", "LOAD_SMALL_INT") and type(added.argval) is int and added.argval == 1
+            )
+            if is_one and how.opname in _SUMS and (how.opname != "BINARY_OP" or how.arg in _ADDS):
+                loaded = one.argval[-1] if type(one.argval) is tuple else one.argval
+                if "LOAD_" in one.opname and one.opname != "LOAD_CONST" and loaded == stored:
+                    found.add(stored)
+    return found
 
 
 def _is_left_behind(entries, before):
@@ -101,12 +145,12 @@ def _mentions(code, word):
     return any([word in one.co_names for one in (code, *nested)])
 
 
-def _takes_by_key(dis, code, names):
+def _takes_by_key(code, names):
     """`batch = self.stash.pop(number)`: what it gives is used, other than an entry's that makes room, or of which is
     only asked whether it was there, and the key is no constant as in `options.pop("name")`."""
     if not paths.is_plain(code):
         return False
-    steps = [step for step in dis.get_instructions(code) if step.opname not in _NO_STEPS]
+    steps = steps_of.of(code)
     for place in range(len(steps) - 1):
         following = steps[place + 1]
         if _loads(steps[place], names) and following.opname in _METHODS and following.argval == "pop":
@@ -137,11 +181,11 @@ def _is_let_go(steps):
     return first == "POP_TOP" or is_none or first.startswith("POP_JUMP") and first.endswith("NONE")
 
 
-def _takes_least(dis, code, names):
+def _takes_least(code, names):
     """`heapq.heappop(self.items)`, or the same of a local that was set from one of `names`."""
     if not paths.is_plain(code):
         return False
-    names, steps = set(names), [step for step in dis.get_instructions(code) if step.opname not in _NO_STEPS]
+    names, steps = set(names), steps_of.of(code)
     for place, step in enumerate(steps):
         following = steps[place + 1 : place + FAR]
         if _loads(step, names) and following and following[0].opname.startswith(("STORE_FAST", "STORE_DEREF")):
@@ -156,11 +200,11 @@ def _takes_least(dis, code, names):
     return False
 
 
-def _takes(dis, code, names, inside=False):
+def _takes(code, names, inside=False):
     """`self.items.popleft()`, `waiting[kind].popleft()`, or the same of a local that was set from one of `names`."""
     if not paths.is_plain(code):
         return False
-    names, steps = set(names), [step for step in dis.get_instructions(code) if step.opname not in _NO_STEPS]
+    names, steps = set(names), steps_of.of(code)
     for place, step in enumerate(steps):
         if not _loads(step, names):
             continue
@@ -175,7 +219,7 @@ def _takes(dis, code, names, inside=False):
                 break
     # A comprehension is code of its own, up to CPython 3.11.
     nested = [one for one in code.co_consts if type(one) is types.CodeType and not inside]
-    return any([_takes(dis, one, names, inside=True) for one in nested])
+    return any([_takes(one, names, inside=True) for one in nested])
 
 
 def _loads(step, names):
