@@ -81,6 +81,8 @@ pub struct Retainer {
     pub drained: bool,
     /// Code of the program takes from its left: a queue, though nobody may take from it now.
     pub taken_from: bool,
+    /// And takes them in order, by a number that it counts itself: what came early waits for one that is late.
+    pub in_order: bool,
     /// Its keys are numbers one after the other, and no code asks whether it has one.
     pub numbered: bool,
     /// Those are all objects that it leads to, through any number of others.
@@ -103,6 +105,8 @@ pub struct Retainer {
     pub errors: f64,
     /// A hook of a model adds to it.
     pub by_hook: bool,
+    /// The constructor of the object that has it adds to it, and has not returned yet.
+    pub in_constructor: bool,
     /// It was made with a greatest length.
     pub bounded: bool,
     /// Of so many instances the same attribute, and the figures those of all; 0 of one.

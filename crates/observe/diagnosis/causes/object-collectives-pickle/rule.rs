@@ -1,6 +1,7 @@
 //! Does a run show object-collectives-pickle? page.md says what that is, and how it differs from its look-alikes.
 
 use crate::analysis::failures::Failure;
+use crate::analysis::killed_at_work::during;
 use crate::analysis::oom::Victim;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -13,6 +14,9 @@ use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Collective, Evidence, Finding, Fix, OutcomeKind, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
+
+/// What evidence of that is called which all ranks took together.
+pub(crate) const TAKEN: &str = "taken by ranks since then";
 
 /// The last object that one rank sent before a moment.
 struct Sent<'a> {
@@ -110,9 +114,17 @@ fn killed(analysis: &Analysis) -> Option<Finding> {
         )
     };
     let source = "/proc/PID/status of each, and the kernel log";
-    let taken = evidence::number("taken since then", took, "bytes", source, at, how);
+    let taken = evidence::number(TAKEN, took, "bytes", source, at, how);
     evidence.push(taken);
-    let known = if unread { Proof::Consistent } else { Proof::Estimated };
+    let at_it = |sent: &&Sent| {
+        let works = sent.process.works.iter().filter(|(read, _)| (sent.at..=at).contains(read));
+        works.into_iter().any(|work| during(sent.process, work, &in_collective).is_some())
+    };
+    let known = match unread {
+        true => Proof::Consistent,
+        false if ranks.iter().any(|sent| at_it(&sent)) => Proof::SeenInside,
+        false => Proof::Estimated,
+    };
     Some(found(analysis, largest, Severity::Warning, known, evidence))
 }
 

@@ -1,4 +1,5 @@
 //! Does a run show out-of-order-reorder-buffer? page.md says what that is, and how it differs from its look-alikes.
+use crate::analysis::retainers::Kind;
 use crate::analysis::space;
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
@@ -6,12 +7,25 @@ use crate::policy::limits::UNSETTLED_S;
 use crate::policy::memory::REORDER_BEFORE_S;
 use crate::policy::sizes::{BUFFER_PART, NOTE_BYTES};
 use crate::rule::finding::of_process;
+use crate::rule::retainers;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, FilesystemUse, Fix, Place, Proof, Severity, Waiting};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
+    let of_a_loader = of_a_loader(analysis);
+    if let Judgement::Found(_) = of_a_loader {
+        return of_a_loader;
+    }
+    // The program's own, as it puts results of its workers in order.
+    match retainers::judge(analysis, &RULE, Kind::Early) {
+        Judgement::Found(found) => Judgement::Found(found),
+        _ => of_a_loader,
+    }
+}
+
+fn of_a_loader(analysis: &Analysis) -> Judgement {
     let reported = analysis.timeline.processes().flat_map(|process| {
         process.torch_counters.waiting.iter().map(move |(at, waiting)| (process, *at, waiting))
     });
@@ -63,6 +77,23 @@ fn full(analysis: &Analysis, at: At) -> Option<u64> {
 }
 
 fn fixes(context: &RemedyContext) -> Vec<Fix> {
+    if let Some(retainer) = &context.retainer {
+        let name = retainer.name.as_deref().unwrap_or("early");
+        return vec![
+            Fix::new(
+                "Begin only as many as may wait for a late one",
+                format!(
+                    "room = threading.BoundedSemaphore(64)  # once; that of multiprocessing where processes share it\n\
+                     room.acquire()  # before each piece of work that is handed out\n\
+                     room.release()  # after each one that was taken from {name} in its turn"
+                ),
+            ),
+            Fix::new(
+                "If their order does not matter: take each as it is done",
+                "for future in concurrent.futures.as_completed(futures):\n    use(future.result())",
+            ),
+        ];
+    }
     vec![
         Fix::new(
             "If their order does not matter: take batches as they finish (torch 2.6 or newer)",

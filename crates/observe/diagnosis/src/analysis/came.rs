@@ -6,7 +6,7 @@
 use super::growth_class::{began, least};
 use super::Analysis;
 use crate::history::{CgroupHistory, Series};
-use crate::trend::{rested_at, rise};
+use crate::trend::{rested_at, rise, stood_at};
 use ullage_model::At;
 
 pub(crate) struct Came {
@@ -47,10 +47,11 @@ impl Came {
         Some(came(then)).filter(|came| *came > 0.0).unwrap_or_else(|| came(self.held.peak()))
     }
 
-    /// Bytes since it was at rest, where it was: what a piece of work that has begun since can have brought.
-    pub(crate) fn since_rest(&self) -> Option<f64> {
+    /// Bytes since it was at rest, where it was: what a piece of work that began then, or later, can have brought.
+    pub(crate) fn since_rest(&self, begun: At) -> Option<f64> {
         let (end, _) = self.held.last()?;
-        Some(self.held.highest_before(end)?.1 - self.rested?)
+        let level = self.rested.or_else(|| stood_at(&self.held, begun, end))?;
+        Some(self.held.highest_before(end)?.1 - level)
     }
 
     /// Bytes until a limit was met, whether or not the last of it was read.

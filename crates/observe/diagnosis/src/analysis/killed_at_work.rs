@@ -6,7 +6,7 @@
 //! where a loader fetches a sample by it, which it does all the time; and in another thread than the main one only where that
 //! one waits, since nobody knows otherwise which of the two the memory came to.
 //!
-//! Or where a process that had been steady was, for the first time, in a call in which most of what came since came during the
+//! Or where a process that had been steady, in the middle of its life or just before, was, for the first time, in a call in which most of what came since came during the
 //! work, as in a function that copies all of its tensors and then writes them.
 
 use super::failures::Failure;
@@ -14,7 +14,7 @@ use super::oom::Victim;
 use crate::history::{ProcessHistory, Timeline};
 use crate::policy::limits::LAST_SECONDS_S;
 use crate::policy::sizes::MOST;
-use crate::trend::rested_at;
+use crate::trend::{rested_at, stood_at};
 use ullage_model::At;
 
 /// A process that was killed, or beside which another one was that does the same.
@@ -66,7 +66,7 @@ fn in_the_midst<'a>(
         let (_, before) = private.at_or_before(works[outside.unwrap_or(0)].0).or(private.first())?;
         let times = works.len() - outside.map_or(0, |outside| outside + 1);
         let came = held - before;
-        (came >= MOST * held && certain(&failure, times)).then_some((failure, came, None))
+        (came >= MOST * held && certain(&failure, times, at_work)).then_some((failure, came, None))
     };
     let (failure, came, within) =
         at_each_of_the_last().or_else(|| within_a_call(process, &works, kill, at_work))?;
@@ -107,13 +107,19 @@ fn within_a_call<'a>(
     let batches =
         |stack: &Vec<String>| stack.iter().any(|frame| frame.contains("torch/nn/modules/module.py:"));
     let over_batches = || meanwhile.iter().any(|(_, stacks)| stacks.iter().any(batches));
-    let counts = certain(&failure, times) && !(failure.is_native() && over_batches());
+    let counts = certain(&failure, times, at_work) && !(is_of_c(&failure, at_work) && over_batches());
     (came >= MOST * call.came && counts).then_some((failure, came, Some(call)))
 }
 
 /// A function of C is named a little after it has returned as well: one look may have come too late.
-fn certain(failure: &Failure, times: usize) -> bool {
-    times > 1 || !failure.is_native()
+fn certain(failure: &Failure, times: usize, at_work: &impl Fn(&Failure) -> bool) -> bool {
+    times > 1 || !is_of_c(failure, at_work)
+}
+
+/// The work is what a function of C does, and not what the Python around it does.
+fn is_of_c(failure: &Failure, at_work: &impl Fn(&Failure) -> bool) -> bool {
+    let around = failure.stack.split_last().map_or(&[][..], |(_, around)| around);
+    failure.is_native() && !at_work(&Failure { stack: around, ..*failure })
 }
 
 /// A thread of a process was at work then.
@@ -174,7 +180,7 @@ fn innermost_call(process: &ProcessHistory, kill: At, steady: bool) -> Option<La
     let (at, stacks) = works.last()?;
     let stack = stacks.first().filter(|_| kill.since(*at) <= LAST_SECONDS_S)?;
     let private = process.private();
-    let rest = if steady { Some(rested_at(&private, process.first_seen, kill)?) } else { None };
+    let rested = rested_at(&private, process.first_seen, kill).filter(|_| steady);
     (1..stack.len()).rev().find_map(|depth| {
         let within = |stacks: &[Vec<String>]| {
             stacks.first().is_some_and(|one| {
@@ -188,8 +194,9 @@ fn innermost_call(process: &ProcessHistory, kill: At, steady: bool) -> Option<La
         let (_, before) = private.at_or_before(begun).filter(|(at, _)| begun.since(*at) <= LAST_SECONDS_S)?;
         let (_, held) = private.peak_between(begun, kill)?;
         let came = held - before;
-        let rise = match rest {
-            Some((until, level)) => (begun >= until).then_some(held - level)?,
+        let rise = match rested.filter(|(until, _)| begun >= *until) {
+            Some((_, level)) => held - level,
+            None if steady => held - stood_at(&private, begun, kill)?,
             None => held,
         };
         // A comprehension is a call of its own, up to CPython 3.11.

@@ -26,6 +26,8 @@ pub(crate) enum Kind {
     Hook,
     /// As what waits for whoever takes it out of a queue, or for a worker of an executor.
     Queue,
+    /// As what came before its turn.
+    Early,
     /// In what `itertools.cycle` or `itertools.tee` stores to give it out again.
     Cycle,
     /// In a buffer that a dataset shuffles: full, it grows no more.
@@ -60,8 +62,9 @@ const FINALIZER: &str = "weakref.finalize._Info";
 
 impl Kind {
     /// All of them.
-    pub(crate) const ALL: [Kind; 10] = [
+    pub(crate) const ALL: [Kind; 11] = [
         Kind::Queue,
+        Kind::Early,
         Kind::Cycle,
         Kind::Shuffled,
         Kind::Thread,
@@ -105,6 +108,7 @@ impl Kind {
             _ if retainer.views >= MOST && retainer.own_bytes.saturating_mul(VIEWS_KEEP) < retainer.bytes => {
                 Kind::View
             }
+            _ if retainer.in_order && may_wait(retainer) && !retainer.bounded => Kind::Early,
             _ if (retainer.drained || may_wait(retainer)) && !retainer.bounded => Kind::Queue,
             _ if is_of_callables(retainer) && !is_called_a_cache(retainer) => Kind::Hook,
             _ if is_of_lists(retainer) && !is_called_a_cache(retainer) && !is_of_a_class(retainer) => {
@@ -317,8 +321,9 @@ fn held_by<'a>(
 ) -> Option<RetainedGrowth<'a>> {
     let most = most_ever(process);
     let grew = |retainer: &&Retainer| {
-        retainer.before.is_some_and(|before| before < retainer.length)
-            && retainer.bytes.max(retainer.more_bytes).max(retainer.hidden_bytes) <= most
+        // What a constructor fills was empty when that began.
+        let longer = retainer.before.map_or(retainer.in_constructor, |before| before < retainer.length);
+        longer && retainer.bytes.max(retainer.more_bytes).max(retainer.hidden_bytes) <= most
     };
     let retainers: Vec<&Retainer> = census
         .retainers

@@ -11,6 +11,7 @@ use crate::causes::{explains_growth, is_work, ALIKE};
 use crate::history::{ProcessHistory, Series};
 use crate::policy::limits::KILL_SLACK_S;
 use crate::policy::sizes::{MOST, WARN_PART};
+use crate::ranking::gathers::is_gather;
 use crate::rule::allocators::{retained_by_allocator, JOB_GROWTH};
 use crate::rule::finding::{IN_A_CALL, MEANWHILE};
 use crate::rule::retainers::ELSEWHERE;
@@ -37,7 +38,8 @@ pub(crate) fn explain(analysis: &Analysis, findings: &mut Vec<Finding>) {
     let free: f64 = analysis.retention.iter().map(|retention| retention.bytes).sum();
     let weight = |finding: &Finding| {
         let (bytes, read) = held(analysis, finding, at);
-        let came = came.since_rest().filter(|_| is_in_a_call(finding)).unwrap_or(came.until(read));
+        let in_a_call = finding.at.filter(|_| is_in_a_call(finding));
+        let came = in_a_call.and_then(|begun| came.since_rest(begun)).unwrap_or(came.until(read));
         // What an allocator holds free between blocks is a consequence of what is in use, up to as much again.
         let in_use = match retained_by_allocator(finding) {
             Some(_) => came,
@@ -115,7 +117,8 @@ fn may_explain(analysis: &Analysis, finding: &Finding, kill: Option<At>) -> bool
     let lived = |process: &ProcessHistory, kill: At| {
         process.first_seen <= kill && kill.since(process.last_seen) <= KILL_SLACK_S
     };
-    (explains_growth(&finding.cause) || is_killed_at_work(finding) || is_alike(finding))
+    let is_work = is_killed_at_work(finding) || is_gather(finding);
+    (explains_growth(&finding.cause) || is_work || is_alike(finding))
         && (finding.status() >= Status::Supported || is_alike(finding))
         && !kill.is_some_and(|kill| began_later(finding, kill))
         && kill.is_none_or(|kill| process.is_none_or(|process| lived(process, kill)))
@@ -153,7 +156,8 @@ fn held(analysis: &Analysis, finding: &Finding, kill: Option<At>) -> (u64, Optio
     let Some(most) = own.into_iter().max_by_key(of) else { return (0, None) };
     let there = there(analysis, finding, most.at, kill);
     let bytes = |evidence: &&Evidence| of(evidence).min(there);
-    if elsewhere.is_empty() && !is_in_a_call(finding) && !is_alike(finding) {
+    let of_one = !is_in_a_call(finding) && !is_alike(finding) && !is_gather(finding);
+    if elsewhere.is_empty() && of_one {
         let all = kill.map_or(1.0, |kill| times_alike(analysis, finding, kill));
         return ((all * bytes(&most) as f64) as u64, most.at);
     }

@@ -4,6 +4,7 @@
 //! one of the best proof; what is still equal goes by id, so that one recording always gives one answer. A cause
 //! that could not be told is listed only where no fatal one was at least supported.
 
+mod gathers;
 mod growths;
 mod kills;
 mod refusals;
@@ -37,6 +38,7 @@ pub fn diagnose(run: &RunFacts, timeline: &Timeline) -> Verdict {
         }
     }
     crate::causes::yield_to_others(&analysis, &mut findings);
+    crate::ranking::gathers::explain(&analysis, &mut findings);
     crate::ranking::kills::explain(&analysis, &mut findings);
     crate::ranking::refusals::explain(&analysis, &mut findings);
     crate::ranking::growths::explain(&analysis, &mut findings);

@@ -189,7 +189,9 @@ fn killed_in(
         evidence::number(ELSEWHERE, *elsewhere as u64, "bytes", source, failure.at, sentence)
     });
     let evidence = std::iter::once(work).chain(others).chain(more).collect();
-    of_process(analysis, rule, Severity::Warning, Proof::InPart, evidence, process)
+    let mut finding = of_process(analysis, rule, Severity::Warning, Proof::InPart, evidence, process);
+    finding.at = within.as_ref().map(|call| call.begun).or(finding.at);
+    finding
 }
 
 /// How many ranks of the node were there when it failed, and what they were `doing`; nothing of one alone.

@@ -216,6 +216,8 @@ fn severity(analysis: &Analysis, held: &RetainedGrowth, same: &[RetainedGrowth],
             }
         }
         _ if bounded && held.kind != Kind::Hook => Severity::Note,
+        // What an object is made of: it is whole when its constructor returns.
+        Kind::Cache | Kind::Output if is_being_made(held) && !analysis.ran_out => Severity::Note,
         Kind::Cache if is_persistent_workers(analysis, held) => Severity::Note,
         // Those that are due later: as many as a loop of events is busy with.
         Kind::Hook
@@ -227,11 +229,20 @@ fn severity(analysis: &Analysis, held: &RetainedGrowth, same: &[RetainedGrowth],
         Kind::Hook if !much && held.retainers.first().is_some_and(|one| is_finalizers(one)) => Severity::Note,
         Kind::Graph if !held.seen => Severity::Note,
         Kind::Graph | Kind::View | Kind::Error | Kind::Hook | Kind::Cycle => Severity::Warning,
-        Kind::Queue | Kind::Cache | Kind::Output | Kind::Thread if much && share >= EXPLAINS_MOST => {
+        Kind::Queue | Kind::Early | Kind::Cache | Kind::Output | Kind::Thread
+            if much && share >= EXPLAINS_MOST =>
+        {
             Severity::Warning
         }
-        Kind::Queue | Kind::Cache | Kind::Output | Kind::Thread | Kind::Shuffled => Severity::Note,
+        Kind::Queue | Kind::Early | Kind::Cache | Kind::Output | Kind::Thread | Kind::Shuffled => {
+            Severity::Note
+        }
     }
+}
+
+/// All of it is what the constructor of an object fills, which has not returned yet.
+fn is_being_made(held: &RetainedGrowth) -> bool {
+    held.graphs.is_empty() && held.retainers.iter().all(|retainer| retainer.in_constructor)
 }
 
 /// What workers keep that are never ended is persistent-workers-growth's, unless it is looked up by a key.
@@ -344,6 +355,9 @@ fn detail_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Option<Evidenc
     if retainer.type_name == "lru_cache" && !retainer.line.is_empty() {
         parts.push(format!("it was made at {}", retainer.line));
     }
+    if retainer.in_constructor {
+        parts.push("the constructor of this object fills it, and had not returned yet".into());
+    }
     if !retainer.element.is_empty() && !is_held_by_c(retainer) {
         parts.push(format!("its elements: {}", retainer.element));
     }
@@ -379,6 +393,10 @@ fn detail_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Option<Evidenc
         Kind::Hook if is_hooks(retainer) => {
             parts.push("a hook lives until its handle is removed".into());
         }
+        Kind::Early => parts.push(
+            "the program takes its elements in order, by a number that it counts: an early one waits for one that is late"
+                .into(),
+        ),
         Kind::Queue if retainer.drained => {
             parts.push("its first elements left it meanwhile: it fills faster than it is emptied".into());
         }

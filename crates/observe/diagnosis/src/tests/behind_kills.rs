@@ -304,12 +304,17 @@ fn what_a_profiler_listed_is_named_though_the_job_ended_well() {
     assert!(causes(&ended(400, &["/job/train.py:31 step"])).is_empty());
 }
 
-/// A trainer that rests at 400 MiB until it comes to 600 in the last two of nine seconds, with its stacks each second.
+/// A trainer that rests at 400 MiB until it comes to 600 in the last two of nine seconds, with its stacks each half of one.
 fn spike(stacks: impl Fn(u32) -> Vec<Vec<String>>) -> Verdict {
+    spike_of(|half| [460, 560, 600].get((half as usize).wrapping_sub(15)).copied().unwrap_or(400), stacks)
+}
+
+/// Of so many MiB in each half of a second.
+fn spike_of(mib: impl Fn(u32) -> u64, stacks: impl Fn(u32) -> Vec<Vec<String>>) -> Verdict {
     let mut run = Run::new();
     run.process(0.5, 300, MAIN, Role::Trainer, limits(), 1000);
     for half in 1..19u32 {
-        let held = [460, 560, 600].get((half as usize).wrapping_sub(15)).copied().unwrap_or(400) * MIB;
+        let held = mib(half) * MIB;
         let at = f64::from(half) / 2.0;
         run.tick(at, vec![sized(MAIN, 20 * MIB), sized(300, held)], |sample| {
             sample.cgroups = vec![group("/job", held + 20 * MIB, 640 * MIB, 0, u64::from(half))];
@@ -360,6 +365,65 @@ fn what_came_since_a_job_was_at_rest_is_what_its_work_brought() {
         kill.contains("came while it was in values.tolist() (data.py:27), called from to_dict()"),
         "{kill}"
     );
+}
+
+/// It is built until shortly before, and loads files into it one after the other, with something else between them.
+#[test]
+fn what_came_since_a_job_stood_still_just_before_is_what_its_work_brought() {
+    let build = stack(&["/job/train.py:40 <module>", "/job/train.py:31 build"]);
+    let load = |line: u32, inner: &[&str]| {
+        let call = format!("/job/optimizer.py:{line} load_shard");
+        stack(&[&["/job/train.py:44 <module>", call.as_str()], inner].concat())
+    };
+    let level = |half: u32| match half {
+        ..8 => 50 * u64::from(half),
+        8..13 => 400,
+        _ => 400 + 40 * (u64::from(half) - 12),
+    };
+    let imports = ["/lib/torch/serialization.py:1520 load", "/lib/tokenize.py:529 match()"];
+    let inners: [&[&str]; 2] = [&LOADS, &imports];
+    for inner in inners {
+        let verdict = spike_of(level, |half| match half {
+            ..8 => vec![build.clone()],
+            8..13 => vec![stack(&["/job/train.py:42 <module>"])],
+            13..16 => vec![load(47, inner)],
+            _ => vec![load(51, &["/job/optimizer.py:51 sum()"])],
+        });
+        assert_eq!(causes(&verdict), ["checkpoint-load-copies", "memcg-oom-kill"], "{inner:?}");
+        let said = sentences(&verdict.findings[0]);
+        assert!(said.contains("was in load_shard() (optimizer.py:51), called from train.py:44"), "{said}");
+    }
+    // What rose all the time stood nowhere.
+    let verdict = spike_of(
+        |half| 30 * u64::from(half),
+        |half| match half {
+            ..13 => vec![build.clone()],
+            13..16 => vec![load(47, &LOADS)],
+            _ => vec![load(51, &[])],
+        },
+    );
+    assert_ne!(causes(&verdict)[0], "checkpoint-load-copies");
+}
+
+#[test]
+fn what_ranks_had_for_a_gather_is_no_reason_beside_it() {
+    let of = |sent: u64| {
+        let verdict = killed(&[(Role::Rank(0), 480), (Role::Rank(1), 430)], |run| {
+            for pid in [300, 301] {
+                cache(run, pid, 300, 320);
+                works(run, pid, 6..9, &["/lib/torch/distributed/distributed_c10d.py:3405 _object_to_tensor"]);
+                let object = Some(Weight { objects: sent * MIB, ..Weight::default() });
+                let sent =
+                    Collective { of: "gather_object".into(), line: "train.py:31".into(), ranks: 2, object };
+                let message = AgentMessage::Collective(sent);
+                run.event(5.5, EventKind::Agent { id: Some(id(pid)), pid, message });
+            }
+        });
+        verdict.findings.into_iter().map(|finding| finding.cause).collect::<Vec<_>>()
+    };
+    assert_eq!(of(320)[..2], ["object-collectives-pickle", "memcg-oom-kill"]);
+    assert!(of(320).contains(&"unbounded-caches".to_owned()));
+    assert_eq!(of(100)[0], "unbounded-caches", "what was sent is another object");
 }
 
 #[test]
@@ -429,7 +493,7 @@ fn ranks_that_hold_alike_in_the_midst_of_work_that_was_named_are_no_copies() {
             );
         }
     });
-    assert_eq!(causes(&verdict), ["memcg-oom-kill", "object-collectives-pickle"], "{:?}", verdict.findings);
+    assert_eq!(causes(&verdict), ["object-collectives-pickle", "memcg-oom-kill"], "{:?}", verdict.findings);
 }
 
 /// A cache that grew by so many MiB in a process.

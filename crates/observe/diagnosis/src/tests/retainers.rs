@@ -546,6 +546,16 @@ fn what_is_taken_from_at_the_front_is_a_backlog() {
     let verdict = run(steady, census(std::slice::from_ref(&out_of_order)));
     assert_eq!(one(&verdict).0, "queue-backlog-unbounded");
     assert!(one(&verdict).3.contains("takes elements by their keys"), "{}", one(&verdict).3);
+    let in_turn = Retainer { in_order: true, ..out_of_order.clone() };
+    let verdict = run(steady, census(std::slice::from_ref(&in_turn)));
+    assert_eq!((one(&verdict).0, one(&verdict).1), ("out-of-order-reorder-buffer", Severity::Warning));
+    assert!(
+        one(&verdict).3.contains("an early one waits for one that is late"),
+        "{}",
+        one(&verdict).3
+    );
+    let command = &verdict.findings[0].fixes[0].command;
+    assert!(command.contains("room.acquire()") && command.contains("taken from self.queue"), "{command}");
     let listeners = Retainer { element: "function".into(), ..out_of_order.clone() };
     assert_eq!(causes(&run(steady, census(&[listeners]))), ["hooks-and-closures-leak"]);
     let by_name = Retainer { element: "list".into(), nested: true, ..out_of_order.clone() };
@@ -555,6 +565,34 @@ fn what_is_taken_from_at_the_front_is_a_backlog() {
     let pending =
         Retainer { element: "_asyncio.Task (pending) with Tensor [3] float32".into(), ..held("set", false) };
     assert_eq!(causes(&run(steady, census(&[pending]))), ["queue-backlog-unbounded"]);
+}
+
+#[test]
+fn what_a_constructor_fills_is_the_object_itself_until_it_has_returned() {
+    let filled = |in_constructor| Retainer {
+        in_constructor,
+        type_name: "list".into(),
+        element: "tuple with ndarray [192, 320, 3] float32".into(),
+        place: "__init__(), sceneflow.py:29".into(),
+        owner: "sceneflow.SceneFlow".into(),
+        ..retainer("self.pairs")
+    };
+    let verdict = run(steady, census(&[filled(true)]));
+    assert_eq!((one(&verdict).0, one(&verdict).1), ("accumulate-metrics-outputs", Severity::Note));
+    assert!(one(&verdict).3.contains("had not returned yet"), "{}", one(&verdict).3);
+    assert!(verdict.healthy);
+    assert_eq!(one(&run(steady, census(&[filled(false)]))).1, Severity::Warning);
+    // It was empty before, so that one look is enough.
+    let first = Census {
+        number: 1,
+        retainers: vec![Retainer { before: None, ..filled(true) }],
+        grown: 100 * MIB,
+        ..Census::default()
+    };
+    let said = vec![(39, AgentMessage::Census(Box::new(first)))];
+    assert_eq!(one(&verdict_of(steady, said)).1, Severity::Note);
+    let beside = run(steady, census(&[filled(true), retainer("losses")]));
+    assert_eq!(beside.findings[0].severity, Severity::Warning, "and something else grows too");
 }
 
 #[test]

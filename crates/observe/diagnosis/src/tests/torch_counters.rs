@@ -252,11 +252,12 @@ fn gathers(size: u64, takes: u64, after: f64, killed: bool) -> Verdict {
 }
 
 #[test]
-fn an_object_on_its_way_when_a_rank_is_killed_is_reported_beside_the_limit() {
+fn an_object_on_its_way_when_a_rank_is_killed_is_why_the_limit_was_met() {
     let verdict = gathers(100 * MIB, 600 * MIB, 2.0, true);
-    assert_eq!(causes(&verdict), ["memcg-oom-kill", "object-collectives-pickle"]);
-    assert_eq!(verdict.findings[1].status(), Status::Supported);
-    assert!(sentences(&verdict.findings[1])
+    assert_eq!(causes(&verdict), ["object-collectives-pickle", "memcg-oom-kill"]);
+    assert_eq!(verdict.findings[0].explains, ["memcg-oom-kill"]);
+    assert_eq!(verdict.findings[0].status(), Status::Supported);
+    assert!(sentences(&verdict.findings[0])
         .contains("all_gather_object at train.py:31 with an object of 100 MiB in 2 ranks"));
     for (size, takes, after, what) in [
         (MIB, 600 * MIB, 2.0, "more than such an object takes"),
@@ -303,8 +304,9 @@ fn what_the_kernel_found_in_a_rank_counts_as_a_reading() {
         run.verdict()
     };
     let verdict = killed_with(500, false);
-    assert_eq!(causes(&verdict), ["memcg-oom-kill", "object-collectives-pickle"]);
-    assert_eq!(verdict.findings[1].status(), Status::Supported);
+    assert_eq!(causes(&verdict), ["object-collectives-pickle", "memcg-oom-kill"]);
+    assert_eq!(verdict.findings[0].explains, ["memcg-oom-kill"]);
+    assert_eq!(verdict.findings[0].status(), Status::Supported);
     assert_eq!(causes(&killed_with(255, false)), ["memcg-oom-kill"], "it took little");
     assert_eq!(causes(&killed_with(255, true)).len(), 2, "the other took as much, and was not read again");
 }

@@ -9,5 +9,5 @@ mod rise;
 
 pub(crate) use line_fit::{trend_of, LineFit, Trend};
 pub(crate) use reach::{reach, representative_reading, Reach};
-pub(crate) use rest::rested_at;
+pub(crate) use rest::{rested_at, stood_at};
 pub(crate) use rise::{flattens, rise, Rise};

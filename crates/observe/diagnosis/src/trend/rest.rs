@@ -1,7 +1,7 @@
 //! At which level did a figure rest before it rose to its end?
 
 use crate::history::Series;
-use crate::policy::growth::{REST_FROM, REST_READINGS, REST_SWING, REST_UNTIL};
+use crate::policy::growth::{REST_BEFORE, REST_FROM, REST_READINGS, REST_SWING, REST_UNTIL};
 use ullage_model::At;
 
 /// Until when, and its highest reading then: in the middle of its life it swung little beside what it has come to at its end. None
@@ -18,9 +18,53 @@ pub(crate) fn rested_at(series: &Series, since: At, until: At) -> Option<(At, f6
         .then_some((part(REST_UNTIL), highest))
 }
 
+/// Its highest reading of those just before a moment through which it stood still, beside what it came to until then, and long
+/// beside the time that this took. None where it did not, or was read too seldom for that.
+pub(crate) fn stood_at(series: &Series, before: At, until: At) -> Option<f64> {
+    let (_, level) = series.at_or_before(before)?;
+    let (_, top) = series.highest_before(until)?;
+    if top <= level {
+        return None;
+    }
+    let readings: Vec<(At, f64)> = series.points().filter(|(at, _)| *at <= before).collect();
+    let (mut lowest, mut highest, mut since, mut still) = (level, level, before, 0);
+    for (at, bytes) in readings.into_iter().rev() {
+        let span = (bytes.min(lowest), bytes.max(highest));
+        if span.1 - span.0 > REST_SWING * (top - span.1) {
+            break;
+        }
+        (lowest, highest) = span;
+        since = at;
+        still += 1;
+    }
+    (still >= REST_READINGS && before.since(since) >= REST_BEFORE * until.since(before)).then_some(highest)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn stood(readings: &[f64], before: usize) -> Option<f64> {
+        let mut series = Series::default();
+        readings
+            .iter()
+            .enumerate()
+            .for_each(|(second, value)| series.push(At::from_seconds(second as f64), *value));
+        let at = |second: usize| At::from_seconds(second as f64);
+        stood_at(&series, at(before), at(readings.len().saturating_sub(1)))
+    }
+
+    #[test]
+    fn what_stands_still_before_a_rise_stood_at_its_highest_reading() {
+        assert_eq!(stood(&[0.0, 500.0, 501.0, 500.0, 500.0, 520.0, 540.0, 560.0], 4), Some(501.0));
+        assert_eq!(stood(&[0.0, 500.0, 500.0, 500.0, 520.0, 540.0, 560.0], 3), None, "read too seldom");
+        assert_eq!(stood(&[0.0, 100.0, 200.0, 300.0, 400.0, 500.0, 600.0], 4), None, "it rose all the time");
+        assert_eq!(stood(&[500.0, 500.0, 500.0, 500.0, 500.0, 400.0, 300.0], 4), None, "nothing came");
+        let mut long = vec![500.0; 5];
+        long.extend((0..30).map(|second| 500.0 + f64::from(second)));
+        assert_eq!(stood(&long, 4), None, "for a part of the time that followed");
+        assert_eq!(stood(&[], 0), None);
+    }
 
     fn rested(readings: &[f64]) -> Option<f64> {
         let mut series = Series::default();
