@@ -25,6 +25,7 @@ import pytest
 
 import agent_parts
 import receiver
+from test_agent_weight import told
 
 MIB = 1 << 20
 
@@ -481,6 +482,78 @@ def test_what_code_takes_by_a_number_that_it_counts_waits_for_a_late_one(census)
     found = [holder(message, f"waiting.{name}") for name in names]
     assert [one["taken_from"] for one in found] == [True] * 5
     assert [one["in_order"] for one in found] == [True, True, True, False, False]
+
+
+WAITING = {
+    "while self.number in kept: use(kept.pop(self.number)); self.number += 1": True,
+    "number = 0\n    while number in kept:\n        use(kept.pop(number))\n        number += 1": True,
+    "number = 0\n    while (one := kept.pop(number, None)):\n        use(one); number = number + 1": True,
+    "for number in range(9):\n        while number not in kept: other()\n        yield kept.pop(number)": True,
+    # Replies by the number of a request.
+    "self.number += 1\n    while self.number not in kept: other()\n    return kept.pop(self.number)": False,
+    "self.number += 1\n    if other.number in kept: use(kept.pop(other.number))": False,
+    "if other.number in kept: use(kept.pop(other.number))\n    self.number += 1": False,
+    "while self.number in kept: use(kept.pop(self.number - 8)); self.number += 1": False,
+    "while self.number in kept: use(kept.pop(other[self.number])); self.number += 1": False,
+    "while self.number in kept: use(kept.pop(other(self.number))); self.number += 1": False,
+    "while self.number in kept: use(kept.pop(self.number)); self.number += 2": False,
+    "one = kept.pop(self.number); self.number += 1": False,
+    "while self.number in other: use(kept.pop(self.number)); self.number += 1": False,
+}
+OF_HEAPS = {
+    "while kept and kept[0][0] == self.number: use(heappop(kept)); self.number += 1": True,
+    "while kept and self.number == kept[0][0]: use(heappop(kept)); self.number += 1": True,
+    "one = kept\n    number = 0\n    while True:\n        if one[0].at != number: return\n"
+    "        use(heappop(one)); number += 1": True,
+    "self.number += 1\n    while kept and kept[0][0] <= self.number: use(heappop(kept))": False,
+    "number = 0\n    while kept:\n        one = heappop(kept); number += 1\n        if one[1] == 'stop': break": False,
+    "number = 0\n    one = kept[0]; number += 1\n    if number == 8: use(heappop(kept))": False,
+}
+
+
+@pytest.mark.parametrize(("word", "texts"), [("pop", WAITING), ("heappop", OF_HEAPS)])
+def test_whether_code_waits_in_order_is_read_from_its_byte_code(python, script, word, texts):
+    program = f"""
+queues = agent_parts.common.__globals__["load"]("queues")
+said = {{}}
+for text in {list(texts)!r}:
+    names = {{}}
+    exec("def f(self, kept, other, use):\\n    " + text, names)
+    said[text] = queues._waits_in_order(queues.steps_of.of(names["f"].__code__), "kept", {word!r})
+say(said=said)
+"""
+    assert told(python, script, program)["said"] == texts
+
+
+class Line:
+    """First in, first out, by numbers of its own."""
+
+    def __init__(self):
+        self.items, self.head, self.tail = {}, 0, 0
+
+    def put(self, value):
+        self.items[self.tail] = value
+        self.tail += 1
+
+    def get(self):
+        if self.head not in self.items:
+            return None
+        value = self.items.pop(self.head)
+        self.head += 1
+        return value
+
+
+def test_a_line_that_counts_what_it_is_given_waits_for_none(census):
+    line = Line()
+    for number in range(20):
+        line.put(bytes(MIB) + bytes([number]))
+    taken(census, 20 * MIB)
+    for number in range(20, 60):
+        line.put(bytes(MIB) + bytes([number]))
+        if number % 4 == 0:
+            line.get()
+    found = holder(taken(census, 60 * MIB), "line.items")
+    assert (found["taken_from"], found["in_order"]) == (True, False)
 
 
 class Samples:

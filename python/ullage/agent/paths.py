@@ -414,6 +414,7 @@ _CONSTANTS = types.ids(
     type(None), bool, int, float, complex, str, bytes, type(Ellipsis), tuple, frozenset, slice, types.CodeType
 )
 MOST_CODES = 150
+LONGEST = 40_000  # bytes of code that are taken apart: some 20 ms
 _ENDS = ("STORE_", "POP_", "RETURN_", "JUMP_")  # of a statement
 FAR = 80  # steps of byte code that one statement may take
 
@@ -425,7 +426,7 @@ def line(spot, until):
     for code, last in codes_with(spot):
         if thread_time() >= until:
             break
-        if not is_plain(code):
+        if len(code.co_code) > LONGEST or not is_plain(code):
             continue
         found = _adds(code, last)
         if found is not None and (best is None or found[0] < best[0]):

@@ -16,6 +16,11 @@ BACK = 12  # instructions within which a cache puts back what it has taken out
 LONGEST = 8000  # bytes of code that are taken apart at a time: some 10 ms
 _METHODS = ("LOAD_ATTR", "LOAD_METHOD")
 _CALLS = ("CALL", "CALL_METHOD", "CALL_FUNCTION")
+_OWNERS = ("LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST_LOAD_FAST")
+_OWNERS += ("LOAD_FAST_BORROW_LOAD_FAST_BORROW", "LOAD_FAST_CHECK", "STORE_FAST_LOAD_FAST")
+_NAMES = _OWNERS
+_MOVES = ("SWAP", "ROT_TWO", "ROT_THREE")
+_ENDS_EXPRESSION = ("STORE_", "POP_", "JUMP_", "RETURN_", "FOR_ITER", "TO_BOOL")
 _SUMS, _ADDS = ("BINARY_OP", "BINARY_ADD", "INPLACE_ADD"), (0, 13)  # Include/opcode.h: NB_ADD, NB_INPLACE_ADD
 _SUBSCRIPT = ("BINARY_SUBSCR", "BINARY_OP", "LOAD_FAST", "LOAD_DEREF", "LOAD_CONST", "LOAD_SMALL_INT", "LOAD_GLOBAL")
 
@@ -64,57 +69,163 @@ def is_taken_from(container, spot, before, until):
         word, takes = "pop", _takes_by_key
     else:
         return False, False
+    taken, in_order, codes = False, False, []
     for code, last in paths.codes_with(spot):
         # Names first: to take code apart costs a thousand times as much.
         if thread_time() > until:
             break
-        if len(code.co_code) <= LONGEST and _mentions(code, word) and takes(code, {last}):
+        codes.append((code, last))
+        if in_order or not _mentions(code, word) or len(code.co_code) > LONGEST:
+            continue
+        if takes(code, {last}):
+            taken = True
             in_order = word != "popleft" and _waits_in_order(steps_of.of(code), last, word)
-            taken = in_order or word != "pop" or not _is_left_behind(container, before)
-            return taken, in_order
-    return False, False
+            if word == "popleft":
+                break
+    if taken and word == "pop" and _is_left_behind(container, before):
+        return False, False
+    return taken, in_order and not _is_numbered_by(codes, until)
 
 
-def _waits_in_order(steps, name, word):
-    """`while self.next in self.early: use(self.early.pop(self.next)); self.next += 1`, or of a heap
-    `while heap and heap[0][0] == following: heappop(heap); following += 1`."""
-    counted = _counted(steps)
-    if not counted:
-        return False
-    for place, step in enumerate(steps):
-        if word == "pop":
-            # What lies between the method and its call is the key.
-            if step.opname in _METHODS and step.argval == "pop" and place and _loads(steps[place - 1], {name}):
-                key = steps[place + 1 : place + FAR]
-                end = next((at for at, one in enumerate(key) if one.opname in _CALLS), 0)
-                if any([_loads(one, counted) for one in key[:end]]):
-                    return True
-        elif step.equals:  # a timer asks for less, or equal
-            compared = steps[max(0, place - BACK) : place]
-            first = next((at for at, one in enumerate(compared) if _loads(one, {name})), None)
-            read = first is not None and any([one.subscripts for one in compared[first:]])
-            if read and any([_loads(one, counted) for one in compared[first:]]):
-                return True
+def _is_numbered_by(codes, until):
+    """Whoever adds to it counts as well: it is a queue, and none of its elements is late."""
+    for code, name in codes:
+        if thread_time() > until:
+            return True
+        if len(code.co_code) <= LONGEST and paths.is_plain(code):
+            steps = steps_of.of(code)
+            counted = _counted(steps)
+            for place, step in enumerate(steps):
+                if step.opname == "STORE_SUBSCR" and place and _operand(steps, place)[0] in counted:
+                    if any([_loads(one, {name}) for one in steps[max(0, place - 4) : place]]):
+                        return True
     return False
 
 
-def _counted(steps):
-    """Names to which the code adds 1."""
-    found = set()
-    for place, step in enumerate(steps):
-        if not step.opname.startswith("STORE_") or step.opname == "STORE_SUBSCR":
+def _waits_in_order(steps, name, word):
+    """`while self.next in self.early: use(self.early.pop(self.next)); self.next += 1`, also for each of a `range`, or
+    of a heap `while heap and heap[0][0] == following: heappop(heap); following += 1`."""
+    counted = _counted(steps)
+    if not counted:
+        return False
+    if word != "pop":
+        return _compares_least(steps, _aliases(steps, {name}), counted)
+    asked = {_asked(steps, place, name) for place, step in enumerate(steps) if step.opname == "CONTAINS_OP"}
+    for place in range(1, len(steps)):
+        step = steps[place]
+        if step.opname not in _METHODS or step.argval != "pop" or not _ends_with(steps[place - 1], name):
             continue
-        stored = step.argval[0] if type(step.argval) is tuple else step.argval
-        near = steps[max(0, place - FAR) : place]
-        for one, added, how in zip(near, near[1:], near[2:]):
-            is_one = (
-                added.opname in ("LOAD_CONST", "LOAD_SMALL_INT") and type(added.argval) is int and added.argval == 1
-            )
-            if is_one and how.opname in _SUMS and (how.opname != "BINARY_OP" or how.arg in _ADDS):
-                loaded = one.argval[-1] if type(one.argval) is tuple else one.argval
-                if "LOAD_" in one.opname and one.opname != "LOAD_CONST" and loaded == stored:
-                    found.add(stored)
+        key, at = _first_operand(steps, place + 1)
+        with_default = at < len(steps) and steps[at].opname not in _CALLS
+        ends = at + with_default < len(steps) and steps[at + with_default].opname in _CALLS
+        # Who counts first hands out numbers, and takes back what it had handed out.
+        if ends and (with_default or key in asked) and counted.get(key, -1) > place:
+            return True
+    return False
+
+
+def _compares_least(steps, names, counted):
+    """`heap[0][0] == following`, in whichever order."""
+    for place, step in enumerate(steps):
+        if not step.equals:  # a timer asks for less, or equal
+            continue
+        begin = place
+        while begin and not steps[begin - 1].opname.startswith(_ENDS_EXPRESSION):
+            begin -= 1
+        compared = steps[begin:place]
+        reads = any([one.subscripts for one in compared]) and any([_loads(one, names) for one in compared])
+        sides = _operand(steps, place)[0], _first_operand(steps, begin)[0]
+        if reads and any([counted.get(side, -1) > place for side in sides]):
+            return True
+    return False
+
+
+def _aliases(steps, names):
+    """With locals that are set from one of them."""
+    names = set(names)
+    for step, after in zip(steps, steps[1:]):
+        if _loads(step, names) and after.opname.startswith(("STORE_FAST", "STORE_DEREF")):
+            names.add(after.argval[0] if type(after.argval) is tuple else after.argval)
+    return names
+
+
+def _asked(steps, place, name):
+    """Of `key in name` the key."""
+    if type(steps[place - 1].argval) is tuple and steps[place - 1].argval[-1] == name:
+        return "", steps[place - 1].argval[0]
+    operand, begin = _operand(steps, place)
+    return _operand(steps, begin)[0] if operand is not None and operand[1] == name else None
+
+
+def _operand(steps, place):
+    """((what it is an attribute of, name), where its steps begin) of what is loaded last before `place`; None where
+    that has no name."""
+    if place < 1:
+        return None, place
+    last = steps[place - 1]
+    if last.opname == "LOAD_ATTR" and place > 1 and steps[place - 2].opname in _OWNERS:
+        owner = steps[place - 2].argval
+        return (owner[-1] if type(owner) is tuple else owner, last.argval), place - 2
+    if last.opname in _NAMES:
+        return ("", last.argval[-1] if type(last.argval) is tuple else last.argval), place - 1
+    return None, place
+
+
+def _first_operand(steps, place):
+    """The same of what is loaded from `place` on, and where its steps end."""
+    if place >= len(steps) or steps[place].opname not in _NAMES:
+        return None, place
+    first = steps[place].argval
+    if type(first) is tuple:  # and what follows it
+        return ("", first[0]), place
+    if place + 1 < len(steps) and steps[place + 1].opname == "LOAD_ATTR":
+        return (first, steps[place + 1].argval), place + 2
+    return ("", first), place + 1
+
+
+def _counted(steps):
+    """Where the code adds 1 to a name, or goes on to the next of a `range`: by (what it is an attribute of, name)."""
+    found = {}
+    for place, step in enumerate(steps):
+        if step.opname.startswith(("STORE_FAST", "STORE_DEREF", "STORE_GLOBAL", "STORE_NAME", "STORE_ATTR")):
+            stored = step.argval[0] if type(step.argval) is tuple else step.argval
+            end = place
+            while end and steps[end - 1].opname in _MOVES:
+                end -= 1
+            if step.opname == "STORE_ATTR" and end and steps[end - 1].opname in _OWNERS:
+                end -= 1  # of `self.number = self.number + 1` the first one
+            if _is_sum(steps, end):
+                begin = end - 2
+                if step.opname == "STORE_ATTR" and steps[begin - 1].opname == "LOAD_ATTR":
+                    owners = [one.argval for one in steps[max(0, begin - 3) : begin - 1] if one.opname in _OWNERS]
+                    name = (owners[-1][-1] if type(owners[-1]) is tuple else owners[-1]) if owners else None
+                    known = (name, steps[begin - 1].argval)
+                else:
+                    known = _operand(steps, begin)[0]
+                if known is not None and known[1] == stored:
+                    found[known] = max(found.get(known, -1), place)
+        elif step.opname == "FOR_ITER" and place + 1 < len(steps) and steps[place + 1].opname.startswith("STORE_FAST"):
+            made = steps[max(0, place - BACK) : place]
+            stored = steps[place + 1].argval
+            if any([one.opname in _NAMES and one.argval in ("range", "count") for one in made]):
+                # It does so after all that is done with one.
+                found["", stored[0] if type(stored) is tuple else stored] = len(steps)
     return found
+
+
+def _is_sum(steps, end):
+    """Of what was loaded before, and 1."""
+    if end < 3:
+        return False
+    added, how = steps[end - 2], steps[end - 1]
+    is_one = added.opname in ("LOAD_CONST", "LOAD_SMALL_INT") and type(added.argval) is int and added.argval == 1
+    return is_one and how.opname in _SUMS and (how.opname != "BINARY_OP" or how.arg in _ADDS)
+
+
+def _ends_with(step, name):
+    """It loads this name last."""
+    loaded = step.argval[-1] if type(step.argval) is tuple else step.argval
+    return "LOAD_" in step.opname and step.opname != "LOAD_CONST" and loaded == name
 
 
 def _is_left_behind(entries, before):
@@ -185,12 +296,10 @@ def _takes_least(code, names):
     """`heapq.heappop(self.items)`, or the same of a local that was set from one of `names`."""
     if not paths.is_plain(code):
         return False
-    names, steps = set(names), steps_of.of(code)
+    steps = steps_of.of(code)
+    names = _aliases(steps, names)
     for place, step in enumerate(steps):
         following = steps[place + 1 : place + FAR]
-        if _loads(step, names) and following and following[0].opname.startswith(("STORE_FAST", "STORE_DEREF")):
-            stored = following[0].argval
-            names.add(stored[0] if type(stored) is tuple else stored)
         if "LOAD_" in step.opname and step.argval == "heappop":
             calls = [at for at, after in enumerate(following) if after.opname in _CALLS]
             # One that is thrown away makes room: the best are kept.

@@ -1,30 +1,34 @@
 """What are the instructions of a code object? As `dis` says it, but for those in which nothing is done.
 
 `dis` itself is not asked: torch loads it, a program of the standard library alone does not, and no thread of the
-agent's may import anything, since a forked child would wait for its lock. So the names of instructions are read from the file
-that `dis` has them from (opcode.py, from CPython 3.13 _opcode_metadata.py), and nothing of it stays in `sys.modules`.
+agent's may import anything, since a forked child would wait for its lock. So the names of instructions are read from
+the text of the file that `dis` has them from (opcode.py, from CPython 3.13 _opcode_metadata.py).
 """
 
+import posix
 import sys
 
 import _ullage_common as common
 
 _VERSION = sys.version_info[:2]
 _EXTENDED, _NOTHING = "EXTENDED_ARG", ("CACHE", "PUSH_NULL", "NOP", "RESUME", "COPY_FREE_VARS", "MAKE_CELL", "PRECALL")
+_NOTHING += ("NOT_TAKEN",)
 _CONSTANTS = ("LOAD_CONST", "RETURN_CONST")
 _NAMED = ("_NAME", "_ATTR", "_GLOBAL", "LOAD_METHOD", "IMPORT_FROM", "_OR_GLOBALS")
-_OF_CELLS = ("_DEREF", "_CLOSURE")
+_OF_CELLS = ("DEREF", "_CLOSURE")
 # How far the place of a name stands behind flags.
 _SHIFTS = {
     "LOAD_GLOBAL": 1 if _VERSION >= (3, 11) else 0,
     "LOAD_ATTR": 1 if _VERSION >= (3, 12) else 0,
     "LOAD_SUPER_ATTR": 2,
 }
-_EQUAL, _COMPARED_BELOW = 2, 5 if _VERSION >= (3, 13) else 4 if _VERSION >= (3, 12) else 0  # flags of COMPARE_OP
+_EQUAL, _COMPARED_BELOW = (2, 3), 5 if _VERSION >= (3, 13) else 4 if _VERSION >= (3, 12) else 0  # flags of COMPARE_OP
 _SUBSCRIPT = 26  # of BINARY_OP, from CPython 3.14 (Include/opcode.h: NB_SUBSCR)
 
+_FILE = "_opcode_metadata.py" if _VERSION >= (3, 13) else "opcode.py"
+_DEFINES = ("",) if _VERSION >= (3, 13) else ("def_op(", "name_op(", "jrel_op(", "jabs_op(")
+
 _opnames = None
-_BUILTINS = sys.modules["builtins"].__dict__
 
 
 class Step:
@@ -43,16 +47,19 @@ class Step:
 
     @property
     def equals(self):
-        """It compares by `==`."""
-        return self.opname == "COMPARE_OP" and self.arg >> _COMPARED_BELOW == _EQUAL
+        """It compares by `==` or `!=`."""
+        return self.opname == "COMPARE_OP" and self.arg >> _COMPARED_BELOW in _EQUAL
 
 
 def names():
     """Of all instructions, by number; empty where they cannot be had."""
     global _opnames
     if _opnames is None:
+        _opnames = _from_file()
+    if not _opnames:
         known = common.names("opcode").get("opname")
-        _opnames = list(known) if type(known) is list and len(known) >= 256 else _from_file()
+        if type(known) is list and len(known) >= 256 and _is_complete(known):
+            _opnames = list(known)
     return _opnames
 
 
@@ -123,25 +130,37 @@ def _lines(code):
 
 
 def _from_file():
-    folder = str(common.names("os").get("__file__")).rpartition("/")[0]
-    name = "_opcode_metadata" if _VERSION >= (3, 13) else "opcode"
-    try:
-        loader = sys.modules["_frozen_importlib_external"].SourceFileLoader(name, "%s/%s.py" % (folder, name))
-        loader.set_data = _leave
-        found = {"__name__": name, "__builtins__": dict(_BUILTINS, __import__=_refuse)}
-        exec(loader.get_code(name), found)
-        opnames = ["<%d>" % number for number in range(256)]
-        for opname, number in found["opmap"].items():
-            if number < 256:
-                opnames[number] = opname
-        return opnames
-    except Exception:  # a Python whose library lies in an archive, or has no such file
+    """As it stands there, and no code of it run: `def_op('POP_TOP', 1)`, or `'POP_TOP': 31,` of `opmap`."""
+    library = common.names("os").get("__file__")
+    if type(library) is not str or not library.startswith("/"):
         return []
+    try:
+        text = _text(library.rpartition("/")[0] + "/" + _FILE)
+    except (OSError, ValueError):  # its library lies in an archive
+        return []
+    opnames = ["<%d>" % number for number in range(256)]
+    if _VERSION >= (3, 13):
+        text = text.partition("\nopmap = {")[2].partition("}")[0]
+    for line in text.split("\n"):
+        begins, _, rest = line.partition("'")
+        name, _, number = rest.partition("'")
+        number = number.strip(" :,)").partition(")")[0]
+        if begins.strip() in _DEFINES and number.isdigit() and int(number) < 256:
+            opnames[int(number)] = name
+    return opnames if _is_complete(opnames) else []
 
 
-def _leave(path, data, **_mode):
-    """Its byte code belongs to Python."""
+def _is_complete(opnames):
+    return all([type(one) is str for one in opnames]) and {"COMPARE_OP", "STORE_SUBSCR"}.issubset(opnames)
 
 
-def _refuse(name, *_more):
-    raise ImportError(name)
+def _text(path):
+    parts, file = [], posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+    try:
+        while len(parts) < 16:
+            parts.append(posix.read(file, 1 << 16))
+            if not parts[-1]:
+                break
+    finally:
+        posix.close(file)
+    return b"".join(parts).decode()

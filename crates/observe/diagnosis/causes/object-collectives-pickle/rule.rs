@@ -9,13 +9,15 @@ use crate::history::ProcessHistory;
 use crate::policy::limits::NOTICED_EARLY_S;
 use crate::policy::memory::{OBJECT_BEFORE_S, OBJECT_TAKEN_PART, OBJECT_UNREAD_S};
 use crate::policy::sizes::{NOTE_PART, WORK_NOTE_BYTES};
-use crate::rule::finding::{no_memory_in, of_process};
+use crate::rule::finding::{is_killed_at_work, no_memory_in, of_process};
+use crate::rule::retainers::ELSEWHERE;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Collective, Evidence, Finding, Fix, OutcomeKind, Proof, Severity};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
-/// What evidence of that is called which all ranks took together.
+/// What evidence is called of the object that a rank sent, and of all that ranks took since then.
+pub(crate) const SENT: &str = "object of one rank";
 pub(crate) const TAKEN: &str = "taken by ranks since then";
 
 /// The last object that one rank sent before a moment.
@@ -29,13 +31,22 @@ fn judge(analysis: &Analysis) -> Judgement {
     let asked = no_memory_in(analysis, &RULE, "sending an object between ranks", in_collective, |_| {
         all(analysis, analysis.timeline.end()).into_iter().max_by_key(gathered).map(|sent| reported(&sent))
     });
-    if let Judgement::Found(found) = asked {
+    if let Judgement::Found(mut found) = asked {
+        // What the agent counted when it began, and where it was at the kill, agree.
+        for finding in found.iter_mut().filter(|finding| is_counted_at_the_kill(finding)) {
+            finding.proof = Proof::SeenInside;
+        }
         return Judgement::Found(found);
     }
     match killed(analysis).or_else(|| large(analysis)) {
         Some(finding) => Judgement::one(finding),
         None => asked,
     }
+}
+
+/// A process was in the midst of it at the kill, and had said what it would send.
+fn is_counted_at_the_kill(finding: &Finding) -> bool {
+    is_killed_at_work(finding) && finding.evidence.iter().any(|evidence| evidence.what == SENT)
 }
 
 fn in_collective(failure: &Failure) -> bool {
@@ -116,14 +127,29 @@ fn killed(analysis: &Analysis) -> Option<Finding> {
     let source = "/proc/PID/status of each, and the kernel log";
     let taken = evidence::number(TAKEN, took, "bytes", source, at, how);
     evidence.push(taken);
-    let at_it = |sent: &&Sent| {
-        let works = sent.process.works.iter().filter(|(read, _)| (sent.at..=at).contains(read));
-        works.into_iter().any(|work| during(sent.process, work, &in_collective).is_some())
+    let others = of_all.saturating_sub(took);
+    if !unread && others > 0 {
+        let count = (ranks.len() as u64).saturating_sub(number);
+        let sentence = format!(
+            "{} not read again, and take about {} more.",
+            evidence::plural(count, "rank was", "ranks were"),
+            evidence::bytes(others)
+        );
+        evidence.push(evidence::number(ELSEWHERE, others, "bytes", source, at, sentence));
+    }
+    // Where the agent saw each rank last, after it had begun.
+    let last = |sent: &Sent| {
+        let work = sent.process.works.iter().rfind(|(read, _)| (sent.at..=at).contains(read))?;
+        Some(during(sent.process, work, &in_collective).is_some())
     };
-    let known = match unread {
-        true => Proof::Consistent,
-        false if ranks.iter().any(|sent| at_it(&sent)) => Proof::SeenInside,
-        false => Proof::Estimated,
+    let last: Vec<bool> = ranks.iter().filter_map(last).collect();
+    let known = match (unread, last.iter().any(|at_it| *at_it)) {
+        (true, _) => Proof::Consistent,
+        (false, true) => Proof::SeenInside,
+        (false, false) if last.is_empty() && since <= OBJECT_UNREAD_S => Proof::InPart,
+        (false, false) if last.is_empty() => Proof::Estimated,
+        // It was over by then.
+        (false, false) => Proof::Consistent,
     };
     Some(found(analysis, largest, Severity::Warning, known, evidence))
 }
@@ -181,7 +207,7 @@ fn reported(sent: &Sent) -> Evidence {
         evidence::bytes(gathered(sent))
     );
     let source = evidence::Source::Agent(sent.process.id.pid);
-    evidence::number("object of one rank", object, "bytes", source, sent.at, sentence)
+    evidence::number(SENT, object, "bytes", source, sent.at, sentence)
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {

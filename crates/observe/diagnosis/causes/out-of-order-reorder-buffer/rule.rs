@@ -14,14 +14,14 @@ use ullage_model::{At, FilesystemUse, Fix, Place, Proof, Severity, Waiting};
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
-    let of_a_loader = of_a_loader(analysis);
-    if let Judgement::Found(_) = of_a_loader {
-        return of_a_loader;
-    }
     // The program's own, as it puts results of its workers in order.
-    match retainers::judge(analysis, &RULE, Kind::Early) {
-        Judgement::Found(found) => Judgement::Found(found),
-        _ => of_a_loader,
+    match (of_a_loader(analysis), retainers::judge(analysis, &RULE, Kind::Early)) {
+        (Judgement::Found(mut found), Judgement::Found(of_the_program)) => {
+            found.extend(of_the_program);
+            Judgement::Found(found)
+        }
+        (_, Judgement::Found(found)) => Judgement::Found(found),
+        (of_a_loader, _) => of_a_loader,
     }
 }
 
@@ -85,7 +85,7 @@ fn fixes(context: &RemedyContext) -> Vec<Fix> {
                 format!(
                     "room = threading.BoundedSemaphore(64)  # once; that of multiprocessing where processes share it\n\
                      room.acquire()  # before each piece of work that is handed out\n\
-                     room.release()  # after each one that was taken from {name} in its turn"
+                     room.release()  # after each one that was taken from {name} in its turn, or is given up"
                 ),
             ),
             Fix::new(

@@ -47,11 +47,18 @@ impl Came {
         Some(came(then)).filter(|came| *came > 0.0).unwrap_or_else(|| came(self.held.peak()))
     }
 
-    /// Bytes since it was at rest, where it was: what a piece of work that began then, or later, can have brought.
-    pub(crate) fn since_rest(&self, begun: At) -> Option<f64> {
+    /// Bytes since it was at rest, where it was: what a piece of work of a process that was born then, and that began later, can
+    /// have brought.
+    pub(crate) fn since_rest(&self, born: At, begun: At) -> Option<f64> {
         let (end, _) = self.held.last()?;
-        let level = self.rested.or_else(|| stood_at(&self.held, begun, end))?;
+        let level = self.rested.or_else(|| stood_at(&self.held, born, begun, end))?;
         Some(self.held.highest_before(end)?.1 - level)
+    }
+
+    /// Bytes since a moment that is known.
+    pub(crate) fn since(&self, begun: At) -> Option<f64> {
+        let (end, _) = self.held.last()?;
+        Some(self.held.highest_before(end)?.1 - self.held.at_or_before(begun)?.1)
     }
 
     /// Bytes until a limit was met, whether or not the last of it was read.

@@ -107,7 +107,7 @@ fn within_a_call<'a>(
     let batches =
         |stack: &Vec<String>| stack.iter().any(|frame| frame.contains("torch/nn/modules/module.py:"));
     let over_batches = || meanwhile.iter().any(|(_, stacks)| stacks.iter().any(batches));
-    let counts = certain(&failure, times, at_work) && !(is_of_c(&failure, at_work) && over_batches());
+    let counts = certain(&failure, times, at_work) && !(failure.is_native() && over_batches());
     (came >= MOST * call.came && counts).then_some((failure, came, Some(call)))
 }
 
@@ -196,7 +196,7 @@ fn innermost_call(process: &ProcessHistory, kill: At, steady: bool) -> Option<La
         let came = held - before;
         let rise = match rested.filter(|(until, _)| begun >= *until) {
             Some((_, level)) => held - level,
-            None if steady => held - stood_at(&private, begun, kill)?,
+            None if steady => held - stood_at(&private, process.first_seen, begun, kill)?,
             None => held,
         };
         // A comprehension is a call of its own, up to CPython 3.11.

@@ -322,7 +322,8 @@ fn held_by<'a>(
     let most = most_ever(process);
     let grew = |retainer: &&Retainer| {
         // What a constructor fills was empty when that began.
-        let longer = retainer.before.map_or(retainer.in_constructor, |before| before < retainer.length);
+        let made = retainer.in_constructor && [Kind::Cache, Kind::Output].contains(&kind);
+        let longer = retainer.before.map_or(made, |before| before < retainer.length);
         longer && retainer.bytes.max(retainer.more_bytes).max(retainer.hidden_bytes) <= most
     };
     let retainers: Vec<&Retainer> = census

@@ -31,7 +31,7 @@ pub(crate) fn is_work(id: &str) -> bool {
     cause(id).is_some_and(|cause| cause.group == Some("refused-work"))
 }
 
-pub(crate) use object_collectives_pickle::TAKEN;
+pub(crate) use object_collectives_pickle::{SENT, TAKEN};
 pub(crate) use per_rank_copies::ALIKE;
 
 /// Takes back the growth without a name where other findings explain it.

@@ -7,13 +7,13 @@
 use crate::analysis::came::Came;
 use crate::analysis::oom::limiting;
 use crate::analysis::Analysis;
-use crate::causes::{explains_growth, is_work, ALIKE};
+use crate::causes::{explains_growth, is_work, ALIKE, SENT};
 use crate::history::{ProcessHistory, Series};
 use crate::policy::limits::KILL_SLACK_S;
 use crate::policy::sizes::{MOST, WARN_PART};
 use crate::ranking::gathers::is_gather;
 use crate::rule::allocators::{retained_by_allocator, JOB_GROWTH};
-use crate::rule::finding::{IN_A_CALL, MEANWHILE};
+use crate::rule::finding::{is_killed_at_work, IN_A_CALL};
 use crate::rule::retainers::ELSEWHERE;
 use ullage_model::{At, Evidence, EvidenceValue, Finding, Proof, Role, Severity, Status, Unit};
 
@@ -38,8 +38,13 @@ pub(crate) fn explain(analysis: &Analysis, findings: &mut Vec<Finding>) {
     let free: f64 = analysis.retention.iter().map(|retention| retention.bytes).sum();
     let weight = |finding: &Finding| {
         let (bytes, read) = held(analysis, finding, at);
-        let in_a_call = finding.at.filter(|_| is_in_a_call(finding));
-        let came = in_a_call.and_then(|begun| came.since_rest(begun)).unwrap_or(came.until(read));
+        let since = finding.at.and_then(|begun| match finding {
+            _ if is_in_a_call(finding) => came.since_rest(born(analysis, finding)?, begun),
+            // When it began is known to the call.
+            _ if is_gather(finding) => came.since(begun),
+            _ => None,
+        });
+        let came = since.unwrap_or(came.until(read));
         // What an allocator holds free between blocks is a consequence of what is in use, up to as much again.
         let in_use = match retained_by_allocator(finding) {
             Some(_) => came,
@@ -92,9 +97,9 @@ fn is_alike(finding: &Finding) -> bool {
     finding.evidence.first().is_some_and(|evidence| evidence.what == ALIKE)
 }
 
-/// What a process that was killed was in the midst of.
-fn is_killed_at_work(finding: &Finding) -> bool {
-    finding.evidence.first().is_some_and(|evidence| evidence.what == MEANWHILE) || is_in_a_call(finding)
+/// When its process was first seen.
+fn born(analysis: &Analysis, finding: &Finding) -> Option<At> {
+    Some(analysis.timeline.process(finding.process.as_ref()?.id)?.first_seen)
 }
 
 /// In a call, having been steady. What a process retains is a reason before it: in a call that goes over data, both are there.
@@ -150,7 +155,10 @@ fn held(analysis: &Analysis, finding: &Finding, kill: Option<At>) -> (u64, Optio
         EvidenceValue::Number(value, Unit::Bytes) => *value as u64,
         _ => 0,
     };
-    let is_own = |evidence: &&Evidence| evidence.limit.is_none() && evidence.what != JOB_GROWTH;
+    // What a rank would send is not yet what that took.
+    let is_own = |evidence: &&Evidence| {
+        evidence.limit.is_none() && ![JOB_GROWTH, SENT].contains(&evidence.what.as_str())
+    };
     let (elsewhere, own): (Vec<&Evidence>, Vec<&Evidence>) =
         finding.evidence.iter().filter(is_own).partition(|evidence| evidence.what == ELSEWHERE);
     let Some(most) = own.into_iter().max_by_key(of) else { return (0, None) };

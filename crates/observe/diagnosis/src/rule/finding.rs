@@ -153,6 +153,11 @@ pub(crate) const MEANWHILE: &str = "memory that came meanwhile";
 /// Within one call, to a process that had been steady.
 pub(crate) const IN_A_CALL: &str = "memory that came in a call";
 
+/// What a process that was killed was in the midst of.
+pub(crate) fn is_killed_at_work(finding: &Finding) -> bool {
+    finding.evidence.first().is_some_and(|evidence| [MEANWHILE, IN_A_CALL].contains(&evidence.what.as_str()))
+}
+
 /// What a process was in the midst of when the kernel killed it.
 fn killed_in(
     analysis: &Analysis,

@@ -6,6 +6,7 @@
 //! graph, a view or a traceback that is kept is one without that.
 
 use crate::analysis::copies::{starter, Copy};
+use crate::analysis::failures::Symptom;
 use crate::analysis::growth_class::{rising, rising_with_shared, shared_during, still_rises};
 use crate::analysis::retainers::{
     are_much, are_much_in_use, held, is_finalizers, is_held_by_c, is_hooks, is_keyed, is_not_live, is_timers,
@@ -27,6 +28,8 @@ pub(crate) const ELSEWHERE: &str = "memory held in other processes";
 
 /// How evidence is called of all that a name leads to; the name follows.
 pub(crate) const LEADS_TO: &str = "memory behind ";
+/// And of what it holds itself.
+pub(crate) const HELD_BY: &str = "memory held by ";
 
 /// Holders that are named.
 const MOST_NAMED: usize = 3;
@@ -216,8 +219,12 @@ fn severity(analysis: &Analysis, held: &RetainedGrowth, same: &[RetainedGrowth],
             }
         }
         _ if bounded && held.kind != Kind::Hook => Severity::Note,
-        // What an object is made of: it is whole when its constructor returns.
-        Kind::Cache | Kind::Output if is_being_made(held) && !analysis.ran_out => Severity::Note,
+        // What an object is made of: it is whole when its constructor returns, and something else ended that.
+        Kind::Cache | Kind::Output
+            if is_being_made(held) && !analysis.ran_out && has_raised(analysis, held.process) =>
+        {
+            Severity::Note
+        }
         Kind::Cache if is_persistent_workers(analysis, held) => Severity::Note,
         // Those that are due later: as many as a loop of events is busy with.
         Kind::Hook
@@ -243,6 +250,16 @@ fn severity(analysis: &Analysis, held: &RetainedGrowth, same: &[RetainedGrowth],
 /// All of it is what the constructor of an object fills, which has not returned yet.
 fn is_being_made(held: &RetainedGrowth) -> bool {
     held.graphs.is_empty() && held.retainers.iter().all(|retainer| retainer.in_constructor)
+}
+
+/// An exception ended it that is not of memory, nor of whoever had seen enough of it.
+fn has_raised(analysis: &Analysis, process: &ProcessHistory) -> bool {
+    analysis.failures.iter().any(|failure| {
+        failure.process.is_some_and(|failed| failed.id == process.id)
+            && failure.exception.is_some()
+            && failure.symptom() == Symptom::Other
+            && !failure.text().contains("KeyboardInterrupt")
+    })
 }
 
 /// What workers keep that are never ended is persistent-workers-growth's, unless it is looked up by a key.
@@ -338,7 +355,7 @@ fn retainer_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Evidence {
         _ => format!("{spelt} grew by {}{at}, {from_to}.", evidence::bytes(value)),
     };
     let what = if retainer.name.is_empty() { retainer.type_name.clone() } else { retainer.name.clone() };
-    let what = format!("{}{what}", if retainer.deep { LEADS_TO } else { "memory held by " });
+    let what = format!("{}{what}", if retainer.deep { LEADS_TO } else { HELD_BY });
     evidence::number(&what, value, "bytes", source(held), held.at, sentence)
 }
 

@@ -407,23 +407,39 @@ fn what_came_since_a_job_stood_still_just_before_is_what_its_work_brought() {
 
 #[test]
 fn what_ranks_had_for_a_gather_is_no_reason_beside_it() {
-    let of = |sent: u64| {
-        let verdict = killed(&[(Role::Rank(0), 480), (Role::Rank(1), 430)], |run| {
+    let of = |sent: u64, seen: std::ops::Range<u32>, beside: bool| {
+        let mut roles = vec![(Role::Rank(0), 480), (Role::Rank(1), 430)];
+        roles.extend(beside.then_some((Role::LoaderWorker(Some(0)), 400)));
+        let verdict = killed(&roles, |run| {
             for pid in [300, 301] {
                 cache(run, pid, 300, 320);
-                works(run, pid, 6..9, &["/lib/torch/distributed/distributed_c10d.py:3405 _object_to_tensor"]);
+                let gathers = ["/lib/torch/distributed/distributed_c10d.py:3405 _object_to_tensor"];
+                works(run, pid, seen.clone(), &gathers);
+                works(run, pid, seen.end..9, &["/job/train.py:31 step"]);
                 let object = Some(Weight { objects: sent * MIB, ..Weight::default() });
                 let sent =
                     Collective { of: "gather_object".into(), line: "train.py:31".into(), ranks: 2, object };
                 let message = AgentMessage::Collective(sent);
                 run.event(5.5, EventKind::Agent { id: Some(id(pid)), pid, message });
             }
+            if beside {
+                cache(run, 302, 380, 390);
+            }
         });
         verdict.findings.into_iter().map(|finding| finding.cause).collect::<Vec<_>>()
     };
-    assert_eq!(of(320)[..2], ["object-collectives-pickle", "memcg-oom-kill"]);
-    assert!(of(320).contains(&"unbounded-caches".to_owned()));
-    assert_eq!(of(100)[0], "unbounded-caches", "what was sent is another object");
+    let found = of(320, 6..9, false);
+    assert_eq!(found[..2], ["object-collectives-pickle", "memcg-oom-kill"]);
+    assert!(found.contains(&"unbounded-caches".to_owned()));
+    // Most of what came since it began, and yet less than they had had before.
+    for (sent, seen, beside, what) in [
+        (800, 6..9, false, "what was sent is another object"),
+        (320, 6..8, false, "it was over"),
+        (320, 9..9, false, "nobody saw it in the midst of that"),
+    ] {
+        assert_eq!(of(sent, seen, beside)[0], "unbounded-caches", "{what}");
+    }
+    assert_eq!(of(320, 6..9, true)[0], "unbounded-caches", "another has as much that it never sent");
 }
 
 #[test]

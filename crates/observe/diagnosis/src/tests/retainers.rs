@@ -40,7 +40,8 @@ fn verdict_with(more: impl Fn(f64) -> (u64, u64), said: Vec<(i32, AgentMessage)>
             run.event(at, EventKind::Agent { id: Some(id(MAIN)), pid: MAIN, message });
         }
     }
-    run.finish(41.5, Ending::Exited(0));
+    let raised = said.iter().any(|(_, message)| matches!(message, AgentMessage::Exception(_)));
+    run.finish(41.5, Ending::Exited(i32::from(raised)));
     run.verdict()
 }
 
@@ -549,11 +550,7 @@ fn what_is_taken_from_at_the_front_is_a_backlog() {
     let in_turn = Retainer { in_order: true, ..out_of_order.clone() };
     let verdict = run(steady, census(std::slice::from_ref(&in_turn)));
     assert_eq!((one(&verdict).0, one(&verdict).1), ("out-of-order-reorder-buffer", Severity::Warning));
-    assert!(
-        one(&verdict).3.contains("an early one waits for one that is late"),
-        "{}",
-        one(&verdict).3
-    );
+    assert!(one(&verdict).3.contains("an early one waits for one that is late"), "{}", one(&verdict).3);
     let command = &verdict.findings[0].fixes[0].command;
     assert!(command.contains("room.acquire()") && command.contains("taken from self.queue"), "{command}");
     let listeners = Retainer { element: "function".into(), ..out_of_order.clone() };
@@ -577,22 +574,35 @@ fn what_a_constructor_fills_is_the_object_itself_until_it_has_returned() {
         owner: "sceneflow.SceneFlow".into(),
         ..retainer("self.pairs")
     };
-    let verdict = run(steady, census(&[filled(true)]));
-    assert_eq!((one(&verdict).0, one(&verdict).1), ("accumulate-metrics-outputs", Severity::Note));
-    assert!(one(&verdict).3.contains("had not returned yet"), "{}", one(&verdict).3);
-    assert!(verdict.healthy);
-    assert_eq!(one(&run(steady, census(&[filled(false)]))).1, Severity::Warning);
-    // It was empty before, so that one look is enough.
-    let first = Census {
-        number: 1,
-        retainers: vec![Retainer { before: None, ..filled(true) }],
-        grown: 100 * MIB,
-        ..Census::default()
+    let of = |retainers: Vec<Retainer>, exception: Option<&str>| {
+        let number = if retainers[0].before.is_some() { 2 } else { 1 };
+        let census = Census { number, retainers, grown: 100 * MIB, ..Census::default() };
+        let first = Census { number: 1, grown: 5 * MIB, ..Census::default() };
+        let mut said = vec![(39, AgentMessage::Census(Box::new(census)))];
+        if number == 2 {
+            said.insert(0, (10, AgentMessage::Census(Box::new(first))));
+        }
+        said.extend(
+            exception.map(|name| (40, AgentMessage::Exception(Box::new(raised(name, "no such group"))))),
+        );
+        let verdict = verdict_of(steady, said);
+        (verdict.findings[0].cause.clone(), verdict.findings[0].severity, sentences(&verdict.findings[0]))
     };
-    let said = vec![(39, AgentMessage::Census(Box::new(first)))];
-    assert_eq!(one(&verdict_of(steady, said)).1, Severity::Note);
-    let beside = run(steady, census(&[filled(true), retainer("losses")]));
-    assert_eq!(beside.findings[0].severity, Severity::Warning, "and something else grows too");
+    let found = of(vec![filled(true)], Some("ValueError"));
+    assert_eq!((found.0.as_str(), found.1), ("accumulate-metrics-outputs", Severity::Note));
+    assert!(found.2.contains("had not returned yet"), "{}", found.2);
+    // It was empty before, so that one look is enough.
+    let at_once = Retainer { before: None, ..filled(true) };
+    assert_eq!(of(vec![at_once], Some("ValueError")).1, Severity::Note);
+    let outputs = retainer("losses");
+    for (retainers, exception, what) in [
+        (vec![filled(true)], None, "a program that is all constructor"),
+        (vec![filled(true)], Some("KeyboardInterrupt"), "somebody had seen enough of it"),
+        (vec![filled(false)], Some("ValueError"), "it had returned"),
+        (vec![filled(true), outputs], Some("ValueError"), "and something else grows too"),
+    ] {
+        assert_eq!(of(retainers, exception).1, Severity::Warning, "{what}");
+    }
 }
 
 #[test]

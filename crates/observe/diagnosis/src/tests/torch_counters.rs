@@ -259,6 +259,8 @@ fn an_object_on_its_way_when_a_rank_is_killed_is_why_the_limit_was_met() {
     assert_eq!(verdict.findings[0].status(), Status::Supported);
     assert!(sentences(&verdict.findings[0])
         .contains("all_gather_object at train.py:31 with an object of 100 MiB in 2 ranks"));
+    let slow = gathers(100 * MIB, 600 * MIB, 20.0, true);
+    assert_eq!(causes(&slow), ["memcg-oom-kill", "object-collectives-pickle"], "it may be over by then");
     for (size, takes, after, what) in [
         (MIB, 600 * MIB, 2.0, "more than such an object takes"),
         (100 * MIB, 10 * MIB, 2.0, "it took little"),
@@ -305,7 +307,6 @@ fn what_the_kernel_found_in_a_rank_counts_as_a_reading() {
     };
     let verdict = killed_with(500, false);
     assert_eq!(causes(&verdict), ["object-collectives-pickle", "memcg-oom-kill"]);
-    assert_eq!(verdict.findings[0].explains, ["memcg-oom-kill"]);
     assert_eq!(verdict.findings[0].status(), Status::Supported);
     assert_eq!(causes(&killed_with(255, false)), ["memcg-oom-kill"], "it took little");
     assert_eq!(causes(&killed_with(255, true)).len(), 2, "the other took as much, and was not read again");

@@ -18,26 +18,26 @@ pub(crate) fn rested_at(series: &Series, since: At, until: At) -> Option<(At, f6
         .then_some((part(REST_UNTIL), highest))
 }
 
-/// Its highest reading of those just before a moment through which it stood still, beside what it came to until then, and long
-/// beside the time that this took. None where it did not, or was read too seldom for that.
-pub(crate) fn stood_at(series: &Series, before: At, until: At) -> Option<f64> {
+/// Its highest reading of those just before `before` through which it stood still, beside what it came to afterwards, and for a good
+/// part of the time from `since` to `until`. None where it did not, or was read too seldom for that.
+pub(crate) fn stood_at(series: &Series, since: At, before: At, until: At) -> Option<f64> {
     let (_, level) = series.at_or_before(before)?;
     let (_, top) = series.highest_before(until)?;
     if top <= level {
         return None;
     }
     let readings: Vec<(At, f64)> = series.points().filter(|(at, _)| *at <= before).collect();
-    let (mut lowest, mut highest, mut since, mut still) = (level, level, before, 0);
+    let (mut lowest, mut highest, mut first, mut still) = (level, level, before, 0);
     for (at, bytes) in readings.into_iter().rev() {
         let span = (bytes.min(lowest), bytes.max(highest));
         if span.1 - span.0 > REST_SWING * (top - span.1) {
             break;
         }
         (lowest, highest) = span;
-        since = at;
+        first = at;
         still += 1;
     }
-    (still >= REST_READINGS && before.since(since) >= REST_BEFORE * until.since(before)).then_some(highest)
+    (still >= REST_READINGS && before.since(first) >= REST_BEFORE * until.since(since)).then_some(highest)
 }
 
 #[cfg(test)]
@@ -51,7 +51,7 @@ mod tests {
             .enumerate()
             .for_each(|(second, value)| series.push(At::from_seconds(second as f64), *value));
         let at = |second: usize| At::from_seconds(second as f64);
-        stood_at(&series, at(before), at(readings.len().saturating_sub(1)))
+        stood_at(&series, at(0), at(before), at(readings.len().saturating_sub(1)))
     }
 
     #[test]
@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(stood(&[500.0, 500.0, 500.0, 500.0, 500.0, 400.0, 300.0], 4), None, "nothing came");
         let mut long = vec![500.0; 5];
         long.extend((0..30).map(|second| 500.0 + f64::from(second)));
-        assert_eq!(stood(&long, 4), None, "for a part of the time that followed");
+        assert_eq!(stood(&long, 4), None, "for a small part of its life");
         assert_eq!(stood(&[], 0), None);
     }
 
