@@ -489,6 +489,11 @@ WAITING = {
     "number = 0\n    while number in kept:\n        use(kept.pop(number))\n        number += 1": True,
     "number = 0\n    while (one := kept.pop(number, None)):\n        use(one); number = number + 1": True,
     "for number in range(9):\n        while number not in kept: other()\n        yield kept.pop(number)": True,
+    "while number not in kept:\n        found, one = other()\n        kept[found] = one\n    return kept.pop(number)": True,
+    "while number not in kept:\n        one = other()\n        kept[one[0]] = one[1]\n    use(kept.pop(number))": True,
+    "if number not in kept: kept[number] = other()\n    return kept.pop(number)": False,
+    "if number not in kept: raise KeyError\n    one = kept.pop(number)\n    kept[self.number] = other(one)": False,
+    "if number in kept:\n        use(kept.pop(number))\n        kept[other()] = self": False,
     # Replies by the number of a request.
     "self.number += 1\n    while self.number not in kept: other()\n    return kept.pop(self.number)": False,
     "self.number += 1\n    if other.number in kept: use(kept.pop(other.number))": False,
@@ -1393,6 +1398,21 @@ def test_tasks_and_futures_that_wait_are_called_pending(census):
         return found
 
     assert asyncio.run(labels()) == ["_asyncio.Task (pending)", "_asyncio.Task"]
+
+    async def mixed(pending):
+        done = asyncio.create_task(asyncio.sleep(0))
+        await done
+        waiting = [asyncio.create_task(asyncio.sleep(9)) for _ in range(pending)]
+        lines = sys.modules["_ullage_lines"].Lines()
+        kept = dict(enumerate([done] * 20 + waiting))
+        found = lines.element(kept, "_asyncio.Task (pending) with Tensor [3]"), lines.element([kept], "a (pending)")
+        for one in waiting:
+            one.cancel()
+        return found
+
+    # Of those that were done their results may be small.
+    assert asyncio.run(mixed(4)) == ("_asyncio.Task with Tensor [3]", "a (pending)")
+    assert "(" in asyncio.run(mixed(40))[0]
     future = concurrent.futures.Future()
     assert contents.into([future] * 3, list)["element"] == "concurrent.futures._base.Future (pending)"
     future.set_result(None)

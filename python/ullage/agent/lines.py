@@ -24,7 +24,11 @@ class Lines:
 
     def element(self, container, element):
         """What its elements are called: those of a line stay pending."""
-        if not element.startswith(_WAITS) or id(type(container)) not in paths.OF_CONTAINERS:
+        if contents.PENDING not in element or id(type(container)) not in paths.OF_CONTAINERS:
+            return element
+        if _most_are_done(container, element.partition(contents.PENDING)[0]):
+            return element.replace(contents.PENDING, "", 1)
+        if not element.startswith(_WAITS):
             return element
         tasks = [task for task in paths.some(container, type(container), MOST) if _is_pending(task)]
         self._now[id(container)] = [ref(task) for task in tasks]
@@ -38,6 +42,12 @@ class Lines:
     def next(self):
         """Nothing is known any more of a container that was not asked for since."""
         self._before, self._now = self._now, {}
+
+
+def _most_are_done(container, kind):
+    """The newest ones, which are pending, may weigh most. Of a container of containers nothing is said."""
+    some = [one for one in paths.some(container, type(container), MOST) if types.type_name(type(one)) == kind]
+    return bool(some) and 2 * len([one for one in some if types.waits(one, type(one))]) < len(some)
 
 
 def _is_pending(value):

@@ -104,12 +104,13 @@ def _is_numbered_by(codes, until):
 
 def _waits_in_order(steps, name, word):
     """`while self.next in self.early: use(self.early.pop(self.next)); self.next += 1`, also for each of a `range`, or
-    of a heap `while heap and heap[0][0] == following: heappop(heap); following += 1`."""
+    of a heap `while heap and heap[0][0] == following: heappop(heap); following += 1`; or where it stores others until
+    the one that it was asked for is there."""
     counted = _counted(steps)
-    if not counted:
-        return False
     if word != "pop":
         return _compares_least(steps, _aliases(steps, {name}), counted)
+    if _stores_until(steps, name):
+        return True
     asked = {_asked(steps, place, name) for place, step in enumerate(steps) if step.opname == "CONTAINS_OP"}
     for place in range(1, len(steps)):
         step = steps[place]
@@ -121,6 +122,21 @@ def _waits_in_order(steps, name, word):
         # Who counts first hands out numbers, and takes back what it had handed out.
         if ends and (with_default or key in asked) and counted.get(key, -1) > place:
             return True
+    return False
+
+
+def _stores_until(steps, name):
+    """`while number not in early: found, value = queue.get(); early[found] = value`, and `early.pop(number)`."""
+    wanted, stored = set(), set()
+    for place, step in enumerate(steps):
+        if step.opname == "CONTAINS_OP" and step.arg & 1:
+            wanted.add(_asked(steps, place, name))
+        elif step.opname == "STORE_SUBSCR" and any([_loads(one, {name}) for one in steps[max(0, place - 4) : place]]):
+            key = _operand(steps, place)[0]
+            stored.update([one for one in wanted if one != key])
+        elif step.opname in _METHODS and step.argval == "pop" and place and _ends_with(steps[place - 1], name):
+            if _first_operand(steps, place + 1)[0] in stored - {None}:
+                return True
     return False
 
 

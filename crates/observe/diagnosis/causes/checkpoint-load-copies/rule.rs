@@ -24,6 +24,8 @@ fn loads(failure: &Failure) -> bool {
             &["load", "_load_state_dict", "read_data"],
         )
         || failure.calls("torch/nn/modules/module.py", &["load_state_dict"])
+        // What frameworks, and programs after them, call it.
+        || failure.calls("", &["load_checkpoint", "_load_checkpoint", "load_from_checkpoint", "from_pretrained"])
 }
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {

@@ -20,7 +20,22 @@ fn saves(failure: &Failure) -> bool {
             &["save", "async_save", "_save_state_dict"],
         )
         || failure.calls("torch/distributed/checkpoint/staging.py", &["stage", "_offload_state_dict"])
+        || failure.calls("", &SAVE)
 }
+
+/// What frameworks, and programs after them, call it.
+const SAVE: [&str; 10] = [
+    "save_checkpoint",
+    "_save_checkpoint",
+    "dump_checkpoint",
+    "save_pretrained",
+    "save_model",
+    "save_state",
+    "get_state_dict",
+    "get_model_state_dict",
+    "full_state_dict",
+    "state_dict",
+];
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![

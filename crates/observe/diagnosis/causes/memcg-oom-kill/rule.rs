@@ -12,7 +12,9 @@ use crate::rule::finding::of_job;
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
 use std::cmp::Reverse;
-use ullage_model::{At, Ending, Evidence, Finding, Fix, Measured, OutcomeKind, Place, Proof, Severity};
+use ullage_model::{
+    At, Ending, Evidence, Finding, Fix, KernelOomKill, Measured, OutcomeKind, Place, Proof, Severity,
+};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
@@ -67,8 +69,8 @@ fn unreadable(analysis: &Analysis) -> Judgement {
 }
 
 /// What it was in the midst of: a kill leaves no traceback.
-fn call_sentence(process: &ProcessHistory, kill: At) -> Option<Evidence> {
-    let LastCall { frame, from, came, held, .. } = last_call(process, kill)?;
+fn call_sentence(process: &ProcessHistory, kill: At, line: Option<&KernelOomKill>) -> Option<Evidence> {
+    let LastCall { frame, from, came, held, .. } = last_call(process, kill, line)?;
     let sentence = format!(
         "{} of the {} that it held came while it was in {}, called from {}.",
         evidence::bytes(came as u64),
@@ -92,7 +94,7 @@ pub(super) fn killed(analysis: &Analysis, rule: &Rule, victim: &Victim, victims:
     // Where the kernel named its victim, that it counted one too is the least news.
     let (first, last) = if line.is_some() { (line, counted) } else { (counted, None) };
     let mut evidence: Vec<Evidence> = first.into_iter().collect();
-    let mut call = victim.process.and_then(|process| call_sentence(process, victim.at));
+    let mut call = victim.process.and_then(|process| call_sentence(process, victim.at, victim.line));
     if !evidence.is_empty() {
         evidence.extend(call.take());
     }

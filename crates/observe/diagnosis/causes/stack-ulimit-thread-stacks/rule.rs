@@ -4,19 +4,43 @@ use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::policy::counts::LARGE_STACK_BYTES;
-use crate::policy::given::USUAL_STACK_BYTES;
+use crate::policy::given::{SIGINT, USUAL_STACK_BYTES};
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
-use ullage_model::{Finding, Fix, Proof};
+use ullage_model::{Ending, Finding, Fix, Proof};
 
 pub(super) const RULE: Rule = Rule { judge, fixes };
 
 fn judge(analysis: &Analysis) -> Judgement {
-    by_failure(analysis, |failure| match failure.unexplained_end() {
-        true => unexplained(failure),
-        false => Ok(refused(analysis, failure)),
+    by_failure(analysis, |failure| match failure.ending {
+        Some(Ending::Signaled(SIGINT)) => Ok(interrupted(analysis, failure)),
+        _ if failure.unexplained_end() => unexplained(failure),
+        _ => Ok(refused(analysis, failure)),
     })
+}
+
+/// By itself, where nobody interrupts the job: OpenBLAS raises SIGINT when it cannot start a thread (blas_server.c), and in a process in
+/// which one stack is all of its address space no thread can start.
+fn interrupted(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
+    let process = failure.process?;
+    if analysis.plain_outcome().signal == Some(SIGINT) {
+        return None;
+    }
+    let limits = process.limits?;
+    let stack = limits.stack.at().filter(|stack| *stack >= LARGE_STACK_BYTES)?;
+    let space = limits.address_space.at().filter(|space| stack.saturating_add(USUAL_STACK_BYTES) > *space)?;
+    let sentence = format!(
+        "No thread can start in {}: its stack would take {} (ulimit -s) of {} of address space (ulimit -v). SIGINT ended the process, which OpenBLAS raises where a thread cannot start.",
+        evidence::describe(process),
+        evidence::bytes(stack),
+        evidence::bytes(space)
+    );
+    let source = evidence::Source::Process(process.id.pid, "limits");
+    let met = evidence::number("size of a stack", stack, "bytes", source, failure.at, sentence);
+    let evidence = vec![evidence::with_limit(met, space)];
+    let context = analysis.remedy_context(Some(failure));
+    Some(finding(analysis, &RULE, failure, Proof::InPart, evidence, &context))
 }
 
 /// Nothing was told of why it ended: large stacks, of which no further one would have fitted, leave it open.

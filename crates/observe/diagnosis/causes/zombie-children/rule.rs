@@ -4,6 +4,7 @@ use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::history::ProcessHistory;
 use crate::policy::counts::{EXIT_TAKES_NS, ZOMBIES, ZOMBIES_LEFT};
+use crate::policy::growth::TAKEN_DOWN_S;
 use crate::rule::finding::of_job;
 use crate::rule::{Judgement, Rule};
 use ullage_model::{At, Fix, Place, Proof, Severity};
@@ -16,7 +17,8 @@ fn judge(analysis: &Analysis) -> Judgement {
         .processes()
         .filter(|process| {
             let last = last(process);
-            let peak = process.zombies.peak().map_or(0.0, |(_, peak)| peak);
+            let until = standing(process).map_or(At(0), |(at, _)| at);
+            let peak = process.zombies.peak_between(At(0), until).map_or(0.0, |(_, peak)| peak);
             let first = process.zombies.first().map_or(0.0, |(_, first)| first);
             // Reaped in the end, or few: nothing piles up.
             peak >= ZOMBIES && peak > first && last >= ZOMBIES_LEFT * peak
@@ -38,14 +40,17 @@ fn judge(analysis: &Analysis) -> Judgement {
     Judgement::one(finding)
 }
 
-/// The zombies of a process as they stood before its end: while it exits they are given to the reaper, and a reading
-/// of that moment shows none.
+/// The zombies of a process as they stood before its end: while it exits they are given to the reaper, and what it ends then is
+/// waited for by nobody.
 fn standing(process: &ProcessHistory) -> Option<(At, f64)> {
-    let before = process
-        .ended
-        .and_then(|(end, _, _)| process.zombies.at_or_before(At(end.0.saturating_sub(EXIT_TAKES_NS))));
-    let last = process.zombies.last()?;
-    Some(before.filter(|(_, value)| *value > last.1).unwrap_or(last))
+    let end = process.ended.map_or(process.last_seen, |(end, _, _)| end);
+    let exits = process.ended.map(|(end, _, _)| At(end.0.saturating_sub(EXIT_TAKES_NS)));
+    // Of a child of multiprocessing it is said before its threads are awaited.
+    let taken_down = process.taken_down.filter(|since| end.since(*since) <= TAKEN_DOWN_S);
+    match [exits, taken_down].into_iter().flatten().min() {
+        Some(at) => process.zombies.at_or_before(at),
+        None => process.zombies.last(),
+    }
 }
 
 fn last(process: &ProcessHistory) -> f64 {

@@ -11,11 +11,12 @@
 
 use super::failures::Failure;
 use super::oom::Victim;
-use crate::history::{ProcessHistory, Timeline};
+use crate::history::{ProcessHistory, Series, Timeline};
 use crate::policy::limits::LAST_SECONDS_S;
 use crate::policy::sizes::MOST;
 use crate::trend::{rested_at, stood_at};
-use ullage_model::At;
+use std::borrow::Cow;
+use ullage_model::{At, KernelOomKill};
 
 /// A process that was killed, or beside which another one was that does the same.
 pub(crate) struct KilledAtWork<'a> {
@@ -45,20 +46,37 @@ pub(crate) fn killed_at_work<'a>(
                 && (process.first_seen..=process.last_seen).contains(&victim.last_read_before())
         };
         let all = std::iter::once(killed).chain(timeline.processes().filter(same));
-        let mut at_it = all.filter_map(|process| in_the_midst(process, victim.at, &at_work));
+        let mut at_it = all.filter_map(|process| {
+            let line = victims.iter().find(|other| other.process.is_some_and(|one| one.id == process.id));
+            in_the_midst(process, victim.at, line.and_then(|victim| victim.line), &at_work)
+        });
         let first = at_it.next()?;
         Some(KilledAtWork { elsewhere: at_it.map(|one| one.came).sum(), ..first })
     })
 }
 
+/// Its private memory until the kill, of which the kernel's line is the last reading: between two others much may come.
+fn until_kill<'a>(process: &'a ProcessHistory, kill: At, line: Option<&KernelOomKill>) -> Cow<'a, Series> {
+    let mut private = process.private();
+    let last = process.anonymous.at_or_before(kill).zip(private.at_or_before(kill));
+    if let Some((((_, anonymous), (at, bytes)), line)) = last.zip(line) {
+        let more = line.anonymous as f64 - anonymous;
+        if more > 0.0 && at < kill {
+            private.to_mut().push(kill, bytes + more);
+        }
+    }
+    private
+}
+
 fn in_the_midst<'a>(
     process: &'a ProcessHistory,
     kill: At,
+    line: Option<&KernelOomKill>,
     at_work: &impl Fn(&Failure) -> bool,
 ) -> Option<KilledAtWork<'a>> {
     let works: Vec<_> = process.works.iter().filter(|(at, _)| *at <= kill).collect();
     let last = works.last().filter(|(at, _)| kill.since(*at) <= LAST_SECONDS_S)?;
-    let private = process.private();
+    let private = until_kill(process, kill, line);
     let (_, held) = private.highest_before(kill)?;
     let at_each_of_the_last = || {
         let failure = during(process, last, at_work)?;
@@ -69,7 +87,7 @@ fn in_the_midst<'a>(
         (came >= MOST * held && certain(&failure, times, at_work)).then_some((failure, came, None))
     };
     let (failure, came, within) =
-        at_each_of_the_last().or_else(|| within_a_call(process, &works, kill, at_work))?;
+        at_each_of_the_last().or_else(|| within_a_call(process, &private, &works, kill, at_work))?;
     let failure = Failure { at: kill, ..failure };
     Some(KilledAtWork { failure, process, came, held, elsewhere: 0.0, within })
 }
@@ -79,17 +97,14 @@ type Within<'a> = (Failure<'a>, f64, Option<LastCall<'a>>);
 /// A process that had been steady was in one call, and most of what came there came in the midst of the work.
 fn within_a_call<'a>(
     process: &'a ProcessHistory,
+    private: &Series,
     works: &[&'a (At, Vec<Vec<String>>)],
     kill: At,
     at_work: &impl Fn(&Failure) -> bool,
 ) -> Option<Within<'a>> {
-    let call = innermost_call(process, kill, true)?;
-    let (before, meanwhile) = works.split_at(works.iter().position(|(at, _)| *at >= call.begun)?);
-    let called = |stack: &Vec<String>| stack.iter().any(|frame| is_same_function(frame, call.frame));
-    if before.iter().any(|(_, stacks)| stacks.iter().any(called)) {
-        return None; // it went well before
-    }
-    let private = process.private();
+    let of = |before| innermost_call(process, private, kill, before);
+    let call = of(Before::NewInProgram).or_else(|| of(Before::New))?;
+    let meanwhile = works.get(works.iter().position(|(at, _)| *at >= call.begun)?..)?;
     let mut highest = private.at_or_before(call.begun)?.1;
     let (mut came, mut times, mut first) = (0.0, 0, None);
     let until = meanwhile.iter().skip(1).map(|(at, _)| *at).chain([kill]);
@@ -167,20 +182,53 @@ pub(crate) struct LastCall<'a> {
 
 /// Of the main thread: of one that leaks over many steps it is the function around them. What came before the first look that found
 /// it in the call may be another's. None where that one waits: another thread's call is why.
-pub(crate) fn last_call(process: &ProcessHistory, kill: At) -> Option<LastCall<'_>> {
+pub(crate) fn last_call<'a>(
+    process: &'a ProcessHistory,
+    kill: At,
+    line: Option<&KernelOomKill>,
+) -> Option<LastCall<'a>> {
     let waited =
         process.works.iter().rfind(|(at, _)| *at <= kill)?.1.first().is_some_and(|stack| waits(stack));
-    let of_steady = || innermost_call(process, kill, true);
-    innermost_call(process, kill, false).or_else(of_steady).filter(|_| !waited)
+    let private = until_kill(process, kill, line);
+    let of = |before| innermost_call(process, &private, kill, before);
+    of(Before::Any).or_else(|| of(Before::NewInProgram)).or_else(|| of(Before::Steady)).filter(|_| !waited)
 }
 
-/// `steady`: of what came since it was steady, in a call that began since; else of all that it held.
-fn innermost_call(process: &ProcessHistory, kill: At, steady: bool) -> Option<LastCall<'_>> {
+/// What a process was before the call in question.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// Anything: the call brought most of all that it held.
+    Any,
+    /// Steady: most of what came since.
+    Steady,
+    /// The same, and never seen in that function.
+    New,
+    /// And the function is the program's own: which of a library's it calls there says less.
+    NewInProgram,
+}
+
+/// A comprehension is a call of its own, up to CPython 3.11.
+fn is_nameless(frame: &str) -> bool {
+    frame.ends_with('>') && !frame.ends_with(" <module>")
+}
+
+/// A function of a library that is installed, or of Python's own.
+fn is_of_library(frame: &str) -> bool {
+    ["/site-packages/", "/dist-packages/", "/lib/python"].iter().any(|part| frame.contains(part))
+        || frame.starts_with('<')
+}
+
+fn innermost_call<'a>(
+    process: &'a ProcessHistory,
+    private: &Series,
+    kill: At,
+    before: Before,
+) -> Option<LastCall<'a>> {
+    let steady = before != Before::Any;
     let works: Vec<_> = process.works.iter().filter(|(at, _)| *at <= kill).collect();
     let (at, stacks) = works.last()?;
     let stack = stacks.first().filter(|_| kill.since(*at) <= LAST_SECONDS_S)?;
-    let private = process.private();
-    let rested = rested_at(&private, process.first_seen, kill).filter(|_| steady);
+    let rested = rested_at(private, process.first_seen, kill).filter(|_| steady);
     (1..stack.len()).rev().find_map(|depth| {
         let within = |stacks: &[Vec<String>]| {
             stacks.first().is_some_and(|one| {
@@ -190,20 +238,37 @@ fn innermost_call(process: &ProcessHistory, kill: At, steady: bool) -> Option<La
         };
         let outside = works.iter().rposition(|(_, stacks)| !within(stacks)).map_or(0, |place| place + 1);
         let begun = works.get(outside)?.0;
+        let called = |other: &Vec<String>| other.iter().any(|frame| is_same_function(frame, &stack[depth]));
+        let mut earlier = works[..outside].iter().flat_map(|(_, stacks)| stacks);
+        let mut is_new = || !is_nameless(&stack[depth]) && !earlier.any(called); // or it went well before
+        let counts = match before {
+            Before::Any | Before::Steady => true,
+            Before::New => is_new(),
+            Before::NewInProgram => !is_of_library(&stack[depth]) && is_new(),
+        };
+        if !counts {
+            return None;
+        }
         // Of a long run old readings are few.
-        let (_, before) = private.at_or_before(begun).filter(|(at, _)| begun.since(*at) <= LAST_SECONDS_S)?;
+        let (_, level) = private.at_or_before(begun).filter(|(at, _)| begun.since(*at) <= LAST_SECONDS_S)?;
         let (_, held) = private.peak_between(begun, kill)?;
-        let came = held - before;
+        let came = held - level;
         let rise = match rested.filter(|(until, _)| begun >= *until) {
             Some((_, level)) => held - level,
-            None if steady => held - stood_at(&private, process.first_seen, begun, kill)?,
+            None if steady => held - stood_at(private, process.first_seen, begun, kill)?,
             None => held,
         };
-        // A comprehension is a call of its own, up to CPython 3.11.
-        let from =
-            stack[..depth].iter().rposition(|frame| frame.ends_with(" <module>") || !frame.ends_with('>'))?;
+        let calls =
+            |frame: &String| !is_nameless(frame) && (before != Before::NewInProgram || !is_of_library(frame));
+        let from = stack[..depth].iter().rposition(calls)?;
         let (frame, from) = (&stack[depth], &stack[from]);
-        (came > 0.0 && came >= MOST * rise).then_some(LastCall { frame, from, begun, came, held })
+        (came > 0.0 && rise > 0.0 && came >= MOST * rise).then_some(LastCall {
+            frame,
+            from,
+            begun,
+            came,
+            held,
+        })
     })
 }
 

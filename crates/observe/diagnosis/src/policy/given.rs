@@ -8,7 +8,9 @@ pub(crate) const NS_PER_S: f64 = 1e9;
 /// sysconf(_SC_CLK_TCK), the unit of CPU times in /proc: 100 on every Linux.
 pub(crate) const CLOCK_TICKS: f64 = 100.0;
 
-/// signal(7), x86-64: abort(3).
+/// signal(7), x86-64: from the terminal.
+pub(crate) const SIGINT: i32 = 2;
+/// abort(3).
 pub(crate) const SIGABRT: i32 = 6;
 /// What the kernel was asked to read or fill could not be had.
 pub(crate) const EFAULT: i32 = 14;

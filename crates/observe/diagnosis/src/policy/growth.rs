@@ -156,5 +156,5 @@ pub(crate) const REST_UNTIL: f64 = 0.6;
 pub(crate) const REST_READINGS: usize = 4;
 /// it swung by at most this share of what came later.
 pub(crate) const REST_SWING: f64 = 0.2;
-/// Or stood so until shortly before its end, for at least this share of its life.
+/// Or had come as far as that until shortly before its end, for at least this share of its life.
 pub(crate) const REST_BEFORE: f64 = 0.2;

@@ -18,26 +18,16 @@ pub(crate) fn rested_at(series: &Series, since: At, until: At) -> Option<(At, f6
         .then_some((part(REST_UNTIL), highest))
 }
 
-/// Its highest reading of those just before `before` through which it stood still, beside what it came to afterwards, and for a good
-/// part of the time from `since` to `until`. None where it did not, or was read too seldom for that.
+/// Its highest reading until `before`, where it had come so far by then, beside what it came to afterwards, for a good part of the
+/// time from `since` to `until`: it stood still, or went up and down below that. None where it did not, or was read too seldom.
 pub(crate) fn stood_at(series: &Series, since: At, before: At, until: At) -> Option<f64> {
-    let (_, level) = series.at_or_before(before)?;
+    let (_, level) = series.peak_between(since, before)?;
     let (_, top) = series.highest_before(until)?;
-    if top <= level {
-        return None;
-    }
-    let readings: Vec<(At, f64)> = series.points().filter(|(at, _)| *at <= before).collect();
-    let (mut lowest, mut highest, mut first, mut still) = (level, level, before, 0);
-    for (at, bytes) in readings.into_iter().rev() {
-        let span = (bytes.min(lowest), bytes.max(highest));
-        if span.1 - span.0 > REST_SWING * (top - span.1) {
-            break;
-        }
-        (lowest, highest) = span;
-        first = at;
-        still += 1;
-    }
-    (still >= REST_READINGS && before.since(first) >= REST_BEFORE * until.since(since)).then_some(highest)
+    let reached = level - REST_SWING * (top - level).max(0.0);
+    let (first, _) = series.points().find(|(at, value)| *at >= since && *value >= reached)?;
+    let readings = series.points().filter(|(at, _)| (first..=before).contains(at)).count();
+    let stood = before.since(first) >= REST_BEFORE * until.since(since);
+    (readings >= REST_READINGS && stood).then_some(level)
 }
 
 #[cfg(test)]
@@ -59,10 +49,14 @@ mod tests {
         assert_eq!(stood(&[0.0, 500.0, 501.0, 500.0, 500.0, 520.0, 540.0, 560.0], 4), Some(501.0));
         assert_eq!(stood(&[0.0, 500.0, 500.0, 500.0, 520.0, 540.0, 560.0], 3), None, "read too seldom");
         assert_eq!(stood(&[0.0, 100.0, 200.0, 300.0, 400.0, 500.0, 600.0], 4), None, "it rose all the time");
-        assert_eq!(stood(&[500.0, 500.0, 500.0, 500.0, 500.0, 400.0, 300.0], 4), None, "nothing came");
+        assert_eq!(stood(&[500.0, 500.0, 500.0, 500.0, 500.0, 400.0, 300.0], 4), Some(500.0), "nothing came");
         let mut long = vec![500.0; 5];
         long.extend((0..30).map(|second| 500.0 + f64::from(second)));
         assert_eq!(stood(&long, 4), None, "for a small part of its life");
+        let steps = [0.0, 300.0, 500.0, 350.0, 490.0, 340.0, 500.0, 350.0, 600.0, 640.0, 700.0];
+        assert_eq!(stood(&steps, 7), Some(500.0), "it goes up and down below that");
+        let leak = [0.0, 300.0, 400.0, 350.0, 490.0, 400.0, 580.0, 500.0, 600.0, 640.0, 700.0];
+        assert_eq!(stood(&leak, 7), None, "and here each time a little further");
         assert_eq!(stood(&[], 0), None);
     }
 
