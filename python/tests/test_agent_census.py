@@ -492,6 +492,7 @@ WAITING = {
     "while number not in kept:\n        found, one = other()\n        kept[found] = one\n    return kept.pop(number)": True,
     "while number not in kept:\n        one = other()\n        kept[one[0]] = one[1]\n    use(kept.pop(number))": True,
     "if number not in kept: kept[number] = other()\n    return kept.pop(number)": False,
+    "if number not in kept: return\n    kept[other] = kept[number]\n    use(kept.pop(number))": False,
     "if number not in kept: raise KeyError\n    one = kept.pop(number)\n    kept[self.number] = other(one)": False,
     "if number in kept:\n        use(kept.pop(number))\n        kept[other()] = self": False,
     # Replies by the number of a request.

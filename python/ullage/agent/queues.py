@@ -127,15 +127,19 @@ def _waits_in_order(steps, name, word):
 
 def _stores_until(steps, name):
     """`while number not in early: found, value = queue.get(); early[found] = value`, and `early.pop(number)`."""
-    wanted, stored = set(), set()
+    wanted, stored, waited = set(), set(), set()
     for place, step in enumerate(steps):
+        if "BACKWARD" in step.opname or step.opname == "JUMP_ABSOLUTE":
+            waited |= stored
         if step.opname == "CONTAINS_OP" and step.arg & 1:
-            wanted.add(_asked(steps, place, name))
+            asked = _asked(steps, place, name)
+            waited |= stored & {asked}  # it asks again: the end of a loop
+            wanted.add(asked)
         elif step.opname == "STORE_SUBSCR" and any([_loads(one, {name}) for one in steps[max(0, place - 4) : place]]):
             key = _operand(steps, place)[0]
             stored.update([one for one in wanted if one != key])
         elif step.opname in _METHODS and step.argval == "pop" and place and _ends_with(steps[place - 1], name):
-            if _first_operand(steps, place + 1)[0] in stored - {None}:
+            if _first_operand(steps, place + 1)[0] in waited - {None}:
                 return True
     return False
 

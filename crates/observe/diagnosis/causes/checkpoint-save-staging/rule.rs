@@ -23,19 +23,8 @@ fn saves(failure: &Failure) -> bool {
         || failure.calls("", &SAVE)
 }
 
-/// What frameworks, and programs after them, call it.
-const SAVE: [&str; 10] = [
-    "save_checkpoint",
-    "_save_checkpoint",
-    "dump_checkpoint",
-    "save_pretrained",
-    "save_model",
-    "save_state",
-    "get_state_dict",
-    "get_model_state_dict",
-    "full_state_dict",
-    "state_dict",
-];
+/// What frameworks, and programs after them, call it. A state dict by itself may be copied for anything.
+const SAVE: [&str; 4] = ["save_checkpoint", "_save_checkpoint", "dump_checkpoint", "save_pretrained"];
 
 fn fixes(_setting: &RemedyContext) -> Vec<Fix> {
     vec![

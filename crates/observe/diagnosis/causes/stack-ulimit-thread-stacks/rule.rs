@@ -4,7 +4,7 @@ use crate::analysis::failures::{Failure, Symptom};
 use crate::analysis::{Analysis, RemedyContext};
 use crate::evidence;
 use crate::policy::counts::LARGE_STACK_BYTES;
-use crate::policy::given::{SIGINT, USUAL_STACK_BYTES};
+use crate::policy::given::{INTERRUPTED, SIGINT, USUAL_STACK_BYTES};
 use crate::rule::finding::{by_failure, finding};
 use crate::rule::sharing;
 use crate::rule::{Judgement, Rule};
@@ -24,7 +24,10 @@ fn judge(analysis: &Analysis) -> Judgement {
 /// which one stack is all of its address space no thread can start.
 fn interrupted(analysis: &Analysis, failure: &Failure) -> Option<Finding> {
     let process = failure.process?;
-    if analysis.plain_outcome().signal == Some(SIGINT) {
+    let outcome = analysis.plain_outcome();
+    let from_the_terminal = outcome.signal == Some(SIGINT) || outcome.code == Some(INTERRUPTED);
+    let has_threads = process.threads.peak().is_some_and(|(_, threads)| threads > 1.0);
+    if from_the_terminal || has_threads {
         return None;
     }
     let limits = process.limits?;

@@ -47,7 +47,7 @@ fn standing(process: &ProcessHistory) -> Option<(At, f64)> {
     let exits = process.ended.map(|(end, _, _)| At(end.0.saturating_sub(EXIT_TAKES_NS)));
     // Of a child of multiprocessing it is said before its threads are awaited.
     let taken_down = process.taken_down.filter(|since| end.since(*since) <= TAKEN_DOWN_S);
-    match [exits, taken_down].into_iter().flatten().min() {
+    match taken_down.or(exits) {
         Some(at) => process.zombies.at_or_before(at),
         None => process.zombies.last(),
     }

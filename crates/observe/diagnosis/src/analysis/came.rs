@@ -49,10 +49,13 @@ impl Came {
 
     /// Bytes since it was at rest, where it was: what a piece of work of a process that was born then, and that began later, can
     /// have brought.
-    pub(crate) fn since_rest(&self, born: At, begun: At) -> Option<f64> {
+    /// `limit`: what a cgroup that met it was filled to, whether or not the last of it was read.
+    pub(crate) fn since_rest(&self, born: At, begun: At, limit: Option<u64>) -> Option<f64> {
         let (end, _) = self.held.last()?;
-        let level = self.rested.or_else(|| stood_at(&self.held, born, begun, end))?;
-        Some(self.held.highest_before(end)?.1 - level)
+        let (_, read) = self.held.highest_before(end)?;
+        let top = limit.map_or(read, |limit| read.max(limit as f64));
+        let level = self.rested.or_else(|| stood_at(&self.held, (born, end), begun, top))?;
+        Some(top - level).filter(|came| *came > 0.0)
     }
 
     /// Bytes since a moment that is known.

@@ -11,8 +11,8 @@
 
 use super::failures::Failure;
 use super::oom::Victim;
-use crate::history::{ProcessHistory, Series, Timeline};
-use crate::policy::limits::LAST_SECONDS_S;
+use crate::history::{function_of, ProcessHistory, Series, Timeline};
+use crate::policy::limits::{KILL_SLACK_S, LAST_SECONDS_S};
 use crate::policy::sizes::MOST;
 use crate::trend::{rested_at, stood_at};
 use std::borrow::Cow;
@@ -47,7 +47,10 @@ pub(crate) fn killed_at_work<'a>(
         };
         let all = std::iter::once(killed).chain(timeline.processes().filter(same));
         let mut at_it = all.filter_map(|process| {
-            let line = victims.iter().find(|other| other.process.is_some_and(|one| one.id == process.id));
+            // One that was killed later is another kill's.
+            let at_once = |other: &&Victim| other.at.since(victim.at) <= KILL_SLACK_S;
+            let is_it = |other: &&Victim| other.process.is_some_and(|one| one.id == process.id);
+            let line = victims.iter().filter(at_once).find(is_it);
             in_the_midst(process, victim.at, line.and_then(|victim| victim.line), &at_work)
         });
         let first = at_it.next()?;
@@ -104,18 +107,29 @@ fn within_a_call<'a>(
 ) -> Option<Within<'a>> {
     let of = |before| innermost_call(process, private, kill, before);
     let call = of(Before::NewInProgram).or_else(|| of(Before::New))?;
-    let meanwhile = works.get(works.iter().position(|(at, _)| *at >= call.begun)?..)?;
-    let mut highest = private.at_or_before(call.begun)?.1;
-    let (mut came, mut times, mut first) = (0.0, 0, None);
-    let until = meanwhile.iter().skip(1).map(|(at, _)| *at).chain([kill]);
-    for (work, until) in meanwhile.iter().zip(until) {
-        let level = private.peak_between(work.0, until).map_or(highest, |(_, level)| level.max(highest));
-        if let Some(failure) = during(process, work, at_work) {
-            came += level - highest;
-            times += 1;
-            first.get_or_insert(failure);
+    let (before, meanwhile) = works.split_at(works.iter().position(|(at, _)| *at >= call.begun)?);
+    if before.iter().any(|work| during(process, work, at_work).is_some()) {
+        return None; // it went well before
+    }
+    let level = |at: At| private.at_or_before(at).map_or(0.0, |(_, bytes)| bytes);
+    let (mut came, mut times, mut first, mut since) = (0.0, 0, None, None);
+    for work in meanwhile {
+        match (during(process, work, at_work), since) {
+            (Some(failure), begun) => {
+                times += 1;
+                first.get_or_insert(failure);
+                since = begun.or(Some((work.0, level(work.0))));
+            }
+            // Of what is over only that counts which stayed.
+            (None, Some((_, before))) => {
+                came += (level(work.0) - before).max(0.0);
+                since = None;
+            }
+            (None, None) => {}
         }
-        highest = level;
+    }
+    if let Some((begun, before)) = since {
+        came += private.peak_between(begun, kill).map_or(0.0, |(_, most)| (most - before).max(0.0));
     }
     let failure = first?;
     // A loop over batches copies and lists what it keeps: what it is kept in is the reason.
@@ -240,7 +254,9 @@ fn innermost_call<'a>(
         let begun = works.get(outside)?.0;
         let called = |other: &Vec<String>| other.iter().any(|frame| is_same_function(frame, &stack[depth]));
         let mut earlier = works[..outside].iter().flat_map(|(_, stacks)| stacks);
-        let mut is_new = || !is_nameless(&stack[depth]) && !earlier.any(called); // or it went well before
+        let forgotten =
+            function_of(&stack[depth]).is_some_and(|function| process.been_in.contains(&function));
+        let mut is_new = || !is_nameless(&stack[depth]) && !forgotten && !earlier.any(called); // or it went well before
         let counts = match before {
             Before::Any | Before::Steady => true,
             Before::New => is_new(),
@@ -255,7 +271,11 @@ fn innermost_call<'a>(
         let came = held - level;
         let rise = match rested.filter(|(until, _)| begun >= *until) {
             Some((_, level)) => held - level,
-            None if steady => held - stood_at(private, process.first_seen, begun, kill)?,
+            None if steady => {
+                let level = stood_at(private, (process.first_seen, kill), begun, held)?;
+                // What it had had before as well is no part of what the call brought.
+                Some(held - level).filter(|rise| *rise >= MOST * came)?
+            }
             None => held,
         };
         let calls =
@@ -274,9 +294,5 @@ fn innermost_call<'a>(
 
 /// Of the same file, at whatever line.
 fn is_same_function(one: &str, other: &str) -> bool {
-    let parts = |frame| {
-        let (place, function) = str::rsplit_once(frame, ' ')?;
-        Some((place.rsplit_once(':')?.0, function))
-    };
-    one == other || (parts(one).is_some() && parts(one) == parts(other))
+    one == other || function_of(one).is_some_and(|function| function_of(other) == Some(function))
 }

@@ -321,8 +321,9 @@ fn held_by<'a>(
 ) -> Option<RetainedGrowth<'a>> {
     let most = most_ever(process);
     let grew = |retainer: &&Retainer| {
-        // What a constructor fills was empty when that began.
-        let made = retainer.in_constructor && [Kind::Cache, Kind::Output].contains(&kind);
+        // What a constructor fills was empty when that began: of one that failed a single look is enough.
+        let made =
+            retainer.in_constructor && process.exceptions > 0 && [Kind::Cache, Kind::Output].contains(&kind);
         let longer = retainer.before.map_or(made, |before| before < retainer.length);
         longer && retainer.bytes.max(retainer.more_bytes).max(retainer.hidden_bytes) <= most
     };

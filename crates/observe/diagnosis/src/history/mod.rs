@@ -18,7 +18,7 @@ pub use filesystem::FilesystemHistory;
 pub use host::HostHistory;
 pub use job_totals::JobTotals;
 pub(crate) use memory_readings::{Allocator, MemoryReading, MemoryReadings, Walk};
-pub(crate) use process::process_ref;
+pub(crate) use process::{function_of, process_ref};
 pub use process::{Begun, Probe, ProcessHistory};
 pub use series::Series;
 pub use timeline::{BudgetStep, ExceptionSeen, ShortFile, Timeline};

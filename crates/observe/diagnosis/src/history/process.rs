@@ -8,6 +8,7 @@ use crate::policy::given::{CLOCK_TICKS, NS_PER_S};
 use crate::policy::growth::TAKEN_DOWN_S;
 use crate::policy::trends::{FILES_MOVED_BYTES, RUNNABLE_ERRORS};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use ullage_model::process::DescriptorKinds;
 use ullage_model::{
     At, Backlog, Census, Ending, EndingSource, Exclusive, Held, LoaderSettings, Mappings, Measured,
@@ -22,6 +23,8 @@ const MOST_CENSUSES: usize = 16;
 
 /// Moments at which much memory came whose functions are kept: the latest.
 const MOST_WORKS: usize = 64;
+/// Functions that are remembered of looks before them.
+const MOST_FUNCTIONS: usize = 1024;
 
 /// Queues of one process that are kept.
 const MOST_QUEUES: usize = 32;
@@ -161,6 +164,8 @@ pub struct ProcessHistory {
     pub python: Option<String>,
     /// When the agent said that its interpreter was about to be taken down: what it gives back from then on is no part of its run.
     pub taken_down: Option<At>,
+    /// Functions in which it was at looks that are forgotten.
+    pub been_in: BTreeSet<String>,
     /// How it ended.
     pub ended: Option<(At, Ending, EndingSource)>,
 }
@@ -220,6 +225,7 @@ impl ProcessHistory {
             holds: Vec::new(),
             python: None,
             taken_down: None,
+            been_in: BTreeSet::new(),
             ended: None,
         }
     }
@@ -383,7 +389,10 @@ impl ProcessHistory {
 
     pub(crate) fn has_come(&mut self, at: At, stacks: &[Vec<String>]) {
         if self.works.len() >= MOST_WORKS {
-            self.works.remove(0);
+            let (_, oldest) = self.works.remove(0);
+            let functions = oldest.iter().flatten().filter_map(|frame| function_of(frame));
+            let room = MOST_FUNCTIONS.saturating_sub(self.been_in.len());
+            self.been_in.extend(functions.take(room));
         }
         self.works.push((at, stacks.to_vec()));
     }
@@ -462,4 +471,10 @@ impl ProcessHistory {
 /// As findings name a process.
 pub(crate) fn process_ref(process: &ProcessHistory) -> ProcessRef {
     ProcessRef { id: process.id, role: process.role.clone(), name: process.name().to_owned() }
+}
+
+/// File and function of a frame `path:line function`, at whatever line.
+pub(crate) fn function_of(frame: &str) -> Option<String> {
+    let (place, function) = frame.rsplit_once(' ')?;
+    Some(format!("{} {function}", place.rsplit_once(':')?.0))
 }

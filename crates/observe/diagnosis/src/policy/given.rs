@@ -10,6 +10,8 @@ pub(crate) const CLOCK_TICKS: f64 = 100.0;
 
 /// signal(7), x86-64: from the terminal.
 pub(crate) const SIGINT: i32 = 2;
+/// What a shell ends with whose command that ended.
+pub(crate) const INTERRUPTED: i32 = 130;
 /// abort(3).
 pub(crate) const SIGABRT: i32 = 6;
 /// What the kernel was asked to read or fill could not be had.

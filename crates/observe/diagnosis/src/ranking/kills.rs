@@ -39,7 +39,9 @@ pub(crate) fn explain(analysis: &Analysis, findings: &mut Vec<Finding>) {
     let weight = |finding: &Finding| {
         let (bytes, read) = held(analysis, finding, at);
         let since = finding.at.and_then(|begun| match finding {
-            _ if is_in_a_call(finding) => came.since_rest(born(analysis, finding)?, begun),
+            _ if is_in_a_call(finding) => {
+                came.since_rest(born(analysis, finding)?, begun, group.map(|_| room))
+            }
             // When it began is known to the call.
             _ if is_gather(finding) => came.since(begun),
             _ => None,

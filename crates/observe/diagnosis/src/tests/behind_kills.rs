@@ -405,6 +405,51 @@ fn what_came_since_a_job_stood_still_just_before_is_what_its_work_brought() {
     assert_ne!(causes(&verdict)[0], "checkpoint-load-copies");
 }
 
+/// Steps go up and down, and the save is a call of its own; the kernel's figure is the only reading after it had begun.
+#[test]
+fn a_save_that_comes_above_all_steps_is_why_even_where_only_the_kernel_read_it() {
+    let of = |level: &dyn Fn(u32) -> u64, saves: &dyn Fn(u32) -> bool, last: u64, later: f64| {
+        let mut run = Run::new();
+        run.process(0.5, 300, MAIN, Role::Trainer, limits(), 1000);
+        for half in 1..19u32 {
+            let (at, held) = (f64::from(half) / 2.0, level(half) * MIB);
+            run.tick(at, vec![sized(MAIN, 20 * MIB), sized(300, held)], |sample| {
+                sample.cgroups = vec![group("/job", held + 20 * MIB, 640 * MIB, 0, u64::from(half))];
+            });
+            let inner = if saves(half) { "/job/train.py:9 save_checkpoint" } else { "/job/train.py:31 step" };
+            let message = AgentMessage::Work { stacks: vec![stack(&["/job/train.py:40 <module>", inner])] };
+            run.event(at + 0.1, EventKind::Agent { id: Some(id(300)), pid: 300, message });
+        }
+        let kill = KernelOomKill {
+            constraint: OomConstraint::Cgroup,
+            pid: 300,
+            task: "python".into(),
+            oom_cgroup: Some("/job".into()),
+            task_cgroup: Some("/job".into()),
+            anonymous: last * MIB,
+            file: 0,
+            shared: 0,
+        };
+        run.kernel_kill(9.2 + later, kill).ended(9.25 + later, 300, Ending::Signaled(9));
+        run.tick(9.3 + later, vec![sized(MAIN, 20 * MIB)], |sample| {
+            sample.cgroups = vec![group("/job", 25 * MIB, 640 * MIB, 1, 20)];
+        });
+        run.finish(9.5 + later, Ending::Exited(1));
+        run.verdict().findings[0].cause.clone()
+    };
+    let steps = |half: u32| if half < 4 { 100 * u64::from(half) } else { 300 + 100 * u64::from(half % 2) };
+    let leaks = |half: u32| if half == 2 { 500 } else { 100 + 22 * u64::from(half) };
+    let at_last = |half: u32| half == 18;
+    assert_eq!(of(&steps, &at_last, 600, 0.0), "checkpoint-save-staging");
+    assert_ne!(
+        of(&steps, &|half| half > 9 && half % 3 == 0, 600, 0.0),
+        "checkpoint-save-staging",
+        "it went well"
+    );
+    assert_ne!(of(&leaks, &at_last, 600, 0.0), "checkpoint-save-staging", "it grew below what it once had");
+    assert_ne!(of(&steps, &at_last, 420, 0.0), "checkpoint-save-staging", "it brought nothing");
+}
+
 #[test]
 fn what_ranks_had_for_a_gather_is_no_reason_beside_it() {
     let of = |sent: u64, seen: std::ops::Range<u32>, beside: bool| {

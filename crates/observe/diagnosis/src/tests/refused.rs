@@ -391,3 +391,32 @@ fn what_the_job_leaves_in_system_v_is_reported_and_what_is_small_is_a_note() {
         assert_eq!(verdict.findings[0].severity, severity);
     }
 }
+
+/// OpenBLAS raises it where it cannot start a thread.
+#[test]
+fn sigint_where_one_stack_is_all_of_the_address_space_is_of_its_threads() {
+    let of = |stack: u64, threads: u32, code: i32| {
+        let mut run = Run::new();
+        let limits = ResourceLimits { address_space: Limit::At(GIB), stack: Limit::At(stack), ..limits() };
+        run.process(0.5, 300, MAIN, ullage_model::Role::Other, limits, 1000);
+        for second in 1..4 {
+            let mut child = reading(300, MAIN, "python");
+            child.threads = threads;
+            run.tick(f64::from(second), vec![reading(MAIN, 1, "python"), child], |_| {});
+        }
+        run.ended(3.5, 300, Ending::Signaled(2));
+        run.tick(4.0, vec![reading(MAIN, 1, "python")], |_| {});
+        run.finish(4.5, Ending::Exited(code));
+        let verdict = run.verdict();
+        causes(&verdict).contains(&"stack-ulimit-thread-stacks")
+    };
+    assert!(of(GIB, 1, 1));
+    for (stack, threads, code, what) in [
+        (8 * MIB, 1, 1, "the usual size"),
+        (512 * MIB, 1, 1, "one fits"),
+        (GIB, 4, 1, "some had started, with stacks of their own size"),
+        (GIB, 1, 130, "somebody interrupted it"),
+    ] {
+        assert!(!of(stack, threads, code), "{what}");
+    }
+}

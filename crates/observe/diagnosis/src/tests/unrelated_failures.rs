@@ -185,6 +185,22 @@ fn zombies_of(counts: &[usize], refused: u64) -> Run {
 }
 
 #[test]
+fn what_a_process_ends_as_it_exits_and_nobody_waits_for_are_no_zombies() {
+    let of = |counts: &[usize], bye: f64| {
+        let mut run = zombies_of(counts, 0);
+        let message = ullage_model::AgentMessage::Bye {
+            figures: Default::default(),
+            retained_by_iterators: Default::default(),
+        };
+        run.event(bye, EventKind::Agent { id: Some(id(MAIN)), pid: MAIN, message });
+        causes(&run.verdict()).contains(&"zombie-children")
+    };
+    assert!(!of(&[0, 0, 0, 0, 0, 17, 17], 5.5), "its games, which it ended");
+    assert!(of(&[0, 10, 20, 30, 40, 40, 40], 5.5), "they were there before");
+    assert!(!zombies(&[0, 0, 0, 0, 0, 0, 17]).findings.iter().any(|one| one.cause == "zombie-children"));
+}
+
+#[test]
 fn zombies_that_are_most_of_the_tasks_of_a_full_group_explain_its_refusal() {
     let verdict = zombies_of(&[0, 10, 20, 30, 38, 38], 1).verdict();
     assert_eq!(causes(&verdict), ["zombie-children", "pids-limit-cgroup"]);

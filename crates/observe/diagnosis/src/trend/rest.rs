@@ -18,16 +18,22 @@ pub(crate) fn rested_at(series: &Series, since: At, until: At) -> Option<(At, f6
         .then_some((part(REST_UNTIL), highest))
 }
 
-/// Its highest reading until `before`, where it had come so far by then, beside what it came to afterwards, for a good part of the
-/// time from `since` to `until`: it stood still, or went up and down below that. None where it did not, or was read too seldom.
-pub(crate) fn stood_at(series: &Series, since: At, before: At, until: At) -> Option<f64> {
+/// Its highest reading until `before`, where it had come so far by then, beside the `top` that it came to afterwards, for a good part
+/// of the time from `since` to `until`: it stood still, or went up and down below that. None where what it went down to rose: it grew
+/// below what it once had; nor where it was read too seldom.
+pub(crate) fn stood_at(series: &Series, (since, until): (At, At), before: At, top: f64) -> Option<f64> {
     let (_, level) = series.peak_between(since, before)?;
-    let (_, top) = series.highest_before(until)?;
-    let reached = level - REST_SWING * (top - level).max(0.0);
-    let (first, _) = series.points().find(|(at, value)| *at >= since && *value >= reached)?;
+    let swing = REST_SWING * (top - level).max(0.0);
+    let (first, _) = series.points().find(|(at, value)| *at >= since && *value >= level - swing)?;
+    let middle = At::from_seconds(f64::midpoint(first.seconds(), before.seconds()));
+    let lowest = |from: At, to: At| {
+        let inside = series.points().filter(|(at, _)| (from..=to).contains(at));
+        inside.map(|(_, value)| value).fold(f64::INFINITY, f64::min)
+    };
     let readings = series.points().filter(|(at, _)| (first..=before).contains(at)).count();
     let stood = before.since(first) >= REST_BEFORE * until.since(since);
-    (readings >= REST_READINGS && stood).then_some(level)
+    let rose = lowest(middle, before) > lowest(first, middle) + swing;
+    (readings >= REST_READINGS && stood && !rose).then_some(level)
 }
 
 #[cfg(test)]
@@ -41,7 +47,8 @@ mod tests {
             .enumerate()
             .for_each(|(second, value)| series.push(At::from_seconds(second as f64), *value));
         let at = |second: usize| At::from_seconds(second as f64);
-        stood_at(&series, at(0), at(before), at(readings.len().saturating_sub(1)))
+        let top = readings.last().copied().unwrap_or_default();
+        stood_at(&series, (at(0), at(readings.len().saturating_sub(1))), at(before), top)
     }
 
     #[test]
@@ -57,6 +64,8 @@ mod tests {
         assert_eq!(stood(&steps, 7), Some(500.0), "it goes up and down below that");
         let leak = [0.0, 300.0, 400.0, 350.0, 490.0, 400.0, 580.0, 500.0, 600.0, 640.0, 700.0];
         assert_eq!(stood(&leak, 7), None, "and here each time a little further");
+        let spike = [0.0, 600.0, 200.0, 250.0, 300.0, 350.0, 400.0, 450.0, 500.0, 550.0, 600.0, 700.0];
+        assert_eq!(stood(&spike, 10), None, "it grew below what it once had");
         assert_eq!(stood(&[], 0), None);
     }
 
