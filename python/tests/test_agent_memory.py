@@ -374,6 +374,7 @@ def test_garbage_of_all_generations_is_found_and_nothing_shared_written(python, 
 
 INHERITED = """
 walks, told, walk = [], [], memory._walk
+memory.SAMPLE = 10_000_000  # each object: of some, the large one would be among them by chance
 memory._walk = lambda figures, now: (walks.append(1), walk(figures, now))
 memory.common.native.large(gc.get_threshold(), (), 1, (), (), 1)  # what loading takes is there before the first look
 memory.common.load("calls")

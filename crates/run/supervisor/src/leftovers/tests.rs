@@ -35,7 +35,10 @@ fn only_unused_files_of_dead_makers_are_orphans() {
     let shm = folder.path();
     let root = KernelRoot::live();
     let own = std::process::id();
-    let write = |name: &str| fs::write(shm.join(name), [1; 4096]).unwrap();
+    let write = |name: &str| {
+        fs::write(shm.join(name), [1; 4096]).unwrap();
+        until_closed(&shm.join(name));
+    };
     let (left, held, mine) =
         (format!("torch_{NOBODY}_1_0"), format!("torch_{NOBODY}_1_1"), format!("torch_{own}_1_0"));
     for name in [&left, &held, &mine, &"dataset.bin".to_owned()] {
