@@ -16,9 +16,8 @@ BACK = 12  # instructions within which a cache puts back what it has taken out
 LONGEST = 8000  # bytes of code that are taken apart at a time: some 10 ms
 _METHODS = ("LOAD_ATTR", "LOAD_METHOD")
 _CALLS = ("CALL", "CALL_METHOD", "CALL_FUNCTION")
-_OWNERS = ("LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST_LOAD_FAST")
-_OWNERS += ("LOAD_FAST_BORROW_LOAD_FAST_BORROW", "LOAD_FAST_CHECK", "STORE_FAST_LOAD_FAST")
-_NAMES = _OWNERS
+_NAMES = ("LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST_LOAD_FAST")
+_NAMES += ("LOAD_FAST_BORROW_LOAD_FAST_BORROW", "LOAD_FAST_CHECK", "STORE_FAST_LOAD_FAST")
 _MOVES = ("SWAP", "ROT_TWO", "ROT_THREE")
 _ENDS_EXPRESSION = ("STORE_", "POP_", "JUMP_", "RETURN_", "FOR_ITER", "TO_BOOL")
 _SUMS, _ADDS = ("BINARY_OP", "BINARY_ADD", "INPLACE_ADD"), (0, 13)  # Include/opcode.h: NB_ADD, NB_INPLACE_ADD
@@ -58,7 +57,7 @@ def is_drained(container, before):
 def is_taken_from(container, spot, before, until):
     """(whether code of the program takes elements from the left of a deque of this name, the least of a heap, or by a
     key that varies from a dict, though it may not come to it, or put them back: a queue, not a collection; whether it
-    waits for them in order, by a number that it counts itself: what is there came before one that is late)."""
+    waits for them in order, by a number that it counts or is asked for: what is there came before one that is late)."""
     if spot is None:
         return False, False
     if type(container) is paths.deque and container.maxlen is None:
@@ -183,7 +182,7 @@ def _operand(steps, place):
     if place < 1:
         return None, place
     last = steps[place - 1]
-    if last.opname == "LOAD_ATTR" and place > 1 and steps[place - 2].opname in _OWNERS:
+    if last.opname == "LOAD_ATTR" and place > 1 and steps[place - 2].opname in _NAMES:
         owner = steps[place - 2].argval
         return (owner[-1] if type(owner) is tuple else owner, last.argval), place - 2
     if last.opname in _NAMES:
@@ -212,12 +211,12 @@ def _counted(steps):
             end = place
             while end and steps[end - 1].opname in _MOVES:
                 end -= 1
-            if step.opname == "STORE_ATTR" and end and steps[end - 1].opname in _OWNERS:
+            if step.opname == "STORE_ATTR" and end and steps[end - 1].opname in _NAMES:
                 end -= 1  # of `self.number = self.number + 1` the first one
             if _is_sum(steps, end):
                 begin = end - 2
                 if step.opname == "STORE_ATTR" and steps[begin - 1].opname == "LOAD_ATTR":
-                    owners = [one.argval for one in steps[max(0, begin - 3) : begin - 1] if one.opname in _OWNERS]
+                    owners = [one.argval for one in steps[max(0, begin - 3) : begin - 1] if one.opname in _NAMES]
                     name = (owners[-1][-1] if type(owners[-1]) is tuple else owners[-1]) if owners else None
                     known = (name, steps[begin - 1].argval)
                 else:

@@ -81,7 +81,7 @@ pub struct Retainer {
     pub drained: bool,
     /// Code of the program takes from its left: a queue, though nobody may take from it now.
     pub taken_from: bool,
-    /// And takes them in order, by a number that it counts itself: what came early waits for one that is late.
+    /// And takes them in order, by a number that it counts or was asked for: what came early waits for one that is late.
     pub in_order: bool,
     /// Its keys are numbers one after the other, and no code asks whether it has one.
     pub numbered: bool,

@@ -6,8 +6,8 @@
 //! where a loader fetches a sample by it, which it does all the time; and in another thread than the main one only where that
 //! one waits, since nobody knows otherwise which of the two the memory came to.
 //!
-//! Or where a process that had been steady, in the middle of its life or just before, was, for the first time, in a call in which most of what came since came during the
-//! work, as in a function that copies all of its tensors and then writes them.
+//! Or where a process that had been steady, in the middle of its life or just before, was for the first time in a call in which most
+//! of what came since came during the work, as in a function that copies all of its tensors and then writes them.
 
 use super::failures::Failure;
 use super::oom::Victim;
@@ -208,7 +208,7 @@ pub(crate) fn last_call<'a>(
     of(Before::Any).or_else(|| of(Before::NewInProgram)).or_else(|| of(Before::Steady)).filter(|_| !waited)
 }
 
-/// What a process was before the call in question.
+/// What a process has to have been before the call in question.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     /// Anything: the call brought most of all that it held.
@@ -232,6 +232,7 @@ fn is_of_library(frame: &str) -> bool {
         || frame.starts_with('<')
 }
 
+/// Of the main thread's last look before the kill. None where that was long before it.
 fn innermost_call<'a>(
     process: &'a ProcessHistory,
     private: &Series,

@@ -410,10 +410,8 @@ fn detail_sentence(held: &RetainedGrowth, retainer: &Retainer) -> Option<Evidenc
         Kind::Hook if is_hooks(retainer) => {
             parts.push("a hook lives until its handle is removed".into());
         }
-        Kind::Early => parts.push(
-            "the program takes its elements in order, by a number that it counts: an early one waits for one that is late"
-                .into(),
-        ),
+        Kind::Early => parts
+            .push("the program takes its elements in order: an early one waits for one that is late".into()),
         Kind::Queue if retainer.drained => {
             parts.push("its first elements left it meanwhile: it fills faster than it is emptied".into());
         }
